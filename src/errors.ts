@@ -1,0 +1,39 @@
+/**
+ * The registry of error codes. A code is stable once released and never used for another meaning;
+ * docs/errors.md says for each what to do about it.
+ */
+export type ErrorCode =
+  | 'CONFIG_INVALID'
+  | 'KUBECONFIG_INVALID'
+  | 'STATIC_POD_DIRECTORY_MISSING'
+  | 'MANIFEST_INVALID'
+  | 'JOURNAL_CORRUPT'
+  | 'RECORD_CORRUPT'
+  | 'FILE_OPERATION_FAILED'
+  | 'ALREADY_RUNNING'
+  | 'CONTROL_SOCKET_UNAVAILABLE'
+  | 'API_UNREACHABLE'
+  | 'API_REFUSED'
+  | 'DBUS_UNAVAILABLE'
+  | 'DBUS_CALL_FAILED'
+  | 'LOCK_FAILED'
+  | 'RUNTIME_UNAVAILABLE'
+  | 'USAGE';
+
+/** An error that a person should be able to act on: a code, a sentence that names the object, and the cause. */
+export class NodemaintError extends Error {
+  override readonly name = 'NodemaintError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The message of anything that was thrown, with the messages of its causes, outermost first. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.cause === undefined) return error.message;
+  return `${error.message}: ${describeError(error.cause)}`;
+}

@@ -1,0 +1,117 @@
+/**
+ * Runs test suites with node:test: `node test/run.ts unit property integration`.
+ * A suite that needs what this machine lacks fails in CI; elsewhere it says in one line what it lacks and how to get it.
+ */
+import { spawn } from 'node:child_process';
+import { accessSync, constants, globSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+
+interface Requirement {
+  readonly lacks: string;
+  readonly how: string;
+  met(): boolean;
+}
+
+interface Suite {
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  readonly requires: readonly Requirement[];
+}
+
+function onPath(program: string): boolean {
+  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/sbin', '/usr/local/go/bin'];
+  return folders.some((folder) => {
+    try {
+      accessSync(path.join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function programs(names: readonly string[], how: string): Requirement {
+  return { lacks: names.join(', '), how, met: () => names.every(onPath) };
+}
+
+const ROOT: Requirement = { lacks: 'root', how: 'run it as root', met: () => process.getuid?.() === 0 };
+const CONTROL_PLANE: Requirement = {
+  lacks: 'a Kubernetes control plane',
+  how: 'install Go 1.26 or later, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl 1.36',
+  met: () => process.env['KUBEBUILDER_ASSETS'] !== undefined || onPath('go'),
+};
+
+const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
+const SUITES: Readonly<Record<string, Suite>> = {
+  unit: QUICK,
+  property: QUICK,
+  crash: QUICK,
+  integration: {
+    concurrency: 1,
+    timeoutMs: 600_000,
+    requires: [
+      CONTROL_PLANE,
+      ROOT,
+      programs(
+        ['containerd', 'runc', 'dbus-daemon', 'systemd-inhibit', 'busybox'],
+        'apt-get install containerd runc dbus systemd busybox-static',
+      ),
+    ],
+  },
+  e2e: {
+    concurrency: 1,
+    timeoutMs: 2_400_000,
+    requires: [
+      CONTROL_PLANE,
+      ROOT,
+      programs(
+        ['qemu-system-x86_64', 'debootstrap', 'mke2fs', 'ssh'],
+        'apt-get install qemu-system-x86 qemu-utils debootstrap e2fsprogs openssh-client',
+      ),
+    ],
+  },
+};
+
+/** Resolves to the exit code of `node --test` over the suite's files. */
+function runSuite(name: string, suite: Suite): Promise<number> {
+  const files = globSync(`test/${name}/**/*.test.ts`).sort();
+  if (files.length === 0) {
+    console.error(`suite ${name}: no test files under test/${name}`);
+    return Promise.resolve(1);
+  }
+  const flags = ['--test', `--test-concurrency=${suite.concurrency}`, `--test-timeout=${suite.timeoutMs}`];
+  const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec')}`;
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...flags, reporter, ...files], {
+    stdio: 'inherit',
+  });
+  return new Promise((resolve) => {
+    child.on('exit', (code) => {
+      resolve(code ?? 1);
+    });
+  });
+}
+
+/** Runs the suites one after another and returns the worst exit code. */
+async function main(names: readonly string[]): Promise<number> {
+  let worst = 0;
+  for (const name of names) {
+    const suite = SUITES[name];
+    if (suite === undefined) {
+      console.error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
+      return 2;
+    }
+    const missing = suite.requires.filter((requirement) => !requirement.met());
+    if (missing.length > 0) {
+      const text = missing.map(({ lacks, how }) => `${lacks} (${how})`).join('; ');
+      console.error(`suite ${name} NOT RUN: this machine lacks ${text}`);
+      if (process.env['CI'] !== undefined) worst = 1;
+      continue;
+    }
+    console.error(`suite ${name}`);
+    worst = Math.max(worst, await runSuite(name, suite));
+  }
+  return worst;
+}
+
+process.exitCode = await main(process.argv.slice(2));
