@@ -1,0 +1,21 @@
+import { pino } from 'pino';
+
+/** A structured logger: fields first, then a constant message in lower case. */
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** Makes a logger that writes one JSON line an event to standard output, where journald or the runtime reads it. */
+export function createLog(level: LogLevel, name: string): Log {
+  return pino({
+    level,
+    base: { name },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+  });
+}
