@@ -1,0 +1,36 @@
+/** Names that the specifications and DESIGN fix; they are part of the API. */
+
+export const NODE_MAINTENANCE_GROUP = 'nodemaintenance.x-k8s.io';
+export const NODE_MAINTENANCE_API_VERSION = `${NODE_MAINTENANCE_GROUP}/v1alpha1`;
+export const EVICTION_REQUEST_GROUP = 'coordination.x-k8s.io';
+export const EVICTION_REQUEST_API_VERSION = `${EVICTION_REQUEST_GROUP}/v1alpha1`;
+export const CONFIG_API_VERSION = 'agent.nodemaintenance.x-k8s.io/v1alpha1';
+
+/** The interceptor that the node agent plays for static pods (KEP-4212, "kubelet: Static Pods"). */
+export const KUBELET_INTERCEPTOR = 'kubelet.k8s.io';
+/** The interceptor of DaemonSet pods (KEP-4212, "DaemonSet Controller"). */
+export const DAEMON_SET_INTERCEPTOR = 'daemonset.apps.k8s.io';
+/** The last interceptor of every pod: the Eviction API (KEP-4563, "Eviction"). */
+export const IMPERATIVE_INTERCEPTOR = 'imperative-eviction.k8s.io';
+/** The requester entry of the NodeMaintenance controller (KEP-4212, "Drain"). */
+export const MAINTENANCE_REQUESTER = 'nodemaintenance.k8s.io';
+/** Keeps a started NodeMaintenance until its Complete stage is done (KEP-4212, "Finalizers"). */
+export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completion';
+
+/** On an EvictionRequest: the node of the target pod, so that an agent can watch just its own. */
+export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
+/** On a NodeMaintenance: the node whose agent made it. */
+export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
+/** On a Node: it was unschedulable already when the first maintenance cordoned it, so it stays so. */
+export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
+/** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */
+export const MAINTENANCE_GATE = 'nodemaintenance.x-k8s.io/maintenance';
+
+/** Annotation keys by which a pod names its interceptors until its spec can; the value is "PRIORITY/ROLE". */
+export const INTERCEPTOR_ANNOTATION_PREFIXES = [
+  'interceptor.evictionrequest.coordination.k8s.io/priority_',
+  'evacuation.coordination.k8s.io/priority_',
+] as const;
+
+/** Set by the kubelet on the mirror pod of a static pod. */
+export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';

@@ -1,0 +1,53 @@
+import type { Condition, KubeObject, LabelSelector, NodeSelector } from './meta.ts';
+
+/** KEP-4212, NodeMaintenanceStage. The order is Idle, Cordon, Drain, Complete. */
+export type Stage = 'Idle' | 'Cordon' | 'Drain' | 'Complete';
+
+/** KEP-4212, PodType: Default is every pod that is neither a DaemonSet's nor static. */
+export type PodType = 'Default' | 'DaemonSet' | 'Static';
+
+/** KEP-4212, DrainPlanEntry: pods of the type, with at most this priority, that match the selector if there is one. */
+export interface DrainPlanEntry {
+  readonly podType: PodType;
+  readonly podPriority: number;
+  readonly podSelector?: LabelSelector;
+}
+
+/** KEP-4212, NodeMaintenanceSpec. */
+export interface NodeMaintenanceSpec {
+  readonly nodeSelector: NodeSelector;
+  readonly stage?: Stage;
+  readonly drainPlan?: readonly DrainPlanEntry[];
+  readonly reason?: string;
+}
+
+/** KEP-4212, StageStatus. */
+export interface StageStatus {
+  readonly name: Stage;
+  readonly startTimestamp: string;
+}
+
+/** KEP-4212, NodeMaintenanceNodeStatus. */
+export interface NodeStatus {
+  readonly nodeRef: { readonly name: string };
+  readonly drainTargets?: readonly DrainPlanEntry[];
+  readonly drainMessage?: string;
+  readonly podsPendingEvacuation?: number;
+  readonly podsEvacuating?: number;
+}
+
+/** KEP-4212, NodeMaintenanceStatus. */
+export interface NodeMaintenanceStatus {
+  readonly stageStatuses?: readonly StageStatus[];
+  readonly nodeStatuses?: readonly NodeStatus[];
+  readonly conditions?: readonly Condition[];
+}
+
+/** KEP-4212, NodeMaintenance. */
+export interface NodeMaintenance extends KubeObject {
+  readonly spec: NodeMaintenanceSpec;
+  readonly status?: NodeMaintenanceStatus;
+}
+
+/** KEP-4212, DrainedCondition: all pods of all selected nodes are gone. */
+export const DRAINED = 'Drained';

@@ -1,0 +1,36 @@
+import type { KubeObject } from './meta.ts';
+
+/** The parts of a v1 Pod that the rules look at. */
+export interface Pod extends KubeObject {
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly priority?: number;
+    readonly terminationGracePeriodSeconds?: number;
+    readonly schedulingGates?: readonly { readonly name: string }[];
+    readonly evictionInterceptors?: readonly { readonly name: string }[];
+    readonly workloadRef?: object;
+    readonly affinity?: PodAffinity;
+  };
+  readonly status?: {
+    readonly phase?: string;
+  };
+}
+
+interface PodAffinity {
+  readonly nodeAffinity?: {
+    readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+      readonly nodeSelectorTerms: readonly {
+        readonly matchFields?: readonly {
+          readonly key: string;
+          readonly operator: string;
+          readonly values?: readonly string[];
+        }[];
+      }[];
+    };
+  };
+}
+
+/** The parts of a v1 Node that the rules look at. */
+export interface Node extends KubeObject {
+  readonly spec?: { readonly unschedulable?: boolean };
+}
