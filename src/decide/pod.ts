@@ -1,0 +1,59 @@
+import { MIRROR_ANNOTATION } from '../api/names.ts';
+import type { PodType } from '../api/node-maintenance.ts';
+import type { Pod } from '../api/pod.ts';
+
+/** The kubelet's default grace period of a pod, in seconds. */
+const DEFAULT_GRACE_SEC = 30;
+
+/** What the drain plan needs to know of a pod, whether it comes from the API server or from a manifest. */
+export interface DrainPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly podType: PodType;
+  readonly priority: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** KEP-4212, PodType: mirror pods are Static, pods controlled by a DaemonSet are DaemonSet, all others Default. */
+export function podTypeOf(pod: Pod): PodType {
+  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return 'Static';
+  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner?.kind === 'DaemonSet' && owner.apiVersion.startsWith('apps/') ? 'DaemonSet' : 'Default';
+}
+
+/** Whether the pod has reached a terminal phase (KEP-4563, "EvictionRequest Completion"). */
+export function isTerminal(pod: Pod): boolean {
+  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+}
+
+/** The pod's own grace period in seconds. */
+export function graceSecOf(pod: Pod): number {
+  return pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC;
+}
+
+/** The view of an API pod that the drain rules take. */
+export function drainPodOf(pod: Pod): DrainPod {
+  return {
+    namespace: pod.metadata.namespace ?? 'default',
+    name: pod.metadata.name,
+    uid: pod.metadata.uid ?? '',
+    podType: podTypeOf(pod),
+    priority: pod.spec.priority ?? 0,
+    labels: pod.metadata.labels ?? {},
+  };
+}
+
+/**
+ * The node a DaemonSet pod was made for: the binding, or before it the node affinity that the DaemonSet controller
+ * writes (pkg/controller/daemon/util, GetTargetNodeName).
+ */
+export function targetNodeOf(pod: Pod): string | undefined {
+  if (pod.spec.nodeName !== undefined && pod.spec.nodeName !== '') return pod.spec.nodeName;
+  const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  for (const { matchFields = [] } of terms ?? []) {
+    const field = matchFields.find(({ key, operator }) => key === 'metadata.name' && operator === 'In');
+    if (field?.values?.length === 1) return field.values[0];
+  }
+  return undefined;
+}

@@ -1,0 +1,45 @@
+import type { LabelSelector, NodeSelector, SelectorRequirement } from '../api/meta.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+function requirementHolds({ key, operator, values = [] }: SelectorRequirement, labels: Labels): boolean {
+  const value = labels[key];
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    case 'Gt':
+      return value !== undefined && Number(value) > Number(values[0]);
+    case 'Lt':
+      return value !== undefined && Number(value) < Number(values[0]);
+    default:
+      return false; // An operator from the future selects nothing: the safe side of a drain.
+  }
+}
+
+/** Whether a metav1.LabelSelector selects these labels; an empty selector selects everything. */
+export function labelSelectorMatches(selector: LabelSelector, labels: Labels): boolean {
+  const equal = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
+  return equal && (selector.matchExpressions ?? []).every((requirement) => requirementHolds(requirement, labels));
+}
+
+/** Whether a v1.NodeSelector selects a node: any term holds, and in it every requirement; an empty term selects nothing. */
+export function nodeSelectorMatches(
+  selector: NodeSelector,
+  node: { readonly name: string; readonly labels: Labels },
+): boolean {
+  return selector.nodeSelectorTerms.some((term) => {
+    const expressions = term.matchExpressions ?? [];
+    const fields = term.matchFields ?? [];
+    if (expressions.length + fields.length === 0) return false;
+    return (
+      expressions.every((requirement) => requirementHolds(requirement, node.labels)) &&
+      fields.every((requirement) => requirementHolds(requirement, { 'metadata.name': node.name }))
+    );
+  });
+}

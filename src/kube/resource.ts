@@ -1,0 +1,62 @@
+import type { KubeObject } from '../api/meta.ts';
+import { EVICTION_REQUEST_API_VERSION, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
+import { NodemaintError } from '../errors.ts';
+import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
+
+/** A resource of the API: where its objects live. */
+export interface Resource {
+  readonly root: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+export const NODE_MAINTENANCES: Resource = {
+  root: `/apis/${NODE_MAINTENANCE_API_VERSION}`,
+  plural: 'nodemaintenances',
+  namespaced: false,
+};
+export const EVICTION_REQUESTS: Resource = {
+  root: `/apis/${EVICTION_REQUEST_API_VERSION}`,
+  plural: 'evictionrequests',
+  namespaced: true,
+};
+export const PODS: Resource = { root: '/api/v1', plural: 'pods', namespaced: true };
+export const NODES: Resource = { root: '/api/v1', plural: 'nodes', namespaced: false };
+
+/** The path of a whole resource over all namespaces, or of one namespace. */
+export function collectionPath(resource: Resource, namespace?: string): string {
+  const middle = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${resource.root}${middle}/${resource.plural}`;
+}
+
+/** The path of one object, with a subresource where one is named. */
+export function objectPath(resource: Resource, meta: KubeObject['metadata'], subresource?: string): string {
+  const collection = collectionPath(resource, resource.namespaced ? (meta.namespace ?? 'default') : undefined);
+  const tail = subresource === undefined ? '' : `/${subresource}`;
+  return `${collection}/${encodeURIComponent(meta.name)}${tail}`;
+}
+
+/** The message of a metav1.Status, or the HTTP status where there is none. */
+export function statusMessage(response: KubeResponse): string {
+  const body = response.body as { message?: unknown } | null;
+  return typeof body?.message === 'string' ? body.message : `HTTP ${response.status}`;
+}
+
+/**
+ * Sends a request that is expected to succeed, and returns the object. Returns undefined for the statuses in `absent`
+ * (typically 404, 409); throws API_REFUSED with the server's own words for every other failure.
+ */
+export async function sendForObject<T>(
+  client: KubeClient,
+  request: KubeRequest,
+  absent: readonly number[],
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  const response = await client.send(request, signal);
+  if (absent.includes(response.status)) return undefined;
+  if (response.status >= 200 && response.status < 300) return response.body as T;
+  throw new NodemaintError(
+    'API_REFUSED',
+    `the API server refused ${request.method} ${request.path}: ${statusMessage(response)}`,
+  );
+}
