@@ -1,0 +1,64 @@
+import type { DrainPlanEntry, NodeMaintenance, Stage } from '../api/node-maintenance.ts';
+import { CORDONED_ANNOTATION } from '../api/names.ts';
+import type { Node } from '../api/pod.ts';
+import { nodeSelectorMatches } from './selector.ts';
+
+/** The stage that counts: a maintenance that is being deleted completes, unless it never started (KEP-4212, "Finalizers"). */
+export function stageOf(maintenance: NodeMaintenance): Stage {
+  const stage = maintenance.spec.stage ?? 'Idle';
+  return maintenance.metadata.deletionTimestamp !== undefined && stage !== 'Idle' ? 'Complete' : stage;
+}
+
+/** Whether the maintenance keeps its nodes unschedulable. */
+export function isInProgress(maintenance: NodeMaintenance): boolean {
+  const stage = stageOf(maintenance);
+  return stage === 'Cordon' || stage === 'Drain';
+}
+
+/** Whether the maintenance selects the node. */
+export function selectsNode(maintenance: NodeMaintenance, node: Node): boolean {
+  return nodeSelectorMatches(maintenance.spec.nodeSelector, {
+    name: node.metadata.name,
+    labels: node.metadata.labels ?? {},
+  });
+}
+
+/** Why static or DaemonSet pods of a node may leave now: a maintenance in the Drain stage and its targets for the node. */
+export interface NodeDrain {
+  readonly maintenance: string;
+  readonly reason: string;
+  readonly drainTargets: readonly DrainPlanEntry[];
+}
+
+/** The drains that target pods of the node (KEP-4212, "DaemonSet Controller" and "kubelet: Static Pods"). */
+export function drainsOfNode(maintenances: readonly NodeMaintenance[], nodeName: string): readonly NodeDrain[] {
+  return maintenances.flatMap((maintenance) => {
+    if (stageOf(maintenance) !== 'Drain') return [];
+    const status = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+    if (status?.drainTargets === undefined) return [];
+    const { name } = maintenance.metadata;
+    return [{ maintenance: name, reason: maintenance.spec.reason ?? '', drainTargets: status.drainTargets }];
+  });
+}
+
+/** A merge patch of a Node. */
+export interface NodePatch {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string | null>> };
+  readonly spec: { readonly unschedulable: boolean | null };
+}
+
+/**
+ * What to change on a node so that it is cordoned while maintenances want it and as it was before when none does:
+ * a node that a person had cordoned stays cordoned (KEP-4212, "Cordon" and "Uncordon").
+ */
+export function decideCordon(node: Node, wantedBy: readonly string[]): NodePatch | undefined {
+  const cordoned = node.spec?.unschedulable === true;
+  const ours = node.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined;
+  const maintenance = wantedBy[0];
+  if (maintenance !== undefined) {
+    if (cordoned) return undefined;
+    return { metadata: { annotations: { [CORDONED_ANNOTATION]: maintenance } }, spec: { unschedulable: true } };
+  }
+  if (!ours) return undefined;
+  return { metadata: { annotations: { [CORDONED_ANNOTATION]: null } }, spec: { unschedulable: null } };
+}
