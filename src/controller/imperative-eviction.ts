@@ -10,6 +10,9 @@ import type { Reconcile } from '../kube/queue.ts';
 import { objectPath, PODS, statusMessage } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 
+/** An accepted eviction is not asked for again until our copy of the pod has had time to show it. */
+const ACCEPTED_PAUSE_MS = 30_000;
+
 /** Calls pods/eviction with the UID as precondition, so that a namesake is never evicted. */
 async function evict(
   context: ControllerContext,
@@ -41,7 +44,8 @@ async function evict(
 
 /** The interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
 export function createImperativeEvictionReconciler(context: ControllerContext): Reconcile {
-  const attempts = new Map<string, number>();
+  // Own status writes come back as events: the time of the next try keeps them from being tries of their own.
+  const attempts = new Map<string, { readonly count: number; readonly nextAt: number }>();
 
   const report = async (request: EvictionRequest, progress: Progress, signal: AbortSignal): Promise<void> => {
     const entry = decideHeartbeat(request, IMPERATIVE_INTERCEPTOR, progress, context.clock.now());
@@ -69,20 +73,23 @@ export function createImperativeEvictionReconciler(context: ControllerContext): 
       await report(request, { message }, signal);
       return { againMs: HEARTBEAT_EVERY_MS };
     }
-    const attempt = (attempts.get(key) ?? 0) + 1;
+    const now = context.clock.now();
+    const last = attempts.get(key) ?? { count: 0, nextAt: 0 };
+    if (now < last.nextAt) return { againMs: last.nextAt - now };
+    const attempt = last.count + 1;
     const outcome = await evict(context, pod, attempt, signal);
     switch (outcome.kind) {
       case 'gone':
         return {};
       case 'accepted': {
-        attempts.delete(key);
+        attempts.set(key, { count: attempt, nextAt: now + ACCEPTED_PAUSE_MS });
         context.log.info({ pod: `${pod.metadata.namespace}/${name}` }, 'evicted pod');
-        const expectedFinishAt = context.clock.now() + graceSecOf(pod) * 1000;
+        const expectedFinishAt = now + graceSecOf(pod) * 1000;
         await report(request, { message: `Pod ${name} is terminating.`, expectedFinishAt }, signal);
         return { againMs: HEARTBEAT_EVERY_MS };
       }
       case 'blocked':
-        attempts.set(key, attempt);
+        attempts.set(key, { count: attempt, nextAt: now + outcome.retryAfterMs });
         context.log.info(
           { pod: `${pod.metadata.namespace}/${name}`, attempt, reason: outcome.message },
           'eviction blocked',
