@@ -1,0 +1,103 @@
+/**
+ * The static pod directory as the kubelet sees it. Only reads; never follows what is not a regular file, because
+ * opening a device or a pipe has effects or waits for ever.
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { describeError, NodemaintError } from '../errors.ts';
+import { type InvalidManifest, type Manifest, MAX_MANIFEST_BYTES, parseManifest } from './manifest.ts';
+
+/** What a directory holds, by file name. */
+export interface ManifestDirectory {
+  readonly manifests: readonly Manifest[];
+  /** Files that are no pods; each reason begins with the whole path. */
+  readonly invalid: readonly InvalidManifest[];
+}
+
+/**
+ * Reads every manifest in `dir` for the node `nodeName`. Dot files, folders, sockets, dangling links and files that
+ * disappear meanwhile are skipped.
+ *
+ * @throws NodemaintError STATIC_POD_DIRECTORY_MISSING if `dir` is no directory, FILE_OPERATION_FAILED if it cannot be
+ * listed; the signal's reason when it is aborted.
+ */
+export async function readManifests(dir: string, nodeName: string, signal: AbortSignal): Promise<ManifestDirectory> {
+  const manifests: Manifest[] = [];
+  const invalid: InvalidManifest[] = [];
+  for (const file of await listFiles(dir)) {
+    signal.throwIfAborted();
+    const result = await readManifest(dir, file, nodeName);
+    if (result === undefined) continue;
+    if (result.kind === 'pod') manifests.push(result);
+    else invalid.push({ ...result, reason: `${path.join(dir, path.sep)}${result.reason}` });
+  }
+  signal.throwIfAborted();
+  return { manifests, invalid };
+}
+
+/** Names that do not begin with a dot, sorted, as bytes: a name need not be UTF-8. */
+async function listFiles(dir: string): Promise<readonly Buffer[]> {
+  try {
+    const names = await readdir(dir, { encoding: 'buffer' });
+    return names.filter((name) => name[0] !== 0x2e).sort((a, b) => a.compare(b));
+  } catch (error) {
+    throw directoryError(dir, error);
+  }
+}
+
+function directoryError(dir: string, cause: unknown): NodemaintError {
+  const code = errorCode(cause);
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') {
+    return new NodemaintError('FILE_OPERATION_FAILED', `cannot list the static pod directory ${dir}`, { cause });
+  }
+  const wrong = code === 'ENOENT' ? 'does not exist: create it' : 'is not a directory: make it one';
+  const fix = "or set the agent's static pod directory to the kubelet's staticPodPath";
+  return new NodemaintError('STATIC_POD_DIRECTORY_MISSING', `the static pod directory ${dir} ${wrong}, ${fix}`, {
+    cause,
+  });
+}
+
+async function readManifest(
+  dir: string,
+  rawName: Buffer,
+  nodeName: string,
+): Promise<Manifest | InvalidManifest | undefined> {
+  const name = rawName.toString('utf8');
+  const place = Buffer.concat([Buffer.from(path.join(dir, path.sep)), rawName]);
+  try {
+    const bytes = await readRegularFile(place);
+    if (bytes === undefined) return undefined;
+    if (!Buffer.from(name).equals(rawName)) {
+      return { kind: 'invalid', file: name, reason: `${name}: the file's name is not UTF-8; rename it` };
+    }
+    return parseManifest({ name, bytes }, nodeName);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    return { kind: 'invalid', file: name, reason: `${name}: cannot be read: ${describeError(error)}` };
+  }
+}
+
+/** The bytes of a regular file, at most `MAX_MANIFEST_BYTES`; undefined if it is something else. */
+async function readRegularFile(place: Buffer): Promise<Buffer | undefined> {
+  if (!(await stat(place)).isFile()) return undefined;
+  // O_NONBLOCK: the file may have become a pipe since.
+  await using file = await open(place, constants.O_RDONLY | constants.O_NONBLOCK);
+  if (!(await file.stat()).isFile()) return undefined;
+  return await readBounded(file, MAX_MANIFEST_BYTES);
+}
+
+async function readBounded(file: FileHandle, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for (let size = 0; size < limit; ) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(Math.min(64 * 1024, limit - size)));
+    if (bytesRead === 0) break;
+    chunks.push(buffer.subarray(0, bytesRead));
+    size += bytesRead;
+  }
+  return Buffer.concat(chunks);
+}
+
+function errorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
