@@ -30,7 +30,11 @@ const absolutePath = z.string().regex(/^\/[^\0]*$/, 'must be an absolute path');
 export const agentConfigSchema = z.strictObject({
   apiVersion: z.literal(CONFIG_API_VERSION),
   kind: z.literal('AgentConfiguration'),
-  nodeName: z.string().min(1).optional().describe("the node's name; default: from the kubeconfig's identity, else the host name"),
+  nodeName: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("the node's name; default: from the kubeconfig's identity, else the host name"),
   kubeconfig: z
     .string()
     .default('/etc/kubernetes/kubelet.conf')
@@ -38,7 +42,9 @@ export const agentConfigSchema = z.strictObject({
   staticPodPath: absolutePath.default('/etc/kubernetes/manifests').describe("the kubelet's staticPodPath"),
   parkedPath: absolutePath
     .optional()
-    .describe('where manifests lie while they are parked; same file system as staticPodPath, outside of it; default: beside it'),
+    .describe(
+      'where manifests lie while they are parked; same file system as staticPodPath, outside of it; default: beside it',
+    ),
   containerRuntimeEndpoint: z
     .string()
     .regex(/^unix:\/\/\//, 'must be unix:///PATH')
