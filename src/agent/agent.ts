@@ -1,0 +1,187 @@
+/**
+ * The node agent's one loop: read the machine, the cluster and the disk; decide the phase; act on it; wait for an event.
+ * Everything is decided anew from what was read, so that a lost signal, a restart or a reboot changes nothing.
+ * Stop order: the loop ends, the watches end, the control socket closes, the lock is released if nothing is held by it.
+ */
+import { decideDrainTargets } from '../decide/drain-targets.ts';
+import { effectiveDrainPlan } from '../decide/drain-plan.ts';
+import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
+import type { StaticPodDecision } from '../decide/static-pods.ts';
+import { describeError } from '../errors.ts';
+import type { AgentContext } from './context.ts';
+import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
+import { type AgentRecord, writeRecord } from './record.ts';
+import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
+import { buildStatus } from './status-view.ts';
+import type { AgentStatus } from './status.ts';
+
+const BUSY_MS = 1_000;
+const IDLE_MS = 60_000;
+
+/** What one turn of the loop saw and did, for the status. */
+export interface Turn {
+  readonly view: StaticPodView;
+  readonly decision: StaticPodDecision;
+}
+
+/** A running agent. */
+export interface Agent {
+  status(): AgentStatus;
+  /** Runs until `stop` is aborted and nothing is under way that only this agent can finish, or `signal` is aborted. */
+  run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
+}
+
+/** Maintenances whose word does not count: this node's own ones, except the one that is under way. */
+function ignoredMaintenances(context: AgentContext, phase: Phase): ReadonlySet<string> {
+  const names = context.cluster?.own().map(({ metadata }) => metadata.name) ?? [];
+  const current = phase.kind === 'draining' || phase.kind === 'released' ? phase.maintenance : undefined;
+  const waiting = phase.kind === 'recovering' && phase.cause === 'boot' && context.config.onBoot === 'wait';
+  return new Set(waiting ? [] : names.filter((name) => name !== current));
+}
+
+/** Whether a manifest that was parked for `maintenance` stays parked. */
+function keepsParked(context: AgentContext, phase: Phase, maintenance: string): boolean {
+  if (phase.kind !== 'watching' && phase.maintenance === maintenance) {
+    if (phase.kind !== 'recovering') return true;
+    // By policy the boot itself ends the agent's own maintenance; that needs no API server.
+    if (phase.cause === 'canceled' || context.config.onBoot === 'complete') return false;
+  }
+  const { cluster } = context;
+  if (cluster === undefined) return false;
+  if (!cluster.synced()) return true;
+  return cluster.drains(ignoredMaintenances(context, phase)).some((drain) => drain.maintenance === maintenance);
+}
+
+/** Makes an agent from its parts. */
+export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
+  const { config, clock, log, cluster, staticPods, lock, goingDown } = context;
+  let record = initial;
+  let turn: Turn | undefined;
+  let lockMessage = '';
+  const startedAt = clock.now();
+
+  const save = async (next: AgentRecord): Promise<void> => {
+    const changed = next.phase !== record.phase;
+    await writeRecord(config.stateDirectory, next);
+    record = next;
+    if (changed) {
+      log.info({ phase: next.phase }, describePhase(next.phase));
+      await context.notify(describePhase(next.phase));
+    }
+  };
+
+  const keepLock = async (signal: AbortSignal): Promise<void> => {
+    try {
+      if (!holdsLock(record.phase)) {
+        await lock.release(signal);
+        lockMessage = 'released';
+        return;
+      }
+      const outcome = await lock.acquire(signal);
+      lockMessage = outcome.kind === 'held' ? 'held' : 'a shutdown is under way, no new lock is granted';
+      await lock.heartbeat();
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = describeError(error);
+      if (message !== lockMessage) log.error({ reason: message }, 'shutdown lock not held');
+      lockMessage = message;
+    }
+  };
+
+  /** One pass over the static pods; returns whether a local drain has nothing left. */
+  const tendStaticPods = async (signal: AbortSignal): Promise<{ drained: boolean }> => {
+    const { phase } = record;
+    const view = await staticPods.observe(signal);
+    const ignored = ignoredMaintenances(context, phase);
+    let leave = cluster === undefined ? new Map() : leaveByCluster(view, cluster, ignored);
+    let drained = false;
+    if (phase.kind === 'draining' && phase.mode === 'local') {
+      const plan = effectiveDrainPlan(config.drainPlan);
+      const node = { name: context.nodeName, pods: drainPodsOf(view) };
+      const decision = decideDrainTargets(plan, [node], record.localTargets);
+      await save({ ...record, localTargets: decision.drainTargets });
+      leave = leaveByTargets(view, decision.drainTargets, phase);
+      drained = decision.drained;
+    } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
+    const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(context, phase, pod.maintenance);
+    const decision = await staticPods.act(view, { leave, keepParked }, signal);
+    turn = { view, decision };
+    if (cluster !== undefined) {
+      const reason = phase.kind === 'watching' ? 'see the NodeMaintenance' : phase.reason;
+      await reportProgress(cluster, decision.progress, reason, signal);
+    }
+    return { drained };
+  };
+
+  const readFacts = async (drained: boolean, signal: AbortSignal): Promise<PhaseFacts> => {
+    const { phase } = record;
+    const name = phase.kind === 'watching' ? '' : phase.maintenance;
+    const parked = turn?.view.parked ?? [];
+    return {
+      now: clock.now(),
+      bootId: context.bootId,
+      nodeName: context.nodeName,
+      goingDown: await goingDown.read(signal),
+      clusterUsable: context.clusterUsable(),
+      maintenanceExists: cluster?.maintenance(name) !== undefined,
+      drained,
+      recovered: turn !== undefined && !parked.some((pod) => pod.maintenance === name || pod.maintenance === ''),
+    };
+  };
+
+  const movePhase = async (drained: boolean, signal: AbortSignal): Promise<boolean> => {
+    const next = decidePhase(record.phase, await readFacts(drained, signal));
+    if (next === record.phase) return false;
+    if (next.kind === 'recovering') goingDown.trigger(undefined);
+    const keepsTargets = next.kind === 'draining' || next.kind === 'released';
+    await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
+    return true;
+  };
+
+  /** Whether the agent may end although it was asked to only now. */
+  const mayStop = async (signal: AbortSignal): Promise<boolean> => {
+    if (record.phase.kind !== 'draining') return true;
+    // A restart or an upgrade in mid-drain ends this process only; systemd that stops all units waits for the drain.
+    return !(await goingDown.managerStopping(signal));
+  };
+
+  const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
+    let moved = await movePhase(false, signal);
+    if (cluster !== undefined) {
+      await ensureMaintenance(context, record.phase, signal);
+      await completeOwn(context, record.phase, signal);
+      cluster.watchRequests(cluster.drains(ignoredMaintenances(context, record.phase)).length > 0);
+    }
+    const { drained } = await tendStaticPods(signal);
+    moved = (await movePhase(drained, signal)) || moved;
+    await keepLock(signal);
+    return moved;
+  };
+
+  const isBusy = (): boolean => {
+    const tending = (cluster?.requests() ?? []).length > 0 || (turn?.view.parked.length ?? 0) > 0;
+    return record.phase.kind !== 'watching' || tending;
+  };
+
+  return {
+    status: () => buildStatus(context, { record, turn, lockMessage, startedAt }),
+    run: async (stop, signal) => {
+      await context.notify(describePhase(record.phase));
+      stop.addEventListener('abort', context.waker.wake);
+      await keepLock(signal);
+      while (!signal.aborted) {
+        let moved = false;
+        try {
+          moved = await oneTurn(signal);
+        } catch (error) {
+          if (signal.aborted) break;
+          log.error({ reason: describeError(error) }, 'turn of the loop failed, trying again');
+        }
+        if (stop.aborted && (await mayStop(signal))) break;
+        if (!isBusy()) context.runtime.close();
+        if (!moved) await context.waker.wait(isBusy() ? BUSY_MS : IDLE_MS, signal);
+      }
+      if (record.phase.kind === 'watching' && !signal.aborted) await lock.release(signal);
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import type { EvictionRequest } from '../api/eviction-request.ts';
+import { AGENT_LABEL, KUBELET_INTERCEPTOR, NODE_LABEL, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
+import { DRAINED, type DrainPlanEntry, type NodeMaintenance } from '../api/node-maintenance.ts';
+import { isFinished } from '../decide/eviction-request.ts';
+import { decideHeartbeat, type Progress } from '../decide/heartbeat.ts';
+import { drainsOfNode, type NodeDrain, stageOf } from '../decide/maintenance.ts';
+import { describeError } from '../errors.ts';
+import type { Clock } from '../host/clock.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { applyInterceptorStatus } from '../kube/interceptor-status.ts';
+import { collectionPath, EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
+import { createObjectCache, type ObjectCache } from '../kube/watch.ts';
+import type { Log } from '../telemetry/log.ts';
+
+/** The cluster as one node's agent sees it: NodeMaintenances always, EvictionRequests of its own pods while needed. */
+export interface Cluster {
+  /** Whether the NodeMaintenances are known. */
+  synced(): boolean;
+  /** Milliseconds since the epoch at which the API server was last heard of; 0 for never. */
+  heardAt(): number;
+  maintenance(name: string): NodeMaintenance | undefined;
+  /** Maintenances that this node's agent made. */
+  own(): readonly NodeMaintenance[];
+  /** The drains of this node, without those named in `except`. */
+  drains(except: ReadonlySet<string>): readonly NodeDrain[];
+  /** EvictionRequests of pods on this node that are not over. */
+  requests(): readonly EvictionRequest[];
+  /** Whether the maintenance has drained the node. */
+  isDrained(name: string): boolean;
+  create(name: string, reason: string, drainPlan: readonly DrainPlanEntry[], signal: AbortSignal): Promise<void>;
+  complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
+  remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
+  /** Reports as the interceptor kubelet.k8s.io. */
+  report(request: EvictionRequest, progress: Progress, signal: AbortSignal): Promise<void>;
+  /** Starts or stops the watch on EvictionRequests. */
+  watchRequests(wanted: boolean): void;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface ClusterDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeName: string;
+  readonly onChange: () => void;
+}
+
+/** Makes the view; nothing is asked of the API server before `run`. */
+export function createCluster(dependencies: ClusterDependencies): Cluster {
+  const { client, clock, log, nodeName, onChange } = dependencies;
+  const maintenances = createObjectCache<NodeMaintenance>({ resource: NODE_MAINTENANCES }, onChange, dependencies);
+  let requests: ObjectCache<EvictionRequest> | undefined;
+  let stopRequests: AbortController | undefined;
+  let lifetime: AbortSignal = AbortSignal.abort();
+
+  return {
+    synced: () => maintenances.synced(),
+    heardAt: () => maintenances.heardAt(),
+    maintenance: (name) => maintenances.get(name),
+    own: () => maintenances.list().filter(({ metadata }) => metadata.labels?.[AGENT_LABEL] === nodeName),
+    drains: (except) =>
+      drainsOfNode(maintenances.list(), nodeName).filter(({ maintenance }) => !except.has(maintenance)),
+    requests: () => (requests?.list() ?? []).filter((request) => !isFinished(request)),
+    isDrained: (name) =>
+      maintenances.get(name)?.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True') ===
+      true,
+    create: async (name, reason, drainPlan, signal) => {
+      const body: NodeMaintenance = {
+        apiVersion: NODE_MAINTENANCE_API_VERSION,
+        kind: 'NodeMaintenance',
+        metadata: { name, labels: { [AGENT_LABEL]: nodeName } },
+        spec: {
+          stage: 'Drain',
+          nodeSelector: {
+            nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
+          },
+          drainPlan,
+          reason,
+        },
+      };
+      await sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
+      log.info({ maintenance: name, reason }, 'created maintenance');
+    },
+    complete: async (maintenance, signal) => {
+      if (stageOf(maintenance) === 'Complete') return;
+      const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+      const body = { spec: { stage: 'Complete' } };
+      await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+      log.info({ maintenance: maintenance.metadata.name }, 'completed own maintenance');
+    },
+    remove: async (maintenance, signal) => {
+      const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+      await sendForObject(client, { method: 'DELETE', path }, [404], signal);
+    },
+    report: async (request, progress, signal) => {
+      const entry = decideHeartbeat(request, KUBELET_INTERCEPTOR, progress, clock.now());
+      if (entry !== undefined) await applyInterceptorStatus(client, request, entry, signal);
+    },
+    watchRequests: (wanted) => {
+      if (wanted === (stopRequests !== undefined) || lifetime.aborted) return;
+      stopRequests?.abort();
+      stopRequests = undefined;
+      requests = undefined;
+      if (!wanted) return;
+      stopRequests = new AbortController();
+      const scope = { resource: EVICTION_REQUESTS, labelSelector: `${NODE_LABEL}=${nodeName}` };
+      requests = createObjectCache<EvictionRequest>(scope, onChange, dependencies);
+      requests.run(AbortSignal.any([lifetime, stopRequests.signal])).catch((error: unknown) => {
+        log.error({ reason: describeError(error) }, 'watch on eviction requests failed');
+      });
+    },
+    run: async (signal) => {
+      lifetime = signal;
+      await maintenances.run(signal);
+    },
+  };
+}

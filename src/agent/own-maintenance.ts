@@ -1,0 +1,40 @@
+import { stageOf } from '../decide/maintenance.ts';
+import type { Phase } from '../decide/shutdown-phase.ts';
+import { describeError } from '../errors.ts';
+import type { AgentContext } from './context.ts';
+
+/** Creates the NodeMaintenance of a shutdown in cluster mode, and deletes those of earlier shutdowns that are over. */
+export async function ensureMaintenance(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
+  const { cluster, log } = context;
+  if (cluster === undefined || phase.kind !== 'draining' || phase.mode !== 'cluster') return;
+  if (cluster.maintenance(phase.maintenance) !== undefined) return;
+  try {
+    await cluster.create(phase.maintenance, phase.reason, context.config.drainPlan, signal);
+    for (const old of cluster.own()) {
+      if (old.metadata.name !== phase.maintenance && stageOf(old) === 'Complete') await cluster.remove(old, signal);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ maintenance: phase.maintenance, reason: describeError(error) }, 'cannot create the maintenance yet');
+  }
+}
+
+/**
+ * Completes the maintenances that this node's agent made and whose shutdown is over: after the boot by policy, after a
+ * cancellation always. What they took from the cluster (cordon, requests, gates) the controller then gives back.
+ */
+export async function completeOwn(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
+  const { cluster, config, log } = context;
+  if (cluster === undefined || phase.kind === 'draining' || phase.kind === 'released') return;
+  for (const maintenance of cluster.own()) {
+    const { name } = maintenance.metadata;
+    const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && phase.maintenance === name;
+    if (stageOf(maintenance) === 'Complete' || (config.onBoot === 'wait' && !canceled)) continue;
+    try {
+      await cluster.complete(maintenance, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ maintenance: name, reason: describeError(error) }, 'cannot complete the maintenance yet');
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { interceptorEntry } from '../decide/heartbeat.ts';
+import { describePhase, holdsLock } from '../decide/shutdown-phase.ts';
+import type { AgentContext } from './context.ts';
+import type { AgentRecord } from './record.ts';
+import type { AgentStatus, Waiting } from './status.ts';
+import type { Turn } from './agent.ts';
+
+export interface StatusFacts {
+  readonly record: AgentRecord;
+  readonly turn: Turn | undefined;
+  readonly lockMessage: string;
+  readonly startedAt: number;
+}
+
+function timeOf(text: string | undefined): number {
+  return text === undefined ? 0 : Date.parse(text);
+}
+
+/** Everything the node waits for now: EvictionRequests of its pods, then static pods that still run. */
+function waitingFor(context: AgentContext, { record, turn }: StatusFacts): readonly Waiting[] {
+  const { phase } = record;
+  const waiting: Waiting[] = [];
+  const requested = new Set<string>();
+  for (const request of context.cluster?.requests() ?? []) {
+    const what = `${request.metadata.namespace}/${request.spec.target.pod.name}`;
+    const active = request.status?.activeInterceptors?.[0];
+    const entry = active === undefined ? undefined : interceptorEntry(request, active);
+    requested.add(what);
+    waiting.push({
+      what,
+      on: active ?? 'eviction request controller',
+      message: entry?.message ?? '',
+      since: timeOf(request.metadata.creationTimestamp),
+      ...(entry?.expectedFinishTime === undefined ? {} : { expectedAt: timeOf(entry.expectedFinishTime) }),
+    });
+  }
+  for (const pod of turn?.decision.progress ?? []) {
+    if (pod.state === 'ended' || requested.has(pod.key)) continue;
+    const parked = turn?.view.parked.find(({ file }) => file === pod.file);
+    const message = 'manifest parked, containers are ending';
+    waiting.push({
+      what: pod.key,
+      on: 'kubelet',
+      message,
+      since: parked?.parkedAt ?? 0,
+      expectedAt: pod.expectedFinishAt,
+    });
+  }
+  if (phase.kind === 'draining' && phase.mode === 'cluster' && waiting.length === 0) {
+    const known = context.cluster?.maintenance(phase.maintenance);
+    const message =
+      known === undefined ? 'the API server to take the NodeMaintenance' : 'the controller to drain the node';
+    waiting.push({ what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since });
+  }
+  return waiting;
+}
+
+/** The status of the agent as plain data. */
+export function buildStatus(context: AgentContext, facts: StatusFacts): AgentStatus {
+  const { phase } = facts.record;
+  const { cluster, config, nodeName } = context;
+  const name = phase.kind === 'watching' ? undefined : phase.maintenance;
+  const maintenance = name === undefined ? undefined : cluster?.maintenance(name);
+  const node = maintenance?.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  return {
+    node: nodeName,
+    phase,
+    summary: describePhase(phase),
+    lock: { kind: config.lock, held: holdsLock(phase) && facts.lockMessage === 'held', message: facts.lockMessage },
+    cluster: { configured: cluster !== undefined, server: context.server, heardAt: cluster?.heardAt() ?? 0 },
+    maintenance: name === undefined ? null : { name, message: node?.drainMessage ?? '' },
+    waitingFor: waitingFor(context, facts),
+    inPlace: facts.turn?.view.inPlace.map(({ file }) => file) ?? [],
+    parked: facts.turn?.view.parked.map(({ file }) => file) ?? [],
+    startedAt: facts.startedAt,
+  };
+}

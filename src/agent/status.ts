@@ -1,0 +1,29 @@
+import type { Phase } from '../decide/shutdown-phase.ts';
+
+/** One pod, or one thing, that the agent waits for. */
+export interface Waiting {
+  readonly what: string;
+  /** Who is to act, for example an interceptor. */
+  readonly on: string;
+  readonly message: string;
+  /** Milliseconds since the epoch; 0 where it is not known. */
+  readonly since: number;
+  /** When it should be over, in milliseconds since the epoch; absent where nobody can say. */
+  readonly expectedAt?: number;
+}
+
+/** What `nodemaint status` shows of this node's agent. */
+export interface AgentStatus {
+  readonly node: string;
+  readonly phase: Phase;
+  readonly summary: string;
+  readonly lock: { readonly kind: string; readonly held: boolean; readonly message: string };
+  /** How long logind lets a lock delay a shutdown, in milliseconds; absent where it was not asked. */
+  readonly lockLimitMs?: number;
+  readonly cluster: { readonly configured: boolean; readonly server: string; readonly heardAt: number };
+  readonly maintenance: { readonly name: string; readonly message: string } | null;
+  readonly waitingFor: readonly Waiting[];
+  readonly inPlace: readonly string[];
+  readonly parked: readonly string[];
+  readonly startedAt: number;
+}

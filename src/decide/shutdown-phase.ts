@@ -1,0 +1,107 @@
+/**
+ * The phases of the node agent. States carry their data, so that a record of one on disk is all a restarted agent
+ * needs; transitions are decided from facts that were read, never from signals that may have been lost.
+ */
+
+/** How the agent came to know that the node goes down. */
+export type Origin = 'logind' | 'unit-stop' | 'trigger';
+
+/** Who does the drain: the controller over the cluster's objects, or this agent from its record. */
+export type DrainMode = 'cluster' | 'local';
+
+interface Shutdown {
+  /** The name of the NodeMaintenance, in both modes. */
+  readonly maintenance: string;
+  readonly mode: DrainMode;
+  readonly origin: Origin;
+  readonly reason: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  readonly bootId: string;
+}
+
+export type Phase =
+  /** Nothing is going on; the lock is held. */
+  | { readonly kind: 'watching' }
+  /** The node goes down; the lock is held until its pods are gone. */
+  | ({ readonly kind: 'draining' } & Shutdown)
+  /** The pods are gone; the lock is released, the machine goes down. */
+  | ({ readonly kind: 'released'; readonly releasedAt: number } & Shutdown)
+  /** The machine is back, or the shutdown was called off: what was taken away is put back. */
+  | ({ readonly kind: 'recovering'; readonly cause: 'boot' | 'canceled' } & Shutdown);
+
+/** What was read about the machine and the drain. */
+export interface PhaseFacts {
+  readonly now: number;
+  readonly bootId: string;
+  readonly nodeName: string;
+  /** Whether the machine is going down; 'unknown' while nobody can be asked. */
+  readonly goingDown:
+    | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string }
+    | { readonly kind: 'no' }
+    | { readonly kind: 'unknown' };
+  /** Whether there is a cluster to drain with: one is configured, and its API server did not stay silent for too long. */
+  readonly clusterUsable: boolean;
+  /** Whether the NodeMaintenance exists already: from then on the cluster does the drain. */
+  readonly maintenanceExists: boolean;
+  readonly drained: boolean;
+  readonly recovered: boolean;
+}
+
+/** After the release the machine has so long to show that it goes down, before the shutdown counts as called off. */
+const RELEASE_GRACE_MS = 60_000;
+const MAX_NAME_LENGTH = 253;
+
+/** The name of the maintenance of one shutdown: the node, and the second at which it was seen. */
+export function maintenanceName(nodeName: string, since: number): string {
+  const stamp = Math.floor(since / 1000).toString(36);
+  return `shutdown-${nodeName.slice(0, MAX_NAME_LENGTH - stamp.length - 10)}-${stamp}`;
+}
+
+/** The phase that follows, which is the same object where nothing changed. */
+export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
+  switch (phase.kind) {
+    case 'watching': {
+      if (facts.goingDown.kind !== 'yes') return phase;
+      const { origin, reason } = facts.goingDown;
+      const maintenance = maintenanceName(facts.nodeName, facts.now);
+      const mode = facts.clusterUsable ? 'cluster' : 'local';
+      return { kind: 'draining', maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId };
+    }
+    case 'draining': {
+      if (phase.bootId !== facts.bootId) return { ...phase, kind: 'recovering', cause: 'boot' };
+      if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
+      if (facts.drained) return { ...phase, kind: 'released', releasedAt: facts.now };
+      if (phase.mode === 'cluster' && !facts.clusterUsable && !facts.maintenanceExists)
+        return { ...phase, mode: 'local' };
+      return phase;
+    }
+    case 'released': {
+      const { releasedAt, ...shutdown } = phase;
+      if (phase.bootId !== facts.bootId) return { ...shutdown, kind: 'recovering', cause: 'boot' };
+      const waited = facts.now - releasedAt >= RELEASE_GRACE_MS;
+      return facts.goingDown.kind === 'no' && waited ? { ...shutdown, kind: 'recovering', cause: 'canceled' } : phase;
+    }
+    case 'recovering':
+      return facts.recovered ? { kind: 'watching' } : phase;
+  }
+}
+
+/** Whether the lock is to be held in this phase. */
+export function holdsLock(phase: Phase): boolean {
+  return phase.kind !== 'released';
+}
+
+/** The phase as one line for systemd's STATUS, the log and people. */
+export function describePhase(phase: Phase): string {
+  switch (phase.kind) {
+    case 'watching':
+      return 'waiting for a shutdown, lock held';
+    case 'draining':
+      return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance})`;
+    case 'released':
+      return `drained: the machine may go down (${phase.maintenance})`;
+    case 'recovering':
+      return `putting back what ${phase.maintenance} took away (${phase.cause === 'boot' ? 'after the boot' : 'shutdown called off'})`;
+  }
+}
