@@ -3,6 +3,7 @@
  * Everything is decided anew from what was read, so that a lost signal, a restart or a reboot changes nothing.
  * Stop order: the loop ends, the watches end, the control socket closes, the lock is released if nothing is held by it.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { decideDrainTargets } from '../decide/drain-targets.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
@@ -99,7 +100,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       const plan = effectiveDrainPlan(config.drainPlan);
       const node = { name: context.nodeName, pods: drainPodsOf(view) };
       const decision = decideDrainTargets(plan, [node], record.localTargets);
-      await save({ ...record, localTargets: decision.drainTargets });
+      if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) {
+        await save({ ...record, localTargets: decision.drainTargets });
+      }
       leave = leaveByTargets(view, decision.drainTargets, phase);
       drained = decision.drained;
     } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
@@ -122,8 +125,10 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       bootId: context.bootId,
       nodeName: context.nodeName,
       goingDown: await goingDown.read(signal),
-      clusterUsable: context.clusterUsable(),
-      maintenanceExists: cluster?.maintenance(name) !== undefined,
+      clusterConfigured: cluster !== undefined,
+      askingSince: startedAt,
+      apiWaitMs: config.apiWaitSec * 1000,
+      maintenanceExists: cluster?.exists(name) === true,
       drained,
       recovered: turn !== undefined && !parked.some((pod) => pod.maintenance === name || pod.maintenance === ''),
     };
@@ -167,7 +172,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     status: () => buildStatus(context, { record, turn, lockMessage, startedAt }),
     run: async (stop, signal) => {
       await context.notify(describePhase(record.phase));
-      stop.addEventListener('abort', context.waker.wake);
+      stop.addEventListener('abort', () => {
+        context.waker.wake();
+      });
       await keepLock(signal);
       while (!signal.aborted) {
         let moved = false;

@@ -19,6 +19,8 @@ export interface Cluster {
   /** Milliseconds since the epoch at which the API server was last heard of; 0 for never. */
   heardAt(): number;
   maintenance(name: string): NodeMaintenance | undefined;
+  /** Whether the API server has the maintenance: it was seen there, or accepted just now. */
+  exists(name: string): boolean;
   /** Maintenances that this node's agent made. */
   own(): readonly NodeMaintenance[];
   /** The drains of this node, without those named in `except`. */
@@ -52,11 +54,13 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
   let requests: ObjectCache<EvictionRequest> | undefined;
   let stopRequests: AbortController | undefined;
   let lifetime: AbortSignal = AbortSignal.abort();
+  let accepted = '';
 
   return {
     synced: () => maintenances.synced(),
     heardAt: () => maintenances.heardAt(),
     maintenance: (name) => maintenances.get(name),
+    exists: (name) => name === accepted || maintenances.get(name) !== undefined,
     own: () => maintenances.list().filter(({ metadata }) => metadata.labels?.[AGENT_LABEL] === nodeName),
     drains: (except) =>
       drainsOfNode(maintenances.list(), nodeName).filter(({ maintenance }) => !except.has(maintenance)),
@@ -79,6 +83,7 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
         },
       };
       await sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
+      accepted = name;
       log.info({ maintenance: name, reason }, 'created maintenance');
     },
     complete: async (maintenance, signal) => {

@@ -23,8 +23,6 @@ export interface AgentContext {
   readonly cluster: Cluster | undefined;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
-  /** Whether there is a cluster and its API server has not been silent for too long since the shutdown began. */
-  clusterUsable(): boolean;
   /** Tells systemd the phase. */
   notify(status: string): Promise<void>;
 }

@@ -13,7 +13,7 @@ const requestSchema = z.discriminatedUnion('verb', [
 /** What a local client may ask of the agent: one JSON line, answered by one JSON line. */
 export type ControlRequest = z.infer<typeof requestSchema>;
 /** Answers a request with something that JSON can carry. */
-export type ControlHandler = (request: ControlRequest) => Promise<unknown> | unknown;
+export type ControlHandler = (request: ControlRequest) => Promise<unknown>;
 
 const MAX_REQUEST_BYTES = 4096;
 const TIMEOUT_MS = 5_000;

@@ -7,7 +7,7 @@ import type { AgentContext } from './context.ts';
 export async function ensureMaintenance(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
   const { cluster, log } = context;
   if (cluster === undefined || phase.kind !== 'draining' || phase.mode !== 'cluster') return;
-  if (cluster.maintenance(phase.maintenance) !== undefined) return;
+  if (cluster.exists(phase.maintenance)) return;
   try {
     await cluster.create(phase.maintenance, phase.reason, context.config.drainPlan, signal);
     for (const old of cluster.own()) {

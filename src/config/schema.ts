@@ -6,18 +6,18 @@ const drainPlanEntry = z.strictObject({
   podPriority: z.int().min(-2_147_483_648).max(2_147_483_647).describe('selects pods with this or a lower priority'),
   podSelector: z
     .strictObject({
-      matchLabels: z.record(z.string(), z.string()).optional(),
+      matchLabels: z.record(z.string(), z.string()).exactOptional(),
       matchExpressions: z
         .array(
           z.strictObject({
             key: z.string(),
             operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-            values: z.array(z.string()).optional(),
+            values: z.array(z.string()).exactOptional(),
           }),
         )
-        .optional(),
+        .exactOptional(),
     })
-    .optional()
+    .exactOptional()
     .describe('selects pods by their labels'),
 });
 
@@ -33,7 +33,7 @@ export const agentConfigSchema = z.strictObject({
   nodeName: z
     .string()
     .min(1)
-    .optional()
+    .exactOptional()
     .describe("the node's name; default: from the kubeconfig's identity, else the host name"),
   kubeconfig: z
     .string()
@@ -41,7 +41,7 @@ export const agentConfigSchema = z.strictObject({
     .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs standalone, without a cluster'),
   staticPodPath: absolutePath.default('/etc/kubernetes/manifests').describe("the kubelet's staticPodPath"),
   parkedPath: absolutePath
-    .optional()
+    .exactOptional()
     .describe(
       'where manifests lie while they are parked; same file system as staticPodPath, outside of it; default: beside it',
     ),
@@ -70,7 +70,7 @@ export const agentConfigSchema = z.strictObject({
     .default(15)
     .describe('how long a shutdown waits for an API server that does not answer before the drain goes on locally'),
   drainPlan: z.array(drainPlanEntry).default([]).describe('entries added to the default drain plan'),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
 });
 
 /** The validated configuration. */

@@ -40,8 +40,12 @@ export interface PhaseFacts {
     | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string }
     | { readonly kind: 'no' }
     | { readonly kind: 'unknown' };
-  /** Whether there is a cluster to drain with: one is configured, and its API server did not stay silent for too long. */
-  readonly clusterUsable: boolean;
+  /** Whether there is a cluster to drain with. */
+  readonly clusterConfigured: boolean;
+  /** When this process began to ask the API server; a restarted agent asks anew. Milliseconds since the epoch. */
+  readonly askingSince: number;
+  /** How long the API server may take to accept the NodeMaintenance before the drain goes on locally, in ms. */
+  readonly apiWaitMs: number;
   /** Whether the NodeMaintenance exists already: from then on the cluster does the drain. */
   readonly maintenanceExists: boolean;
   readonly drained: boolean;
@@ -65,16 +69,15 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (facts.goingDown.kind !== 'yes') return phase;
       const { origin, reason } = facts.goingDown;
       const maintenance = maintenanceName(facts.nodeName, facts.now);
-      const mode = facts.clusterUsable ? 'cluster' : 'local';
+      const mode = facts.clusterConfigured ? 'cluster' : 'local';
       return { kind: 'draining', maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId };
     }
     case 'draining': {
       if (phase.bootId !== facts.bootId) return { ...phase, kind: 'recovering', cause: 'boot' };
       if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
       if (facts.drained) return { ...phase, kind: 'released', releasedAt: facts.now };
-      if (phase.mode === 'cluster' && !facts.clusterUsable && !facts.maintenanceExists)
-        return { ...phase, mode: 'local' };
-      return phase;
+      const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
+      return phase.mode === 'cluster' && !facts.maintenanceExists && tooLong ? { ...phase, mode: 'local' } : phase;
     }
     case 'released': {
       const { releasedAt, ...shutdown } = phase;

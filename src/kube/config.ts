@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../errors.ts';
@@ -5,6 +6,8 @@ import { describeError, NodemaintError } from '../errors.ts';
 /** Where the API server is and how to prove who we are; options are read anew for each request, so that they rotate. */
 export interface ClusterAccess {
   readonly server: URL;
+  /** The NAME of an identity system:node:NAME in the client certificate; absent for every other identity. */
+  readonly nodeName: string | undefined;
   /** Adds certificates, keys, tokens and, for a proxy, an agent to the options of a request. */
   authenticate(options: RequestOptions): Promise<void>;
 }
@@ -37,23 +40,30 @@ export async function loadClusterAccess(path: string | undefined): Promise<Clust
       `${where} has no current context with a cluster and its server address; set "current-context" in it`,
     );
   }
-  return {
-    server: new URL(server),
-    authenticate: async (options) => {
-      try {
-        await config.applyToHTTPSOptions(options);
-      } catch (error) {
-        throw new NodemaintError(
-          'KUBECONFIG_INVALID',
-          `cannot get the credentials of ${where}: ${describeError(error)}`,
-          {
-            cause: error,
-          },
-        );
-      }
-      // The library caches its agent together with the first certificate; without a proxy we use our own, keyed by
-      // certificate, so that a rotated one is taken up.
-      if (config.getCurrentCluster()?.proxyUrl === undefined) delete options.agent;
-    },
+  const authenticate = async (options: RequestOptions): Promise<void> => {
+    try {
+      await config.applyToHTTPSOptions(options);
+    } catch (error) {
+      throw new NodemaintError(
+        'KUBECONFIG_INVALID',
+        `cannot get the credentials of ${where}: ${describeError(error)}`,
+        {
+          cause: error,
+        },
+      );
+    }
+    // The library caches its agent together with the first certificate; without a proxy we use our own, keyed by
+    // certificate, so that a rotated one is taken up.
+    if (config.getCurrentCluster()?.proxyUrl === undefined) delete options.agent;
   };
+  const options: RequestOptions = {};
+  await authenticate(options);
+  return { server: new URL(server), nodeName: nodeNameOf(options), authenticate };
+}
+
+/** Reads NAME out of a certificate for system:node:NAME. */
+function nodeNameOf(options: RequestOptions): string | undefined {
+  if (!Buffer.isBuffer(options.cert)) return undefined;
+  const { subject } = new X509Certificate(options.cert);
+  return /^CN=system:node:(.+)$/m.exec(subject)?.[1];
 }

@@ -1,0 +1,118 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { NodemaintError } from '../errors.ts';
+import type { LogLevel } from '../telemetry/log.ts';
+import type { OutputFormat } from './status.ts';
+
+/** What the program needs from the process: where to write, and when to stop. */
+export interface Terminal {
+  write(text: string): void;
+  readonly isTerminal: boolean;
+  now(): number;
+  /** Aborted by the first SIGTERM or SIGINT. */
+  readonly stop: AbortSignal;
+  /** Aborted by the second one. */
+  readonly signal: AbortSignal;
+}
+
+const RUN_DIRECTORY = '/run/nodemaint';
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('must not be empty');
+  return text;
+}
+
+function runDirectory(): Option {
+  return new Option('--run-directory <folder>', "the agent's runDirectory").default(RUN_DIRECTORY);
+}
+
+/** The command line; each verb loads its own part of the program when it runs. */
+function createProgram(terminal: Terminal): Command {
+  const program = new Command('nodemaint')
+    .description("Makes a Kubernetes node's shutdown wait for its applications.")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => {
+        terminal.write(text);
+      },
+    });
+
+  program
+    .command('agent')
+    .description('run the node daemon (systemd unit nodemaint.service)')
+    .option('--config <file>', 'configuration file', '/etc/nodemaint/config.yaml')
+    .action(async ({ config }: { config: string }) => {
+      const { agentCommand } = await import('./agent.ts');
+      await agentCommand(config, terminal.stop, terminal.signal);
+    });
+
+  program
+    .command('controller')
+    .description("run the cluster's controllers")
+    .option('--kubeconfig <file>', 'kubeconfig; default: the service account of the pod')
+    .addOption(new Option('--log-level <level>').choices(LEVELS).default('info'))
+    .action(async (options: { kubeconfig?: string; logLevel: LogLevel }) => {
+      const { controllerCommand } = await import('./controller.ts');
+      await controllerCommand(options, terminal.stop);
+    });
+
+  program
+    .command('status')
+    .description("show this machine's phase, lock and what it waits for")
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
+    .addOption(runDirectory())
+    .action(async (options: { output: OutputFormat; runDirectory: string }) => {
+      const { statusCommand } = await import('./status.ts');
+      terminal.write(await statusCommand(options.runDirectory, options.output, terminal.now()));
+    });
+
+  program
+    .command('trigger')
+    .description("announce a shutdown to this machine's agent: the node is drained")
+    .requiredOption('--reason <text>', 'why, for people', nonEmpty)
+    .addOption(runDirectory())
+    .action(async (options: { reason: string; runDirectory: string }) => {
+      const { triggerCommand } = await import('./trigger.ts');
+      terminal.write(await triggerCommand(options.runDirectory, options.reason));
+    });
+
+  program
+    .command('cancel')
+    .description('take an announced shutdown back')
+    .addOption(runDirectory())
+    .action(async (options: { runDirectory: string }) => {
+      const { cancelCommand } = await import('./trigger.ts');
+      terminal.write(await cancelCommand(options.runDirectory));
+    });
+
+  program
+    .command('demo')
+    .description('show the main job in a sandbox folder, without a cluster and without root')
+    .action(async () => {
+      const { demoCommand } = await import('./demo.ts');
+      await demoCommand(terminal, terminal.stop);
+    });
+
+  return program;
+}
+
+/**
+ * Runs the command line. Returns the exit code: 0 done, 1 failed, 2 used wrongly or badly configured. Errors that a
+ * person can act on come out as one message, others with their causes.
+ */
+export async function runProgram(
+  argv: readonly string[],
+  terminal: Terminal,
+  fail: (message: string) => void,
+): Promise<number> {
+  try {
+    await createProgram(terminal).parseAsync([...argv], { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (terminal.signal.aborted) return 1;
+    if (!(error instanceof NodemaintError)) throw error;
+    fail(`nodemaint: ${error.message}\n`);
+    return error.code === 'CONFIG_INVALID' || error.code === 'USAGE' ? 2 : 1;
+  }
+}
