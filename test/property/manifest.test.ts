@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { parseManifest } from '../../src/static-pods/manifest.ts';
 
 function parse(bytes: Buffer): ReturnType<typeof parseManifest> {
