@@ -25,7 +25,7 @@ export interface Manifest {
   readonly priority: number;
   /** False when the manifest leaves the priority to a PriorityClass of the cluster; the mirror pod has the resolved value. */
   readonly priorityKnown: boolean;
-  /** Seconds between SIGTERM and SIGKILL; at least 1, as the kubelet has it. */
+  /** Seconds between SIGTERM and SIGKILL; at least 1, as the kubelet has it, at most a year. */
   readonly graceSec: number;
 }
 
@@ -45,6 +45,8 @@ const MAX_ALIASES = 100;
 
 const DEFAULT_GRACE_SEC = 30;
 const MIN_GRACE_SEC = 1;
+/** A year. The kubelet takes any 64 bit number, which overflows timers. */
+const MAX_GRACE_SEC = 365 * 24 * 3600;
 const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
   ['system-node-critical', 2_000_001_000],
   ['system-cluster-critical', 2_000_000_000],
@@ -70,7 +72,7 @@ const POD = z.object({
     .object({
       priority: INT32.nullish(),
       priorityClassName: z.string().nullish(),
-      terminationGracePeriodSeconds: z.int().nullish(),
+      terminationGracePeriodSeconds: z.number().refine(Number.isInteger, 'expected an integer').nullish(),
     })
     .nullish(),
 });
@@ -129,6 +131,7 @@ function decodeYaml(text: string, size: number): unknown {
     customTags: (tags: Tags) => tags.filter((tag) => typeof tag !== 'object' || !isForeignTag(tag)),
     resolveKnownTags: false,
     uniqueKeys: false,
+    strict: false,
     prettyErrors: false,
     logLevel: 'error',
   });
@@ -193,12 +196,16 @@ function describePod(
     annotations: withoutNulls(metadata?.annotations),
     priority: priority ?? 0,
     priorityKnown: priority !== undefined,
-    graceSec: Math.max(MIN_GRACE_SEC, spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC),
+    graceSec: clamp(spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC, MIN_GRACE_SEC, MAX_GRACE_SEC),
   };
 }
 
 function isDnsSubdomain(text: string): boolean {
   return text.length <= 253 && text.split('.').every((label) => DNS_LABEL.test(label));
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value));
 }
 
 function withoutNulls(map: Readonly<Record<string, string | null>> | null | undefined): Record<string, string> {

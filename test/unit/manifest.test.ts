@@ -85,6 +85,16 @@ describe('a manifest that the kubelet runs', () => {
       gives: { graceSec: 1 },
     },
     { is: 'with a negative one', text: `${NAMED}spec: {terminationGracePeriodSeconds: -1}`, gives: { graceSec: 1 } },
+    {
+      is: 'with a grace period that overflows timers',
+      text: `${NAMED}spec: {terminationGracePeriodSeconds: 9223372036854775807}`,
+      gives: { graceSec: 31_536_000 },
+    },
+    {
+      is: 'with a flow sequence that is not indented',
+      text: `${NAMED}spec:\n  args: [\n"a"\n]`,
+      gives: { name: 'web' },
+    },
     { is: 'before other documents', text: `# first\n---\n${NAMED}---\n@ no YAML`, gives: { name: 'web' } },
     {
       is: 'with the same key twice',
