@@ -131,7 +131,6 @@ function decodeYaml(text: string, size: number): unknown {
     customTags: (tags: Tags) => tags.filter((tag) => typeof tag !== 'object' || !isForeignTag(tag)),
     resolveKnownTags: false,
     uniqueKeys: false,
-    strict: false,
     prettyErrors: false,
     logLevel: 'error',
   });

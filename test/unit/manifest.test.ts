@@ -91,8 +91,8 @@ describe('a manifest that the kubelet runs', () => {
       gives: { graceSec: 31_536_000 },
     },
     {
-      is: 'with a flow sequence that is not indented',
-      text: `${NAMED}spec:\n  args: [\n"a"\n]`,
+      is: 'with a flow sequence over several lines',
+      text: `${NAMED}spec:\n  args: [\n    "a",\n  ]`,
       gives: { name: 'web' },
     },
     { is: 'before other documents', text: `# first\n---\n${NAMED}---\n@ no YAML`, gives: { name: 'web' } },
