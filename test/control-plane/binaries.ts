@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+
+const KUBERNETES = 'v1.36.3';
+const NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const;
+export type Binary = (typeof NAMES)[number];
+/** The path of each component's program. */
+export type Binaries = Readonly<Record<Binary, string>>;
+
+const MODULE = import.meta.dirname;
+const STAMP = `k8s.io/component-base/version.gitVersion=${KUBERNETES}`;
+const LDFLAGS = `-s -w -X ${STAMP} -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36`;
+
+async function isProgram(file: string): Promise<boolean> {
+  return await access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Where built programs are kept, by what they were built from. */
+async function cacheDirectory(): Promise<string> {
+  const hash = createHash('sha256').update(LDFLAGS);
+  for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(MODULE, file)));
+  const base = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
+  return path.join(base, 'nodemaint', 'control-plane', hash.digest('hex').slice(0, 16));
+}
+
+/** Builds all components into `directory`, as one step. */
+async function build(directory: string, signal: AbortSignal): Promise<void> {
+  process.stderr.write(
+    `building Kubernetes ${KUBERNETES} and etcd from their Go modules into ${directory}; about five minutes, once\n`,
+  );
+  await mkdir(path.dirname(directory), { recursive: true });
+  const temporary = await mkdtemp(`${directory}.`);
+  const go = (await isProgram('/usr/local/go/bin/go')) ? '/usr/local/go/bin/go' : 'go';
+  try {
+    const args = ['build', '-buildvcs=false', '-trimpath', `-ldflags=${LDFLAGS}`, '-o', `${temporary}/`, 'tool'];
+    await promisify(execFile)(go, args, { cwd: MODULE, signal, maxBuffer: 64 * 1024 * 1024 });
+    await rename(path.join(temporary, 'server'), path.join(temporary, 'etcd'));
+    await rename(temporary, directory);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true });
+    if (!(await isProgram(path.join(directory, 'etcd')))) throw error;
+  }
+}
+
+/**
+ * The programs of the control plane: those of KUBEBUILDER_ASSETS where it is set, the others from the cache, where they
+ * are built once from the Go modules that go.mod pins.
+ */
+export async function controlPlaneBinaries(signal: AbortSignal): Promise<Binaries> {
+  const assets = process.env['KUBEBUILDER_ASSETS'];
+  const directory = await cacheDirectory();
+  const found: Partial<Record<Binary, string>> = {};
+  for (const name of NAMES) {
+    const given = assets === undefined ? undefined : path.join(assets, name);
+    if (given !== undefined && (await isProgram(given))) found[name] = given;
+    else {
+      const built = path.join(directory, name);
+      if (!(await isProgram(built))) await build(directory, signal);
+      found[name] = built;
+    }
+  }
+  return found as Binaries;
+}

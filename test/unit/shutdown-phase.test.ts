@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { decidePhase, maintenanceName, type Phase, type PhaseFacts } from '../../src/decide/shutdown-phase.ts';
+
+const FACTS: PhaseFacts = {
+  now: 1_000_000,
+  bootId: 'boot-1',
+  nodeName: 'node-a',
+  goingDown: { kind: 'no' },
+  clusterConfigured: true,
+  askingSince: 0,
+  apiWaitMs: 15_000,
+  maintenanceExists: true,
+  drained: false,
+  recovered: false,
+};
+const YES = { kind: 'yes', origin: 'logind', reason: 'node reboot' } as const;
+const SHUTDOWN = {
+  maintenance: 'shutdown-node-a-rs',
+  mode: 'cluster',
+  origin: 'logind',
+  reason: 'node reboot',
+  since: 1_000_000,
+  bootId: 'boot-1',
+} as const;
+const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
+const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN };
+const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+
+const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
+  ['waits while nothing happens', { kind: 'watching' }, {}, 'watching'],
+  ['waits while nobody can be asked', { kind: 'watching' }, { goingDown: { kind: 'unknown' } }, 'watching'],
+  ['drains when the machine goes down', { kind: 'watching' }, { goingDown: YES }, 'draining cluster'],
+  [
+    'drains locally without a cluster',
+    { kind: 'watching' },
+    { goingDown: YES, clusterConfigured: false },
+    'draining local',
+  ],
+  ['holds on while pods are left', DRAINING, { goingDown: YES }, 'draining cluster'],
+  ['holds on while nobody can be asked', DRAINING, { goingDown: { kind: 'unknown' } }, 'draining cluster'],
+  ['releases when all pods are gone', DRAINING, { goingDown: YES, drained: true }, 'released cluster'],
+  ['goes back when the shutdown is called off', DRAINING, {}, 'recovering cluster canceled'],
+  ['goes back after a boot in mid-drain', DRAINING, { bootId: 'boot-2', goingDown: YES }, 'recovering cluster boot'],
+  [
+    'waits for a silent API server',
+    DRAINING,
+    { goingDown: YES, maintenanceExists: false, now: 1_014_999 },
+    'draining cluster',
+  ],
+  [
+    'goes on locally when it stays silent',
+    DRAINING,
+    { goingDown: YES, maintenanceExists: false, now: 1_015_000 },
+    'draining local',
+  ],
+  [
+    'asks anew after a restart',
+    DRAINING,
+    { goingDown: YES, maintenanceExists: false, now: 2_000_000, askingSince: 1_999_000 },
+    'draining cluster',
+  ],
+  ['stays with the cluster that has the maintenance', DRAINING, { goingDown: YES, now: 9_000_000 }, 'draining cluster'],
+  ['stays released while the machine goes down', RELEASED, { goingDown: YES, now: 9_000_000 }, 'released cluster'],
+  ['gives the machine a minute to show that it goes down', RELEASED, { now: 1_059_999 }, 'released cluster'],
+  ['goes back when it does not', RELEASED, { now: 1_060_000 }, 'recovering cluster canceled'],
+  ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'recovering cluster boot'],
+  ['recovers until all is back', RECOVERING, { bootId: 'boot-2' }, 'recovering cluster boot'],
+  ['watches again then', RECOVERING, { bootId: 'boot-2', recovered: true }, 'watching'],
+];
+
+function describeState(phase: Phase): string {
+  if (phase.kind === 'watching') return phase.kind;
+  return [phase.kind, phase.mode, ...(phase.kind === 'recovering' ? [phase.cause] : [])].join(' ');
+}
+
+describe('the shutdown phase', () => {
+  for (const [name, phase, facts, expected] of transitions) {
+    it(name, () => {
+      assert.equal(describeState(decidePhase(phase, { ...FACTS, ...facts })), expected);
+    });
+  }
+
+  it('names maintenances so that long node names fit', () => {
+    assert.equal(maintenanceName('node-a', 1_000_000), 'shutdown-node-a-rs');
+    assert.ok(maintenanceName('n'.repeat(253), Date.UTC(2100, 1)).length <= 253);
+  });
+});
