@@ -1,0 +1,101 @@
+/**
+ * What systemd, process 1, knows and does: whether the machine is going down, and starting and stopping the unit that
+ * holds the lock. Also tells systemd the state of this unit. It must never start a target or stop what is not ours.
+ */
+import { execFile } from 'node:child_process';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { NodemaintError } from '../errors.ts';
+import type { SystemBus } from './dbus.ts';
+
+const SERVICE = { destination: 'org.freedesktop.systemd1', path: '/org/freedesktop/systemd1' };
+const MANAGER = 'org.freedesktop.systemd1.Manager';
+const SHUTDOWN_TARGET = 'shutdown.target';
+const JOB_TIMEOUT_MS = 20_000;
+const FIRST_LOOK_MS = 20;
+const MAX_LOOK_MS = 500;
+const NOTIFY_TIMEOUT_MS = 5_000;
+
+/** Errors of all: DBUS_UNAVAILABLE; DBUS_CALL_FAILED where systemd refuses, or a unit does not get where it should. */
+export interface Systemd {
+  /** The manager's SystemState: initializing, starting, running, degraded, maintenance, stopping. */
+  systemState(signal: AbortSignal): Promise<string>;
+  /** Whether systemd is stopping all units, or has it as a job; false while logind still delays a shutdown. */
+  isGoingDown(signal: AbortSignal): Promise<boolean>;
+  /** Starts a unit and waits until it is active. Idempotent. */
+  startUnit(name: string, signal: AbortSignal): Promise<void>;
+  /** Stops a unit and waits until it is not active any more. Idempotent; a unit that is not installed is stopped. */
+  stopUnit(name: string, signal: AbortSignal): Promise<void>;
+  /** active, inactive, failed, activating, deactivating, …; inactive for a unit that is not installed. */
+  unitActiveState(name: string, signal: AbortSignal): Promise<string>;
+}
+
+interface UnitView {
+  readonly activeState: string;
+  readonly hasJob: boolean;
+}
+
+/** Makes the client of process 1 on `bus`. */
+export function createSystemd(bus: SystemBus): Systemd {
+  const manager = { ...SERVICE, interface: MANAGER };
+  const readUnit = async (name: string, signal: AbortSignal): Promise<UnitView> => {
+    // One call; a unit that is not loaded or does not exist is listed all the same.
+    const list = { ...manager, member: 'ListUnitsByNames', signature: 'as', body: [[name]] };
+    const [rows] = (await bus.call(list, signal)) as [
+      [string, string, string, string, string, string, string, number, string, string][],
+    ];
+    const [row] = rows;
+    return { activeState: row?.[3] ?? 'inactive', hasJob: (row?.[7] ?? 0) !== 0 };
+  };
+  const systemState = async (signal: AbortSignal): Promise<string> =>
+    String(await bus.getProperty({ ...manager, name: 'SystemState' }, signal));
+
+  /** Waits for the end of the unit's job, and that it ended in one of `states`. */
+  const settle = async (name: string, states: readonly string[], signal: AbortSignal): Promise<void> => {
+    const until = bus.clock.now() + JOB_TIMEOUT_MS;
+    for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
+      const { activeState, hasJob } = await readUnit(name, signal);
+      if (states.includes(activeState) && !hasJob) return;
+      const moving = hasJob || activeState.endsWith('activating');
+      if (!moving || bus.clock.now() >= until) {
+        const wanted = states.join(' or ');
+        throw new NodemaintError('DBUS_CALL_FAILED', `unit ${name} is ${activeState} and did not become ${wanted}`);
+      }
+      await bus.clock.sleep(waitMs, signal);
+    }
+  };
+
+  return {
+    systemState,
+    isGoingDown: async (signal) => {
+      if ((await systemState(signal)) === 'stopping') return true;
+      const { activeState, hasJob } = await readUnit(SHUTDOWN_TARGET, signal);
+      return hasJob || activeState === 'active';
+    },
+    unitActiveState: async (name, signal) => (await readUnit(name, signal)).activeState,
+    startUnit: async (name, signal) => {
+      await bus.call({ ...manager, member: 'StartUnit', signature: 'ss', body: [name, 'replace'] }, signal);
+      await settle(name, ['active', 'reloading'], signal);
+    },
+    stopUnit: async (name, signal) => {
+      if ((await readUnit(name, signal)).activeState === 'inactive') return;
+      await bus.call({ ...manager, member: 'StopUnit', signature: 'ss', body: [name, 'replace'] }, signal);
+      await settle(name, ['inactive', 'failed'], signal);
+    },
+  };
+}
+
+/**
+ * Tells systemd this unit's state, for example `{READY: '1', STATUS: '…'}`, through systemd-notify, because Node.js has no
+ * datagram sockets in the file system. Does nothing outside of a unit; a failure is not an error.
+ */
+export async function notifySystemd(state: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+  if ((process.env['NOTIFY_SOCKET'] ?? '') === '') return;
+  // A line break would begin another assignment.
+  const assignments = Object.entries(state).map(([key, value]) => `${key}=${value.replaceAll(/[\r\n]+/g, ' ')}`);
+  try {
+    await promisify(execFile)('systemd-notify', assignments, { signal, timeout: NOTIFY_TIMEOUT_MS });
+  } catch {
+    signal.throwIfAborted();
+  }
+}
