@@ -30,6 +30,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
   sandbox_image = "${TEST_IMAGE}"
   enable_selinux = false
   disable_apparmor = true
+  # Sandboxes boxed in by their host may not lower their score.
+  restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
     default_runtime_name = "runc"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
