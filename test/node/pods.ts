@@ -7,17 +7,30 @@ export interface PodShape {
   readonly graceSec?: number;
   readonly priorityClassName?: string;
   readonly priority?: number;
+  /** A folder of the node whose file `log` gets a line "NAME TERM" and a line "NAME END". */
+  readonly witness?: string;
 }
 
 /** The pod spec of everything the tests run: host network, no image pull, and it takes its time to end. */
-export function podSpec({ stopSec = 2, graceSec = 30, priorityClassName, priority }: PodShape): object {
-  const script = `trap "sleep ${stopSec}; exit 0" TERM; while :; do sleep 0.2; done`;
+export function podSpec(name: string, shape: PodShape): object {
+  const { stopSec = 2, graceSec = 30, priorityClassName, priority, witness } = shape;
+  const tell = (what: string): string => (witness === undefined ? '' : `echo "${name} ${what}" >> /witness/log; `);
+  const script = `trap '${tell('TERM')}sleep ${stopSec}; ${tell('END')}exit 0' TERM; while :; do sleep 0.2; done`;
+  const mount = witness === undefined ? {} : { volumeMounts: [{ name: 'witness', mountPath: '/witness' }] };
+  const container = {
+    name: 'main',
+    image: TEST_IMAGE,
+    imagePullPolicy: 'Never',
+    command: ['/bin/sh', '-c', script],
+    ...mount,
+  };
   return {
     hostNetwork: true,
     terminationGracePeriodSeconds: graceSec,
     ...(priorityClassName === undefined ? {} : { priorityClassName }),
     ...(priority === undefined ? {} : { priority }),
-    containers: [{ name: 'main', image: TEST_IMAGE, imagePullPolicy: 'Never', command: ['/bin/sh', '-c', script] }],
+    containers: [container],
+    ...(witness === undefined ? {} : { volumes: [{ name: 'witness', hostPath: { path: witness } }] }),
   };
 }
 
@@ -30,14 +43,18 @@ export function deployment(name: string, shape: PodShape = {}): object {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name, namespace: 'default' },
-    spec: { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: podSpec(shape) } },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: podSpec(name, shape) },
+    },
   };
 }
 
 /** A DaemonSet that tolerates everything. */
 export function daemonSet(name: string, shape: PodShape = {}): object {
   const labels = { app: name };
-  const spec = { ...podSpec(shape), tolerations: EVERYTHING };
+  const spec = { ...podSpec(name, shape), tolerations: EVERYTHING };
   return {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
@@ -52,6 +69,6 @@ export function staticPod(name: string, shape: PodShape = {}): object {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, namespace: 'kube-system', labels: { app: name } },
-    spec: podSpec(shape),
+    spec: podSpec(name, shape),
   };
 }

@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import type { AgentStatus } from '../../src/agent/status.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { type Program, startProgram } from '../control-plane/process.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..');
+const MAIN = path.join(ROOT, 'src', 'main.ts');
+const FLAGS = ['--disable-warning=ExperimentalWarning'];
+
+/** Starts `nodemaint ARGS` as a process of its own. */
+export function startNodemaint(args: readonly string[], logFile: string, env: NodeJS.ProcessEnv = {}): Program {
+  return startProgram([process.execPath, ...FLAGS, MAIN, ...args], logFile, env);
+}
+
+/** Runs `nodemaint ARGS` to its end. */
+export async function runNodemaint(args: readonly string[]): Promise<{ stdout: string; stderr: string; code: number }> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [...FLAGS, MAIN, ...args], {
+      timeout: 60_000,
+    });
+    return { stdout, stderr, code: 0 };
+  } catch (error) {
+    const { stdout, stderr, code } = error as { stdout: string; stderr: string; code: number };
+    return { stdout, stderr, code };
+  }
+}
+
+/** Asks the agent for its status as data. */
+export async function readAgentStatus(runDirectory: string): Promise<AgentStatus> {
+  const { stdout, stderr, code } = await runNodemaint(['status', '-o', 'json', '--run-directory', runDirectory]);
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as AgentStatus;
+}
+
+/** Installs the manifests and returns a kubeconfig of the controller's service account. */
+export async function installManifests(controlPlane: ControlPlane): Promise<string> {
+  await controlPlane.kubectl(['apply', '-k', path.join(ROOT, 'manifests')]);
+  for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
+    await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
+  }
+  const groups = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
+  return await controlPlane.kubeconfigFor('system:serviceaccount:nodemaint-system:nodemaint-controller', groups);
+}
