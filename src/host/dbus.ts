@@ -218,6 +218,7 @@ export function createSystemBus(
 
   const call: SystemBus['call'] = async ({ timeoutMs = CALL_TIMEOUT_MS, ...message }, signal) => {
     signal.throwIfAborted();
+    if (lifetime.aborted) throw unavailable(message, lifetime.reason);
     start();
     const late = (): Error => unavailable(message, new Error('the bus does not answer'));
     const open =

@@ -9,9 +9,9 @@ import { mkdir, open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
+import { type Clock, createSystemClock } from './clock.ts';
 import type { Inhibitor, Login1 } from './login1.ts';
 import type { Systemd } from './systemd.ts';
 
@@ -19,6 +19,8 @@ const WHO = 'nodemaint';
 const WHY = 'Waiting for the pods of this node to leave';
 export const HOLDER_UNIT = 'nodemaint-inhibitor.service';
 const CHILD_START_MS = 10_000;
+const LISTED_WITHIN_MS = 5_000;
+const LOOK_MS = 20;
 
 /** What became of asking for the lock. */
 export type LockOutcome =
@@ -80,7 +82,7 @@ function letGo(child: ChildProcessWithoutNullStreams): void {
 }
 
 /** Starts systemd-inhibit around a cat, whose echo proves that the lock is held. Rejects with what it said on its end. */
-async function startHolder(onLost: () => void, signal: AbortSignal): Promise<Holder> {
+async function startHolder(clock: Clock, onLost: () => void, signal: AbortSignal): Promise<Holder> {
   const options = ['--what=shutdown', '--mode=delay', `--who=${WHO}`, `--why=${WHY}`];
   // A group of its own, so that a Ctrl-C at the agent's terminal does not take the lock before the agent has decided.
   const child = spawn('systemd-inhibit', [...options, 'cat'], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -116,9 +118,9 @@ async function startHolder(onLost: () => void, signal: AbortSignal): Promise<Hol
     timer.abort(signal.reason);
   };
   signal.addEventListener('abort', onAbort, { once: true });
-  const late = delay(CHILD_START_MS, undefined, { signal: timer.signal }).then(() =>
-    Promise.reject(new Error(`no sign of the lock within ${CHILD_START_MS / 1000} s`)),
-  );
+  const late = clock
+    .sleep(CHILD_START_MS, timer.signal)
+    .then(() => Promise.reject(new Error(`no sign of the lock within ${CHILD_START_MS / 1000} s`)));
   try {
     await Promise.race([echoed.promise, late]);
     letGo(child);
@@ -152,10 +154,12 @@ export function createChildLock({
   login1,
   log,
   onLost,
+  clock = createSystemClock(),
 }: {
   readonly login1: Login1;
   readonly log: Log;
   readonly onLost: () => void;
+  readonly clock?: Clock;
 }): ShutdownLock {
   const fix = 'systemd-inhibit has to be installed and logind has to run; see "nodemaint doctor"';
   let holder: Holder | undefined;
@@ -173,7 +177,7 @@ export function createChildLock({
     if (holder?.alive === true) await endHolder(holder);
     holder = undefined;
     try {
-      holder = await startHolder(lost, signal);
+      holder = await startHolder(clock, lost, signal);
     } catch (error) {
       if (await login1.preparingForShutdown(signal)) return { kind: 'shutdown-under-way', held: false };
       throw error;
@@ -209,11 +213,13 @@ export function createUnitLock({
   systemd,
   log,
   heartbeatPath,
+  clock = createSystemClock(),
 }: {
   readonly login1: Login1;
   readonly systemd: Systemd;
   readonly log: Log;
   readonly heartbeatPath: string;
+  readonly clock?: Clock;
 }): ShutdownLock {
   const held = async (signal: AbortSignal): Promise<boolean> => (await listOwn(login1, signal)).length > 0;
   const heartbeat = async (): Promise<void> => {
@@ -228,18 +234,30 @@ export function createUnitLock({
   };
   const cannotTake = async (signal: AbortSignal): Promise<boolean> =>
     (await login1.preparingForShutdown(signal)) || (await systemd.isGoingDown(signal));
+  /** The unit is active a moment before its systemd-inhibit has the lock. */
+  const untilHeld = async (signal: AbortSignal): Promise<void> => {
+    const until = clock.now() + LISTED_WITHIN_MS;
+    while (!(await held(signal))) {
+      const state = await systemd.unitActiveState(HOLDER_UNIT, signal);
+      if (state !== 'active' || clock.now() > until)
+        throw new Error(`logind lists no lock, ${HOLDER_UNIT} is ${state}`);
+      await clock.sleep(LOOK_MS, signal);
+    }
+  };
   const acquire = async (signal: AbortSignal): Promise<LockOutcome> => {
+    // First of all: a living agent without a bus must not lose its lock.
+    await heartbeat();
     if (await held(signal)) return { kind: 'held' };
     if (await cannotTake(signal)) return { kind: 'shutdown-under-way', held: false };
-    await heartbeat();
     try {
-      // The unit is active as soon as the lock is held: its process says so from within systemd-inhibit.
+      // Active without a lock: starting it again would do nothing.
+      await systemd.stopUnit(HOLDER_UNIT, signal);
       await systemd.startUnit(HOLDER_UNIT, signal);
+      await untilHeld(signal);
     } catch (error) {
       if (await cannotTake(signal)) return { kind: 'shutdown-under-way', held: false };
       throw error;
     }
-    if (!(await held(signal))) throw new Error(`${HOLDER_UNIT} is active, but logind does not list its lock`);
     log.info({ unit: HOLDER_UNIT }, 'shutdown lock taken');
     return { kind: 'held' };
   };
