@@ -112,8 +112,7 @@ export async function runAgent(
   };
 
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
-  const cluster =
-    client === undefined ? undefined : createCluster({ client, clock, log, nodeName, onChange: wake });
+  const cluster = client === undefined ? undefined : createCluster({ client, clock, log, nodeName, onChange: wake });
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
   const context: AgentContext = {
     config,

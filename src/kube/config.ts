@@ -13,11 +13,10 @@ export interface ClusterAccess {
 }
 
 /**
- * Reads a kubeconfig (`path`), or the service account of the pod we run in (no path). The only importer of
- * @kubernetes/client-node. Throws KUBECONFIG_INVALID, naming the file and what is wrong with it.
+ * Reads a kubeconfig (`path`), or the service account of the pod we run in (no path). Throws KUBECONFIG_INVALID, naming the file and what is wrong with it.
  */
 export async function loadClusterAccess(path: string | undefined): Promise<ClusterAccess> {
-  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { KubeConfig } = await import('./kubeconfig.ts');
   const config = new KubeConfig();
   const where = path ?? 'the service account of this pod';
   try {

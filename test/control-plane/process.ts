@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
@@ -17,11 +17,20 @@ export interface Program extends AsyncDisposable {
   tail(): Promise<string>;
 }
 
+type Command = readonly [string, ...string[]];
+
 const STOP_MS = 5_000;
+const TAIL_LINES = 25;
+/** Makes the kernel end a program when its parent ends, however that ends. */
+const WITH_PARENT = ['setpriv', '--pdeathsig', 'KILL', '--'] as const;
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
 
 /** Resolves to whether the process ended within `ms`. */
 async function ended(child: ChildProcess, ms: number): Promise<boolean> {
-  if (child.exitCode !== null || child.signalCode !== null) return true;
+  if (hasEnded(child)) return true;
   return await new Promise((resolve) => {
     const timer = setTimeout(() => {
       resolve(false);
@@ -33,35 +42,74 @@ async function ended(child: ChildProcess, ms: number): Promise<boolean> {
   });
 }
 
-/** Starts a program that dies with this process, whatever happens to it. */
-export function startProgram(
-  command: readonly [string, ...string[]],
-  logFile: string,
-  env: NodeJS.ProcessEnv = {},
-): Program {
+/** The only child of a process, or undefined as long as it has none. */
+export function childOf(pid: number): number | undefined {
+  try {
+    const [first] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+    return first === undefined || first === '' ? undefined : Number(first);
+  } catch {
+    return undefined;
+  }
+}
+
+interface Launch {
+  readonly name: string;
+  readonly command: Command;
+  readonly logFile: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Which process to signal, given the one that was spawned. */
+  readonly target: (spawned: number) => number;
+}
+
+function launch({ name, command, logFile, env, target }: Launch): Program {
   const log = openSync(logFile, 'a');
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], {
-    stdio: ['ignore', log, log],
-    env: { ...process.env, ...env },
-  });
+  const [file, ...args] = [...WITH_PARENT, ...command];
+  const child = spawn(file, args, { stdio: ['ignore', log, log], env: { ...process.env, ...env } });
   closeSync(log);
   child.on('error', () => undefined);
+  const spawned = child.pid ?? 0;
+  const kill = (signal: NodeJS.Signals): void => {
+    if (hasEnded(child)) return;
+    try {
+      process.kill(target(spawned), signal);
+    } catch {
+      // It ended before the signal came.
+    }
+  };
   const stop = async (): Promise<void> => {
-    child.kill('SIGTERM');
+    kill('SIGTERM');
     if (await ended(child, STOP_MS)) return;
-    child.kill('SIGKILL');
+    kill('SIGKILL');
     await ended(child, STOP_MS);
   };
   return {
-    name: path.basename(command[0]),
+    name,
     logFile,
-    pid: child.pid ?? 0,
-    exited: () => child.exitCode !== null || child.signalCode !== null,
+    get pid() {
+      return target(spawned);
+    },
+    exited: () => hasEnded(child),
     stop,
-    kill: (signal) => child.kill(signal),
-    tail: async () => (await readFile(logFile, 'utf8')).split('\n').slice(-25).join('\n'),
+    kill,
+    tail: async () => (await readFile(logFile, 'utf8')).split('\n').slice(-TAIL_LINES).join('\n'),
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Starts a program that dies with this process, whatever happens to it. */
+export function startProgram(command: Command, logFile: string, env: NodeJS.ProcessEnv = {}): Program {
+  return launch({ name: path.basename(command[0]), command, logFile, env, target: (spawned) => spawned });
+}
+
+/** Starts a program in a child that `wrapper` forks, such as nsenter or unshare; signals go to the program itself. */
+export function startWrapped(wrapper: Command, command: Command, logFile: string): Program {
+  return launch({
+    name: path.basename(command[0]),
+    command: [...wrapper, ...WITH_PARENT, ...command],
+    logFile,
+    env: {},
+    target: (spawned) => childOf(spawned) ?? spawned,
+  });
 }
 
 /** Asks every 50 ms until the answer is true; fails with the program's last words when it ends or time runs out. */
@@ -73,11 +121,16 @@ export async function waitUntil(
 ): Promise<void> {
   const { timeoutMs, program } = options;
   const deadline = Date.now() + timeoutMs;
+  let lastError: unknown;
   for (;;) {
     signal.throwIfAborted();
-    if (await ask().catch(() => false)) return;
+    try {
+      if (await ask()) return;
+    } catch (error) {
+      lastError = error;
+    }
     const over = program?.exited() === true ? `${program.name} has ended` : Date.now() > deadline ? 'time ran out' : '';
-    if (over !== '') throw new Error(`${what}: ${over}\n${(await program?.tail()) ?? ''}`);
+    if (over !== '') throw new Error(`${what}: ${over}\n${(await program?.tail()) ?? ''}`, { cause: lastError });
     await new Promise((resolve) => {
       setTimeout(resolve, 50);
     });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain-plan.ts';
 import { decideDrainTargets } from '../../src/decide/drain-targets.ts';

@@ -1,0 +1,39 @@
+/** `npm run build`: bundles the program into one file, dist/nodemaint.mjs, that runs with nothing but Node.js. */
+import path from 'node:path';
+import { build, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
+
+const CLIENT = '@kubernetes/client-node';
+const RESOLVED = Symbol('resolved');
+
+/**
+ * The Kubernetes client re-exports every API class and does not say that its modules have no side effects, so a bundle
+ * would carry, and every agent would load, all of them. Only its configuration and authentication are used.
+ */
+const lean: Plugin = {
+  name: 'lean-kubernetes-client',
+  setup: (bundler) => {
+    const resolve = async (args: OnResolveArgs): Promise<OnResolveResult | undefined> => {
+      const inClient = args.path === CLIENT || args.importer.includes(path.join('node_modules', CLIENT));
+      if (args.pluginData === RESOLVED || !inClient) return undefined;
+      const { kind, importer, resolveDir } = args;
+      const found = await bundler.resolve(args.path, { kind, importer, resolveDir, pluginData: RESOLVED });
+      return { ...found, sideEffects: false };
+    };
+    bundler.onResolve({ filter: /^(\.|@kubernetes\/client-node$)/ }, resolve);
+  },
+};
+
+await build({
+  entryPoints: ['src/main.ts'],
+  outfile: 'dist/nodemaint.mjs',
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  format: 'esm',
+  minify: true,
+  legalComments: 'none',
+  // Optional native helpers of dbus-next that this program does without.
+  external: ['usocket', 'abstract-socket', 'x11'],
+  banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
+  plugins: [lean],
+});

@@ -1,0 +1,52 @@
+import type { AgentStatus } from '../agent/status.ts';
+import type { Terminal } from './program.ts';
+import { formatSpan } from './status-table.ts';
+
+const BAR = 24;
+
+/** Shows a drain as it goes on: a block that is redrawn on a terminal, a line for each change elsewhere. */
+export interface DemoView {
+  show(status: AgentStatus, now: number): void;
+  end(): void;
+}
+
+function progressBar(done: number, total: number): string {
+  const filled = total === 0 ? BAR : Math.round((done / total) * BAR);
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}] ${done}/${total}`;
+}
+
+function describeWaiting(status: AgentStatus, now: number): readonly string[] {
+  return status.waitingFor.map(({ what, message, since, expectedAt }) => {
+    const left = expectedAt === undefined ? '' : `, at most ${formatSpan(expectedAt - now)} more`;
+    return `${what}: ${message}, since ${formatSpan(now - since)}${left}`;
+  });
+}
+
+/** Makes a view on the terminal. */
+export function drawDemo(terminal: Terminal): DemoView {
+  let lines = 0;
+  let last = '';
+  return {
+    show: (status, now) => {
+      const total = status.inPlace.length + status.parked.length;
+      const running = status.waitingFor.length;
+      const head = `${progressBar(status.parked.length - running, total)} static pods ended`;
+      const waiting = describeWaiting(status, now);
+      if (terminal.isTerminal) {
+        const text = [head, ...waiting.map((line) => `  waiting for ${line}`)];
+        const up = lines === 0 ? '' : `\x1b[${lines}A\x1b[0J`;
+        terminal.write(`${up}${text.join('\n')}\n`);
+        lines = text.length;
+        return;
+      }
+      const key = `${head} ${status.waitingFor.map(({ what }) => what).join(' ')}`;
+      if (key === last) return;
+      last = key;
+      const names = status.waitingFor.map(({ what }) => what).join(', ');
+      terminal.write(`${head}${names === '' ? '' : `; waiting for ${names}`}\n`);
+    },
+    end: () => {
+      lines = 0;
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { access, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** A Debian machine that can be booted: a disk, a kernel and its initial file system, and a key to get in. */
+export interface MachineImage {
+  readonly disk: string;
+  readonly kernel: string;
+  readonly initrd: string;
+  readonly sshKey: string;
+}
+
+const SUITE = 'bookworm';
+const PACKAGES = [
+  'systemd',
+  'systemd-sysv',
+  'dbus',
+  'udev',
+  'libpam-systemd',
+  'iproute2',
+  'openssh-server',
+  'procps',
+  'kmod',
+  'initramfs-tools',
+  'linux-image-cloud-amd64',
+  'containerd',
+  'runc',
+  'mount',
+  'util-linux',
+];
+const MODULES = ['virtio_pci', 'virtio_blk', 'virtio_net', 'ext4', 'overlay'];
+
+/** Files of the machine that differ from what the packages bring. */
+const FILES: Readonly<Record<string, string>> = {
+  'etc/hostname': 'node-a\n',
+  'etc/hosts': '127.0.0.1 localhost node-a\n',
+  'etc/fstab': '/dev/vda / ext4 errors=remount-ro 0 1\n',
+  'etc/machine-id': '',
+  'etc/systemd/network/10-eth0.network':
+    '[Match]\nName=eth0\n[Network]\nAddress=10.0.2.15/24\nIPv6AcceptRA=no\nLinkLocalAddressing=no\n',
+  'etc/systemd/journald.conf.d/test.conf': '[Journal]\nStorage=persistent\nSyncIntervalSec=1s\nForwardToConsole=no\n',
+  'etc/ssh/sshd_config.d/test.conf': 'PermitRootLogin prohibit-password\nUseDNS no\n',
+  'etc/initramfs-tools/conf.d/modules': 'MODULES=list\n',
+  'etc/initramfs-tools/modules': `${MODULES.join('\n')}\n`,
+  'etc/modules-load.d/test.conf': 'overlay\n',
+};
+
+async function exists(file: string): Promise<boolean> {
+  return await access(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The mirror that this machine's own apt uses for the suite. */
+async function findMirror(): Promise<string> {
+  const format = ['--format', '$(REPO_URI) $(CODENAME) $(COMPONENT)', 'Created-By: Packages'];
+  const { stdout } = await run('apt-get', ['indextargets', ...format]);
+  const line = stdout.split('\n').find((text) => text.endsWith(` ${SUITE} main`));
+  if (line === undefined) throw new Error(`apt on this machine has no source for ${SUITE} main; run apt-get update`);
+  return line.split(' ')[0] ?? '';
+}
+
+async function configure(root: string, folder: string): Promise<void> {
+  for (const [name, content] of Object.entries(FILES)) {
+    const file = path.join(root, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
+  const key = path.join(folder, 'ssh-key');
+  await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
+  await mkdir(path.join(root, 'root', '.ssh'), { recursive: true, mode: 0o700 });
+  await copyFile(`${key}.pub`, path.join(root, 'root', '.ssh', 'authorized_keys'));
+  await mkdir(path.join(root, 'var', 'log', 'journal'), { recursive: true });
+  const chroot = async (...command: string[]): Promise<void> => {
+    await run('chroot', [root, ...command], { maxBuffer: 16 * 1024 * 1024 });
+  };
+  await chroot('systemctl', 'enable', 'systemd-networkd', 'ssh');
+  await chroot(
+    'systemctl',
+    'mask',
+    'apt-daily.timer',
+    'apt-daily-upgrade.timer',
+    'systemd-networkd-wait-online.service',
+  );
+  await chroot('update-initramfs', '-u');
+}
+
+/** Builds the image into `target`, as one step. */
+async function build(target: string, signal: AbortSignal): Promise<void> {
+  process.stderr.write(`building a Debian ${SUITE} machine into ${target}; about two minutes, once\n`);
+  await mkdir(path.dirname(target), { recursive: true });
+  const folder = await mkdtemp(`${target}.`);
+  const root = path.join(folder, 'root');
+  try {
+    const include = `--include=${PACKAGES.join(',')}`;
+    const options = { signal, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+    await run('debootstrap', ['--variant=minbase', include, SUITE, root, await findMirror()], options);
+    await configure(root, folder);
+    const boot = await readdir(path.join(root, 'boot'));
+    for (const [name, prefix] of [
+      ['vmlinuz', 'vmlinuz-'],
+      ['initrd', 'initrd.img-'],
+    ] as const) {
+      const file = boot.find((entry) => entry.startsWith(prefix));
+      if (file === undefined) throw new Error(`the machine has no /boot/${prefix}*`);
+      await copyFile(path.join(root, 'boot', file), path.join(folder, name));
+    }
+    await rm(path.join(root, 'var', 'cache', 'apt'), { recursive: true, force: true });
+    await run('mke2fs', ['-q', '-t', 'ext4', '-d', root, path.join(folder, 'disk.raw'), '8G'], options);
+    await rm(root, { recursive: true, force: true });
+    await rename(folder, target);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** The image of the test machine, built once and cached outside the repository by its recipe. */
+export async function machineImage(signal: AbortSignal): Promise<MachineImage> {
+  const recipe = createHash('sha256')
+    .update(await readFile(import.meta.filename))
+    .digest('hex')
+    .slice(0, 16);
+  const base = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
+  const target = path.join(base, 'nodemaint', 'machine', recipe);
+  if (!(await exists(target))) await build(target, signal);
+  return {
+    disk: path.join(target, 'disk.raw'),
+    kernel: path.join(target, 'vmlinuz'),
+    initrd: path.join(target, 'initrd'),
+    sshKey: path.join(target, 'ssh-key'),
+  };
+}
