@@ -14,8 +14,13 @@ export type Binary = (typeof NAMES)[number];
 export type Binaries = Readonly<Record<Binary, string>>;
 
 const MODULE = import.meta.dirname;
-const STAMP = `k8s.io/component-base/version.gitVersion=${KUBERNETES}`;
-const LDFLAGS = `-s -w -X ${STAMP} -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36`;
+const STAMPS = [
+  `k8s.io/component-base/version.gitVersion=${KUBERNETES}`,
+  'k8s.io/component-base/version.gitMajor=1',
+  'k8s.io/component-base/version.gitMinor=36',
+  `k8s.io/client-go/pkg/version.gitVersion=${KUBERNETES}`,
+];
+const LDFLAGS = `-s -w ${STAMPS.map((stamp) => `-X ${stamp}`).join(' ')}`;
 
 async function isProgram(file: string): Promise<boolean> {
   return await access(file, constants.X_OK).then(
@@ -32,7 +37,12 @@ async function cacheDirectory(): Promise<string> {
   return path.join(base, 'nodemaint', 'control-plane', hash.digest('hex').slice(0, 16));
 }
 
-/** Builds all components into `directory`, as one step. */
+async function isComplete(directory: string): Promise<boolean> {
+  const present = await Promise.all(NAMES.map((name) => isProgram(path.join(directory, name))));
+  return present.every(Boolean);
+}
+
+/** Builds all components into `directory`, which appears whole or not at all. */
 async function build(directory: string, signal: AbortSignal): Promise<void> {
   process.stderr.write(
     `building Kubernetes ${KUBERNETES} and etcd from their Go modules into ${directory}; about five minutes, once\n`,
@@ -44,10 +54,14 @@ async function build(directory: string, signal: AbortSignal): Promise<void> {
     const args = ['build', '-buildvcs=false', '-trimpath', `-ldflags=${LDFLAGS}`, '-o', `${temporary}/`, 'tool'];
     await promisify(execFile)(go, args, { cwd: MODULE, signal, maxBuffer: 64 * 1024 * 1024 });
     await rename(path.join(temporary, 'server'), path.join(temporary, 'etcd'));
+    // Another process may have built it meanwhile; an incomplete one is of no use to anybody.
+    if (!(await isComplete(directory))) await rm(directory, { recursive: true, force: true });
     await rename(temporary, directory);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });
-    if (!(await isProgram(path.join(directory, 'etcd')))) throw error;
+    if (!(await isComplete(directory))) {
+      throw new Error(`building the control plane of ${MODULE} with ${go}`, { cause: error });
+    }
   }
 }
 
@@ -60,13 +74,10 @@ export async function controlPlaneBinaries(signal: AbortSignal): Promise<Binarie
   const directory = await cacheDirectory();
   const found: Partial<Record<Binary, string>> = {};
   for (const name of NAMES) {
-    const given = assets === undefined ? undefined : path.join(assets, name);
-    if (given !== undefined && (await isProgram(given))) found[name] = given;
-    else {
-      const built = path.join(directory, name);
-      if (!(await isProgram(built))) await build(directory, signal);
-      found[name] = built;
-    }
+    const given = path.join(assets ?? '', name);
+    found[name] = assets !== undefined && (await isProgram(given)) ? given : path.join(directory, name);
   }
+  const needsBuild = NAMES.some((name) => found[name]?.startsWith(`${directory}/`) === true);
+  if (needsBuild && !(await isComplete(directory))) await build(directory, signal);
   return found as Binaries;
 }

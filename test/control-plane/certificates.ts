@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
@@ -24,18 +24,27 @@ async function newKey(file: string): Promise<void> {
   await run('openssl', ['ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', file]);
 }
 
-/** Makes an authority whose files lie in `folder`. */
+async function exists(file: string): Promise<boolean> {
+  return await access(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Makes an authority whose files lie in `folder`, or takes up the one that lies there. */
 export async function createAuthority(folder: string): Promise<Authority> {
   const ca = { cert: path.join(folder, 'ca.crt'), key: path.join(folder, 'ca.key') };
-  await newKey(ca.key);
-  const subject = ['-subj', '/CN=nodemaint-test-ca', '-days', '30'];
-  await run('openssl', ['req', '-x509', '-new', '-key', ca.key, '-out', ca.cert, ...subject]);
+  if (!(await exists(ca.cert))) {
+    await newKey(ca.key);
+    const subject = ['-subj', '/CN=nodemaint-test-ca', '-days', '30'];
+    await run('openssl', ['req', '-x509', '-new', '-key', ca.key, '-out', ca.cert, ...subject]);
+  }
 
   const issue = async (name: string, subject: string, extensions: string): Promise<KeyPair> => {
     const pair = { cert: path.join(folder, `${name}.crt`), key: path.join(folder, `${name}.key`) };
     const request = path.join(folder, `${name}.csr`);
     const config = path.join(folder, `${name}.ext`);
-    await newKey(pair.key);
+    if (!(await exists(pair.key))) await newKey(pair.key);
     await writeFile(config, extensions);
     await run('openssl', ['req', '-new', '-key', pair.key, '-out', request, '-subj', subject]);
     const signing = ['-CA', ca.cert, '-CAkey', ca.key, '-set_serial', `0x${crypto.randomUUID().replaceAll('-', '')}`];

@@ -1,11 +1,15 @@
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Binaries, controlPlaneBinaries } from './binaries.ts';
 import { createAuthority, writeKubeconfig } from './certificates.ts';
+import { apiServerFlags, etcdFlags, isOk, managerFlags, runKubectl } from './components.ts';
+import { freePort } from './port.ts';
 import { type Program, startProgram, waitUntil } from './process.ts';
+
+// The machine of the e2e tests asks for it here.
+export { freePort } from './port.ts';
 
 /** A real Kubernetes control plane on loopback. */
 export interface ControlPlane extends AsyncDisposable {
@@ -13,79 +17,70 @@ export interface ControlPlane extends AsyncDisposable {
   readonly port: number;
   readonly adminKubeconfig: string;
   readonly caFile: string;
+  /** Everything it wrote. */
   readonly folder: string;
+  /** The folder of the components' logs, `kube-apiserver.log` and so on. */
+  readonly logs: string;
   readonly binaries: Binaries;
   /** Runs the real kubectl as cluster admin; rejects with what it printed. */
   kubectl(args: readonly string[], input?: string): Promise<string>;
   /** A kubeconfig with a new client certificate; `server` is how its owner reaches the API server. */
   kubeconfigFor(user: string, groups: readonly string[], server?: string): Promise<string>;
+  /** Stops kube-apiserver alone; its port, data and certificates stay. */
   stopApiServer(): Promise<void>;
   startApiServer(): Promise<void>;
 }
 
 export interface ControlPlaneOptions {
-  /** More subject alternative names of the API server, as openssl has them: "IP:10.0.2.100". */
+  /** More addresses or host names that the API server's certificate is for, such as 10.0.2.100. */
   readonly extraSans?: readonly string[];
+  /** Where the API server listens; loopback unless told. */
+  readonly bindAddress?: string;
+  readonly port?: number;
+  /** A folder whose cluster is taken up where it was left, and left again; a temporary one unless told. */
+  readonly dataFolder?: string;
+  /** More flags of kube-apiserver. */
+  readonly apiServerFlags?: readonly string[];
 }
 
 const START_MS = 60_000;
 
-/** A TCP port on loopback that nobody uses now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return typeof address === 'object' && address !== null ? address.port : 0;
+/** A subject alternative name as openssl has it. */
+function sanOf(name: string): string {
+  if (/^(?:IP|DNS):/u.test(name)) return name;
+  return isIP(name) === 0 ? `DNS:${name}` : `IP:${name}`;
 }
 
-async function kubectl(
-  binary: string,
-  kubeconfig: string,
-  args: readonly string[],
-  input: string | undefined,
-): Promise<string> {
-  return await new Promise((resolve, reject) => {
-    const options = { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
-    const child = execFile(binary, ['--kubeconfig', kubeconfig, ...args], options, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else reject(new Error(`kubectl ${args.join(' ')}: ${stderr}${stdout}`, { cause: error }));
+async function prepareFolder(options: ControlPlaneOptions, stack: AsyncDisposableStack): Promise<string> {
+  const { dataFolder } = options;
+  const folder = dataFolder ?? (await mkdtemp(path.join(tmpdir(), 'nodemaint-control-plane-')));
+  if (dataFolder === undefined) {
+    stack.defer(async () => {
+      await rm(folder, { recursive: true, force: true });
     });
-    child.stdin?.end(input ?? '');
-  });
+  }
+  await mkdir(path.join(folder, 'etcd'), { recursive: true, mode: 0o700 });
+  await mkdir(path.join(folder, 'logs'), { recursive: true });
+  return folder;
 }
 
-/** Starts etcd, the API server, the controller manager and the scheduler, with the Node authorizer and NodeRestriction. */
+/** Starts etcd, the API server, the controller manager and the scheduler, and waits until they work. */
 export async function startControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<ControlPlane> {
   const binaries = await controlPlaneBinaries(signal);
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-plane-'));
-  await mkdir(path.join(folder, 'etcd'), { mode: 0o700 });
-  const [etcdPort, peerPort, port, managerPort, schedulerPort] = await Promise.all(Array.from({ length: 5 }, freePort));
+  await using stack = new AsyncDisposableStack();
+  const folder = await prepareFolder(options, stack);
+  const logs = path.join(folder, 'logs');
+  const port = options.port ?? (await freePort());
   const url = `https://127.0.0.1:${port}`;
-  const log = (name: string): string => path.join(folder, `${name}.log`);
+  const start = (name: keyof Binaries, flags: readonly string[]): Program =>
+    startProgram([binaries[name], ...flags], path.join(logs, `${name}.log`));
 
-  const etcdUrl = `http://127.0.0.1:${etcdPort}`;
-  const peerUrl = `http://127.0.0.1:${peerPort}`;
-  const etcd = startProgram(
-    [
-      binaries.etcd,
-      `--data-dir=${path.join(folder, 'etcd')}`,
-      `--listen-client-urls=${etcdUrl}`,
-      `--advertise-client-urls=${etcdUrl}`,
-      `--listen-peer-urls=${peerUrl}`,
-      `--initial-advertise-peer-urls=${peerUrl}`,
-      `--initial-cluster=default=${peerUrl}`,
-      '--unsafe-no-fsync',
-    ],
-    log('etcd'),
-  );
+  const etcdUrl = `http://127.0.0.1:${await freePort()}`;
+  stack.use(start('etcd', etcdFlags(path.join(folder, 'etcd'), etcdUrl, `http://127.0.0.1:${await freePort()}`)));
   const authority = await createAuthority(folder);
+  const sans = ['127.0.0.1', '10.96.0.1', 'localhost', ...(options.extraSans ?? [])];
   const [serving, admin, manager, scheduler, accounts] = await Promise.all([
-    authority.server('kube-apiserver', ['IP:127.0.0.1', 'IP:10.96.0.1', 'DNS:localhost', ...(options.extraSans ?? [])]),
+    authority.server('kube-apiserver', sans.map(sanOf)),
     authority.client('admin', 'admin', ['system:masters']),
     authority.client('manager', 'system:kube-controller-manager', []),
     authority.client('scheduler', 'system:kube-scheduler', []),
@@ -95,97 +90,54 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
   const adminKubeconfig = await writeKubeconfig(path.join(folder, 'admin.conf'), url, caFile, admin);
   const managerConfig = await writeKubeconfig(path.join(folder, 'manager.conf'), url, caFile, manager);
   const schedulerConfig = await writeKubeconfig(path.join(folder, 'scheduler.conf'), url, caFile, scheduler);
+  const bindAddress = options.bindAddress ?? '127.0.0.1';
+  const settings = { etcdUrl, bindAddress, port, serving, caFile, accountsKey: accounts.key };
 
   let apiServer: Program | undefined;
+  const stopApiServer = async (): Promise<void> => {
+    // It would wait for its watchers, which never leave; whatever it has answered is in etcd.
+    await apiServer?.stop(500);
+  };
+  stack.defer(stopApiServer);
   const startApiServer = async (): Promise<void> => {
-    apiServer = startProgram(
-      [
-        binaries['kube-apiserver'],
-        `--etcd-servers=${etcdUrl}`,
-        '--bind-address=127.0.0.1',
-        `--secure-port=${port}`,
-        '--advertise-address=127.0.0.1',
-        '--endpoint-reconciler-type=none',
-        `--tls-cert-file=${serving.cert}`,
-        `--tls-private-key-file=${serving.key}`,
-        `--client-ca-file=${caFile}`,
-        '--authorization-mode=Node,RBAC',
-        '--enable-admission-plugins=NodeRestriction',
-        '--service-cluster-ip-range=10.96.0.0/16',
-        '--service-account-issuer=https://kubernetes.default.svc',
-        `--service-account-key-file=${accounts.key}`,
-        `--service-account-signing-key-file=${accounts.key}`,
-        '--allow-privileged=true',
-      ],
-      log('kube-apiserver'),
-    );
-    const ready = async (): Promise<boolean> => {
-      await kubectl(binaries.kubectl, adminKubeconfig, ['get', '--raw', '/readyz'], undefined);
-      return true;
-    };
-    await waitUntil('the API server gets ready', ready, { timeoutMs: START_MS, program: apiServer }, signal);
+    apiServer = start('kube-apiserver', [...apiServerFlags(settings), ...(options.apiServerFlags ?? [])]);
+    const isReady = (): Promise<boolean> => isOk(`${url}/readyz`, caFile, admin);
+    await waitUntil('kube-apiserver gets ready', isReady, { timeoutMs: START_MS, program: apiServer }, signal);
   };
   await startApiServer();
 
-  const controllerManager = startProgram(
-    [
-      binaries['kube-controller-manager'],
-      `--kubeconfig=${managerConfig}`,
-      '--bind-address=127.0.0.1',
-      `--secure-port=${managerPort}`,
-      '--leader-elect=false',
+  const controllerManager = stack.use(
+    start('kube-controller-manager', [
+      ...managerFlags(managerConfig, await freePort()),
       '--use-service-account-credentials=true',
       `--service-account-private-key-file=${accounts.key}`,
       `--root-ca-file=${caFile}`,
-    ],
-    log('kube-controller-manager'),
+    ]),
   );
-  const schedulerProgram = startProgram(
-    [
-      binaries['kube-scheduler'],
-      `--kubeconfig=${schedulerConfig}`,
-      '--bind-address=127.0.0.1',
-      `--secure-port=${schedulerPort}`,
-      '--leader-elect=false',
-    ],
-    log('kube-scheduler'),
-  );
+  stack.use(start('kube-scheduler', managerFlags(schedulerConfig, await freePort())));
+  // The last thing that a pod needs; the name is that of the namespace's account.
+  const account = `${url}/api/v1/namespaces/default/serviceaccounts/default`;
+  const what = 'kube-controller-manager makes the default service account';
+  const hasAccount = (): Promise<boolean> => isOk(account, caFile, admin);
+  await waitUntil(what, hasAccount, { timeoutMs: START_MS, program: controllerManager }, signal);
 
-  const ask = (args: readonly string[], input?: string): Promise<string> =>
-    kubectl(binaries.kubectl, adminKubeconfig, args, input);
-  const hasAccount = async (): Promise<boolean> => {
-    await ask(['get', 'serviceaccount', 'default']);
-    return true;
-  };
-  await waitUntil(
-    'the controller manager makes the default service account',
-    hasAccount,
-    { timeoutMs: START_MS, program: controllerManager },
-    signal,
-  );
-
+  const owned = stack.move();
   return {
     url,
-    port: port ?? 0,
+    port,
     adminKubeconfig,
     caFile,
     folder,
+    logs,
     binaries,
-    kubectl: ask,
+    kubectl: (args, input) => runKubectl(binaries.kubectl, adminKubeconfig, args, input),
     kubeconfigFor: async (user, groups, server = url) => {
       const name = `client-${crypto.randomUUID()}`;
       const pair = await authority.client(name, user, groups);
       return await writeKubeconfig(path.join(folder, `${name}.conf`), server, caFile, pair);
     },
-    stopApiServer: async () => {
-      await apiServer?.stop();
-    },
+    stopApiServer,
     startApiServer,
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all([schedulerProgram.stop(), controllerManager.stop()]);
-      await apiServer?.stop();
-      await etcd.stop();
-      await rm(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -10,8 +10,8 @@ export interface Program extends AsyncDisposable {
   readonly logFile: string;
   readonly pid: number;
   exited(): boolean;
-  /** SIGTERM, and SIGKILL after 5 s; resolves when it is gone. */
-  stop(): Promise<void>;
+  /** SIGTERM, and SIGKILL after `graceMs`, 5 s unless told; resolves when it is gone. */
+  stop(graceMs?: number): Promise<void>;
   kill(signal: NodeJS.Signals): void;
   /** The end of what it printed. */
   tail(): Promise<string>;
@@ -76,9 +76,9 @@ function launch({ name, command, logFile, env, target }: Launch): Program {
       // It ended before the signal came.
     }
   };
-  const stop = async (): Promise<void> => {
+  const stop = async (graceMs = STOP_MS): Promise<void> => {
     kill('SIGTERM');
-    if (await ended(child, STOP_MS)) return;
+    if (await ended(child, graceMs)) return;
     kill('SIGKILL');
     await ended(child, STOP_MS);
   };
@@ -92,7 +92,7 @@ function launch({ name, command, logFile, env, target }: Launch): Program {
     stop,
     kill,
     tail: async () => (await readFile(logFile, 'utf8')).split('\n').slice(-TAIL_LINES).join('\n'),
-    [Symbol.asyncDispose]: stop,
+    [Symbol.asyncDispose]: () => stop(),
   };
 }
 

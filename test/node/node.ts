@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type ControlPlane, freePort } from '../control-plane/control-plane.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { freePort } from '../control-plane/port.ts';
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
 import { startContainerd } from './containerd.ts';
 
