@@ -93,11 +93,11 @@ async function listen(server: Server, socketPath: string): Promise<void> {
  * node: throws ALREADY_RUNNING while another one answers on it, and takes over a socket that nobody answers on.
  */
 export async function openControlSocket(socketPath: string, handler: ControlHandler): Promise<AsyncDisposable> {
-  await mkdir(path.dirname(socketPath), { recursive: true, mode: 0o755 });
   const server = createServer((socket) => {
     serve(socket, handler);
   });
   try {
+    await mkdir(path.dirname(socketPath), { recursive: true, mode: 0o755 });
     await listen(server, socketPath);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {

@@ -63,15 +63,14 @@ function qemuArguments(
   forwards: readonly Forward[],
 ): string[] {
   const guests = forwards.map(({ guest, hostPort }) => `,guestfwd=tcp:${guest}-cmd:nc 127.0.0.1 ${hostPort}`);
-  return [
-    ...['-M', 'q35', ...accelerator(), '-smp', '2', '-m', '2048', '-nographic', '-nodefaults'],
-    ...['-kernel', image.kernel, '-initrd', image.initrd],
-    ...['-append', 'root=/dev/vda rw console=ttyS0 net.ifnames=0 systemd.show_status=0 printk.devkmsg=on'],
-    ...['-drive', `file=${disk},if=virtio,format=qcow2,cache=unsafe`],
-    ...['-netdev', `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22${guests.join('')}`],
-    ...['-device', 'virtio-net-pci,netdev=net', '-device', 'virtio-rng-pci'],
-    ...['-chardev', `file,id=serial,path=${serial}`, '-serial', 'chardev:serial', '-monitor', 'none'],
-  ];
+  const kernel = 'root=/dev/vda rw console=ttyS0 net.ifnames=0 systemd.show_status=0 printk.devkmsg=on';
+  const network = `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22${guests.join('')}`;
+  const hardware = ['-M', 'q35', ...accelerator(), '-smp', '2', '-m', '2048', '-nographic', '-nodefaults'];
+  const boot = ['-kernel', image.kernel, '-initrd', image.initrd, '-append', kernel];
+  const drive = ['-drive', `file=${disk},if=virtio,format=qcow2,cache=unsafe`];
+  const net = ['-netdev', network, '-device', 'virtio-net-pci,netdev=net', '-device', 'virtio-rng-pci'];
+  const console = ['-chardev', `file,id=serial,path=${serial}`, '-serial', 'chardev:serial', '-monitor', 'none'];
+  return [...hardware, ...boot, ...drive, ...net, ...console];
 }
 
 /** Boots a machine on a fresh layer over the image and waits until it lets us in. */

@@ -1,0 +1,89 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { buildTestImage, TEST_IMAGE } from '../../node/images.ts';
+import type { Machine } from './machine.ts';
+
+/** The address under which a machine reaches the host's API server; the certificate of the API server must have it. */
+export const API_ADDRESS = '10.0.2.100';
+export const API_PORT = 6443;
+
+const KUBELET_UNIT = `[Unit]
+After=containerd.service
+Requires=containerd.service
+[Service]
+ExecStart=/usr/local/bin/kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf --hostname-override=NODE --node-ip=10.0.2.15
+Restart=always
+RestartSec=2s
+[Install]
+WantedBy=multi-user.target
+`;
+
+const CONTAINERD_CONFIG = `version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${TEST_IMAGE}"
+  disable_apparmor = true
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = true
+`;
+
+const KUBELET_CONFIG = {
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+  kind: 'KubeletConfiguration',
+  staticPodPath: '/etc/kubernetes/manifests',
+  containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
+  cgroupDriver: 'systemd',
+  failSwapOn: false,
+  authentication: {
+    anonymous: { enabled: false },
+    webhook: { enabled: true },
+    x509: { clientCAFile: '/etc/kubernetes/ca.crt' },
+  },
+  resolvConf: '',
+  evictionHard: {
+    'memory.available': '1Mi',
+    'nodefs.available': '0%',
+    'nodefs.inodesFree': '0%',
+    'imagefs.available': '0%',
+  },
+  nodeStatusUpdateFrequency: '5s',
+  shutdownGracePeriod: '0s',
+};
+
+const NETWORK = { cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: 'loopback' }] };
+
+/** Makes the machine a node of a control plane that runs on the host, with containerd and the real kubelet. */
+export async function joinNode(machine: Machine, controlPlane: ControlPlane, name: string): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-join-'));
+  try {
+    const server = `https://${API_ADDRESS}:${API_PORT}`;
+    const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes'], server);
+    const write = async (file: string, text: string): Promise<string> => {
+      await writeFile(path.join(folder, file), text);
+      return path.join(folder, file);
+    };
+    await machine.must('mkdir -p /etc/kubernetes/manifests');
+    await machine.copy({
+      '/usr/local/bin/kubelet': controlPlane.binaries.kubelet,
+      '/etc/kubernetes/kubelet.conf': kubeconfig,
+      '/etc/kubernetes/ca.crt': controlPlane.caFile,
+      '/etc/containerd/config.toml': await write('config.toml', CONTAINERD_CONFIG),
+      '/etc/cni/net.d/99-loopback.conflist': await write('net.conflist', JSON.stringify(NETWORK)),
+      '/var/lib/kubelet/config.yaml': await write('kubelet.yaml', JSON.stringify(KUBELET_CONFIG)),
+      '/etc/systemd/system/kubelet.service': await write('kubelet.service', KUBELET_UNIT.replace('NODE', name)),
+      '/root/image.tar': await buildTestImage(folder),
+    });
+    await machine.must('chown root:root /etc/kubernetes/* && systemctl restart containerd', { timeoutMs: 60_000 });
+    await machine.must('ctr -n k8s.io images import /root/image.tar', { timeoutMs: 120_000 });
+    await machine.must('systemctl daemon-reload && systemctl enable --now kubelet', { timeoutMs: 60_000 });
+    const ready = ['wait', '--for=condition=Ready', `node/${name}`, '--timeout=180s'];
+    const create = ['wait', '--for=create', `node/${name}`, '--timeout=120s'];
+    await controlPlane.kubectl(create);
+    await controlPlane.kubectl(ready);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

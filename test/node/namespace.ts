@@ -1,0 +1,77 @@
+import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { childOf, type Program, startProgram, startWrapped, waitUntil } from '../control-plane/process.ts';
+
+/**
+ * A process and mount namespace for a node. Everything that the node starts and mounts lives in it, containers and
+ * their shims too, so that one kill ends it all and nothing is ever mounted outside; files and sockets are the machine's.
+ */
+export interface NodeNamespace extends AsyncDisposable {
+  /** The cgroup below which the node's containers go, as a path from each hierarchy's root. */
+  readonly cgroup: string;
+  start(command: readonly [string, ...string[]], logFile: string): Program;
+}
+
+const CGROUPS = '/sys/fs/cgroup';
+
+// The kubelet insists on values for these; it gets copies, so that the machine keeps its own.
+const TUNABLES = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
+
+/** What process 1 does: hide the tunables, say that all is set up, and reap whatever is left to it. */
+const INIT = `
+set -e
+folder=$1
+shift
+for name in "$@"; do
+  copy=$folder/tunables/$(echo "$name" | tr / .)
+  cat "/proc/sys/$name" > "$copy"
+  mount --bind "$copy" "/proc/sys/$name"
+done
+echo ready > "$folder/ready"
+while :; do sleep 3600 & wait || true; done
+`;
+
+/** Removes the cgroups of a node whose processes have all ended: the kernel keeps them when a shim was killed. */
+async function removeCgroups(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries.filter((candidate) => candidate.isDirectory())) {
+    await removeCgroups(path.join(folder, entry.name));
+  }
+  await rmdir(folder).catch(() => undefined);
+}
+
+async function fileExists(folder: string, name: string): Promise<boolean> {
+  return (await readdir(folder)).includes(name);
+}
+
+/** Makes the namespace of the node whose files lie in `folder`. */
+export async function createNamespace(folder: string, signal: AbortSignal): Promise<NodeNamespace> {
+  const own = path.join(folder, 'namespace');
+  await mkdir(path.join(own, 'tunables'), { recursive: true });
+  await writeFile(path.join(own, 'init.sh'), INIT);
+  const unshare = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'] as const;
+  const init = startProgram([...unshare, 'sh', path.join(own, 'init.sh'), own, ...TUNABLES], path.join(own, 'log'));
+  const cgroup = `/${path.basename(folder)}`;
+
+  const dispose = async (): Promise<void> => {
+    // Its end ends all others; unshare, which ignores SIGTERM, waits for that.
+    const first = childOf(init.pid);
+    if (first !== undefined) process.kill(first, 'SIGKILL');
+    await init.stop();
+    const hierarchies = await readdir(CGROUPS);
+    for (const place of ['.', ...hierarchies]) await removeCgroups(path.join(CGROUPS, place, cgroup));
+  };
+  try {
+    const what = 'the namespace of the node gets ready';
+    await waitUntil(what, () => fileExists(own, 'ready'), { timeoutMs: 10_000, program: init }, signal);
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  const enter = ['nsenter', `--target=${childOf(init.pid)}`, '--mount', '--pid', '--'] as const;
+  return {
+    cgroup,
+    start: (command, logFile) => startWrapped(enter, command, logFile),
+    [Symbol.asyncDispose]: dispose,
+  };
+}
