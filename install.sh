@@ -161,7 +161,7 @@ do_uninstall() {
   systemctl daemon-reload
   reload_logind
   if [ "$purge" = yes ]; then
-    rm -rf /etc/nodemaint /var/lib/nodemaint /run/nodemaint
+    rm -rf /etc/nodemaint /var/lib/nodemaint /var/cache/nodemaint /run/nodemaint
   fi
   echo "node-maintenance-agent is removed"
 }

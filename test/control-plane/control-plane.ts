@@ -112,6 +112,7 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
       '--use-service-account-credentials=true',
       `--service-account-private-key-file=${accounts.key}`,
       `--root-ca-file=${caFile}`,
+      `--flex-volume-plugin-dir=${path.join(folder, 'volume-plugins')}`,
     ]),
   );
   stack.use(start('kube-scheduler', managerFlags(schedulerConfig, await freePort())));

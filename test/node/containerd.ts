@@ -1,19 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
+import { type Program, waitUntil } from '../control-plane/process.ts';
 import { buildTestImage, TEST_IMAGE } from './images.ts';
+import type { NodeNamespace } from './namespace.ts';
 
 const run = promisify(execFile);
 
 /** Debian's containerd with a root, a state and a socket of its own. */
 export interface Containerd extends AsyncDisposable {
-  readonly folder: string;
   readonly socket: string;
   /** The socket as a CRI endpoint. */
   readonly endpoint: string;
-  readonly program: Program;
 }
 
 /** The configuration; pods use the host's network, so the CNI has nothing to do but be there. */
@@ -26,6 +25,8 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
   address = "${folder}/containerd.sock"
 [ttrpc]
   address = "${folder}/containerd.sock.ttrpc"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "${folder}/opt"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${TEST_IMAGE}"
   enable_selinux = false
@@ -44,49 +45,36 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
 `;
 }
 
-/** Ends every process whose cgroup or arguments belong to this containerd: shims outlive their daemon on purpose. */
-async function killShims(folder: string): Promise<void> {
-  await run('pkill', ['-KILL', '-f', `containerd-shim-runc-v2.*${folder}`]).catch(() => undefined);
-}
-
-async function unmountBelow(folder: string): Promise<void> {
-  const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
-  for (const mount of mounts.filter((place) => place.startsWith(`${folder}/`)).toReversed()) {
-    await run('umount', ['-l', mount]).catch(() => undefined);
-  }
-}
-
-/** Starts containerd with the test image in it. */
-export async function startContainerd(signal: AbortSignal): Promise<Containerd> {
-  const folder = await mkdtemp('/run/nodemaint-containerd-');
+/** Writes a network that is never asked to do anything: without one containerd, and so the node, is not ready. */
+async function writeNetwork(folder: string): Promise<void> {
   await mkdir(path.join(folder, 'cni', 'net.d'), { recursive: true });
   await mkdir(path.join(folder, 'cni', 'bin'), { recursive: true });
   const network = { cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: 'loopback' }] };
   await writeFile(path.join(folder, 'cni', 'net.d', '99-loopback.conflist'), JSON.stringify(network));
-  await writeFile(path.join(folder, 'config.toml'), configOf(folder));
+}
+
+/** Starts containerd, with the test image in it, in a node's namespace; its containers end with the namespace. */
+export async function startContainerd(
+  folder: string,
+  namespace: NodeNamespace,
+  signal: AbortSignal,
+): Promise<Containerd> {
+  await mkdir(folder);
+  await writeNetwork(folder);
+  const config = path.join(folder, 'config.toml');
+  await writeFile(config, configOf(folder));
   const socket = path.join(folder, 'containerd.sock');
-  const program = startProgram(
-    ['containerd', '--config', path.join(folder, 'config.toml')],
-    path.join(folder, 'containerd.log'),
-  );
+  const program: Program = namespace.start(['containerd', '--config', config], path.join(folder, 'containerd.log'));
   const ctr = async (...args: string[]): Promise<boolean> => {
-    await run('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args], { timeout: 60_000 });
+    await run('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args], { timeout: 60_000, signal });
     return true;
   };
-  await waitUntil('containerd answers', () => ctr('version'), { timeoutMs: 30_000, program }, signal);
-  const images = await mkdtemp(path.join(folder, 'image-'));
-  await ctr('images', 'import', await buildTestImage(images));
-  return {
-    folder,
-    socket,
-    endpoint: `unix://${socket}`,
-    program,
-    [Symbol.asyncDispose]: async () => {
-      await killShims(folder);
-      await program.stop();
-      await killShims(folder);
-      await unmountBelow(folder);
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
+  try {
+    await waitUntil('containerd answers', () => ctr('version'), { timeoutMs: 30_000, program }, signal);
+    await ctr('images', 'import', await buildTestImage(path.join(folder, 'image')));
+  } catch (error) {
+    await program.stop();
+    throw error;
+  }
+  return { socket, endpoint: `unix://${socket}`, [Symbol.asyncDispose]: () => program.stop() };
 }

@@ -2,21 +2,43 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
 /** The name of the image that the tests use, for pods and as the sandbox's. */
 export const TEST_IMAGE = 'nodemaint.test/busybox:1';
-const APPLETS = ['sh', 'sleep', 'echo', 'date', 'cat', 'trap', 'true', 'touch'];
 
-/** Makes the test image, a busybox and nothing else, as an archive in `folder`; no registry is asked. */
-export async function buildTestImage(folder: string): Promise<string> {
-  const root = path.join(folder, 'image-root');
+const BUSYBOX = '/bin/busybox';
+
+async function isStatic(program: string): Promise<boolean> {
+  // ldd fails on a program that needs no libraries.
+  return await run('ldd', [program]).then(
+    () => false,
+    () => true,
+  );
+}
+
+/** Lays out the image's only layer: busybox and a link for each of its applets. */
+async function layOut(root: string): Promise<void> {
+  if (!(await isStatic(BUSYBOX))) throw new Error(`${BUSYBOX} needs libraries: apt-get install busybox-static`);
   await mkdir(path.join(root, 'bin'), { recursive: true });
   await mkdir(path.join(root, 'tmp'));
-  await copyFile('/bin/busybox', path.join(root, 'bin', 'busybox'));
-  for (const applet of APPLETS) await symlink('busybox', path.join(root, 'bin', applet));
+  await copyFile(BUSYBOX, path.join(root, 'bin', 'busybox'));
+  const { stdout } = await run(BUSYBOX, ['--list']);
+  for (const applet of stdout.split('\n').filter((name) => name !== '' && name !== 'busybox')) {
+    await symlink('busybox', path.join(root, 'bin', applet));
+  }
+}
+
+/**
+ * Makes the test image, a busybox and nothing else, in `folder` and returns the path of its archive, which
+ * `ctr --namespace k8s.io images import` takes on any machine of this architecture; no registry is asked.
+ */
+export async function buildTestImage(folder: string): Promise<string> {
+  const root = path.join(folder, 'image-root');
+  await layOut(root);
   const layer = path.join(folder, 'layer.tar');
   await run('tar', ['--owner=0', '--group=0', '-C', root, '-cf', layer, '.']);
   const digest = createHash('sha256')

@@ -1,5 +1,6 @@
 import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import { childOf, type Program, startProgram, startWrapped, waitUntil } from '../control-plane/process.ts';
 
 /**
@@ -17,15 +18,21 @@ const CGROUPS = '/sys/fs/cgroup';
 // The kubelet insists on values for these; it gets copies, so that the machine keeps its own.
 const TUNABLES = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
 
-/** What process 1 does: hide the tunables, say that all is set up, and reap whatever is left to it. */
+// Folders that containerd, its shims, runc and the kubelet write whatever their configuration says.
+const FIXED_FOLDERS = ['/run/containerd', '/var/lib/kubelet', '/var/log/containers'];
+
+/** What process 1 does: hide the machine's own, say that all is set up, and reap whatever is left to it. */
 const INIT = `
 set -e
 folder=$1
-shift
-for name in "$@"; do
+for name in ${TUNABLES.join(' ')}; do
   copy=$folder/tunables/$(echo "$name" | tr / .)
   cat "/proc/sys/$name" > "$copy"
   mount --bind "$copy" "/proc/sys/$name"
+done
+for place in ${FIXED_FOLDERS.join(' ')}; do
+  mkdir -p "$place"
+  mount -t tmpfs -o mode=0711 nodemaint "$place"
 done
 echo ready > "$folder/ready"
 while :; do sleep 3600 & wait || true; done
@@ -50,7 +57,7 @@ export async function createNamespace(folder: string, signal: AbortSignal): Prom
   await mkdir(path.join(own, 'tunables'), { recursive: true });
   await writeFile(path.join(own, 'init.sh'), INIT);
   const unshare = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'] as const;
-  const init = startProgram([...unshare, 'sh', path.join(own, 'init.sh'), own, ...TUNABLES], path.join(own, 'log'));
+  const init = startProgram([...unshare, 'sh', path.join(own, 'init.sh'), own], path.join(own, 'log'));
   const cgroup = `/${path.basename(folder)}`;
 
   const dispose = async (): Promise<void> => {
@@ -68,7 +75,7 @@ export async function createNamespace(folder: string, signal: AbortSignal): Prom
     await dispose();
     throw error;
   }
-  const enter = ['nsenter', `--target=${childOf(init.pid)}`, '--mount', '--pid', '--'] as const;
+  const enter = ['nsenter', `--target=${childOf(init.pid) ?? 0}`, '--mount', '--pid', '--'] as const;
   return {
     cgroup,
     start: (command, logFile) => startWrapped(enter, command, logFile),

@@ -1,115 +1,101 @@
-import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { freePort } from '../control-plane/port.ts';
-import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
+import { type Program, waitUntil } from '../control-plane/process.ts';
 import { startContainerd } from './containerd.ts';
-
-const run = promisify(execFile);
+import { prepareKubelet } from './kubelet.ts';
+import { createNamespace } from './namespace.ts';
 
 /** A real node: containerd and the kubelet. */
 export interface TestNode extends AsyncDisposable {
   readonly name: string;
+  /** The kubelet's folder, with its configuration `kubelet.yaml` and its log `kubelet.log`. */
   readonly folder: string;
+  /** The kubelet's root directory, with the pods' volumes. */
+  readonly rootDir: string;
   readonly staticPodPath: string;
   /** The kubelet's own kubeconfig, identity system:node:NAME. */
   readonly kubeconfig: string;
+  readonly criSocket: string;
+  /** The socket as a CRI endpoint. */
   readonly runtimeEndpoint: string;
+  /** Stops the kubelet alone; the containers go on. */
   stopKubelet(): Promise<void>;
-  startKubelet(): Promise<void>;
+  /** Starts the kubelet and waits until it is well and, unless told, until the Node is Ready. */
+  startKubelet(options?: KubeletStart): Promise<void>;
+  restartKubelet(options?: KubeletStart): Promise<void>;
 }
 
-async function writeKubeletConfig(
-  folder: string,
-  caFile: string,
-  endpoint: string,
-  ports: readonly number[],
-): Promise<string> {
-  const config = {
-    apiVersion: 'kubelet.config.k8s.io/v1beta1',
-    kind: 'KubeletConfiguration',
-    staticPodPath: path.join(folder, 'manifests'),
-    containerRuntimeEndpoint: endpoint,
-    address: '127.0.0.1',
-    port: ports[0],
-    healthzPort: ports[1],
-    cgroupDriver: 'cgroupfs',
-    cgroupsPerQOS: false,
-    enforceNodeAllocatable: [],
-    failCgroupV1: false,
-    failSwapOn: false,
-    authentication: { anonymous: { enabled: false }, webhook: { enabled: true }, x509: { clientCAFile: caFile } },
-    authorization: { mode: 'Webhook' },
-    resolvConf: '',
-    localStorageCapacityIsolation: false,
-    evictionHard: {
-      'memory.available': '1Mi',
-      'nodefs.available': '0%',
-      'nodefs.inodesFree': '0%',
-      'imagefs.available': '0%',
-    },
-    imageGCHighThresholdPercent: 100,
-    imageGCLowThresholdPercent: 99,
-    nodeStatusUpdateFrequency: '2s',
-    volumePluginDir: path.join(folder, 'volume-plugins'),
-    podLogsDir: path.join(folder, 'pod-logs'),
-  };
-  const file = path.join(folder, 'kubelet.yaml');
-  await writeFile(file, JSON.stringify(config));
-  return file;
+export interface KubeletStart {
+  /** Whether to wait until the Node is Ready; not to be had without an API server. */
+  readonly untilReady?: boolean;
+}
+
+const READY_MS = 90_000;
+
+async function sizeOf(file: string): Promise<number> {
+  return await stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
 }
 
 /** Starts a node and waits until the API server has it as Ready. */
 export async function startNode(controlPlane: ControlPlane, name: string, signal: AbortSignal): Promise<TestNode> {
-  const containerd = await startContainerd(signal);
-  const folder = path.join(containerd.folder, 'kubelet');
+  await using stack = new AsyncDisposableStack();
+  const base = await mkdtemp('/run/nodemaint-node-');
+  stack.defer(async () => {
+    await rm(base, { recursive: true, force: true });
+  });
+  const namespace = stack.use(await createNamespace(base, signal));
+  const containerd = stack.use(await startContainerd(path.join(base, 'containerd'), namespace, signal));
+  const folder = path.join(base, 'kubelet');
   const staticPodPath = path.join(folder, 'manifests');
-  await mkdir(staticPodPath, { recursive: true });
   const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes']);
-  const ports = await Promise.all([freePort(), freePort()]);
-  const config = await writeKubeletConfig(folder, controlPlane.caFile, containerd.endpoint, ports);
-  let kubelet: Program | undefined;
+  const { endpoint, socket } = containerd;
+  const { caFile } = controlPlane;
+  const { cgroup } = namespace;
+  const plan = await prepareKubelet({ name, folder, staticPodPath, caFile, kubeconfig, endpoint, cgroup });
 
-  const startKubelet = async (): Promise<void> => {
-    kubelet = startProgram(
-      [
-        controlPlane.binaries.kubelet,
-        `--config=${config}`,
-        `--kubeconfig=${kubeconfig}`,
-        `--root-dir=${path.join(folder, 'root')}`,
-        `--cert-dir=${path.join(folder, 'pki')}`,
-        `--hostname-override=${name}`,
-        '--node-ip=127.0.0.1',
-      ],
-      path.join(folder, 'kubelet.log'),
-    );
-    const ready = async (): Promise<boolean> => {
-      const condition = '{.status.conditions[?(@.type=="Ready")].status}';
-      return (await controlPlane.kubectl(['get', 'node', name, '-o', `jsonpath=${condition}`])) === 'True';
-    };
-    await waitUntil(`node ${name} gets ready`, ready, { timeoutMs: 90_000, program: kubelet }, signal);
+  let kubelet: Program | undefined;
+  const logFile = path.join(folder, 'kubelet.log');
+  const isReady = async (): Promise<boolean> => {
+    const condition = '{.status.conditions[?(@.type=="Ready")].status}';
+    return (await controlPlane.kubectl(['get', 'node', name, '-o', `jsonpath=${condition}`])) === 'True';
+  };
+  const stopKubelet = async (): Promise<void> => {
+    await kubelet?.stop();
+  };
+  stack.defer(stopKubelet);
+  const startKubelet = async ({ untilReady = true }: KubeletStart = {}): Promise<void> => {
+    const logStart = await sizeOf(logFile);
+    kubelet = namespace.start([controlPlane.binaries.kubelet, ...plan.flags], logFile);
+    const options = { timeoutMs: READY_MS, program: kubelet };
+    await waitUntil('the kubelet is well', async () => (await fetch(plan.healthUrl)).ok, options, signal);
+    if (!untilReady) return;
+    // Until then it does not see its mirror pods, and tells their state up to 10 s late.
+    const isWatching = async (): Promise<boolean> =>
+      (await readFile(logFile)).subarray(logStart).includes('"Watching apiserver"');
+    await waitUntil('the kubelet watches its pods', isWatching, options, signal);
+    await waitUntil(`node ${name} gets ready`, isReady, options, signal);
   };
   await startKubelet();
 
+  const owned = stack.move();
   return {
     name,
     folder,
+    rootDir: path.join(folder, 'root'),
     staticPodPath,
     kubeconfig,
-    runtimeEndpoint: containerd.endpoint,
+    criSocket: socket,
+    runtimeEndpoint: endpoint,
+    stopKubelet,
     startKubelet,
-    stopKubelet: async () => {
-      await kubelet?.stop();
+    restartKubelet: async (options) => {
+      await stopKubelet();
+      await startKubelet(options);
     },
-    [Symbol.asyncDispose]: async () => {
-      await kubelet?.stop();
-      const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
-      for (const mount of mounts.filter((place) => place.startsWith(folder)))
-        await run('umount', ['-l', mount]).catch(() => undefined);
-      await rm(folder, { recursive: true, force: true }).catch(() => undefined);
-      await containerd[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

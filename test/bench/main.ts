@@ -1,0 +1,116 @@
+/**
+ * `npm run bench`: figures as ratios in one run, for a person to read; nothing here is asserted. Runs the bundle, as it is
+ * installed, against a real API server and a real logind.
+ */
+import { execFile } from 'node:child_process';
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { type Program, startProgram } from '../control-plane/process.ts';
+import { connectHost } from '../logind/host.ts';
+import { type Logind, startLogind } from '../logind/rig.ts';
+import { installManifests } from '../support/nodemaint.ts';
+
+const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.mjs');
+const IDLE_MS = 15_000;
+const STARTS = 7;
+
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+
+/** Resident memory of a process in MiB. */
+async function residentMiB(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function startAgent(configFile: string, logind: Logind, log: string): Program {
+  const env = { DBUS_SYSTEM_BUS_ADDRESS: logind.address };
+  return startProgram([process.execPath, BUNDLE, 'agent', '--config', configFile], log, env);
+}
+
+async function writeConfig(folder: string, kubeconfig: string): Promise<string> {
+  const staticPodPath = path.join(folder, 'manifests');
+  await mkdir(staticPodPath);
+  const config = {
+    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+    kind: 'AgentConfiguration',
+    kubeconfig,
+    staticPodPath,
+    stateDirectory: path.join(folder, 'state'),
+    runDirectory: path.join(folder, 'run'),
+    lock: 'child',
+  };
+  const file = path.join(folder, 'config.yaml');
+  await writeFile(file, JSON.stringify(config));
+  return file;
+}
+
+async function benchMemory(configFile: string, logind: Logind, folder: string): Promise<void> {
+  await using agent = startAgent(configFile, logind, path.join(folder, 'memory.log'));
+  await using bare = startProgram(
+    [process.execPath, '-e', 'setInterval(() => {}, 1e6)'],
+    path.join(folder, 'bare.log'),
+  );
+  await pause(IDLE_MS);
+  const [ours, theirs] = [await residentMiB(agent.pid), await residentMiB(bare.pid)];
+  const ratio = (ours / theirs).toFixed(2);
+  console.log(
+    `idle agent, resident memory: ${ours.toFixed(1)} MiB; bare Node ${process.version}: ${theirs.toFixed(1)} MiB; ratio ${ratio} (aim: at most 1.35)`,
+  );
+}
+
+async function benchStart(configFile: string, logind: Logind, folder: string): Promise<void> {
+  const host = connectHost(logind);
+  const signal = AbortSignal.timeout(120_000);
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  for (let run = 0; run < STARTS; run += 1) {
+    const began = performance.now();
+    {
+      await using agent = startAgent(configFile, logind, path.join(folder, 'start.log'));
+      const held = async (): Promise<boolean> =>
+        (await host.login1.listInhibitors(signal)).some(({ who }) => who === 'nodemaint');
+      while (!(await held()) && !agent.exited()) await pause(2);
+      ours.push(performance.now() - began);
+    }
+    const beganInhibit = performance.now();
+    const env = { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: logind.address };
+    await promisify(execFile)('systemd-inhibit', ['--mode=delay', '--what=shutdown', 'true'], { env });
+    theirs.push(performance.now() - beganInhibit);
+  }
+  const [a, b] = [median(ours), median(theirs)];
+  console.log(
+    `start to lock held, median of ${STARTS}: ${a.toFixed(0)} ms; systemd-inhibit true: ${b.toFixed(0)} ms; ratio ${(a / b).toFixed(1)}`,
+  );
+}
+
+async function main(): Promise<void> {
+  await access(BUNDLE).catch(() => {
+    throw new Error(`no ${BUNDLE}; run npm run build first`);
+  });
+  const signal = AbortSignal.timeout(600_000);
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+  const controlPlane = stack.use(await startControlPlane({}, signal));
+  await installManifests(controlPlane);
+  const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 600 }, signal));
+  const kubeconfig = await controlPlane.kubeconfigFor('system:node:bench', ['system:nodes']);
+  const configFile = await writeConfig(folder, kubeconfig);
+  await benchMemory(configFile, logind, folder);
+  await benchStart(configFile, logind, folder);
+}
+
+await main();
