@@ -109,6 +109,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(context, phase, pod.maintenance);
     const decision = await staticPods.act(view, { leave, keepParked }, signal);
     turn = { view, decision };
+    await context.directoryWatch.set(view.parked.length > 0);
     if (cluster !== undefined) {
       const reason = phase.kind === 'watching' ? 'see the NodeMaintenance' : phase.reason;
       await reportProgress(cluster, decision.progress, reason, signal);
@@ -164,7 +165,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   };
 
   const isBusy = (): boolean => {
-    const tending = (cluster?.requests() ?? []).length > 0 || (turn?.view.parked.length ?? 0) > 0;
+    // Parked pods that have ended need no polling: the cluster's and the directory's watches wake the loop.
+    const ending = turn?.decision.progress.some(({ state }) => state !== 'ended') === true;
+    const tending = (cluster?.requests() ?? []).length > 0 || ending;
     return record.phase.kind !== 'watching' || tending;
   };
 

@@ -5,6 +5,7 @@ import type { ShutdownLock } from '../host/inhibitor.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 import type { GoingDown } from './going-down.ts';
+import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
 
@@ -23,6 +24,8 @@ export interface AgentContext {
   readonly cluster: Cluster | undefined;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
+  /** On while manifests are parked, to see at once when somebody writes one again. */
+  readonly directoryWatch: DirectoryWatch;
   /** Tells systemd the phase. */
   notify(status: string): Promise<void>;
 }

@@ -15,6 +15,7 @@ import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import { createDisk } from '../static-pods/disk.ts';
 import { createMover } from '../static-pods/mover.ts';
+import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
 import { createCluster } from './cluster.ts';
@@ -126,6 +127,7 @@ export async function runAgent(
     goingDown,
     cluster,
     runtime,
+    directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
     staticPods: createStaticPods({ paths, nodeName, bootId, mover, runtime, clock, log }),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
@@ -140,6 +142,7 @@ export async function runAgent(
   } finally {
     lifetime.abort();
     await watching;
+    await context.directoryWatch.set(false);
     client?.close();
     runtime.close();
   }
