@@ -27,51 +27,56 @@ const absolutePath = z.string().regex(/^\/[^\0]*$/, 'must be an absolute path');
  * The configuration file of the agent: this one schema holds every key with its default, bounds and meaning.
  * Durations carry their unit in the name.
  */
-export const agentConfigSchema = z.strictObject({
-  apiVersion: z.literal(CONFIG_API_VERSION),
-  kind: z.literal('AgentConfiguration'),
-  nodeName: z
-    .string()
-    .min(1)
-    .exactOptional()
-    .describe("the node's name; default: from the kubeconfig's identity, else the host name"),
-  kubeconfig: z
-    .string()
-    .default('/etc/kubernetes/kubelet.conf')
-    .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs standalone, without a cluster'),
-  staticPodPath: absolutePath.default('/etc/kubernetes/manifests').describe("the kubelet's staticPodPath"),
-  parkedPath: absolutePath
-    .exactOptional()
-    .describe(
-      'where manifests lie while they are parked; same file system as staticPodPath, outside of it; default: beside it',
-    ),
-  containerRuntimeEndpoint: z
-    .string()
-    .regex(/^unix:\/\/\//, 'must be unix:///PATH')
-    .default('unix:///run/containerd/containerd.sock')
-    .describe('the CRI socket over which the agent proves that containers have ended'),
-  stateDirectory: absolutePath.default('/var/lib/nodemaint').describe('record and journal'),
-  runDirectory: absolutePath.default('/run/nodemaint').describe('control socket and the sign of life for the lock'),
-  bootIdPath: absolutePath.default('/proc/sys/kernel/random/boot_id').describe('what tells one boot from the next'),
-  lock: z
-    .enum(['unit', 'child', 'none'])
-    .default('unit')
-    .describe(
-      'how the delay lock is held: by the unit nodemaint-inhibitor.service, which outlives the agent; by a child process; or not at all',
-    ),
-  onBoot: z
-    .enum(['complete', 'wait'])
-    .default('complete')
-    .describe("after the boot: complete the agent's own maintenance, or wait for somebody to do it"),
-  apiWaitSec: z
-    .int()
-    .min(1)
-    .max(3600)
-    .default(15)
-    .describe('how long a shutdown waits for an API server that does not answer before the drain goes on locally'),
-  drainPlan: z.array(drainPlanEntry).default([]).describe('entries added to the default drain plan'),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
-});
+export const agentConfigSchema = z
+  .strictObject({
+    apiVersion: z.literal(CONFIG_API_VERSION),
+    kind: z.literal('AgentConfiguration'),
+    nodeName: z
+      .string()
+      .min(1)
+      .exactOptional()
+      .describe("the node's name; default: from the kubeconfig's identity, else the host name"),
+    kubeconfig: z
+      .string()
+      .default('/etc/kubernetes/kubelet.conf')
+      .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs standalone, without a cluster'),
+    staticPodPath: absolutePath.default('/etc/kubernetes/manifests').describe("the kubelet's staticPodPath"),
+    parkedPath: absolutePath
+      .exactOptional()
+      .describe(
+        'where manifests lie while they are parked; same file system as staticPodPath, outside of it; default: beside it',
+      ),
+    containerRuntimeEndpoint: z
+      .string()
+      .regex(/^unix:\/\/\//, 'must be unix:///PATH')
+      .default('unix:///run/containerd/containerd.sock')
+      .describe('the CRI socket over which the agent proves that containers have ended'),
+    stateDirectory: absolutePath.default('/var/lib/nodemaint').describe('record and journal'),
+    runDirectory: absolutePath.default('/run/nodemaint').describe('control socket and the sign of life for the lock'),
+    bootIdPath: absolutePath.default('/proc/sys/kernel/random/boot_id').describe('what tells one boot from the next'),
+    lock: z
+      .enum(['unit', 'child', 'none'])
+      .default('unit')
+      .describe(
+        'how the delay lock is held: by the unit nodemaint-inhibitor.service, which outlives the agent; by a child process; or not at all',
+      ),
+    onBoot: z
+      .enum(['complete', 'wait'])
+      .default('complete')
+      .describe("after the boot: complete the agent's own maintenance, or wait for somebody to do it"),
+    apiWaitSec: z
+      .int()
+      .min(1)
+      .max(3600)
+      .default(15)
+      .describe('how long a shutdown waits for an API server that does not answer before the drain goes on locally'),
+    drainPlan: z.array(drainPlanEntry).default([]).describe('entries added to the default drain plan'),
+    logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
+  })
+  .refine((config) => config.onBoot === 'complete' || config.kubeconfig !== '', {
+    path: ['onBoot'],
+    error: '"wait" needs a cluster whose NodeMaintenance somebody completes; standalone has only "complete"',
+  });
 
 /** The validated configuration. */
 export type AgentConfig = Readonly<z.infer<typeof agentConfigSchema>>;

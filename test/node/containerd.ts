@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Program, waitUntil } from '../control-plane/process.ts';
@@ -51,6 +51,26 @@ async function writeNetwork(folder: string): Promise<void> {
   await mkdir(path.join(folder, 'cni', 'bin'), { recursive: true });
   const network = { cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: 'loopback' }] };
   await writeFile(path.join(folder, 'cni', 'net.d', '99-loopback.conflist'), JSON.stringify(network));
+}
+
+const CGROUPS = '/sys/fs/cgroup';
+
+async function removeTree(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries.filter((candidate) => candidate.isDirectory())) {
+    await removeTree(path.join(folder, entry.name));
+  }
+  await rmdir(folder).catch(() => undefined);
+}
+
+/** Removes the cgroups of the containers that ended with their namespace, as their shims, which ended too, would have. */
+export async function removeContainerCgroups(folder: string): Promise<void> {
+  const bundles = path.join(folder, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');
+  const ids = await readdir(bundles).catch(() => []);
+  // Version 1 has a folder for each controller, version 2 has none.
+  for (const place of ['.', ...(await readdir(CGROUPS))]) {
+    for (const id of ids) await removeTree(path.join(CGROUPS, place, 'k8s.io', id));
+  }
 }
 
 /** Starts containerd, with the test image in it, in a node's namespace; its containers end with the namespace. */

@@ -10,11 +10,10 @@ export interface KubeletSettings {
   readonly caFile: string;
   readonly kubeconfig: string;
   readonly endpoint: string;
-  readonly cgroup: string;
 }
 
 function configurationOf(settings: KubeletSettings, port: number, healthzPort: number): object {
-  const { folder, staticPodPath, caFile, endpoint, cgroup } = settings;
+  const { folder, staticPodPath, caFile, endpoint } = settings;
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -24,7 +23,6 @@ function configurationOf(settings: KubeletSettings, port: number, healthzPort: n
     port,
     healthzPort,
     cgroupDriver: 'cgroupfs',
-    cgroupRoot: cgroup,
     // Neither a cgroup tree of its own nor limits: the machine is shared with the tests, and may have cgroup v1 only.
     cgroupsPerQOS: false,
     enforceNodeAllocatable: [],

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { childOf, type Program, startProgram, startWrapped, waitUntil } from '../control-plane/process.ts';
@@ -8,12 +8,8 @@ import { childOf, type Program, startProgram, startWrapped, waitUntil } from '..
  * their shims too, so that one kill ends it all and nothing is ever mounted outside; files and sockets are the machine's.
  */
 export interface NodeNamespace extends AsyncDisposable {
-  /** The cgroup below which the node's containers go, as a path from each hierarchy's root. */
-  readonly cgroup: string;
   start(command: readonly [string, ...string[]], logFile: string): Program;
 }
-
-const CGROUPS = '/sys/fs/cgroup';
 
 // The kubelet insists on values for these; it gets copies, so that the machine keeps its own.
 const TUNABLES = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
@@ -38,15 +34,6 @@ echo ready > "$folder/ready"
 while :; do sleep 3600 & wait || true; done
 `;
 
-/** Removes the cgroups of a node whose processes have all ended: the kernel keeps them when a shim was killed. */
-async function removeCgroups(folder: string): Promise<void> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries.filter((candidate) => candidate.isDirectory())) {
-    await removeCgroups(path.join(folder, entry.name));
-  }
-  await rmdir(folder).catch(() => undefined);
-}
-
 async function fileExists(folder: string, name: string): Promise<boolean> {
   return (await readdir(folder)).includes(name);
 }
@@ -58,15 +45,12 @@ export async function createNamespace(folder: string, signal: AbortSignal): Prom
   await writeFile(path.join(own, 'init.sh'), INIT);
   const unshare = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'] as const;
   const init = startProgram([...unshare, 'sh', path.join(own, 'init.sh'), own], path.join(own, 'log'));
-  const cgroup = `/${path.basename(folder)}`;
 
   const dispose = async (): Promise<void> => {
     // Its end ends all others; unshare, which ignores SIGTERM, waits for that.
     const first = childOf(init.pid);
     if (first !== undefined) process.kill(first, 'SIGKILL');
     await init.stop();
-    const hierarchies = await readdir(CGROUPS);
-    for (const place of ['.', ...hierarchies]) await removeCgroups(path.join(CGROUPS, place, cgroup));
   };
   try {
     const what = 'the namespace of the node gets ready';
@@ -77,7 +61,6 @@ export async function createNamespace(folder: string, signal: AbortSignal): Prom
   }
   const enter = ['nsenter', `--target=${childOf(init.pid) ?? 0}`, '--mount', '--pid', '--'] as const;
   return {
-    cgroup,
     start: (command, logFile) => startWrapped(enter, command, logFile),
     [Symbol.asyncDispose]: dispose,
   };

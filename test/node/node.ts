@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
-import { startContainerd } from './containerd.ts';
+import { removeContainerCgroups, startContainerd } from './containerd.ts';
 import { prepareKubelet } from './kubelet.ts';
 import { createNamespace } from './namespace.ts';
 
@@ -44,18 +44,19 @@ async function sizeOf(file: string): Promise<number> {
 export async function startNode(controlPlane: ControlPlane, name: string, signal: AbortSignal): Promise<TestNode> {
   await using stack = new AsyncDisposableStack();
   const base = await mkdtemp('/run/nodemaint-node-');
+  const containerdFolder = path.join(base, 'containerd');
   stack.defer(async () => {
+    await removeContainerCgroups(containerdFolder);
     await rm(base, { recursive: true, force: true });
   });
   const namespace = stack.use(await createNamespace(base, signal));
-  const containerd = stack.use(await startContainerd(path.join(base, 'containerd'), namespace, signal));
+  const containerd = stack.use(await startContainerd(containerdFolder, namespace, signal));
   const folder = path.join(base, 'kubelet');
   const staticPodPath = path.join(folder, 'manifests');
   const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes']);
   const { endpoint, socket } = containerd;
   const { caFile } = controlPlane;
-  const { cgroup } = namespace;
-  const plan = await prepareKubelet({ name, folder, staticPodPath, caFile, kubeconfig, endpoint, cgroup });
+  const plan = await prepareKubelet({ name, folder, staticPodPath, caFile, kubeconfig, endpoint });
 
   let kubelet: Program | undefined;
   const logFile = path.join(folder, 'kubelet.log');

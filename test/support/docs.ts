@@ -17,7 +17,9 @@ function typeOf({ type, enum: values, const: fixed }: Property): string {
 
 /** The table of docs/configuration.md, made from the schema. */
 export function configurationTable(): string {
-  const { properties = {} } = z.toJSONSchema(agentConfigSchema, { io: 'input' }) as { properties?: Record<string, Property> };
+  const { properties = {} } = z.toJSONSchema(agentConfigSchema, { io: 'input' }) as {
+    properties?: Record<string, Property>;
+  };
   const rows = Object.entries(properties).map(([key, property]) => {
     const fallback = property.default === undefined ? '' : `\`${JSON.stringify(property.default)}\``;
     return `| \`${key}\` | ${typeOf(property)} | ${fallback} | ${property.description ?? ''} |`;

@@ -10,7 +10,10 @@ const DOCS = path.join(import.meta.dirname, '..', '..', 'docs');
 describe('the documentation', () => {
   it('has the table of the configuration as the schema has it', async () => {
     const text = await readFile(path.join(DOCS, 'configuration.md'), 'utf8');
-    assert.ok(text.includes(configurationTable()), `docs/configuration.md is stale; its table is:\n${configurationTable()}`);
+    assert.ok(
+      text.includes(configurationTable()),
+      `docs/configuration.md is stale; its table is:\n${configurationTable()}`,
+    );
   });
 
   it('has an example configuration that is valid', async () => {
@@ -24,6 +27,9 @@ describe('the documentation', () => {
     const codes = [...registry.matchAll(/\| '([A-Z_]+)'/g)].map(([, code]) => code ?? '');
     assert.ok(codes.length > 10);
     const text = await readFile(path.join(DOCS, 'errors.md'), 'utf8');
-    assert.deepEqual(codes.filter((code) => !text.includes(`\`${code}\``)), []);
+    assert.deepEqual(
+      codes.filter((code) => !text.includes(`\`${code}\``)),
+      [],
+    );
   });
 });
