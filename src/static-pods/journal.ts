@@ -37,7 +37,7 @@ export function formatStep(step: JournalStep): string {
 
 function parseLine(line: string): JournalStep | undefined {
   const text = line.slice(CHECKSUM_LENGTH + 1);
-  if (checksum(text) !== line.slice(0, CHECKSUM_LENGTH)) return undefined;
+  if (line.slice(0, CHECKSUM_LENGTH + 1) !== `${checksum(text)} `) return undefined;
   const parsed = stepSchema.safeParse(JSON.parse(text));
   return parsed.success ? parsed.data : undefined;
 }
