@@ -88,7 +88,9 @@ export async function runKubectl(
 ): Promise<string> {
   return await new Promise((resolve, reject) => {
     const options = { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
-    const child = execFile(binary, ['--kubeconfig', kubeconfig, ...args], options, (error, stdout, stderr) => {
+    // What it knows of another cluster on the same port must not pass for this one's.
+    const own = ['--kubeconfig', kubeconfig, '--cache-dir', `${kubeconfig}.cache`];
+    const child = execFile(binary, [...own, ...args], options, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new Error(`kubectl ${args.join(' ')}: ${stderr}${stdout}`, { cause: error }));
     });

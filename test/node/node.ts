@@ -43,7 +43,7 @@ async function sizeOf(file: string): Promise<number> {
 /** Starts a node and waits until the API server has it as Ready. */
 export async function startNode(controlPlane: ControlPlane, name: string, signal: AbortSignal): Promise<TestNode> {
   await using stack = new AsyncDisposableStack();
-  const base = await mkdtemp('/run/nodemaint-node-');
+  const base = await mkdtemp('/var/tmp/nodemaint-node-');
   const containerdFolder = path.join(base, 'containerd');
   stack.defer(async () => {
     await removeContainerCgroups(containerdFolder);
