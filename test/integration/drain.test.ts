@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
@@ -178,5 +180,64 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await reboot(rig, agent);
     await startAgent(stack, rig);
     await assertRestored(rig, before);
+  });
+
+  it('drains its static pods locally when the API server is away, and hands back when it returns', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 2);
+    const before = await manifestsOf(rig.node);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', rig.runDirectory]);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    const lines = (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n');
+    assert.deepEqual(lines, ['low TERM', 'low END', 'high TERM', 'high END']);
+    assert.deepEqual(await manifestsOf(rig.node), {});
+    await reboot(rig, agent);
+    // No API server yet: the manifests come back by local facts alone.
+    await startAgent(stack, rig);
+    await waitFor('the agent watches again', () => phaseIs(rig, 'watching'));
+    assert.deepEqual(await manifestsOf(rig.node), before);
+    await rig.controlPlane.startApiServer();
+    await waitFor('all pods run again', async () => (await runningPods(rig.controlPlane)).length === 4);
+    assert.deepEqual(await maintenances(rig.controlPlane), []);
+  });
+
+  it('lets a node harm nothing but itself', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { controlPlane, node } = await buildRig(stack, 1);
+    const { kubectl } = controlPlane.binaries;
+    const asNode = async (object: object): Promise<string> => {
+      const file = path.join(node.folder, 'object.json');
+      await writeFile(file, JSON.stringify(object));
+      const args = ['--kubeconfig', node.kubeconfig, 'apply', '-f', file];
+      return await promisify(execFile)(kubectl, args).then(
+        ({ stdout }) => stdout,
+        (error: unknown) => (error as { stderr: string }).stderr,
+      );
+    };
+    const maintenanceOf = (name: string, fields: object): object => ({
+      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'NodeMaintenance',
+      metadata: { name },
+      spec: { stage: 'Idle', nodeSelector: { nodeSelectorTerms: [fields] } },
+    });
+    const field = (name: string): object => ({
+      matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }],
+    });
+    assert.match(await asNode(maintenanceOf('own', field(NODE))), /created/);
+    const refused = /a node may only make, change or delete a NodeMaintenance that selects itself alone/;
+    assert.match(await asNode(maintenanceOf('other', field('node-b'))), refused);
+    assert.match(
+      await asNode(maintenanceOf('all', { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] })),
+      refused,
+    );
+    const request = {
+      apiVersion: 'coordination.x-k8s.io/v1alpha1',
+      kind: 'EvictionRequest',
+      metadata: { name: 'u-1', namespace: 'default' },
+      spec: { target: { pod: { name: 'web', uid: 'u-1' } }, requesters: [{ name: 'a.example.com' }] },
+    };
+    assert.match(await asNode(request), /forbidden/);
   });
 });
