@@ -1,7 +1,7 @@
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { chmod, mkdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { describeError, NodemaintError } from '../errors.ts';
 
 const requestSchema = z.discriminatedUnion('verb', [

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import { type AgentConfig, agentConfigSchema } from './schema.ts';

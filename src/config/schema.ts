@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 
 const drainPlanEntry = z.strictObject({

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type Document, parseDocument, type Tags } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { describeError } from '../errors.ts';
 
 /** A file in the static pod directory that holds one v1 Pod. */

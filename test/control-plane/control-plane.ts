@@ -9,7 +9,6 @@ import { freePort } from './port.ts';
 import { type Program, startProgram, waitUntil } from './process.ts';
 
 // The machine of the e2e tests asks for it here.
-export { freePort } from './port.ts';
 
 /** A real Kubernetes control plane on loopback. */
 export interface ControlPlane extends AsyncDisposable {

@@ -74,7 +74,7 @@ async function buildRig(stack: AsyncDisposableStack): Promise<Rig> {
     await rm(folder, { recursive: true, force: true });
   });
   const image = await machineImage(signal);
-  const controlPlane = stack.use(await startControlPlane({ extraSans: [`IP:${API_ADDRESS}`] }, signal));
+  const controlPlane = stack.use(await startControlPlane({ extraSans: [API_ADDRESS] }, signal));
   const controllerConfig = await installManifests(controlPlane);
   say('control plane up');
   const forward = { guest: `${API_ADDRESS}:${API_PORT}`, hostPort: controlPlane.port };

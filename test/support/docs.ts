@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { agentConfigSchema } from '../../src/config/schema.ts';
 
 interface Property {

@@ -12,7 +12,7 @@ const CURRENT_TIME = /new Date\(\s*\)|\bDate\(\s*\)/;
 
 const IMPURE: Readonly<Record<string, string>> = {
   'a file system import': "import { readFile } from 'node:fs/promises';\nexport const x = readFile;\n",
-  'a library': "import { z } from 'zod';\nexport const x = z;\n",
+  'a library': "import * as z from 'zod';\nexport const x = z;\n",
   'an effect': "import { createSystemClock } from '../host/clock.ts';\nexport const x = createSystemClock;\n",
   'the current time': 'export const x = (): number => Date.now();\n',
   'a random number': 'export const x = (): number => Math.random();\n',

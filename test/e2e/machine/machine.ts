@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import { freePort } from '../../control-plane/control-plane.ts';
+import { freePort } from '../../control-plane/port.ts';
 import { type Program, startProgram, waitUntil } from '../../control-plane/process.ts';
 import type { MachineImage } from './image.ts';
 
