@@ -42,8 +42,9 @@ function ignoredMaintenances(context: AgentContext, phase: Phase): ReadonlySet<s
 
 /** Whether a manifest that was parked for `maintenance` stays parked. */
 function keepsParked(context: AgentContext, phase: Phase, maintenance: string): boolean {
-  if (phase.kind !== 'watching' && phase.maintenance === maintenance) {
-    if (phase.kind !== 'recovering') return true;
+  // Nothing is given back to a node that goes down.
+  if (phase.kind === 'draining' || phase.kind === 'released') return true;
+  if (phase.kind === 'recovering' && phase.maintenance === maintenance) {
     // By policy the boot itself ends the agent's own maintenance; that needs no API server.
     if (phase.cause === 'canceled' || context.config.onBoot === 'complete') return false;
   }

@@ -7,7 +7,10 @@ import type { Log } from '../telemetry/log.ts';
 /** Whether this machine is going down, as far as can be read now. */
 export interface GoingDown {
   read(signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
-  /** Whether systemd itself is stopping units, so that no unit can be started any more. */
+  /**
+   * Whether systemd itself is stopping units, so that no unit can be started any more. True also where systemd cannot be
+   * asked: who asks has pods to wait for, and staying is the safe side.
+   */
   managerStopping(signal: AbortSignal): Promise<boolean>;
   /** Announces a shutdown by hand; `undefined` takes it back. */
   trigger(reason: string | undefined): void;
@@ -39,7 +42,7 @@ export function createGoingDown(
         return (await host.systemd.systemState(signal)) === 'stopping';
       } catch {
         signal.throwIfAborted();
-        return false;
+        return true;
       }
     },
     read: async (signal) => {

@@ -37,32 +37,38 @@ async function ungatePods(
 
 /**
  * The Complete stage (KEP-4212, "Uncordon"): withdraws this controller's requester entries, deletes the requests that
- * are over, and lets DaemonSet pods start again, on every node that no other maintenance in progress selects.
+ * are over and that nobody else asks for, and lets DaemonSet pods start again, on every node that no other maintenance in
+ * progress selects. Returns whether nothing is left to wait for.
  */
 export async function finishCompletion(
   context: ControllerContext,
   maintenance: NodeMaintenance,
   nodes: readonly Node[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const others = context.maintenances
     .list()
     .filter((other) => other.metadata.name !== maintenance.metadata.name && isInProgress(other));
   const free = nodes.filter((node) => !others.some((other) => selectsNode(other, node)));
   const names = new Set(free.map((node) => node.metadata.name));
+  let finished = true;
   for (const request of context.requests.list()) {
-    const ours = request.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true;
-    if (!ours || !names.has(request.metadata.labels?.[NODE_LABEL] ?? '')) continue;
+    // The label is this controller's: it marks the requests that it made or joined.
+    if (!names.has(request.metadata.labels?.[NODE_LABEL] ?? '')) continue;
     const path = objectPath(EVICTION_REQUESTS, request.metadata);
-    const alone = request.spec.requesters?.length === 1;
-    if (alone && isFinished(request)) {
+    const all = request.spec.requesters ?? [];
+    const requesters = all.filter(({ name }) => name !== MAINTENANCE_REQUESTER);
+    if (requesters.length === 0 && isFinished(request)) {
       await sendForObject(context.client, { method: 'DELETE', path }, [404], signal);
       continue;
     }
+    // One that we withdraw from is canceled first, so that its interceptors see it; then it is deleted.
+    if (requesters.length === 0) finished = false;
+    if (requesters.length === all.length) continue;
     const { resourceVersion } = request.metadata;
-    const requesters = (request.spec.requesters ?? []).filter(({ name }) => name !== MAINTENANCE_REQUESTER);
     const body = { metadata: { resourceVersion }, spec: { requesters } };
     await sendForObject(context.client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
   }
   await ungatePods(context, names, signal);
+  return finished;
 }

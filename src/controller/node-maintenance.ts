@@ -106,9 +106,9 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const nodes = context.nodes.list().filter((node) => selectsNode(maintenance, node));
     if (stage === 'Complete') {
       for (const node of nodes) await reconcileCordon(node, signal);
-      await finishCompletion(context, maintenance, nodes, signal);
+      const finished = await finishCompletion(context, maintenance, nodes, signal);
       await patchStatus(maintenance, startedStages(maintenance, 'Complete', clock.now()), signal);
-      if (!finalizers.includes(COMPLETION_FINALIZER)) return {};
+      if (!finished || !finalizers.includes(COMPLETION_FINALIZER)) return {};
       const body = { metadata: { finalizers: finalizers.filter((name) => name !== COMPLETION_FINALIZER) } };
       await sendForObject(client, { method: 'PATCH', path: own, body, patch: { kind: 'merge' } }, [404], signal);
       log.info({ maintenance: key }, 'maintenance completed');

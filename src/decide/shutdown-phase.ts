@@ -62,16 +62,20 @@ export function maintenanceName(nodeName: string, since: number): string {
   return `shutdown-${nodeName.slice(0, MAX_NAME_LENGTH - stamp.length - 10)}-${stamp}`;
 }
 
+/** The drain of a shutdown that was seen just now; undefined where there is none. */
+function beginDrain(facts: PhaseFacts): Phase | undefined {
+  if (facts.goingDown.kind !== 'yes') return undefined;
+  const { origin, reason } = facts.goingDown;
+  const maintenance = maintenanceName(facts.nodeName, facts.now);
+  const mode = facts.clusterConfigured ? 'cluster' : 'local';
+  return { kind: 'draining', maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId };
+}
+
 /** The phase that follows, which is the same object where nothing changed. */
 export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
   switch (phase.kind) {
-    case 'watching': {
-      if (facts.goingDown.kind !== 'yes') return phase;
-      const { origin, reason } = facts.goingDown;
-      const maintenance = maintenanceName(facts.nodeName, facts.now);
-      const mode = facts.clusterConfigured ? 'cluster' : 'local';
-      return { kind: 'draining', maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId };
-    }
+    case 'watching':
+      return beginDrain(facts) ?? phase;
     case 'draining': {
       if (phase.bootId !== facts.bootId) return { ...phase, kind: 'recovering', cause: 'boot' };
       if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
@@ -86,7 +90,8 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       return facts.goingDown.kind === 'no' && waited ? { ...shutdown, kind: 'recovering', cause: 'canceled' } : phase;
     }
     case 'recovering':
-      return facts.recovered ? { kind: 'watching' } : phase;
+      // What could not be put back yet must not keep the next shutdown from its drain.
+      return beginDrain(facts) ?? (facts.recovered ? { kind: 'watching' } : phase);
   }
 }
 

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
@@ -203,41 +201,34 @@ describe('a node that is told to shut down, on a real control plane with a real 
     assert.deepEqual(await maintenances(rig.controlPlane), []);
   });
 
-  it('lets a node harm nothing but itself', async () => {
+  it('drains for a person too, and leaves a node cordoned that was so before', async () => {
     await using stack = new AsyncDisposableStack();
-    const { controlPlane, node } = await buildRig(stack, 1);
-    const { kubectl } = controlPlane.binaries;
-    const asNode = async (object: object): Promise<string> => {
-      const file = path.join(node.folder, 'object.json');
-      await writeFile(file, JSON.stringify(object));
-      const args = ['--kubeconfig', node.kubeconfig, 'apply', '-f', file];
-      return await promisify(execFile)(kubectl, args).then(
-        ({ stdout }) => stdout,
-        (error: unknown) => (error as { stderr: string }).stderr,
-      );
-    };
-    const maintenanceOf = (name: string, fields: object): object => ({
+    const rig = await buildRig(stack, 1);
+    const { controlPlane, node } = rig;
+    const before = await manifestsOf(node);
+    await startAgent(stack, rig);
+    await controlPlane.kubectl(['cordon', NODE]);
+    const byName = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [NODE] }] };
+    const object = {
       apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
       kind: 'NodeMaintenance',
-      metadata: { name },
-      spec: { stage: 'Idle', nodeSelector: { nodeSelectorTerms: [fields] } },
-    });
-    const field = (name: string): object => ({
-      matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }],
-    });
-    assert.match(await asNode(maintenanceOf('own', field(NODE))), /created/);
-    const refused = /a node may only make, change or delete a NodeMaintenance that selects itself alone/;
-    assert.match(await asNode(maintenanceOf('other', field('node-b'))), refused);
-    assert.match(
-      await asNode(maintenanceOf('all', { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] })),
-      refused,
-    );
-    const request = {
-      apiVersion: 'coordination.x-k8s.io/v1alpha1',
-      kind: 'EvictionRequest',
-      metadata: { name: 'u-1', namespace: 'default' },
-      spec: { target: { pod: { name: 'web', uid: 'u-1' } }, requesters: [{ name: 'a.example.com' }] },
+      metadata: { name: 'firmware' },
+      spec: { stage: 'Drain', reason: 'firmware', nodeSelector: { nodeSelectorTerms: [byName] } },
     };
-    assert.match(await asNode(request), /forbidden/);
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+    await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=90s']);
+    await assertOrder(rig);
+    assert.equal((await readAgentStatus(rig.runDirectory)).phase.kind, 'watching');
+    const edited = `${before['low.yaml'] ?? ''}\n`;
+    await writeFile(path.join(node.staticPodPath, 'low.yaml'), edited);
+    await waitFor('what somebody wrote is parked too', async () => Object.keys(await manifestsOf(node)).length === 0);
+    await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=60s']);
+    const bothRun = async (): Promise<boolean> =>
+      (await runningPods(controlPlane)).filter((name) => name.endsWith(NODE)).length === 2;
+    await waitFor('the static pods run again', bothRun);
+    assert.deepEqual(await manifestsOf(node), { ...before, 'low.yaml': edited });
+    const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
+    assert.equal(cordoned, 'true');
+    assert.equal(await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'name']), '');
   });
 });

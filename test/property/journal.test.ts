@@ -10,7 +10,7 @@ const step: fc.Arbitrary<JournalStep> = fc.oneof(
     {
       op: fc.constant('park' as const),
       file,
-      sha256: fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 64, maxLength: 64 }),
+      sha256: fc.string({ unit: fc.constantFrom('0', '7', 'a', 'f'), minLength: 64, maxLength: 64 }),
       maintenance: fc.string(),
       at: fc.nat(),
       bootId: fc.uuid(),

@@ -5,12 +5,12 @@ interface Property {
   readonly description?: string;
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
-  readonly const?: unknown;
+  readonly const?: string;
   readonly type?: string;
 }
 
 function typeOf({ type, enum: values, const: fixed }: Property): string {
-  if (fixed !== undefined) return `\`${String(fixed)}\``;
+  if (fixed !== undefined) return `\`${fixed}\``;
   if (values !== undefined) return values.map((value) => `\`${String(value)}\``).join(', ');
   return type ?? '';
 }

@@ -66,6 +66,12 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['goes back when it does not', RELEASED, { now: 1_060_000 }, 'recovering cluster canceled'],
   ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'recovering cluster boot'],
   ['recovers until all is back', RECOVERING, { bootId: 'boot-2' }, 'recovering cluster boot'],
+  [
+    'drains for the next shutdown even if not all is back',
+    RECOVERING,
+    { bootId: 'boot-2', goingDown: YES },
+    'draining cluster',
+  ],
   ['watches again then', RECOVERING, { bootId: 'boot-2', recovered: true }, 'watching'],
 ];
 
