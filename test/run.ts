@@ -17,6 +17,8 @@ interface Suite {
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly requires: readonly Requirement[];
+  /** A script that makes, once, what no test should have to wait for. */
+  readonly prepare?: string;
 }
 
 function onPath(program: string): boolean {
@@ -48,18 +50,20 @@ const SUITES: Readonly<Record<string, Suite>> = {
   property: QUICK,
   crash: QUICK,
   integration: {
+    prepare: 'test/control-plane/build.ts',
     concurrency: 1,
     timeoutMs: 600_000,
     requires: [
       CONTROL_PLANE,
       ROOT,
       programs(
-        ['containerd', 'runc', 'dbus-daemon', 'systemd-inhibit', 'busybox'],
-        'apt-get install containerd runc dbus systemd busybox-static',
+        ['containerd', 'runc', 'dbus-daemon', 'systemd-inhibit', 'busybox', 'openssl', 'pkill', 'unshare'],
+        'apt-get install containerd runc dbus systemd busybox-static openssl procps util-linux',
       ),
     ],
   },
   e2e: {
+    prepare: 'test/control-plane/build.ts',
     concurrency: 1,
     timeoutMs: 2_400_000,
     requires: [
@@ -73,23 +77,28 @@ const SUITES: Readonly<Record<string, Suite>> = {
   },
 };
 
-/** Resolves to the exit code of `node --test` over the suite's files. */
-function runSuite(name: string, suite: Suite): Promise<number> {
-  const files = globSync(`test/${name}/**/*.test.ts`).sort();
-  if (files.length === 0) {
-    console.error(`suite ${name}: no test files under test/${name}`);
-    return Promise.resolve(1);
-  }
-  const flags = ['--test', `--test-concurrency=${suite.concurrency}`, `--test-timeout=${suite.timeoutMs}`];
-  const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec')}`;
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...flags, reporter, ...files], {
-    stdio: 'inherit',
-  });
+/** Runs Node.js with these arguments and resolves to its exit code. */
+function runNode(args: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], { stdio: 'inherit' });
   return new Promise((resolve) => {
     child.on('exit', (code) => {
       resolve(code ?? 1);
     });
   });
+}
+
+/** Resolves to the exit code of `node --test` over the suite's files. */
+async function runSuite(name: string, suite: Suite): Promise<number> {
+  const files = globSync(`test/${name}/**/*.test.ts`).sort();
+  if (files.length === 0) {
+    console.error(`suite ${name}: no test files under test/${name}`);
+    return 1;
+  }
+  const prepared = suite.prepare === undefined ? 0 : await runNode([suite.prepare]);
+  if (prepared !== 0) return prepared;
+  const flags = ['--test', `--test-concurrency=${suite.concurrency}`, `--test-timeout=${suite.timeoutMs}`];
+  const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec')}`;
+  return await runNode([...flags, reporter, ...files]);
 }
 
 /** Runs the suites one after another and returns the worst exit code. */
