@@ -152,8 +152,10 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     return !(await goingDown.managerStopping(signal));
   };
 
+  /** One turn; returns whether the phase moved, so that the next turn follows at once. */
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
+    await keepLock(signal);
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
@@ -161,7 +163,6 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;
-    await keepLock(signal);
     return moved;
   };
 
@@ -179,7 +180,6 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       stop.addEventListener('abort', () => {
         context.waker.wake();
       });
-      await keepLock(signal);
       while (!signal.aborted) {
         let moved = false;
         try {
@@ -192,7 +192,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
         if (!isBusy()) context.runtime.close();
         if (!moved) await context.waker.wait(isBusy() ? BUSY_MS : IDLE_MS, signal);
       }
-      if (record.phase.kind === 'watching' && !signal.aborted) await lock.release(signal);
+      // In mid-drain the lock stays: the agent that is started next goes on, and without one the dead man's handle ends it.
+      const done = record.phase.kind === 'watching' || record.phase.kind === 'released';
+      if (done && !signal.aborted) await lock.release(signal);
     },
   };
 }

@@ -11,7 +11,7 @@ import {
   type StaticPodDecision,
   type StaticPodProgress,
 } from '../decide/static-pods.ts';
-import { describeError } from '../errors.ts';
+import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import { readManifests } from '../static-pods/directory.ts';
@@ -118,6 +118,17 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
   const { paths, nodeName, bootId, mover, runtime, clock, log } = dependencies;
   let complained = '';
 
+  /** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
+  const readPlace = async (directory: string, signal: AbortSignal): Promise<readonly Manifest[]> => {
+    try {
+      return (await readManifests(directory, nodeName, signal)).manifests;
+    } catch (error) {
+      if (!(error instanceof NodemaintError) || error.code !== 'STATIC_POD_DIRECTORY_MISSING') throw error;
+      log.warn({ directory }, 'directory of manifests is gone');
+      return [];
+    }
+  };
+
   const readLive = async (signal: AbortSignal): Promise<StaticPodView['live']> => {
     try {
       const live = new Map<string, string[]>();
@@ -154,10 +165,10 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
 
   return {
     observe: async (signal) => {
-      const inPlace = await readManifests(paths.staticPodPath, nodeName, signal);
-      const parked = await readManifests(paths.parkedPath, nodeName, signal);
+      const inPlace = await readPlace(paths.staticPodPath, signal);
+      const parked = await readPlace(paths.parkedPath, signal);
       const steps = mover.parkSteps();
-      const parkedPods = parked.manifests.map((pod) => {
+      const parkedPods = parked.map((pod) => {
         const step = steps.get(pod.file);
         return {
           ...pod,
@@ -167,7 +178,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
         };
       });
       return {
-        inPlace: inPlace.manifests,
+        inPlace,
         parked: parkedPods,
         live: parkedPods.some(({ thisBoot }) => thisBoot) ? await readLive(signal) : undefined,
       };

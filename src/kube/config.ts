@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../errors.ts';
+import { type PlainKubeconfig, parsePlainKubeconfig } from './plain-kubeconfig.ts';
 
 /** Where the API server is and how to prove who we are; options are read anew for each request, so that they rotate. */
 export interface ClusterAccess {
@@ -12,52 +13,23 @@ export interface ClusterAccess {
   authenticate(options: RequestOptions): Promise<void>;
 }
 
-/**
- * Reads a kubeconfig (`path`), or the service account of the pod we run in (no path). Throws KUBECONFIG_INVALID, naming the file and what is wrong with it.
- */
-export async function loadClusterAccess(path: string | undefined): Promise<ClusterAccess> {
+/** What the client library makes of a kubeconfig of any kind, or of the service account of the pod we run in. */
+async function loadByLibrary(path: string | undefined): Promise<PlainKubeconfig | undefined> {
   const { KubeConfig } = await import('./kubeconfig.ts');
   const config = new KubeConfig();
-  const where = path ?? 'the service account of this pod';
-  try {
-    if (path === undefined) config.loadFromCluster();
-    else {
-      await readFile(path);
-      config.loadFromFile(path);
-    }
-  } catch (error) {
-    throw new NodemaintError(
-      'KUBECONFIG_INVALID',
-      `cannot read the kubeconfig ${where}: ${describeError(error)}; name a readable kubeconfig in the key "kubeconfig" of the configuration, or set it to "" to run without a cluster`,
-      { cause: error },
-    );
-  }
-  const server = config.getCurrentCluster()?.server;
-  if (server === undefined || !URL.canParse(server)) {
-    throw new NodemaintError(
-      'KUBECONFIG_INVALID',
-      `${where} has no current context with a cluster and its server address; set "current-context" in it`,
-    );
-  }
-  const authenticate = async (options: RequestOptions): Promise<void> => {
-    try {
+  if (path === undefined) config.loadFromCluster();
+  else config.loadFromFile(path);
+  const cluster = config.getCurrentCluster();
+  if (cluster === null || !URL.canParse(cluster.server)) return undefined;
+  return {
+    server: cluster.server,
+    authenticate: async (options) => {
       await config.applyToHTTPSOptions(options);
-    } catch (error) {
-      throw new NodemaintError(
-        'KUBECONFIG_INVALID',
-        `cannot get the credentials of ${where}: ${describeError(error)}`,
-        {
-          cause: error,
-        },
-      );
-    }
-    // The library caches its agent together with the first certificate; without a proxy we use our own, keyed by
-    // certificate, so that a rotated one is taken up.
-    if (config.getCurrentCluster()?.proxyUrl === undefined) delete options.agent;
+      // The library caches its agent together with the first certificate; without a proxy we use our own, keyed by
+      // certificate, so that a rotated one is taken up.
+      if (cluster.proxyUrl === undefined) delete options.agent;
+    },
   };
-  const options: RequestOptions = {};
-  await authenticate(options);
-  return { server: new URL(server), nodeName: nodeNameOf(options), authenticate };
 }
 
 /** Reads NAME out of a certificate for system:node:NAME. */
@@ -65,4 +37,41 @@ function nodeNameOf(options: RequestOptions): string | undefined {
   if (!Buffer.isBuffer(options.cert)) return undefined;
   const { subject } = new X509Certificate(options.cert);
   return /^CN=system:node:(.+)$/m.exec(subject)?.[1];
+}
+
+/**
+ * Reads a kubeconfig (`path`), or the service account of the pod we run in (no path). Throws KUBECONFIG_INVALID, naming
+ * the file, what is wrong with it and the fix.
+ */
+export async function loadClusterAccess(path: string | undefined): Promise<ClusterAccess> {
+  const where = path ?? 'the service account of this pod';
+  let found: PlainKubeconfig | undefined;
+  try {
+    if (path !== undefined) found = parsePlainKubeconfig(await readFile(path, 'utf8'), path);
+    found ??= await loadByLibrary(path);
+  } catch (error) {
+    throw new NodemaintError(
+      'KUBECONFIG_INVALID',
+      `cannot read the kubeconfig ${where}: ${describeError(error)}; name a readable kubeconfig in the key "kubeconfig" of the configuration, or set it to "" to run without a cluster`,
+      { cause: error },
+    );
+  }
+  if (found === undefined) {
+    throw new NodemaintError(
+      'KUBECONFIG_INVALID',
+      `${where} has no current context with a cluster and its server address; set "current-context" in it`,
+    );
+  }
+  const credentials = found;
+  const access = async (options: RequestOptions): Promise<void> => {
+    try {
+      await credentials.authenticate(options);
+    } catch (error) {
+      const message = `cannot get the credentials of ${where}: ${describeError(error)}`;
+      throw new NodemaintError('KUBECONFIG_INVALID', message, { cause: error });
+    }
+  };
+  const options: RequestOptions = {};
+  await access(options);
+  return { server: new URL(credentials.server), nodeName: nodeNameOf(options), authenticate: access };
 }
