@@ -83,7 +83,7 @@ find_node() {
   esac
   node=$here/node_modules/node-linux-$arch/bin/node
   [ -x "$node" ] || fail "no $node; run npm ci in $here first"
-  [ -f "$here/dist/nodemaint.mjs" ] || fail "no $here/dist/nodemaint.mjs; run npm run build in $here first"
+  [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
 }
 
 write_config() {
@@ -116,10 +116,10 @@ do_install() {
   # A program that runs cannot be written over; a new file under its name can take its place.
   install -m 0755 "$node" "$lib/node.new"
   mv "$lib/node.new" "$lib/node"
-  install -m 0644 "$here/dist/nodemaint.mjs" "$lib/nodemaint.mjs.new"
-  mv "$lib/nodemaint.mjs.new" "$lib/nodemaint.mjs"
+  install -m 0644 "$here/dist/nodemaint.cjs" "$lib/nodemaint.cjs.new"
+  mv "$lib/nodemaint.cjs.new" "$lib/nodemaint.cjs"
   install -m 0755 "$here/systemd/libexec/lock-holder" "$lib/lock-holder"
-  printf '#!/bin/sh\nexec %s/node %s/nodemaint.mjs "$@"\n' "$lib" "$lib" > "$lib/nodemaint"
+  printf '#!/bin/sh\nexec %s/node %s/nodemaint.cjs "$@"\n' "$lib" "$lib" > "$lib/nodemaint"
   chmod 0755 "$lib/nodemaint"
   ln -sf "$lib/nodemaint" /usr/local/bin/nodemaint
   ln -sf "$lib/nodemaint" /usr/local/bin/kubectl-nodemaint

@@ -1,4 +1,4 @@
-/** `npm run build`: bundles the program into one file, dist/nodemaint.mjs, that runs with nothing but Node.js. */
+/** `npm run build`: bundles the program into one file, dist/nodemaint.cjs, that runs with nothing but Node.js. */
 import path from 'node:path';
 import { build, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
 
@@ -29,15 +29,16 @@ const lean: Plugin = {
 
 await build({
   entryPoints: ['src/main.ts'],
-  outfile: 'dist/nodemaint.mjs',
+  outfile: 'dist/nodemaint.cjs',
   bundle: true,
   platform: 'node',
   target: 'node24',
-  format: 'esm',
+  // Not ESM: there every import of a Node.js module by anything in the bundle, used or not, is loaded at start, with the
+  // lazy getters of each evaluated, fetch and the cluster module among them: 20 MB of an idle agent.
+  format: 'cjs',
   minify: true,
   legalComments: 'none',
   // Optional native helpers of dbus-next that this program does without.
   external: ['usocket', 'abstract-socket', 'x11'],
-  banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
   plugins: [lean],
 });

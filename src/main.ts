@@ -1,30 +1,35 @@
 #!/usr/bin/env node
 /** The only file that reads the command line, listens to process signals and sets the exit code. */
 import process from 'node:process';
-import { runProgram } from './cli/program.ts';
+import { runProgram, type Terminal } from './cli/program.ts';
 
-const stop = new AbortController();
-const abort = new AbortController();
-
-// The first signal asks to stop, which a drain under way may put off; the second one ends at once.
-function onSignal(): void {
-  if (stop.signal.aborted) abort.abort();
-  stop.abort();
-}
-
-process.on('SIGTERM', onSignal);
-process.on('SIGINT', onSignal);
-
-process.exitCode = await runProgram(
-  process.argv.slice(2),
-  {
+async function main(): Promise<void> {
+  const stop = new AbortController();
+  const abort = new AbortController();
+  // The first signal asks to stop, which a drain under way may put off; the second one ends at once.
+  const onSignal = (): void => {
+    if (stop.signal.aborted) abort.abort();
+    stop.abort();
+  };
+  const terminal: Terminal = {
     write: (text) => process.stdout.write(text),
     isTerminal: process.stdout.isTTY,
     now: () => Date.now(),
     stop: stop.signal,
     signal: abort.signal,
-  },
-  (message) => process.stderr.write(message),
-);
-process.off('SIGTERM', onSignal);
-process.off('SIGINT', onSignal);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  try {
+    process.exitCode = await runProgram(process.argv.slice(2), terminal, (message) => process.stderr.write(message));
+  } finally {
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+  }
+}
+
+main().catch((error: unknown) => {
+  // Not an error that a person can act on: a fault of the program, shown with its place.
+  console.error(error);
+  process.exitCode = 1;
+});

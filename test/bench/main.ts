@@ -14,7 +14,7 @@ import { connectHost } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { installManifests } from '../support/nodemaint.ts';
 
-const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.mjs');
+const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
 const IDLE_MS = 15_000;
 const STARTS = 7;
 

@@ -7,7 +7,7 @@ const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
 /** Installs the agent on the machine as a user would: with install.sh, from what `npm ci && npm run build` made. */
 export async function installAgent(machine: Machine): Promise<void> {
-  const bundle = path.join(ROOT, 'dist', 'nodemaint.mjs');
+  const bundle = path.join(ROOT, 'dist', 'nodemaint.cjs');
   await access(bundle).catch(() => {
     throw new Error(`no ${bundle}; run npm run build first`);
   });
