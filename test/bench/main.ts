@@ -74,7 +74,7 @@ async function benchMemory(configFile: string, logind: Logind, folder: string): 
 }
 
 async function benchStart(configFile: string, logind: Logind, folder: string): Promise<void> {
-  const host = connectHost(logind);
+  using host = connectHost(logind);
   const signal = AbortSignal.timeout(120_000);
   const ours: number[] = [];
   const theirs: number[] = [];
