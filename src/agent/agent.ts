@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { decideDrainTargets } from '../decide/drain-targets.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
+import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
 import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
 import type { StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError } from '../errors.ts';
@@ -32,26 +33,15 @@ export interface Agent {
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
 
-/** Maintenances whose word does not count: this node's own ones, except the one that is under way. */
-function ignoredMaintenances(context: AgentContext, phase: Phase): ReadonlySet<string> {
-  const names = context.cluster?.own().map(({ metadata }) => metadata.name) ?? [];
-  const current = phase.kind === 'draining' || phase.kind === 'released' ? phase.maintenance : undefined;
-  const waiting = phase.kind === 'recovering' && phase.cause === 'boot' && context.config.onBoot === 'wait';
-  return new Set(waiting ? [] : names.filter((name) => name !== current));
-}
-
-/** Whether a manifest that was parked for `maintenance` stays parked. */
-function keepsParked(context: AgentContext, phase: Phase, maintenance: string): boolean {
-  // Nothing is given back to a node that goes down.
-  if (phase.kind === 'draining' || phase.kind === 'released') return true;
-  if (phase.kind === 'recovering' && phase.maintenance === maintenance) {
-    // By policy the boot itself ends the agent's own maintenance; that needs no API server.
-    if (phase.cause === 'canceled' || context.config.onBoot === 'complete') return false;
-  }
-  const { cluster } = context;
-  if (cluster === undefined) return false;
-  if (!cluster.synced()) return true;
-  return cluster.drains(ignoredMaintenances(context, phase)).some((drain) => drain.maintenance === maintenance);
+/** What the rules about parked manifests have to know. */
+function parkingFacts({ cluster, config }: AgentContext, phase: Phase): ParkingFacts {
+  return {
+    phase,
+    onBoot: config.onBoot,
+    clusterConfigured: cluster !== undefined,
+    own: cluster?.own().map(({ metadata }) => metadata.name) ?? [],
+    drains: cluster?.synced() === true ? cluster.drains() : undefined,
+  };
 }
 
 /** Makes an agent from its parts. */
@@ -94,8 +84,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const tendStaticPods = async (signal: AbortSignal): Promise<{ drained: boolean }> => {
     const { phase } = record;
     const view = await staticPods.observe(signal);
-    const ignored = ignoredMaintenances(context, phase);
-    let leave = cluster === undefined ? new Map() : leaveByCluster(view, cluster, ignored);
+    const facts = parkingFacts(context, phase);
+    let leave = cluster === undefined ? new Map() : leaveByCluster(view, cluster, countingDrains(facts));
     let drained = false;
     if (phase.kind === 'draining' && phase.mode === 'local') {
       const plan = effectiveDrainPlan(config.drainPlan);
@@ -107,7 +97,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       leave = leaveByTargets(view, decision.drainTargets, phase);
       drained = decision.drained;
     } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
-    const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(context, phase, pod.maintenance);
+    const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(pod.maintenance, facts);
     const decision = await staticPods.act(view, { leave, keepParked }, signal);
     turn = { view, decision };
     await context.directoryWatch.set(view.parked.length > 0);
@@ -159,7 +149,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
-      cluster.watchRequests(cluster.drains(ignoredMaintenances(context, record.phase)).length > 0);
+      cluster.watchRequests(countingDrains(parkingFacts(context, record.phase)).length > 0);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;

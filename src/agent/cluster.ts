@@ -23,8 +23,8 @@ export interface Cluster {
   exists(name: string): boolean;
   /** Maintenances that this node's agent made. */
   own(): readonly NodeMaintenance[];
-  /** The drains of this node, without those named in `except`. */
-  drains(except: ReadonlySet<string>): readonly NodeDrain[];
+  /** All drains of this node. */
+  drains(): readonly NodeDrain[];
   /** EvictionRequests of pods on this node that are not over. */
   requests(): readonly EvictionRequest[];
   /** Whether the maintenance has drained the node. */
@@ -62,8 +62,7 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
     maintenance: (name) => maintenances.get(name),
     exists: (name) => name === accepted || maintenances.get(name) !== undefined,
     own: () => maintenances.list().filter(({ metadata }) => metadata.labels?.[AGENT_LABEL] === nodeName),
-    drains: (except) =>
-      drainsOfNode(maintenances.list(), nodeName).filter(({ maintenance }) => !except.has(maintenance)),
+    drains: () => drainsOfNode(maintenances.list(), nodeName),
     requests: () => (requests?.list() ?? []).filter((request) => !isFinished(request)),
     isDrained: (name) =>
       maintenances.get(name)?.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True') ===

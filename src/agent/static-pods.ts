@@ -1,6 +1,7 @@
 import { KUBELET_INTERCEPTOR } from '../api/names.ts';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import { targetsCover } from '../decide/drain-plan.ts';
+import type { NodeDrain } from '../decide/maintenance.ts';
 import type { DrainPod } from '../decide/pod.ts';
 import {
   decideStaticPods,
@@ -78,8 +79,11 @@ export function leaveByTargets(
  * The pods that the cluster wants to leave (KEP-4212, "kubelet: Static Pods"): this agent is the active interceptor of
  * their EvictionRequest, and a maintenance of the node targets them.
  */
-export function leaveByCluster(view: StaticPodView, cluster: Cluster, except: ReadonlySet<string>): Map<string, Leave> {
-  const drains = cluster.drains(except);
+export function leaveByCluster(
+  view: StaticPodView,
+  cluster: Cluster,
+  drains: readonly NodeDrain[],
+): Map<string, Leave> {
   const manifests = new Map(view.inPlace.map((pod) => [podKey(pod), pod]));
   const leave = new Map<string, Leave>();
   for (const request of cluster.requests()) {

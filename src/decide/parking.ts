@@ -1,0 +1,41 @@
+import type { NodeDrain } from './maintenance.ts';
+import type { Phase } from './shutdown-phase.ts';
+
+/** What decides whether a parked manifest stays parked. */
+export interface ParkingFacts {
+  readonly phase: Phase;
+  /** The policy after a boot: the agent completes its own maintenance, or waits for somebody to do it. */
+  readonly onBoot: 'complete' | 'wait';
+  readonly clusterConfigured: boolean;
+  /** The names of the maintenances that this node's agent made. */
+  readonly own: readonly string[];
+  /** All drains of this node; undefined while the API server has not told. */
+  readonly drains: readonly NodeDrain[] | undefined;
+}
+
+/**
+ * The drains that count: not those of this node's own earlier shutdowns, which are over whatever the API server still
+ * says, unless the policy is to wait for somebody to complete them.
+ */
+export function countingDrains({ phase, onBoot, own, drains = [] }: ParkingFacts): readonly NodeDrain[] {
+  const current = phase.kind === 'draining' || phase.kind === 'released' ? phase.maintenance : undefined;
+  const waiting =
+    onBoot === 'wait' && (phase.kind === 'watching' || (phase.kind === 'recovering' && phase.cause === 'boot'));
+  if (waiting) return drains;
+  return drains.filter(({ maintenance }) => maintenance === current || !own.includes(maintenance));
+}
+
+/** Whether a manifest that was parked for `maintenance` stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */
+export function keepsParked(maintenance: string, facts: ParkingFacts): boolean {
+  const { phase, onBoot, clusterConfigured, drains } = facts;
+  // Nothing is given back to a node that goes down.
+  if (phase.kind === 'draining' || phase.kind === 'released') return true;
+  if (phase.kind === 'recovering' && phase.maintenance === maintenance) {
+    // By policy the boot itself ends the agent's own maintenance; that needs no API server.
+    if (phase.cause === 'canceled' || onBoot === 'complete') return false;
+  }
+  if (!clusterConfigured) return false;
+  // What is not known is kept: a manifest that comes back too early starts a pod under somebody's hands.
+  if (drains === undefined) return true;
+  return countingDrains(facts).some((drain) => drain.maintenance === maintenance);
+}
