@@ -33,7 +33,7 @@ async function waitFor(
 }
 
 /** A control plane with the controller's rights, a node with one pod of each kind, and an agent's configuration. */
-async function buildRig(stack: AsyncDisposableStack, stopSec: number): Promise<Rig> {
+async function buildRig(stack: AsyncDisposableStack, stopSec: number, extra: object = {}): Promise<Rig> {
   const signal = AbortSignal.timeout(300_000);
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-drain-'));
   stack.defer(async () => {
@@ -69,6 +69,7 @@ async function buildRig(stack: AsyncDisposableStack, stopSec: number): Promise<R
     runDirectory,
     bootIdPath,
     lock: 'none',
+    ...extra,
   };
   await writeFile(configFile, JSON.stringify(config));
   return { folder, controlPlane, node, configFile, runDirectory, bootIdPath, witness };
@@ -199,6 +200,31 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await rig.controlPlane.startApiServer();
     await waitFor('all pods run again', async () => (await runningPods(rig.controlPlane)).length === 4);
     assert.deepEqual(await maintenances(rig.controlPlane), []);
+  });
+
+  it('keeps static pods out after the boot until somebody completes the maintenance, where that is the policy', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 1, { onBoot: 'wait' });
+    const before = await manifestsOf(rig.node);
+    const agent = await startAgent(stack, rig);
+    await runNodemaint(['trigger', '--reason', 'disk replacement', '--run-directory', rig.runDirectory]);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await reboot(rig, agent);
+    await startAgent(stack, rig);
+    const [maintenance] = await maintenances(rig.controlPlane);
+    await rig.node.restartKubelet();
+    assert.equal(await phaseIs(rig, 'recovering'), true);
+    assert.deepEqual(await manifestsOf(rig.node), {});
+    const complete = [
+      'patch',
+      'nm',
+      maintenance?.metadata.name ?? '',
+      '--type=merge',
+      '-p',
+      '{"spec":{"stage":"Complete"}}',
+    ];
+    await rig.controlPlane.kubectl(complete);
+    await assertRestored(rig, before);
   });
 
   it('drains for a person too, and leaves a node cordoned that was so before', async () => {
