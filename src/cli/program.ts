@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
 import { NodemaintError } from '../errors.ts';
 import type { LogLevel } from '../telemetry/log.ts';
 import type { OutputFormat } from './status.ts';
@@ -30,6 +31,7 @@ function runDirectory(): Option {
 function createProgram(terminal: Terminal): Command {
   const program = new Command('nodemaint')
     .description("Makes a Kubernetes node's shutdown wait for its applications.")
+    .version(packageJson.version)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => {

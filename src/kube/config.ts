@@ -56,6 +56,12 @@ export async function loadClusterAccess(path: string | undefined): Promise<Clust
       { cause: error },
     );
   }
+  if (found === undefined && path === undefined) {
+    throw new NodemaintError(
+      'KUBECONFIG_INVALID',
+      'this is no pod with a service account; name a kubeconfig with --kubeconfig',
+    );
+  }
   if (found === undefined) {
     throw new NodemaintError(
       'KUBECONFIG_INVALID',

@@ -205,6 +205,12 @@ describe('bad input', () => {
     }
   });
 
+  it('a controller that is no pod and has no kubeconfig says what it needs', async () => {
+    const { code, stderr } = await runNodemaint(['controller']);
+    assert.equal(code, 1);
+    assert.match(stderr, /no pod with a service account; name a kubeconfig with --kubeconfig/);
+  });
+
   it('a status without an agent says so', async () => {
     await inSandbox(async ({ runDirectory }) => {
       const { code, stderr } = await runNodemaint(['status', '--run-directory', runDirectory]);
