@@ -82,7 +82,11 @@ export async function runAgent(
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
   let handler: () => unknown = () => ({ error: 'the agent is starting' });
-  const control = { trigger: (_reason: string | undefined): void => undefined };
+  const control = {
+    trigger: (_reason: string | undefined): void => {
+      throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
+    },
+  };
   await using _socket = await openControlSocket(controlSocketPath(config.runDirectory), async (request) => {
     if (request.verb === 'status') return handler();
     control.trigger(request.verb === 'trigger' ? request.reason : undefined);
