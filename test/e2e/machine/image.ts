@@ -25,6 +25,7 @@ const PACKAGES = [
   'libpam-systemd',
   'iproute2',
   'openssh-server',
+  'openssl',
   'procps',
   'kmod',
   'initramfs-tools',
@@ -36,6 +37,9 @@ const PACKAGES = [
 ];
 const MODULES = ['virtio_pci', 'virtio_blk', 'virtio_net', 'ext4', 'overlay'];
 
+/** What mounts in here, such as debootstrap, leaves no mount and no process behind, however it ends. */
+const CONTAINED = ['--mount', '--pid', '--fork', '--kill-child', '--'] as const;
+
 /** Files of the machine that differ from what the packages bring. */
 const FILES: Readonly<Record<string, string>> = {
   'etc/hostname': 'node-a\n',
@@ -45,7 +49,7 @@ const FILES: Readonly<Record<string, string>> = {
   'etc/systemd/network/10-eth0.network':
     '[Match]\nName=eth0\n[Network]\nAddress=10.0.2.15/24\nIPv6AcceptRA=no\nLinkLocalAddressing=no\n',
   'etc/systemd/journald.conf.d/test.conf': '[Journal]\nStorage=persistent\nSyncIntervalSec=1s\nForwardToConsole=no\n',
-  'etc/ssh/sshd_config.d/test.conf': 'PermitRootLogin prohibit-password\nUseDNS no\n',
+  'etc/ssh/sshd_config.d/test.conf': 'PermitRootLogin prohibit-password\nUseDNS no\nUsePAM no\n',
   'etc/initramfs-tools/conf.d/modules': 'MODULES=list\n',
   'etc/initramfs-tools/modules': `${MODULES.join('\n')}\n`,
   'etc/modules-load.d/test.conf': 'overlay\n',
@@ -67,7 +71,12 @@ async function findMirror(): Promise<string> {
   return line.split(' ')[0] ?? '';
 }
 
-async function configure(root: string, folder: string): Promise<void> {
+async function runContained(command: readonly string[], signal: AbortSignal): Promise<void> {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  await run('unshare', [...CONTAINED, ...command], { signal, maxBuffer: 64 * 1024 * 1024, env });
+}
+
+async function configure(root: string, folder: string, signal: AbortSignal): Promise<void> {
   for (const [name, content] of Object.entries(FILES)) {
     const file = path.join(root, name);
     await mkdir(path.dirname(file), { recursive: true });
@@ -79,7 +88,7 @@ async function configure(root: string, folder: string): Promise<void> {
   await copyFile(`${key}.pub`, path.join(root, 'root', '.ssh', 'authorized_keys'));
   await mkdir(path.join(root, 'var', 'log', 'journal'), { recursive: true });
   const chroot = async (...command: string[]): Promise<void> => {
-    await run('chroot', [root, ...command], { maxBuffer: 16 * 1024 * 1024 });
+    await runContained(['chroot', root, ...command], signal);
   };
   await chroot('systemctl', 'enable', 'systemd-networkd', 'ssh');
   await chroot(
@@ -94,15 +103,15 @@ async function configure(root: string, folder: string): Promise<void> {
 
 /** Builds the image into `target`, as one step. */
 async function build(target: string, signal: AbortSignal): Promise<void> {
+  const startedAt = Date.now();
   process.stderr.write(`building a Debian ${SUITE} machine into ${target}; about two minutes, once\n`);
   await mkdir(path.dirname(target), { recursive: true });
   const folder = await mkdtemp(`${target}.`);
   const root = path.join(folder, 'root');
   try {
     const include = `--include=${PACKAGES.join(',')}`;
-    const options = { signal, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
-    await run('debootstrap', ['--variant=minbase', include, SUITE, root, await findMirror()], options);
-    await configure(root, folder);
+    await runContained(['debootstrap', '--variant=minbase', include, SUITE, root, await findMirror()], signal);
+    await configure(root, folder, signal);
     const boot = await readdir(path.join(root, 'boot'));
     for (const [name, prefix] of [
       ['vmlinuz', 'vmlinuz-'],
@@ -113,13 +122,16 @@ async function build(target: string, signal: AbortSignal): Promise<void> {
       await copyFile(path.join(root, 'boot', file), path.join(folder, name));
     }
     await rm(path.join(root, 'var', 'cache', 'apt'), { recursive: true, force: true });
-    await run('mke2fs', ['-q', '-t', 'ext4', '-d', root, path.join(folder, 'disk.raw'), '8G'], options);
+    await run('mke2fs', ['-q', '-t', 'ext4', '-d', root, path.join(folder, 'disk.raw'), '8G'], { signal });
     await rm(root, { recursive: true, force: true });
-    await rename(folder, target);
-  } catch (error) {
+    await rename(folder, target).catch(async (error: unknown) => {
+      // Another process may have built the same one meanwhile.
+      if (!(await exists(target))) throw error;
+    });
+  } finally {
     await rm(folder, { recursive: true, force: true });
-    throw error;
   }
+  process.stderr.write(`built ${target} in ${Math.round((Date.now() - startedAt) / 1_000)} s\n`);
 }
 
 /** The image of the test machine, built once and cached outside the repository by its recipe. */
