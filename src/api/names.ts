@@ -32,5 +32,35 @@ export const INTERCEPTOR_ANNOTATION_PREFIXES = [
   'evacuation.coordination.k8s.io/priority_',
 ] as const;
 
+/**
+ * The names in the reserved domain that may intercept (KEP-4563, "Remarks on Interceptors": a list of allowed names).
+ * The CRD has the same list.
+ */
+export const RESERVED_INTERCEPTORS: readonly string[] = [
+  KUBELET_INTERCEPTOR,
+  DAEMON_SET_INTERCEPTOR,
+  IMPERATIVE_INTERCEPTOR,
+  'deployment.apps.k8s.io',
+  'replicaset.apps.k8s.io',
+  'statefulset.apps.k8s.io',
+  'replicationcontroller.k8s.io',
+  'job.batch.k8s.io',
+  'horizontalpodautoscaler.autoscaling.k8s.io',
+];
+
+/** Keys of this prefix on an EvictionRequest are ours alone: they are not taken over from the pod. */
+export const OWN_LABEL_PREFIX = 'nodemaintenance.x-k8s.io/';
+
+/** On a pod: eviction is not carried out but started, by somebody else (KEP-1397). */
+export const EVICT_ONLY_ANNOTATION = 'descheduler.alpha.kubernetes.io/request-evict-only';
+/** On a pod: somebody else has started its eviction (KEP-1397). */
+export const EVICTION_IN_PROGRESS_ANNOTATION = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
+/** On a pod: its evict policy (Pod Evict Policy); a pod's spec has no field for it in any release. */
+export const EVICT_POLICY_ANNOTATION = 'coordination.x-k8s.io/evict-policy';
+/** The evict policy that leaves the eviction to the pod's controller. */
+export const CONTROLLER_TAKE_OVER = 'ControllerTakeOver';
+/** On a pod: its controller is to evict it (Pod Evict Policy, PodEvictionWantedKey). */
+export const EVICT_WANTED_ANNOTATION = 'kubernetes.io/pod-evict-wanted';
+
 /** Set by the kubelet on the mirror pod of a static pod. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';

@@ -1,4 +1,4 @@
-import type { KubeObject } from './meta.ts';
+import type { KubeObject, LabelSelector } from './meta.ts';
 
 /** The parts of a v1 Pod that the rules look at. */
 export interface Pod extends KubeObject {
@@ -9,6 +9,7 @@ export interface Pod extends KubeObject {
     readonly schedulingGates?: readonly { readonly name: string }[];
     readonly evictionInterceptors?: readonly { readonly name: string }[];
     readonly workloadRef?: object;
+    readonly schedulingGroup?: object;
     readonly affinity?: PodAffinity;
   };
   readonly status?: {
@@ -33,4 +34,10 @@ interface PodAffinity {
 /** The parts of a v1 Node that the rules look at. */
 export interface Node extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean };
+}
+
+/** The parts of a policy/v1 PodDisruptionBudget that the rules look at. */
+export interface PodDisruptionBudget extends KubeObject {
+  readonly spec?: { readonly selector?: LabelSelector };
+  readonly status?: { readonly disruptionsAllowed?: number };
 }

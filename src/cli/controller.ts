@@ -1,19 +1,31 @@
 import { runController } from '../controller/controller.ts';
+import { controllerOptionsSchema } from '../controller/options.ts';
+import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/config.ts';
 import { createLog, type LogLevel } from '../telemetry/log.ts';
 
-/** `nodemaint controller`: runs the cluster's loops until the signal is aborted. */
-export async function controllerCommand(
-  options: { readonly kubeconfig?: string; readonly logLevel: LogLevel },
-  signal: AbortSignal,
-): Promise<void> {
-  const access = await loadClusterAccess(options.kubeconfig);
+/** The flags that the command line hands over; the schema has the others. */
+interface ControllerFlags {
+  readonly kubeconfig?: string;
+  readonly logLevel: LogLevel;
+}
+
+/** `nodemaint controller`: runs the cluster's loops until the signal is aborted. Throws USAGE for a flag's bad value. */
+export async function controllerCommand(flags: ControllerFlags, signal: AbortSignal): Promise<void> {
+  const { kubeconfig, logLevel, ...rest } = flags;
+  const parsed = controllerOptionsSchema.safeParse(rest);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const flag = String(issue?.path[0] ?? '').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw new NodemaintError('USAGE', `--${flag}: ${issue?.message ?? 'cannot be used'}`);
+  }
+  const access = await loadClusterAccess(kubeconfig);
   const client = createKubeClient(access, 'nodemaint-controller');
   try {
-    const log = createLog(options.logLevel, 'nodemaint-controller');
-    await runController({ client, clock: createSystemClock(), log }, signal);
+    const log = createLog(logLevel, 'nodemaint-controller');
+    await runController({ client, clock: createSystemClock(), log, options: parsed.data }, signal);
   } finally {
     client.close();
   }

@@ -53,6 +53,16 @@ function createProgram(terminal: Terminal): Command {
     .description("run the cluster's controllers")
     .option('--kubeconfig <file>', 'kubeconfig; default: the service account of the pod')
     .addOption(new Option('--log-level <level>').choices(LEVELS).default('info'))
+    .option('--metrics-address <address>', 'where /metrics, /healthz and /readyz are served, such as :8080')
+    .option('--take-over-timeout <time>', "a pod's controller has so long for an eviction it takes over; default 1m")
+    .option(
+      '--promise-timeout <time>',
+      'an eviction promised in the background is asked for again after it; default 10m',
+    )
+    .option('--promise-words <words...>', 'words in a 429 that are a promise; default "Eviction triggered"')
+    .option('--request-ttl <time>', 'a finished EvictionRequest is kept so long; default 1h')
+    .option('--max-evictions-per-node <count>', 'a maintenance has at most so many evictions in flight on a node')
+    .option('--max-evictions-per-namespace <count>', 'the same for a namespace')
     .action(async (options: { kubeconfig?: string; logLevel: LogLevel }) => {
       const { controllerCommand } = await import('./controller.ts');
       await controllerCommand(options, terminal.stop);

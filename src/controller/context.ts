@@ -1,18 +1,25 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node, Pod } from '../api/pod.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/events.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { ControllerMetrics } from '../telemetry/metrics.ts';
+import type { ControllerOptions } from './options.ts';
 
 /** What the controller's loops share: one client and one live copy of each resource. */
 export interface ControllerContext {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
+  readonly options: ControllerOptions;
+  readonly metrics: ControllerMetrics;
+  readonly events: EventRecorder;
   readonly maintenances: ObjectCache<NodeMaintenance>;
   readonly requests: ObjectCache<EvictionRequest>;
   readonly pods: ObjectCache<Pod>;
   readonly nodes: ObjectCache<Node>;
+  readonly budgets: ObjectCache<PodDisruptionBudget>;
 }

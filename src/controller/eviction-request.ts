@@ -1,28 +1,108 @@
-import { decideEvictionRequest } from '../decide/eviction-request.ts';
+import type { EvictionRequest } from '../api/eviction-request.ts';
+import { EVICTION_REQUEST_API_VERSION } from '../api/names.ts';
+import type { Pod } from '../api/pod.ts';
+import { decideLabels } from '../decide/eviction-labels.ts';
+import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../decide/eviction-request.ts';
 import type { Reconcile } from '../kube/queue.ts';
-import { EVICTION_REQUESTS, objectPath, sendForObject } from '../kube/resource.ts';
+import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
+
+/** Owns the labels that are taken over from the pod, so that one which the pod loses is taken away again. */
+const LABEL_MANAGER = 'evictionrequest-labels';
+
+/** What people are told about: the object, whose kind a list does not tell. */
+export function subjectOf(request: EvictionRequest): EvictionRequest & { apiVersion: string; kind: string } {
+  return { ...request, apiVersion: EVICTION_REQUEST_API_VERSION, kind: 'EvictionRequest' };
+}
 
 /** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request. */
 export function createEvictionRequestReconciler(context: ControllerContext): Reconcile {
-  return async (key, signal) => {
-    const request = context.requests.get(key);
-    if (request === undefined || request.metadata.deletionTimestamp !== undefined) return {};
-    const pod = context.pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`);
-    const { status, lookAgainMs } = decideEvictionRequest(request, pod, context.clock.now());
-    if (status !== undefined) {
-      // The version guards against a decision from an old copy: a conflict is answered by a newer event.
-      const body = { metadata: { resourceVersion: request.metadata.resourceVersion }, status };
-      const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
-      await sendForObject(
-        context.client,
-        { method: 'PATCH', path, body, patch: { kind: 'merge' } },
-        [404, 409],
-        signal,
-      );
-      const conditions = status.conditions?.map(({ type, reason }) => `${type}: ${reason}`);
-      context.log.info({ request: key, active: status.activeInterceptors, conditions }, 'eviction request moved on');
+  const { client, clock, log } = context;
+  /** The labels that were applied last, by the UID of the request. */
+  const applied = new Map<string, string>();
+
+  /** The target: from our copy, or asked for where that may lag behind, for a request that was made just now. */
+  const findPod = async (request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> => {
+    const { name, uid } = request.spec.target.pod;
+    const { namespace } = request.metadata;
+    const known = context.pods.get(`${namespace}/${name}`);
+    if (known?.metadata.uid === uid || request.status?.targetInterceptors !== undefined) return known;
+    const path = objectPath(PODS, { name, namespace: namespace ?? '' });
+    return await sendForObject<Pod>(client, { method: 'GET', path }, [404], signal);
+  };
+
+  /** Label synchronization (KEP-4563); returns the request as it is then. */
+  const synchronizeLabels = async (
+    request: EvictionRequest,
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<EvictionRequest> => {
+    const { wanted, differs, hasOthers } = decideLabels(request, pod);
+    const { name, namespace, uid = '' } = request.metadata;
+    const text = JSON.stringify(
+      Object.keys(wanted)
+        .toSorted()
+        .map((label) => [label, wanted[label]]),
+    );
+    if (!differs && (!hasOthers || applied.get(uid) === text)) return request;
+    const body = {
+      apiVersion: EVICTION_REQUEST_API_VERSION,
+      kind: 'EvictionRequest',
+      metadata: { name, namespace, uid, labels: wanted },
+    };
+    const path = objectPath(EVICTION_REQUESTS, request.metadata);
+    const patch = { kind: 'apply', manager: LABEL_MANAGER } as const;
+    const fresh = await sendForObject<EvictionRequest>(
+      client,
+      { method: 'PATCH', path, body, patch },
+      [404, 409],
+      signal,
+    );
+    if (fresh !== undefined) applied.set(uid, text);
+    return fresh ?? request;
+  };
+
+  const write = async (request: EvictionRequest, decision: EvictionDecision, signal: AbortSignal): Promise<void> => {
+    const { status, news } = decision;
+    if (status === undefined) return;
+    // The version guards against a decision from an old copy: a conflict is answered by a newer event.
+    const body = { metadata: { resourceVersion: request.metadata.resourceVersion }, status };
+    const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
+    const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    const done = await sendForObject(client, change, [404, 409], signal);
+    if (done === undefined) return;
+    for (const text of news) {
+      log.info({ request: `${request.metadata.namespace}/${request.metadata.name}`, ...text }, 'eviction request');
+      context.events.tell(subjectOf(request), text);
     }
-    return lookAgainMs === undefined ? {} : { againMs: lookAgainMs };
+  };
+
+  /** Garbage collection of what its requesters leave behind, some time after its end. */
+  const collect = async (request: EvictionRequest, endedAt: number, signal: AbortSignal): Promise<number> => {
+    const leftMs = endedAt + context.options.requestTtl - clock.now();
+    if (leftMs > 0) return leftMs;
+    const { uid, resourceVersion } = request.metadata;
+    const path = objectPath(EVICTION_REQUESTS, request.metadata);
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+    await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+    log.info({ request: `${request.metadata.namespace}/${request.metadata.name}` }, 'deleted finished request');
+    return context.options.requestTtl;
+  };
+
+  return async (key, signal) => {
+    let request = context.requests.get(key);
+    if (request === undefined || request.metadata.deletionTimestamp !== undefined) return {};
+    const endedAt = finishedAt(request);
+    const pod = endedAt === undefined ? await findPod(request, signal) : undefined;
+    if (pod !== undefined && pod.metadata.uid === request.spec.target.pod.uid) {
+      request = await synchronizeLabels(request, pod, signal);
+    }
+    const decision = decideEvictionRequest(request, pod, clock.now());
+    await write(request, decision, signal);
+    if (endedAt !== undefined) {
+      applied.delete(request.metadata.uid ?? '');
+      return { againMs: await collect(request, endedAt, signal) };
+    }
+    return decision.lookAgainMs === undefined ? {} : { againMs: decision.lookAgainMs };
   };
 }

@@ -1,101 +1,146 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import { IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
+import { CANCELED } from '../api/eviction-request.ts';
+import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
 import type { Pod } from '../api/pod.ts';
-import { isFinished } from '../decide/eviction-request.ts';
-import { decideHeartbeat, HEARTBEAT_EVERY_MS, type Progress } from '../decide/heartbeat.ts';
-import { decideEvictionOutcome, type EvictionOutcome } from '../decide/imperative-eviction.ts';
-import { graceSecOf, podTypeOf } from '../decide/pod.ts';
-import { applyInterceptorStatus } from '../kube/interceptor-status.ts';
-import type { Reconcile } from '../kube/queue.ts';
-import { objectPath, PODS, statusMessage } from '../kube/resource.ts';
+import { type BlockedEviction, budgetCovers, decideWakeUps } from '../decide/disruption-budget.ts';
+import { decideEvictionOutcome, type EvictionOutcome } from '../decide/eviction-answer.ts';
+import { hasCondition } from '../decide/eviction-request.ts';
+import { interceptorEntry } from '../decide/heartbeat.ts';
+import {
+  afterAttempt,
+  decideEvictionStep,
+  type EvictionMemory,
+  type EvictionPatience,
+  isEvictOnly,
+  isMarked,
+  rememberedAttempts,
+} from '../decide/imperative-eviction.ts';
+import type { Interceptor, Turn } from '../kube/interceptor.ts';
+import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from '../kube/resource.ts';
+import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
+import { subjectOf } from './eviction-request.ts';
 
-/** An accepted eviction is not asked for again until our copy of the pod has had time to show it. */
-const ACCEPTED_PAUSE_MS = 30_000;
-
-/** Calls pods/eviction with the UID as precondition, so that a namesake is never evicted. */
-async function evict(
-  context: ControllerContext,
-  pod: Pod,
-  attempt: number,
-  signal: AbortSignal,
-): Promise<EvictionOutcome> {
-  const { name, namespace, uid } = pod.metadata;
-  const body = {
-    apiVersion: 'policy/v1',
-    kind: 'Eviction',
-    metadata: { name, namespace },
-    deleteOptions: { preconditions: { uid } },
-  };
-  const response = await context.client.send(
-    { method: 'POST', path: objectPath(PODS, pod.metadata, 'eviction'), body },
-    signal,
-  );
-  const retryAfter = Number(response.headers['retry-after']);
-  return decideEvictionOutcome(
-    {
-      status: response.status,
-      message: statusMessage(response),
-      ...(Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {}),
-    },
-    attempt,
-  );
+/** The interceptor, and the ear by which it learns of changed budgets. */
+export interface ImperativeEviction extends Interceptor {
+  /** Tells which requests are worth another try now that this PodDisruptionBudget (NAMESPACE/NAME) changed. */
+  budgetChanged(key: string): readonly string[];
+  /** Requests whose eviction somebody has promised (KEP-1397, pod_evacuations_in_progress). */
+  promised(): number;
 }
 
-/** The interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
-export function createImperativeEvictionReconciler(context: ControllerContext): Reconcile {
+/** Makes the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
+export function createImperativeEviction(context: ControllerContext): ImperativeEviction {
+  const { client, clock, log, metrics, options } = context;
+  const patience: EvictionPatience = { takeOverMs: options.takeOverTimeout, promiseMs: options.promiseTimeout };
   // Own status writes come back as events: the time of the next try keeps them from being tries of their own.
-  const attempts = new Map<string, { readonly count: number; readonly nextAt: number }>();
+  const memories = new Map<string, EvictionMemory>();
 
-  const report = async (request: EvictionRequest, progress: Progress, signal: AbortSignal): Promise<void> => {
-    const entry = decideHeartbeat(request, IMPERATIVE_INTERCEPTOR, progress, context.clock.now());
-    if (entry !== undefined) await applyInterceptorStatus(context.client, request, entry, signal);
+  const attempt = async (pod: Pod, count: number, signal: AbortSignal): Promise<EvictionOutcome> => {
+    const { name, namespace, uid } = pod.metadata;
+    const body = {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name, namespace },
+      // So that a namesake is never evicted.
+      deleteOptions: { preconditions: { uid } },
+    };
+    const path = objectPath(PODS, pod.metadata, 'eviction');
+    const response = await client.send({ method: 'POST', path, body }, signal);
+    const retryAfter = Number(response.headers['retry-after']);
+    const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
+    return decideEvictionOutcome(
+      {
+        status: response.status,
+        message: statusMessage(response),
+        causes: statusCauses(response),
+        ...(Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {}),
+      },
+      {
+        attempt: count,
+        evictOnly: isEvictOnly(pod),
+        promiseWords: options.promiseWords,
+        budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
+      },
+    );
   };
 
-  return async (key, signal) => {
-    const request = context.requests.get(key);
-    if (request === undefined || isFinished(request)) {
-      attempts.delete(key);
-      return {};
-    }
-    if (request.status?.activeInterceptors?.[0] !== IMPERATIVE_INTERCEPTOR) return {};
-    const pod = context.pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`);
-    if (pod === undefined || pod.metadata.uid !== request.spec.target.pod.uid) return {};
-    const name = pod.metadata.name;
-    if (pod.metadata.deletionTimestamp !== undefined) {
-      const expectedFinishAt = Date.parse(pod.metadata.deletionTimestamp);
-      await report(request, { message: `Pod ${name} is terminating.`, expectedFinishAt }, signal);
-      return { againMs: HEARTBEAT_EVERY_MS };
-    }
-    const podType = podTypeOf(pod);
-    if (podType !== 'Default') {
-      const message = `API-initiated eviction of ${podType} pods is not supported; waiting for ${name} to end by other means.`;
-      await report(request, { message }, signal);
-      return { againMs: HEARTBEAT_EVERY_MS };
-    }
-    const now = context.clock.now();
-    const last = attempts.get(key) ?? { count: 0, nextAt: 0 };
-    if (now < last.nextAt) return { againMs: last.nextAt - now };
-    const attempt = last.count + 1;
-    const outcome = await evict(context, pod, attempt, signal);
-    switch (outcome.kind) {
-      case 'gone':
-        return {};
-      case 'accepted': {
-        attempts.set(key, { count: attempt, nextAt: now + ACCEPTED_PAUSE_MS });
-        context.log.info({ pod: `${pod.metadata.namespace}/${name}` }, 'evicted pod');
-        const expectedFinishAt = now + graceSecOf(pod) * 1000;
-        await report(request, { message: `Pod ${name} is terminating.`, expectedFinishAt }, signal);
-        return { againMs: HEARTBEAT_EVERY_MS };
+  const mark = async (pod: Pod, value: 'true' | null, signal: AbortSignal): Promise<void> => {
+    // The UID makes the patch fail on a namesake.
+    const { uid } = pod.metadata;
+    const body = { metadata: { uid, annotations: { [EVICT_WANTED_ANNOTATION]: value } } };
+    const path = objectPath(PODS, pod.metadata);
+    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);
+    log.info({ pod: keyOf(pod), wanted: value === 'true' }, 'told the controller of a pod about its eviction');
+  };
+
+  const tell = (request: EvictionRequest, outcome: EvictionOutcome): void => {
+    metrics.evictionAttempted(outcome.kind);
+    const { name } = request.spec.target.pod;
+    log.info({ pod: `${request.metadata.namespace}/${name}`, ...outcome }, 'asked for an eviction');
+    if (outcome.kind !== 'blocked') return;
+    // Without the count and the numbers, so that it is one event that counts up.
+    const which = outcome.budgets.length === 0 ? '' : ` by PodDisruptionBudget ${outcome.budgets.join(', ')}`;
+    const message = `The eviction of pod ${name} is blocked${which}.`;
+    context.events.tell(subjectOf(request), { type: 'Warning', reason: 'EvictionBlocked', message });
+  };
+
+  const evict = async (request: EvictionRequest, pod: Pod, count: number, signal: AbortSignal): Promise<Turn> => {
+    const outcome = await attempt(pod, count, signal);
+    tell(request, outcome);
+    const now = clock.now();
+    const { memory, progress } = afterAttempt(pod, count, outcome, now);
+    memories.set(keyOf(request), memory);
+    if (progress === undefined) return { kind: 'silent' };
+    return { kind: 'working', ...progress, againMs: Math.max(0, memory.nextAt - now) };
+  };
+
+  /** No budget stands in the way any more once none of those that did covers the pod, for instance by its new labels. */
+  const unblocked = (memory: EvictionMemory, pod: Pod): EvictionMemory => {
+    const { namespace } = pod.metadata;
+    const budgets = memory.blockedBy.map((name) => context.budgets.get(`${namespace}/${name}`));
+    const free = budgets.length > 0 && budgets.every((budget) => budget !== undefined && !budgetCovers(budget, pod));
+    return free ? { ...memory, nextAt: 0, blockedBy: [] } : memory;
+  };
+
+  const blockedIn = (namespace: string): readonly BlockedEviction[] =>
+    [...memories].flatMap(([key, { blockedBy }]) => {
+      if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
+      const pod = context.pods.get(`${namespace}/${context.requests.get(key)?.spec.target.pod.name ?? ''}`);
+      return pod === undefined ? [] : [{ key, pod, blockedBy }];
+    });
+
+  return {
+    name: IMPERATIVE_INTERCEPTOR,
+    act: async (request, pod, signal) => {
+      const key = keyOf(request);
+      const now = clock.now();
+      const memory = unblocked(memories.get(key) ?? rememberedAttempts(request, pod, now), pod);
+      memories.set(key, memory);
+      const step = decideEvictionStep(request, pod, memory, patience, now);
+      if (step.kind === 'evict') return await evict(request, pod, step.attempt, signal);
+      if (step.kind === 'mark') await mark(pod, 'true', signal);
+      const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
+      if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
+        return { kind: 'silent', againMs: step.againMs };
       }
-      case 'blocked':
-        attempts.set(key, { count: attempt, nextAt: now + outcome.retryAfterMs });
-        context.log.info(
-          { pod: `${pod.metadata.namespace}/${name}`, attempt, reason: outcome.message },
-          'eviction blocked',
-        );
-        await report(request, { message: outcome.message }, signal);
-        return { againMs: outcome.retryAfterMs };
-    }
+      return { kind: 'working', ...step.progress, againMs: step.againMs };
+    },
+    over: async (request, signal) => {
+      memories.delete(keyOf(request));
+      const pod = context.pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`);
+      const same = pod?.metadata.uid === request.spec.target.pod.uid && pod.metadata.deletionTimestamp === undefined;
+      if (same && isMarked(pod) && hasCondition(request, CANCELED)) await mark(pod, null, signal);
+    },
+    budgetChanged: (budgetKey) => {
+      const [namespace = '', name = ''] = budgetKey.split('/');
+      const woken = decideWakeUps(name, context.budgets.get(budgetKey), blockedIn(namespace));
+      for (const key of woken) {
+        const memory = memories.get(key);
+        if (memory !== undefined) memories.set(key, { ...memory, nextAt: 0, blockedBy: [] });
+      }
+      return woken;
+    },
+    promised: () => [...memories.values()].filter(({ promisedAt }) => promisedAt !== undefined).length,
   };
 }

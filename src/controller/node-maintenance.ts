@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { EvictionRequest } from '../api/eviction-request.ts';
+import { CANCELED, type EvictionRequest, NO_REQUESTERS } from '../api/eviction-request.ts';
 import { COMPLETION_FINALIZER, EVICTION_REQUEST_API_VERSION, MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
 import { describeEntry, effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { decideDrainTargets, type DrainNode } from '../decide/drain-targets.ts';
+import { admitEvictions } from '../decide/eviction-limits.ts';
 import { isFinished } from '../decide/eviction-request.ts';
+import { isInBackground } from '../decide/imperative-eviction.ts';
 import { decideCordon, isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
 import { drainStatus, startedStages } from '../decide/maintenance-status.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../decide/pod.ts';
@@ -13,6 +15,14 @@ import { EVICTION_REQUESTS, NODE_MAINTENANCES, NODES, objectPath, sendForObject 
 import type { Reconcile } from '../kube/queue.ts';
 import { finishCompletion } from './completion.ts';
 import type { ControllerContext } from './context.ts';
+
+/** Whether the pod's eviction is requested by us, or under way in the background (KEP-1397). */
+function isInProgressOn(context: ControllerContext, { namespace, name, uid }: DrainPod): boolean {
+  const request = context.requests.get(`${namespace}/${uid}`);
+  const requested = request?.spec.requesters?.some((requester) => requester.name === MAINTENANCE_REQUESTER) === true;
+  const pod = context.pods.get(`${namespace}/${name}`);
+  return requested || (pod !== undefined && isInBackground(pod));
+}
 
 /** Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). */
 async function requestEviction(
@@ -24,14 +34,16 @@ async function requestEviction(
   const { namespace, uid } = pod;
   const known = context.requests.get(`${namespace}/${uid}`);
   if (known !== undefined && isFinished(known)) {
-    // Canceled earlier, or evicted while the pod's deletion is on its way to us: only the first is asked again.
-    const canceled = known.status?.conditions?.some(({ type, status }) => type === 'Canceled' && status === 'True');
+    // Withdrawn earlier, not valid, or evicted while the pod's deletion is on its way to us: only the first is asked again.
+    const withdrawn = known.status?.conditions?.some(
+      ({ type, reason }) => type === CANCELED && reason === NO_REQUESTERS,
+    );
     const path = objectPath(EVICTION_REQUESTS, known.metadata);
-    if (canceled === true) await sendForObject(context.client, { method: 'DELETE', path }, [404], signal);
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
+    if (withdrawn === true) await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
     return;
   }
-  const requested = known?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true;
-  if (requested && known.metadata.labels?.[NODE_LABEL] === node) return;
+  if (known?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true) return;
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
@@ -87,9 +99,12 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
       log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
     }
     await patchStatus(maintenance, drainStatus(maintenance, decision, clock.now()), signal);
-    for (const [node, pods] of Object.entries(decision.evicting)) {
-      for (const pod of pods) await requestEviction(context, pod, node, signal);
-    }
+    const candidates = Object.entries(decision.evicting).flatMap(([node, targets]) =>
+      targets.map((pod) => ({ node, namespace: pod.namespace, pod, inProgress: isInProgressOn(context, pod) })),
+    );
+    const { admitted, held } = admitEvictions(candidates, context.options);
+    for (const { node, pod } of admitted) await requestEviction(context, pod, node, signal);
+    if (held.length > 0) log.debug({ maintenance: maintenance.metadata.name, held: held.length }, 'held by the limits');
   };
 
   return async (key, signal) => {

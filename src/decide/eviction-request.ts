@@ -5,15 +5,29 @@ import {
   type EvictionRequest,
   type EvictionRequestStatus,
   HEARTBEAT_DEADLINE_MS,
+  type InterceptorStatus,
+  NO_REQUESTERS,
+  PROGRESSING,
+  VALIDATION_FAILED,
 } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
+import { withCondition } from './conditions.ts';
 import { interceptorsOf } from './interceptor.ts';
+import { trustedEntry } from './interceptor-times.ts';
 import { isTerminal } from './pod.ts';
 
-/** What the EvictionRequest controller writes, if anything, and when it has to look again. */
+/** Something that people should be told about a request, as an Event on it. */
+export interface EvictionNews {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the EvictionRequest controller writes, if anything, what it tells, and when it has to look again. */
 export interface EvictionDecision {
   /** The fields of the status that change; absent where nothing does. */
   readonly status?: EvictionRequestStatus;
+  readonly news: readonly EvictionNews[];
   /** Milliseconds until the active interceptor's deadline; absent where none runs. */
   readonly lookAgainMs?: number;
 }
@@ -30,62 +44,114 @@ export function isFinished(request: EvictionRequest): boolean {
   return hasCondition(request, EVICTED) || hasCondition(request, CANCELED);
 }
 
-function conditions(request: EvictionRequest, now: number, type: string, reason: string, message: string): Condition[] {
-  const others = (request.status?.conditions ?? []).filter((condition) => condition.type !== type);
-  const lastTransitionTime = new Date(now).toISOString();
-  return [...others, { type, status: 'True', reason, message, lastTransitionTime }];
+/** Milliseconds since the epoch at which the request came to its end; undefined while it has not. */
+export function finishedAt(request: EvictionRequest): number | undefined {
+  const end = request.status?.conditions?.find(({ type, status }) => {
+    return (type === EVICTED || type === CANCELED) && status === 'True';
+  });
+  return end === undefined ? undefined : Date.parse(end.lastTransitionTime);
+}
+
+function observed(request: EvictionRequest): EvictionDecision {
+  const generation = request.metadata.generation ?? 0;
+  return request.status?.observedGeneration === generation
+    ? { news: [] }
+    : { status: { observedGeneration: generation }, news: [] };
+}
+
+/** Sets Progressing, whose time is that of the last activation or, when nobody is active any more, of its end. */
+function progressing(conditions: readonly Condition[], reason: string, message: string, now: number): Condition[] {
+  const status = reason === 'InterceptorActive' ? 'True' : 'False';
+  return [...withCondition(conditions, { type: PROGRESSING, status, reason, message }, now)];
 }
 
 function finish(
   request: EvictionRequest,
   now: number,
-  type: string,
+  type: typeof EVICTED | typeof CANCELED,
   reason: string,
   message: string,
 ): EvictionDecision {
-  const active = request.status?.activeInterceptors ?? [];
+  const { activeInterceptors = [], processedInterceptors = [], conditions = [] } = request.status ?? {};
   return {
     status: {
       observedGeneration: request.metadata.generation ?? 0,
-      conditions: conditions(request, now, type, reason, message),
+      conditions: withCondition(
+        progressing(conditions, reason, message, now),
+        { type, status: 'True', reason, message },
+        now,
+      ),
       activeInterceptors: [],
-      processedInterceptors: [...(request.status?.processedInterceptors ?? []), ...active],
+      processedInterceptors: [...processedInterceptors, ...activeInterceptors],
     },
+    news: [{ type: reason === VALIDATION_FAILED ? 'Warning' : 'Normal', reason: type, message }],
   };
 }
 
-/** When the interceptor was last heard of: its heartbeat, else its activation, else the request's creation, in ms. */
-function lastHeard(request: EvictionRequest, active: string): number {
-  const own = request.status?.interceptors?.find(({ name }) => name === active);
-  if (own?.heartbeatTime !== undefined) return Date.parse(own.heartbeatTime);
-  const previous = request.status?.processedInterceptors?.at(-1);
-  const before = request.status?.interceptors?.find(({ name }) => name === previous);
-  const created = Date.parse(request.metadata.creationTimestamp ?? '');
-  if (before?.completionTime !== undefined) return Math.max(created, Date.parse(before.completionTime));
-  const ended = before?.heartbeatTime === undefined ? created : Date.parse(before.heartbeatTime);
-  return previous === undefined ? created : ended + HEARTBEAT_DEADLINE_MS;
+/** When the active interceptor was last heard of: its heartbeat, else its activation, else the creation, in ms. */
+function lastHeard(request: EvictionRequest, entry: InterceptorStatus | undefined): number {
+  const activated = request.status?.conditions?.find(({ type, status }) => type === PROGRESSING && status === 'True');
+  const since = Date.parse(activated?.lastTransitionTime ?? request.metadata.creationTimestamp ?? '');
+  return entry?.heartbeatTime === undefined ? since : Math.max(since, Date.parse(entry.heartbeatTime));
 }
 
+function activeMessage(name: string, index: number, count: number): string {
+  return `${name} is the active interceptor (${index + 1} of ${count}).`;
+}
+
+/** Passes control on (KEP-4563, "Interceptor Selection"), one place a call, when the active one completed or went silent. */
 function rotate(request: EvictionRequest, now: number): EvictionDecision {
   const { targetInterceptors = [], processedInterceptors = [], interceptors = [] } = request.status ?? {};
-  const active = request.status?.activeInterceptors?.[0];
-  const generation = request.metadata.generation ?? 0;
-  const observed =
-    request.status?.observedGeneration === generation ? {} : { status: { observedGeneration: generation } };
-  if (active === undefined) return observed;
-  const completed = interceptors.find(({ name }) => name === active)?.completionTime !== undefined;
-  const deadline = lastHeard(request, active) + HEARTBEAT_DEADLINE_MS;
-  if (!completed && now < deadline) return { ...observed, lookAgainMs: deadline - now };
+  const { conditions = [], activeInterceptors = [] } = request.status ?? {};
+  const active = activeInterceptors[0];
+  if (active === undefined) return observed(request);
+  const entry = interceptors.find(({ name }) => name === active);
+  const trusted = entry === undefined ? undefined : trustedEntry(entry, now);
+  const completed = trusted?.completionTime !== undefined;
+  const deadline = lastHeard(request, trusted) + HEARTBEAT_DEADLINE_MS;
+  if (!completed && now < deadline) return { ...observed(request), lookAgainMs: deadline - now };
   const index = targetInterceptors.findIndex(({ name }) => name === active);
   const next = targetInterceptors[index + 1];
   // The last interceptor has nobody to pass to: it stays, and goes on trying, unless it has withdrawn.
-  if (next === undefined && !completed) return observed;
+  if (next === undefined && !completed) return observed(request);
+  const why = completed ? `${active} has completed.` : `${active} gave no sign of life for 20 minutes.`;
+  const message =
+    next === undefined
+      ? `${why} No interceptor is left, and the pod is still there.`
+      : `${activeMessage(next.name, index + 1, targetInterceptors.length)} ${why}`;
+  const reason = next === undefined ? 'NoFurtherInterceptor' : 'InterceptorActive';
   return {
     status: {
-      observedGeneration: generation,
+      observedGeneration: request.metadata.generation ?? 0,
+      conditions: progressing(conditions, reason, message, now),
       activeInterceptors: next === undefined ? [] : [next.name],
       processedInterceptors: [...processedInterceptors, active],
     },
+    news: [
+      completed && next !== undefined
+        ? { type: 'Normal', reason, message }
+        : { type: 'Warning', reason: completed ? reason : 'HeartbeatTimeout', message },
+    ],
+    ...(next === undefined ? {} : { lookAgainMs: HEARTBEAT_DEADLINE_MS }),
+  };
+}
+
+/** Names the interceptors and activates the first (KEP-4563, "Interceptor Selection"). */
+function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecision {
+  const { names, ignored } = interceptorsOf(pod);
+  const first = names[0] ?? '';
+  const message = activeMessage(first, 0, names.length);
+  const told: EvictionNews[] = ignored.map((why) => ({ type: 'Warning', reason: 'InterceptorIgnored', message: why }));
+  return {
+    status: {
+      observedGeneration: request.metadata.generation ?? 0,
+      conditions: progressing(request.status?.conditions ?? [], 'InterceptorActive', message, now),
+      targetInterceptors: names.map((name) => ({ name })),
+      activeInterceptors: [first],
+      processedInterceptors: [],
+      interceptors: names.map((name) => ({ name, message: '' })),
+    },
+    news: [...told, { type: 'Normal', reason: 'InterceptorActive', message }],
     lookAgainMs: HEARTBEAT_DEADLINE_MS,
   };
 }
@@ -95,37 +161,23 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
  * the first interceptor, passes control on, and ends the request. `pod` is the pod of the target's name, if there is one.
  */
 export function decideEvictionRequest(request: EvictionRequest, pod: Pod | undefined, now: number): EvictionDecision {
-  const generation = request.metadata.generation ?? 0;
-  if (isFinished(request)) {
-    return request.status?.observedGeneration === generation ? {} : { status: { observedGeneration: generation } };
-  }
+  if (isFinished(request)) return observed(request);
   const { name, uid } = request.spec.target.pod;
   const started = request.status?.targetInterceptors !== undefined;
   if (pod === undefined || pod.metadata.uid !== uid) {
     return started
       ? finish(request, now, EVICTED, 'PodDeleted', `Target Pod ${name} was deleted.`)
-      : finish(request, now, CANCELED, 'ValidationFailed', `Target Pod ${name} was not found.`);
+      : finish(request, now, CANCELED, VALIDATION_FAILED, `Target Pod ${name} was not found.`);
   }
-  if (pod.spec.workloadRef !== undefined) {
+  if (pod.spec.workloadRef !== undefined || pod.spec.schedulingGroup !== undefined) {
     const message = `Target Pod ${name} is part of a Workload/PodGroup. Eviction of such pods is currently not supported.`;
-    return finish(request, now, CANCELED, 'ValidationFailed', message);
+    return finish(request, now, CANCELED, VALIDATION_FAILED, message);
   }
   if (isTerminal(pod)) {
     return finish(request, now, EVICTED, 'PodTerminal', `Target Pod ${name} reached the phase ${pod.status?.phase}.`);
   }
   if ((request.spec.requesters ?? []).length === 0) {
-    return finish(request, now, CANCELED, 'NoRequesters', `Nobody requests the eviction of Pod ${name} any more.`);
+    return finish(request, now, CANCELED, NO_REQUESTERS, `Nobody requests the eviction of Pod ${name} any more.`);
   }
-  if (started) return rotate(request, now);
-  const targetInterceptors = interceptorsOf(pod).map((interceptor) => ({ name: interceptor }));
-  return {
-    status: {
-      observedGeneration: generation,
-      targetInterceptors,
-      activeInterceptors: targetInterceptors.slice(0, 1).map((interceptor) => interceptor.name),
-      processedInterceptors: [],
-      interceptors: targetInterceptors.map((interceptor) => ({ name: interceptor.name, message: '' })),
-    },
-    lookAgainMs: HEARTBEAT_DEADLINE_MS,
-  };
+  return started ? rotate(request, now) : start(request, pod, now);
 }

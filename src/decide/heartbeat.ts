@@ -1,4 +1,5 @@
 import type { EvictionRequest, InterceptorStatus } from '../api/eviction-request.ts';
+import { rfc3339 } from './time.ts';
 
 /** KEP-4563, InterceptorStatus: "There must be at least 60 second increments". */
 const MIN_HEARTBEAT_MS = 60_000;
@@ -11,10 +12,6 @@ export interface Progress {
   /** Milliseconds since the epoch; absent where no estimate can be made. */
   readonly expectedFinishAt?: number;
   readonly completed?: boolean;
-}
-
-function rfc3339(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
 /** The interceptor's own entry in a request's status. */

@@ -1,29 +1,168 @@
-/** What the Eviction API answered (004, "How API-initiated eviction works"). */
-export interface EvictionAnswer {
-  readonly status: number;
-  readonly message: string;
-  /** The Retry-After header in milliseconds; absent where there was none. */
-  readonly retryAfterMs?: number;
+import type { EvictionRequest } from '../api/eviction-request.ts';
+import {
+  CONTROLLER_TAKE_OVER,
+  EVICT_ONLY_ANNOTATION,
+  EVICT_POLICY_ANNOTATION,
+  EVICT_WANTED_ANNOTATION,
+  EVICTION_IN_PROGRESS_ANNOTATION,
+  IMPERATIVE_INTERCEPTOR,
+} from '../api/names.ts';
+import type { Pod } from '../api/pod.ts';
+import { attemptsOf, type EvictionOutcome } from './eviction-answer.ts';
+import { HEARTBEAT_EVERY_MS, interceptorEntry, type Progress } from './heartbeat.ts';
+import { graceSecOf, podTypeOf } from './pod.ts';
+import { rfc3339 } from './time.ts';
+
+/** How long others are trusted with an eviction, in milliseconds. */
+export interface EvictionPatience {
+  /** Pod Evict Policy: after so long without an end a take-over falls back to the Eviction API. */
+  readonly takeOverMs: number;
+  /** KEP-1397: after so long without an end a promised eviction is asked for again. */
+  readonly promiseMs: number;
 }
 
-/** What became of one attempt; expected outcomes, not errors. */
-export type EvictionOutcome =
-  | { readonly kind: 'accepted' }
-  | { readonly kind: 'gone' }
-  | { readonly kind: 'blocked'; readonly retryAfterMs: number; readonly message: string };
+/** What is remembered of the attempts at one request; only the count outlives the process, in the message. */
+export interface EvictionMemory {
+  readonly count: number;
+  /** Milliseconds since the epoch before which there is no other attempt. */
+  readonly nextAt: number;
+  /** The budgets that blocked the last attempt. */
+  readonly blockedBy: readonly string[];
+  readonly promisedAt?: number;
+  readonly acceptedAt?: number;
+}
 
-const FIRST_RETRY_MS = 2_000;
-/** KEP-4563, "Eviction": exponential backoff with a maximum of about 15 minutes. */
-const MAX_RETRY_MS = 15 * 60_000;
+/** What the imperative interceptor does next. */
+export type EvictionStep =
+  /** Nothing but to say so, and to look again; `idle` where no work is done, so that no heartbeat is due. */
+  | { readonly kind: 'wait'; readonly progress: Progress; readonly againMs: number; readonly idle?: true }
+  /** Marks the pod for its controller (Pod Evict Policy). */
+  | { readonly kind: 'mark'; readonly progress: Progress; readonly againMs: number }
+  | { readonly kind: 'evict'; readonly attempt: number };
 
-/** Reads the answer to the `attempt`th try (1 is the first): 404 and 409 mean that the pod of this UID is gone. */
-export function decideEvictionOutcome(answer: EvictionAnswer, attempt: number): EvictionOutcome {
-  if (answer.status >= 200 && answer.status < 300) return { kind: 'accepted' };
-  if (answer.status === 404 || answer.status === 409) return { kind: 'gone' };
-  const backoffMs = Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), MAX_RETRY_MS);
-  return {
-    kind: 'blocked',
-    retryAfterMs: Math.max(backoffMs, answer.retryAfterMs ?? 0),
-    message: `Could not evict a pod due to failing eviction requests, number of retries: ${attempt}. ${answer.message}`,
-  };
+/** An accepted eviction is not asked for again until our copy of the pod has had time to show it. */
+const ACCEPTED_PAUSE_MS = 30_000;
+
+/** What is known of the attempts when a process starts: the count of the interceptor's own message, and a promise. */
+export function rememberedAttempts(request: EvictionRequest, pod: Pod, now: number): EvictionMemory {
+  const count = attemptsOf(interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message);
+  return { count, nextAt: 0, blockedBy: [], ...(isInBackground(pod) ? { promisedAt: now } : {}) };
+}
+
+/** Whether the pod's eviction is only to be asked for (KEP-1397). */
+export function isEvictOnly(pod: Pod): boolean {
+  return pod.metadata.annotations?.[EVICT_ONLY_ANNOTATION] !== undefined;
+}
+
+/** Whether somebody has started the pod's eviction in the background (KEP-1397). */
+export function isInBackground(pod: Pod): boolean {
+  return isEvictOnly(pod) && pod.metadata.annotations?.[EVICTION_IN_PROGRESS_ANNOTATION] !== undefined;
+}
+
+/** Whether the pod is marked for its controller, which has to be taken back when the request is canceled. */
+export function isMarked(pod: Pod): boolean {
+  return pod.metadata.annotations?.[EVICT_WANTED_ANNOTATION] !== undefined;
+}
+
+function isTakenOver(pod: Pod): boolean {
+  return pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION] === CONTROLLER_TAKE_OVER;
+}
+
+/** The one step after which a pod can be left to its controller (Pod Evict Policy, "Kubernetes Evict Pod"). */
+function takeOver(
+  request: EvictionRequest,
+  pod: Pod,
+  patience: EvictionPatience,
+  now: number,
+): EvictionStep | undefined {
+  if (!isTakenOver(pod)) return undefined;
+  const startTime = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.startTime;
+  const marked = isMarked(pod) && startTime !== undefined;
+  const until = (marked ? Date.parse(startTime) : now) + patience.takeOverMs;
+  if (now >= until) return undefined;
+  const message = `Pod ${pod.metadata.name} is left to its controller (ControllerTakeOver) until ${rfc3339(until)}.`;
+  const progress: Progress = { message, expectedFinishAt: until };
+  return { kind: isMarked(pod) ? 'wait' : 'mark', progress, againMs: until - now };
+}
+
+/** A promise that is still believed (KEP-1397): the pod is annotated, or the answer said so, and the time is not over. */
+function promised(pod: Pod, memory: EvictionMemory, patience: EvictionPatience, now: number): EvictionStep | undefined {
+  if (memory.promisedAt === undefined) return undefined;
+  const until = memory.promisedAt + patience.promiseMs;
+  if (now >= until) return undefined;
+  const state = isInBackground(pod) ? 'in progress' : 'promised';
+  const message = `The eviction of pod ${pod.metadata.name} in the background is ${state}; it is asked for again at ${rfc3339(until)}.`;
+  return { kind: 'wait', progress: { message }, againMs: Math.min(until - now, HEARTBEAT_EVERY_MS) };
+}
+
+/**
+ * The next step of the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction") for a request that is its own to
+ * act on: no attempt on terminating, mirror or DaemonSet pods, none before its time, none while others are at it.
+ */
+export function decideEvictionStep(
+  request: EvictionRequest,
+  pod: Pod,
+  memory: EvictionMemory,
+  patience: EvictionPatience,
+  now: number,
+): EvictionStep {
+  const { name, deletionTimestamp } = pod.metadata;
+  if (deletionTimestamp !== undefined) {
+    const progress = { message: `Pod ${name} is terminating.`, expectedFinishAt: Date.parse(deletionTimestamp) };
+    return { kind: 'wait', progress, againMs: HEARTBEAT_EVERY_MS };
+  }
+  const podType = podTypeOf(pod);
+  if (podType !== 'Default') {
+    const message = `API-initiated eviction of ${podType} pods is not supported; waiting for ${name} to end by other means.`;
+    return { kind: 'wait', progress: { message }, againMs: HEARTBEAT_EVERY_MS, idle: true };
+  }
+  const others = takeOver(request, pod, patience, now) ?? promised(pod, memory, patience, now);
+  if (others !== undefined) return others;
+  if (memory.acceptedAt !== undefined && now < memory.nextAt) {
+    const expectedFinishAt = memory.acceptedAt + graceSecOf(pod) * 1000;
+    return {
+      kind: 'wait',
+      progress: { message: `Pod ${name} is terminating.`, expectedFinishAt },
+      againMs: memory.nextAt - now,
+    };
+  }
+  if (now < memory.nextAt) {
+    const message = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
+    return { kind: 'wait', progress: { message }, againMs: memory.nextAt - now, idle: true };
+  }
+  return { kind: 'evict', attempt: memory.count + 1 };
+}
+
+/** What is remembered after an attempt, and what is said about it. */
+export function afterAttempt(
+  pod: Pod,
+  attempt: number,
+  outcome: EvictionOutcome,
+  now: number,
+): { readonly memory: EvictionMemory; readonly progress?: Progress } {
+  const { name } = pod.metadata;
+  switch (outcome.kind) {
+    case 'gone':
+      return { memory: { count: attempt, nextAt: now + ACCEPTED_PAUSE_MS, blockedBy: [] } };
+    case 'accepted':
+      return {
+        memory: { count: attempt, nextAt: now + ACCEPTED_PAUSE_MS, blockedBy: [], acceptedAt: now },
+        progress: { message: `Pod ${name} is terminating.`, expectedFinishAt: now + graceSecOf(pod) * 1000 },
+      };
+    case 'promised':
+      return {
+        memory: { count: attempt, nextAt: 0, blockedBy: [], promisedAt: now },
+        progress: { message: `The eviction of pod ${name} in the background is promised: ${outcome.message}` },
+      };
+    case 'postponed':
+      return {
+        memory: { count: attempt - 1, nextAt: now + outcome.retryAfterMs, blockedBy: [] },
+        progress: { message: outcome.message },
+      };
+    case 'blocked':
+      return {
+        memory: { count: attempt, nextAt: now + outcome.retryAfterMs, blockedBy: outcome.budgets },
+        progress: { message: outcome.message },
+      };
+  }
 }

@@ -5,6 +5,17 @@ import type { Log } from '../telemetry/log.ts';
 /** Reconciles one object by its key; may ask to be called again after some milliseconds. */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<{ readonly againMs?: number }>;
 
+/** Hears what a queue does, for its metrics. */
+export interface QueueObserver {
+  depth(keys: number): void;
+  added(): void;
+  retried(): void;
+  started(waitedMs: number): void;
+  finished(workedMs: number): void;
+  /** Hands over a function that tells the seconds of all the work under way. */
+  unfinished(seconds: () => number): void;
+}
+
 /** A queue of keys, as in controller-runtime: level-based, one run a key at a time, backoff on errors. */
 export interface WorkQueue {
   add(key: string): void;
@@ -14,29 +25,47 @@ export interface WorkQueue {
   run(signal: AbortSignal): Promise<void>;
 }
 
+export interface QueueDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observer?: QueueObserver;
+}
+
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 60_000;
+/** setTimeout cannot wait longer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Makes a queue that runs at most `parallel` keys at a time. */
 export function createWorkQueue(
   name: string,
   reconcile: Reconcile,
   parallel: number,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, observer }: QueueDependencies,
 ): WorkQueue {
-  const waiting = new Set<string>();
-  const running = new Set<string>();
+  /** Keys by the time since which they wait. */
+  const waiting = new Map<string, number>();
+  const running = new Map<string, number>();
   const failures = new Map<string, number>();
   const timers = new Map<string, { at: number; timer: NodeJS.Timeout }>();
   let wake: () => void = () => undefined;
+  observer?.unfinished(() => {
+    const now = clock.now();
+    return [...running.values()].reduce((sum, since) => sum + (now - since) / 1000, 0);
+  });
 
   const add = (key: string): void => {
-    waiting.add(key);
+    if (!waiting.has(key)) {
+      waiting.set(key, clock.now());
+      observer?.added();
+      observer?.depth(waiting.size);
+    }
     wake();
   };
 
   const addAfter = (key: string, delayMs: number): void => {
-    const at = clock.now() + delayMs;
+    const waitMs = Math.min(Math.max(0, delayMs), MAX_TIMER_MS);
+    const at = clock.now() + waitMs;
     const known = timers.get(key);
     if (known !== undefined && known.at <= at) return;
     clearTimeout(known?.timer);
@@ -44,10 +73,11 @@ export function createWorkQueue(
       timers.delete(key);
       add(key);
     };
-    timers.set(key, { at, timer: setTimeout(fire, Math.max(0, delayMs)) });
+    timers.set(key, { at, timer: setTimeout(fire, waitMs) });
   };
 
   const runOne = async (key: string, signal: AbortSignal): Promise<void> => {
+    const startedAt = clock.now();
     try {
       const { againMs } = await reconcile(key, signal);
       failures.delete(key);
@@ -58,14 +88,20 @@ export function createWorkQueue(
       failures.set(key, count);
       const retryMs = Math.min(FIRST_BACKOFF_MS * 2 ** (count - 1), MAX_BACKOFF_MS);
       log.warn({ queue: name, key, reason: describeError(error), count, retryMs }, 'reconcile failed');
+      observer?.retried();
       addAfter(key, retryMs);
     } finally {
       running.delete(key);
+      observer?.finished(clock.now() - startedAt);
       wake();
     }
   };
 
-  const next = (): string | undefined => [...waiting].find((key) => !running.has(key));
+  /** The key that has waited longest among those that are not being worked on. */
+  const next = (): string | undefined => {
+    for (const key of waiting.keys()) if (!running.has(key)) return key;
+    return undefined;
+  };
 
   return {
     add,
@@ -85,8 +121,11 @@ export function createWorkQueue(
           });
           continue;
         }
+        const now = clock.now();
+        observer?.started(now - (waiting.get(key) ?? now));
         waiting.delete(key);
-        running.add(key);
+        observer?.depth(waiting.size);
+        running.set(key, now);
         const task = runOne(key, signal).finally(() => tasks.delete(task));
         tasks.add(task);
       }

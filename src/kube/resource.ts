@@ -21,6 +21,12 @@ export const EVICTION_REQUESTS: Resource = {
   namespaced: true,
 };
 export const PODS: Resource = { root: '/api/v1', plural: 'pods', namespaced: true };
+export const EVENTS: Resource = { root: '/api/v1', plural: 'events', namespaced: true };
+export const DISRUPTION_BUDGETS: Resource = {
+  root: '/apis/policy/v1',
+  plural: 'poddisruptionbudgets',
+  namespaced: true,
+};
 export const NODES: Resource = { root: '/api/v1', plural: 'nodes', namespaced: false };
 
 /** The path of a whole resource over all namespaces, or of one namespace. */
@@ -40,6 +46,19 @@ export function objectPath(resource: Resource, meta: KubeObject['metadata'], sub
 export function statusMessage(response: KubeResponse): string {
   const body = response.body as { message?: unknown } | null;
   return typeof body?.message === 'string' ? body.message : `HTTP ${response.status}`;
+}
+
+/** One of details.causes of a metav1.Status. */
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** The causes of a metav1.Status; none where it has none. */
+export function statusCauses(response: KubeResponse): readonly StatusCause[] {
+  const body = response.body as { details?: { causes?: unknown } } | null;
+  const causes = body?.details?.causes;
+  return Array.isArray(causes) ? (causes as StatusCause[]) : [];
 }
 
 /**

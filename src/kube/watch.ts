@@ -12,6 +12,9 @@ export interface WatchScope {
   readonly fieldSelector?: string;
 }
 
+/** Takes away what nobody here reads, so that memory grows with what is used of the objects and not with their size. */
+export type Trim<T> = (object: T) => T;
+
 /** A live copy of the objects of a resource. */
 export interface ObjectCache<T extends KubeObject> {
   /** Whether the first list has arrived. */
@@ -54,12 +57,13 @@ export function keyOf(object: KubeObject): string {
 /**
  * Makes a cache that lists once and then watches with bookmarks (the client library's informer goes deaf while idle,
  * see docs/adr). `onChange` is called with the key of every object that came, changed or went, also after a relist.
- * A watch that ends is opened again where it stopped; 410 Gone lists anew; everything else backs off, with jitter.
+ * `trim` is applied to each object before it is kept. A watch that ends is opened again where it stopped; 410 Gone lists anew; everything else backs off, with jitter.
  */
 export function createObjectCache<T extends KubeObject>(
   scope: WatchScope,
   onChange: (key: string) => void,
   { client, clock, log }: WatchDependencies,
+  trim: Trim<T> = (object) => object,
 ): ObjectCache<T> {
   let objects = new Map<string, T>();
   let resourceVersion: string | undefined;
@@ -80,7 +84,7 @@ export function createObjectCache<T extends KubeObject>(
       const path = query({ limit: String(PAGE_SIZE), ...(next === '' ? {} : { continue: next }) });
       const page: ObjectList<T> | undefined = await sendForObject(client, { method: 'GET', path }, [], signal);
       if (page === undefined) break;
-      for (const item of page.items) fresh.set(keyOf(item), item);
+      for (const item of page.items) fresh.set(keyOf(item), trim(item));
       version = page.metadata.resourceVersion;
       const token: string | undefined = page.metadata.continue;
       next = token === undefined || token === '' ? undefined : token;
@@ -105,7 +109,7 @@ export function createObjectCache<T extends KubeObject>(
     if (event.type === 'BOOKMARK') return 'go-on';
     const key = keyOf(event.object);
     if (event.type === 'DELETED') objects.delete(key);
-    else objects.set(key, event.object as unknown as T);
+    else objects.set(key, trim(event.object as unknown as T));
     onChange(key);
     return 'go-on';
   };

@@ -4,7 +4,6 @@ import type { EvictionRequest, EvictionRequestStatus } from '../../src/api/evict
 import type { Pod } from '../../src/api/pod.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction-request.ts';
 import { decideHeartbeat } from '../../src/decide/heartbeat.ts';
-import { decideEvictionOutcome } from '../../src/decide/imperative-eviction.ts';
 import { interceptorsOf } from '../../src/decide/interceptor.ts';
 
 const CREATED = '2026-01-01T00:00:00Z';
@@ -36,7 +35,7 @@ const STARTED: EvictionRequestStatus = {
 };
 
 function condition(decision: ReturnType<typeof decideEvictionRequest>): string | undefined {
-  const last = decision.status?.conditions?.at(-1);
+  const last = decision.status?.conditions?.find(({ type }) => type !== 'Progressing');
   return last === undefined ? undefined : `${last.type} ${last.reason}: ${last.message}`;
 }
 
@@ -58,6 +57,12 @@ describe('the eviction request controller', () => {
       'cancels a request for a pod of a workload',
       request(),
       pod({ spec: { workloadRef: {} } }),
+      'Canceled ValidationFailed: Target Pod p-1 is part of a Workload/PodGroup. Eviction of such pods is currently not supported.',
+    ],
+    [
+      'cancels a request for a pod of a scheduling group',
+      request(),
+      pod({ spec: { schedulingGroup: {} } }),
       'Canceled ValidationFailed: Target Pod p-1 is part of a Workload/PodGroup. Eviction of such pods is currently not supported.',
     ],
     [
@@ -106,6 +111,65 @@ describe('the eviction request controller', () => {
     assert.equal(decideEvictionRequest(request(STARTED), pod(), NOW + 18 * MINUTE).lookAgainMs, MINUTE);
   });
 
+  const activated = (at: number): EvictionRequestStatus => ({
+    ...STARTED,
+    conditions: [
+      {
+        type: 'Progressing',
+        status: 'True',
+        reason: 'InterceptorActive',
+        message: '',
+        lastTransitionTime: new Date(at).toISOString(),
+      },
+    ],
+  });
+
+  it('counts from the activation where that is known, however old the request is', () => {
+    const given = request(activated(NOW + 60 * MINUTE));
+    assert.equal(decideEvictionRequest(given, pod(), NOW + 79 * MINUTE).lookAgainMs, MINUTE);
+    const { status, news } = decideEvictionRequest(given, pod(), NOW + 80 * MINUTE);
+    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
+    assert.equal(status?.conditions?.[0]?.lastTransitionTime, '2026-01-01T01:21:00Z');
+    assert.equal(news[0]?.reason, 'HeartbeatTimeout');
+  });
+
+  it('does not believe a heartbeat or a completion from the future', () => {
+    const future = new Date(NOW + 30 * MINUTE).toISOString();
+    const hostile = { name: 'b.example.com', startTime: future, heartbeatTime: future, completionTime: future };
+    const given = request({ ...activated(NOW), interceptors: [hostile] });
+    assert.equal(decideEvictionRequest(given, pod(), NOW + MINUTE).lookAgainMs, 19 * MINUTE);
+    const { status } = decideEvictionRequest(given, pod(), NOW + 20 * MINUTE);
+    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
+  });
+
+  it('says so when the last interceptor withdraws and the pod is still there', () => {
+    const name = 'imperative-eviction.k8s.io';
+    const given = request({
+      ...activated(NOW),
+      activeInterceptors: [name],
+      processedInterceptors: ['b.example.com'],
+      interceptors: [{ name, completionTime: CREATED }],
+    });
+    const { status } = decideEvictionRequest(given, pod(), NOW);
+    assert.deepEqual(status?.activeInterceptors, []);
+    assert.deepEqual(status?.processedInterceptors, ['b.example.com', name]);
+    assert.equal(status?.conditions?.[0]?.reason, 'NoFurtherInterceptor');
+  });
+
+  it('keeps the conditions that an interceptor has set', () => {
+    const own = { type: 'Migrated', status: 'False', reason: 'x', message: '', lastTransitionTime: CREATED } as const;
+    const { status } = decideEvictionRequest(request({ ...STARTED, conditions: [own] }), undefined, NOW);
+    assert.deepEqual(
+      status?.conditions?.map(({ type }) => type),
+      ['Migrated', 'Progressing', 'Evicted'],
+    );
+  });
+
+  it('notes a new generation alone where nothing else changes', () => {
+    const given = { ...request(activated(NOW)), metadata: { ...request().metadata, generation: 2 } };
+    assert.deepEqual(decideEvictionRequest(given, pod(), NOW).status, { observedGeneration: 2 });
+  });
+
   it('keeps the last interceptor at work however long it takes', () => {
     const given = request({
       ...STARTED,
@@ -120,7 +184,7 @@ describe('the eviction request controller', () => {
       ...STARTED,
       conditions: [{ type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime: CREATED }],
     });
-    assert.deepEqual(decideEvictionRequest(over, undefined, NOW), {});
+    assert.deepEqual(decideEvictionRequest(over, undefined, NOW), { news: [] });
   });
 });
 
@@ -132,52 +196,41 @@ describe('the interceptors of a pod', () => {
       'evacuation.coordination.k8s.io/priority_high.example.com': '20000/controller',
       'interceptor.evictionrequest.coordination.k8s.io/priority_not a name': '5/x',
     };
-    assert.deepEqual(interceptorsOf(pod({}, annotations)), [
-      'high.example.com',
-      'low.example.com',
-      'imperative-eviction.k8s.io',
-    ]);
+    const { names, ignored } = interceptorsOf(pod({}, annotations));
+    assert.deepEqual(names, ['high.example.com', 'low.example.com', 'imperative-eviction.k8s.io']);
+    assert.equal(ignored.length, 1);
+    assert.match(ignored[0] ?? '', /priority_not a name names no interceptor that is allowed/);
+  });
+  it('are no inventions in the reserved domain, and have a priority', () => {
+    const prefix = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
+    const annotations = { [`${prefix}mine.k8s.io`]: '5/x', [`${prefix}a.example.com`]: 'high' };
+    const { names, ignored } = interceptorsOf(pod({}, annotations));
+    assert.deepEqual(names, ['imperative-eviction.k8s.io']);
+    assert.equal(ignored.length, 2);
   });
   it('include the kubelet for mirror pods and the DaemonSet controller for its pods', () => {
-    assert.deepEqual(interceptorsOf(pod({}, { 'kubernetes.io/config.mirror': 'x' })), [
+    assert.deepEqual(interceptorsOf(pod({}, { 'kubernetes.io/config.mirror': 'x' })).names, [
       'kubelet.k8s.io',
       'imperative-eviction.k8s.io',
     ]);
     const owned = pod({ metadata: { name: 'p-1', ownerReferences: [daemon] } });
-    assert.deepEqual(interceptorsOf(owned), ['daemonset.apps.k8s.io', 'imperative-eviction.k8s.io']);
+    assert.deepEqual(interceptorsOf(owned).names, ['daemonset.apps.k8s.io', 'imperative-eviction.k8s.io']);
   });
   it('follow the field where the pod has it', () => {
     const spec = { evictionInterceptors: [{ name: 'b.example.com' }, { name: 'a.example.com' }] };
-    assert.deepEqual(interceptorsOf(pod({ spec })), ['b.example.com', 'a.example.com', 'imperative-eviction.k8s.io']);
+    assert.deepEqual(interceptorsOf(pod({ spec })).names, [
+      'b.example.com',
+      'a.example.com',
+      'imperative-eviction.k8s.io',
+    ]);
   });
   it('are never more than fifteen', () => {
     const names = Array.from({ length: 30 }, (_, index) => ({ name: `i${index}.example.com` }));
-    assert.equal(interceptorsOf(pod({ spec: { evictionInterceptors: names } })).length, 15);
-  });
-});
-
-describe('the Eviction API', () => {
-  it('answers 2xx, 404, 409 and 429 with an outcome each', () => {
-    assert.equal(decideEvictionOutcome({ status: 201, message: '' }, 1).kind, 'accepted');
-    assert.equal(decideEvictionOutcome({ status: 404, message: '' }, 1).kind, 'gone');
-    assert.equal(decideEvictionOutcome({ status: 409, message: '' }, 1).kind, 'gone');
-    const blocked = decideEvictionOutcome(
-      { status: 429, message: 'The disruption budget x needs 1.', retryAfterMs: 10_000 },
-      1,
-    );
-    assert.deepEqual(blocked, {
-      kind: 'blocked',
-      retryAfterMs: 10_000,
-      message:
-        'Could not evict a pod due to failing eviction requests, number of retries: 1. The disruption budget x needs 1.',
-    });
-  });
-  it('is asked again with growing pauses, at most 15 minutes', () => {
-    const pauses = [1, 2, 3, 30].map((attempt) => decideEvictionOutcome({ status: 429, message: '' }, attempt));
-    assert.deepEqual(
-      pauses.map((outcome) => outcome.kind === 'blocked' && outcome.retryAfterMs),
-      [2_000, 4_000, 8_000, 900_000],
-    );
+    const selection = interceptorsOf(pod({ spec: { evictionInterceptors: names } }));
+    assert.equal(selection.names.length, 15);
+    assert.equal(selection.ignored.length, 16);
+    const mirror = pod({ spec: { evictionInterceptors: names } }, { 'kubernetes.io/config.mirror': 'x' });
+    assert.ok(interceptorsOf(mirror).names.includes('kubelet.k8s.io'), 'the only one that can end it');
   });
 });
 

@@ -1,0 +1,59 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { NodemaintError } from '../errors.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { ControllerMetrics } from '../telemetry/metrics.ts';
+
+/** What the HTTP server tells. */
+export interface HttpDependencies {
+  readonly metrics: ControllerMetrics;
+  readonly isReady: () => boolean;
+  readonly log: Log;
+}
+
+function answer(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, { 'Content-Type': type });
+  response.end(text);
+}
+
+/**
+ * Serves /metrics, /healthz and /readyz, for reading only, at ADDRESS:PORT until the signal is aborted. Throws
+ * LISTEN_FAILED where the address is taken or not ours.
+ */
+export async function serveHttp(address: string, dependencies: HttpDependencies, signal: AbortSignal): Promise<void> {
+  const { metrics, isReady, log } = dependencies;
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').split('?', 1)[0];
+    if (request.method !== 'GET') answer(response, 405, 'only GET\n');
+    else if (path === '/healthz') answer(response, 200, 'ok\n');
+    else if (path === '/readyz') answer(response, isReady() ? 200 : 503, isReady() ? 'ok\n' : 'not synchronized yet\n');
+    else if (path === '/metrics') {
+      metrics.text().then(
+        (text) => {
+          answer(response, 200, text, metrics.contentType);
+        },
+        () => {
+          answer(response, 500, 'metrics failed\n');
+        },
+      );
+    } else answer(response, 404, 'there are /metrics, /healthz and /readyz\n');
+  });
+  server.requestTimeout = 10_000;
+  await new Promise<void>((resolve, reject) => {
+    const stop = (): void => {
+      server.close(() => {
+        resolve();
+      });
+      server.closeAllConnections();
+    };
+    server.on('error', (error) => {
+      reject(new NodemaintError('LISTEN_FAILED', `cannot serve metrics at ${address}`, { cause: error }));
+    });
+    server.listen({ port: Number(address.slice(colon + 1)), ...(host === '' ? {} : { host }) }, () => {
+      log.info({ address }, 'serving metrics');
+    });
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,45 @@
+import * as z from 'zod';
+
+const duration = (words: string): z.ZodType<number> =>
+  z
+    .string()
+    .regex(/^\d+(ms|s|m|h)$/, 'write a number and its unit, such as 90s, 20m or 1h')
+    .transform((text) => {
+      const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[/[a-z]+$/.exec(text)?.[0] as 'ms' | 's' | 'm' | 'h'];
+      return Number.parseInt(text, 10) * unit;
+    })
+    .describe(words);
+
+const limit = (words: string): z.ZodType<number | undefined> =>
+  z
+    .string()
+    .regex(/^[1-9]\d{0,5}$/, 'write a number of at least 1')
+    .transform(Number)
+    .optional()
+    .describe(words);
+
+/** The flags of `nodemaint controller`, in camel case; times become milliseconds. */
+export const controllerOptionsSchema = z.object({
+  takeOverTimeout: duration(
+    'how long the controller of a pod with the policy ControllerTakeOver has for its eviction',
+  ).prefault('1m'),
+  promiseTimeout: duration(
+    'after how long an eviction that was promised in the background is asked for again',
+  ).prefault('10m'),
+  promiseWords: z
+    .array(z.string().min(1))
+    .describe('words in a 429 that tell a promised eviction from a refused one')
+    .prefault(['Eviction triggered']),
+  requestTtl: duration('how long a finished EvictionRequest is kept that nobody deletes').prefault('1h'),
+  maxEvictionsPerNode: limit('how many evictions of one node a maintenance has in flight; no limit without it'),
+  maxEvictionsPerNamespace: limit(
+    'how many evictions of one namespace a maintenance has in flight; no limit without it',
+  ),
+  metricsAddress: z
+    .string()
+    .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, 'write ADDRESS:PORT, such as :8080')
+    .describe('where /metrics, /healthz and /readyz are served; nowhere without it')
+    .optional(),
+});
+
+export type ControllerOptions = z.infer<typeof controllerOptionsSchema>;

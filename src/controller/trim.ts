@@ -1,0 +1,58 @@
+import type { ObjectMeta } from '../api/meta.ts';
+import type { EvictionRequest } from '../api/eviction-request.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
+
+const POD_SPEC = [
+  'nodeName',
+  'priority',
+  'terminationGracePeriodSeconds',
+  'schedulingGates',
+  'evictionInterceptors',
+  'workloadRef',
+  'schedulingGroup',
+] as const satisfies readonly (keyof Pod['spec'])[];
+
+/** What kubectl applied: a second copy of the whole object. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** An object with some of its fields; one that is absent stays absent. */
+function pick<T extends object, K extends keyof T>(object: T, keys: readonly K[]): Pick<T, K> {
+  const present = keys.filter((key) => object[key] !== undefined);
+  return Object.fromEntries(present.map((key) => [key, object[key]])) as Pick<T, K>;
+}
+
+function trimMeta(meta: ObjectMeta): ObjectMeta {
+  const { managedFields: _, ...kept } = meta as ObjectMeta & { readonly managedFields?: unknown };
+  if (kept.annotations?.[LAST_APPLIED] === undefined) return kept;
+  const { [LAST_APPLIED]: __, ...annotations } = kept.annotations;
+  return { ...kept, annotations };
+}
+
+/** What the controller keeps of a pod: nothing of its containers and volumes. */
+export function trimPod({ metadata, spec, status }: Pod): Pod {
+  return {
+    metadata: trimMeta(metadata),
+    // Only a pod without a node is asked for the node that it is meant for.
+    spec: { ...pick(spec, POD_SPEC), ...(spec.nodeName === undefined ? pick(spec, ['affinity']) : {}) },
+    status: pick(status ?? {}, ['phase']),
+  };
+}
+
+/** What the controller keeps of a node. */
+export function trimNode({ metadata, spec }: Node): Node {
+  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']) };
+}
+
+/** What the controller keeps of an EvictionRequest: all but managedFields. */
+export function trimRequest(request: EvictionRequest): EvictionRequest {
+  return { ...request, metadata: trimMeta(request.metadata) };
+}
+
+/** What the controller keeps of a PodDisruptionBudget. */
+export function trimBudget({ metadata, spec, status }: PodDisruptionBudget): PodDisruptionBudget {
+  return {
+    metadata: trimMeta(metadata),
+    spec: pick(spec ?? {}, ['selector']),
+    status: pick(status ?? {}, ['disruptionsAllowed']),
+  };
+}

@@ -1,0 +1,14 @@
+import { CLOCK_SKEW_MS, type InterceptorStatus } from '../api/eviction-request.ts';
+
+/** The entry without times that lie in the future, which nobody can have written in good faith. */
+export function trustedEntry(entry: InterceptorStatus, now: number): InterceptorStatus {
+  const { startTime, heartbeatTime, completionTime, ...rest } = entry;
+  const isCredible = (time: string | undefined): time is string =>
+    time !== undefined && Date.parse(time) <= now + CLOCK_SKEW_MS;
+  return {
+    ...rest,
+    ...(isCredible(startTime) ? { startTime } : {}),
+    ...(isCredible(heartbeatTime) ? { heartbeatTime } : {}),
+    ...(isCredible(completionTime) ? { completionTime } : {}),
+  };
+}

@@ -1,0 +1,4 @@
+/** A time as metav1.Time writes it: RFC 3339, whole seconds; `ms` since the epoch. */
+export function rfc3339(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
+}
