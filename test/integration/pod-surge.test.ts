@@ -28,6 +28,8 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
     await kubectl(['delete', 'node', 'node-z']);
     for (const name of ['node-x', 'node-y']) stack.use(await startNode(rig.controlPlane, name, signal));
     const seen: string[] = [];
+    let surged = false;
+    const marked = new Map<string, number>();
 
     const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
       await waitUntil(what, ask, { timeoutMs: 60_000 }, signal);
@@ -67,13 +69,12 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
     const deployment: Interceptor = {
       name: DEPLOYMENT,
       act: async () => {
-        const { spec: now } = await replicaSet();
-        if (now.replicas < WANTED + MAX_SURGE) {
+        if (!surged) {
           seen.push('surge');
           await scale(WANTED + MAX_SURGE);
+          surged = await isAvailable(WANTED + MAX_SURGE);
         }
-        if (await isAvailable(WANTED + MAX_SURGE))
-          return { kind: 'completed', message: 'The surge pods are available.' };
+        if (surged) return { kind: 'completed', message: 'The surge pods are available.' };
         return { kind: 'working', message: 'Waiting for the surge pods.', againMs: 200 };
       },
     };
@@ -82,9 +83,17 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
       name: REPLICA_SET,
       act: async (_request: EvictionRequest, pod: Pod) => {
         const { name } = pod.metadata;
+        const markedAt = marked.get(name);
+        if (markedAt === undefined) {
+          await kubectl(['annotate', 'pod', name, 'controller.kubernetes.io/pod-deletion-cost=-100']);
+          marked.set(name, Date.now());
+        }
+        // The ReplicaSet controller has to have seen the mark before it chooses.
+        if (markedAt === undefined || Date.now() - markedAt < 2_000) {
+          return { kind: 'working', message: 'Marked as the one to go.', againMs: 500 };
+        }
         if (pod.metadata.deletionTimestamp === undefined && !seen.includes(name)) {
           seen.push(name);
-          await kubectl(['annotate', 'pod', name, 'controller.kubernetes.io/pod-deletion-cost=-100']);
           await scale((await replicaSet()).spec.replicas - 1);
         }
         return { kind: 'working', message: 'Scaling down.', againMs: 200 };
