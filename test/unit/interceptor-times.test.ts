@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Condition } from '../../src/api/meta.ts';
 import type { EvictionRequest, EvictionRequestStatus, InterceptorStatus } from '../../src/api/eviction-request.ts';
 import { decideTimes } from '../../src/decide/eviction-times.ts';
 import { trustedEntry } from '../../src/decide/interceptor-times.ts';
@@ -33,10 +34,10 @@ function refusal(old: EvictionRequest, fresh: EvictionRequest, now = NOW): strin
   return decision.kind === 'refused' ? decision.message : '';
 }
 
-const progressingSince = (time: string): EvictionRequestStatus['conditions'] => [
+const progressingSince = (time: string): readonly Condition[] => [
   { type: 'Progressing', status: 'True', reason: 'InterceptorActive', message: '', lastTransitionTime: time },
 ];
-const ended = (type: string, status: 'True' | 'False'): EvictionRequestStatus['conditions'] => [
+const ended = (type: string, status: 'True' | 'False'): readonly Condition[] => [
   { type, status, reason: 'R', message: '', lastTransitionTime: at(0) },
 ];
 
