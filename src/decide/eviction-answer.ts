@@ -99,7 +99,7 @@ export function decideEvictionOutcome(answer: EvictionAnswer, context: EvictionA
   if (status >= 200 && status < 300) return { kind: 'accepted' };
   if (status === 404) return { kind: 'gone' };
   // The precondition failed: the name belongs to another pod now. Other conflicts are worth another try.
-  if (status === 409 && message.includes('UID in precondition')) return { kind: 'gone' };
+  if (status === 409 && /UID in (the )?precondition/.test(message)) return { kind: 'gone' };
   if (status === 429) return decideTooManyRequests(answer, context);
   if (status === 403 && causes.some(({ reason }) => reason === 'NamespaceTerminating')) {
     const words = 'The namespace is being deleted, and the pod with it.';

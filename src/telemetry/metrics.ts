@@ -72,15 +72,15 @@ export function createControllerMetrics(count: () => EvictionCounts): Controller
     name: 'pod_evacuations_in_progress',
     help: 'Evictions that are promised or under way in the background.',
     registers,
-    collect: () => {
-      const counts = count();
-      setAll(active, 'interceptor', counts.active);
-      setAll(processed, 'interceptor', counts.processed);
-      setAll(requesters, 'requester', counts.requesters);
-      setAll(podInterceptors, 'interceptor', counts.podInterceptors);
-      inBackground.set(counts.inBackground);
-    },
   });
+  const refresh = (): void => {
+    const counts = count();
+    setAll(active, 'interceptor', counts.active);
+    setAll(processed, 'interceptor', counts.processed);
+    setAll(requesters, 'requester', counts.requesters);
+    setAll(podInterceptors, 'interceptor', counts.podInterceptors);
+    inBackground.set(counts.inBackground);
+  };
 
   const ofQueue = { labelNames: ['name'], registers } as const;
   const depth = new Gauge({ name: 'workqueue_depth', help: 'Keys that wait.', ...ofQueue });
@@ -114,7 +114,10 @@ export function createControllerMetrics(count: () => EvictionCounts): Controller
 
   return {
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    text: () => {
+      refresh();
+      return registry.metrics();
+    },
     evictionAttempted: (outcome) => {
       evictions.inc({ outcome });
       if (outcome === 'accepted' || outcome === 'promised') evacuations.inc();

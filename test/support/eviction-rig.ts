@@ -36,7 +36,12 @@ export interface EvictionRig extends AsyncDisposable {
   /** Plays an interceptor under a user of its own, who may only do what interceptors need. */
   startInterceptor(interceptor: Interceptor, clockAheadMs?: number): Promise<Running>;
   /** Makes a pod that stays until `endPod` once it is bound to NODE. */
-  createPod(name: string, annotations?: Readonly<Record<string, string>>, extra?: object): Promise<Pod>;
+  createPod(
+    name: string,
+    annotations?: Readonly<Record<string, string>>,
+    extra?: object,
+    namespace?: string,
+  ): Promise<Pod>;
   getPod(name: string): Promise<Pod | undefined>;
   /** What a kubelet does at the end of a pod: takes the object away. */
   endPod(name: string): Promise<void>;
@@ -177,11 +182,11 @@ export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promi
         runInterceptor(interceptor, {}, dependencies, stop),
       );
     },
-    createPod: async (name, annotations = {}, extra = {}) => {
+    createPod: async (name, annotations = {}, extra = {}, namespace = 'default') => {
       const pod = {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name, labels: { app: name }, annotations },
+        metadata: { name, namespace, labels: { app: name }, annotations },
         spec: {
           nodeName: NODE,
           tolerations: [{ operator: 'Exists' }],
@@ -189,8 +194,8 @@ export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promi
           ...extra,
         },
       };
-      await controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(pod));
-      return (await getPod(name)) ?? { metadata: { name }, spec: {} };
+      const made = await controlPlane.kubectl(['create', '-o', 'json', '-f', '-'], JSON.stringify(pod));
+      return JSON.parse(made) as Pod;
     },
     getPod,
     endPod: async (name) => {

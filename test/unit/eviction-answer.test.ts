@@ -19,7 +19,10 @@ describe('an answer of the Eviction API', () => {
     ['404: the pod is gone', answer(404), {}, { kind: 'gone' }],
     [
       '409 by the UID: another pod has the name',
-      answer(409, 'Precondition failed: UID in precondition: u-1, UID in object meta: u-2'),
+      answer(
+        409,
+        'Operation cannot be fulfilled on Pod "p": the UID in the precondition (u-1) does not match the UID in record (u-2).',
+      ),
       {},
       { kind: 'gone' },
     ],
