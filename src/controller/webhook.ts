@@ -15,6 +15,8 @@ export const WEBHOOK_PATH = '/validate-evictionrequest-status';
 /** The API server's own limit of a request is 3 MB, and a review has two objects; no EvictionRequest comes near. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Longer than API servers keep an idle connection (90 s), so that none sends a review into one that we just close. */
+const KEEP_ALIVE_MS = 120_000;
 /** How often the certificate is looked after; another replica may have renewed it. */
 const LOOK_EVERY_MS = 60_000;
 const FIRST_BACKOFF_MS = 500;
@@ -171,6 +173,7 @@ export async function runWebhook(
   });
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.headersTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   const ending = new AbortController();
   const renewing = async (stop: AbortSignal): Promise<void> => {
     let current = first.serving;
