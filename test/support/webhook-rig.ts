@@ -27,6 +27,11 @@ export function fromNow(seconds: number): string {
   return new Date(Date.now() + seconds * 1000).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
+/** What A writes when it starts its work now, with other times in place of these. */
+export function working(times: Omit<InterceptorStatus, 'name'> = {}): InterceptorStatus {
+  return { name: A, startTime: fromNow(0), heartbeatTime: fromNow(0), message: 'at work', ...times };
+}
+
 /** The condition whose time is that of the activation. */
 export function progressing(status: 'True' | 'False', lastTransitionTime: string): Condition {
   return { type: 'Progressing', status, reason: 'InterceptorActive', message: '', lastTransitionTime };
