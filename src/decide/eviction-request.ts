@@ -89,7 +89,7 @@ function finish(
 }
 
 /** When the active interceptor was last heard of: its heartbeat, else its activation, else the creation, in ms. */
-function lastHeard(request: EvictionRequest, entry: InterceptorStatus | undefined): number {
+export function lastHeard(request: EvictionRequest, entry: InterceptorStatus | undefined): number {
   const activated = request.status?.conditions?.find(({ type, status }) => type === PROGRESSING && status === 'True');
   const since = Date.parse(activated?.lastTransitionTime ?? request.metadata.creationTimestamp ?? '');
   return entry?.heartbeatTime === undefined ? since : Math.max(since, Date.parse(entry.heartbeatTime));

@@ -1,0 +1,103 @@
+import * as z from 'zod';
+import type { EvictionRequest } from '../api/eviction-request.ts';
+import { EVICTION_REQUEST_GROUP } from '../api/names.ts';
+import type { TimesDecision } from '../decide/eviction-times.ts';
+
+const API_VERSION = 'admission.k8s.io/v1';
+const KIND = 'AdmissionReview';
+
+const time = z.string().max(64);
+/** What the rules read of an EvictionRequest; the API server has checked it against the CRD, but who is calling? */
+const requestSchema = z.object({
+  metadata: z.object({
+    name: z.string().max(253),
+    namespace: z.string().max(63).optional(),
+    creationTimestamp: time.optional(),
+  }),
+  spec: z.object({ target: z.object({ pod: z.object({ name: z.string(), uid: z.string() }) }) }),
+  status: z
+    .object({
+      conditions: z
+        .array(
+          z.object({
+            type: z.string(),
+            status: z.enum(['True', 'False', 'Unknown']),
+            reason: z.string(),
+            message: z.string(),
+            lastTransitionTime: time,
+          }),
+        )
+        .optional(),
+      activeInterceptors: z.array(z.string().max(253)).max(15).optional(),
+      interceptors: z
+        .array(
+          z.object({
+            name: z.string().max(253),
+            startTime: time.optional(),
+            heartbeatTime: time.optional(),
+            expectedFinishTime: time.optional(),
+            completionTime: time.optional(),
+          }),
+        )
+        .max(15)
+        .optional(),
+    })
+    .optional(),
+});
+
+const reviewSchema = z.object({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal(KIND),
+  request: z.object({
+    uid: z.string().min(1).max(128),
+    operation: z.literal('UPDATE'),
+    resource: z.object({ group: z.literal(EVICTION_REQUEST_GROUP), resource: z.literal('evictionrequests') }),
+    subResource: z.literal('status'),
+    userInfo: z.object({ username: z.string().max(1024).optional() }).optional(),
+    object: requestSchema,
+    oldObject: requestSchema,
+  }),
+});
+
+/** An update of the status of an EvictionRequest that an API server asks about. */
+export interface StatusReview {
+  readonly uid: string;
+  /** Who writes. */
+  readonly user: string;
+  readonly old: EvictionRequest;
+  readonly fresh: EvictionRequest;
+}
+
+/** Reads the body of a call; or says in `wrong` why it is no review that this webhook can judge. */
+export function parseReview(body: string): StatusReview | { readonly wrong: string } {
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    return { wrong: 'the body is not JSON' };
+  }
+  const parsed = reviewSchema.safeParse(json);
+  if (!parsed.success) {
+    return {
+      wrong: `the body is no review of an update of evictionrequests/status:\n${z.prettifyError(parsed.error)}`,
+    };
+  }
+  const { uid, userInfo, object, oldObject } = parsed.data.request;
+  return {
+    uid,
+    user: userInfo?.username ?? '',
+    old: oldObject as EvictionRequest,
+    fresh: object as EvictionRequest,
+  };
+}
+
+/** The answer to a review (admission.k8s.io/v1): 422, as the API server itself answers what is not valid. */
+export function reviewAnswer(uid: string, decision: TimesDecision): string {
+  const refusal =
+    decision.kind === 'allowed' ? {} : { status: { code: 422, reason: 'Invalid', message: decision.message } };
+  return JSON.stringify({
+    apiVersion: API_VERSION,
+    kind: KIND,
+    response: { uid, allowed: decision.kind === 'allowed', ...refusal },
+  });
+}

@@ -1,0 +1,195 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { decideTimes } from '../decide/eviction-times.ts';
+import { describeError, NodemaintError } from '../errors.ts';
+import type { Clock } from '../host/clock.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ServingCertificate } from '../kube/serving-certificate.ts';
+import type { Log } from '../telemetry/log.ts';
+import { parseReview, reviewAnswer } from './admission-review.ts';
+import { type CertificateKeeper, createCertificateKeeper } from './webhook-certificate.ts';
+
+/** Where the API servers send their reviews; the ValidatingWebhookConfiguration says the same. */
+export const WEBHOOK_PATH = '/validate-evictionrequest-status';
+
+/** The API server's own limit of a request is 3 MB, and a review has two objects; no EvictionRequest comes near. */
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** Longer than API servers keep an idle connection (90 s), so that none sends a review into one that we just close. */
+const KEEP_ALIVE_MS = 120_000;
+/** How often the certificate is looked after; another replica may have renewed it. */
+const LOOK_EVERY_MS = 60_000;
+const FIRST_BACKOFF_MS = 500;
+/** API servers read their webhook configurations by watching; until then they do not trust a new certificate. */
+const TRUST_SPREADS_MS = 2_000;
+/** What calls under way have to end when the webhook stops. */
+const STOP_MS = 1_000;
+
+/** How the webhook is reached. */
+export interface WebhookOptions {
+  /** The address of this machine to listen on, such as :: or 127.0.0.1. */
+  readonly listenAddress: string;
+  readonly port: number;
+  /** The host name by which API servers call: nodemaint-webhook.nodemaint-system.svc for the Service of that name. */
+  readonly serviceHost: string;
+  /** More DNS names and IP addresses that the certificate is for. */
+  readonly otherHosts?: readonly string[];
+  /** The namespace of the Secret with the certificate. */
+  readonly namespace: string;
+}
+
+export interface WebhookDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The body of a call; undefined where it is larger than we read. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) return undefined;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // A stream that is left early is destroyed unless told otherwise, and with it the connection and the answer.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Answers one call; whatever its sender is, and whatever it sends. */
+async function answerCall(request: IncomingMessage, { clock, log }: WebhookDependencies): Promise<Answer> {
+  if ((request.url ?? '').split('?', 1)[0] !== WEBHOOK_PATH) {
+    return { status: 404, body: `there is ${WEBHOOK_PATH} only\n` };
+  }
+  if (request.method !== 'POST') return { status: 405, body: 'only POST\n', headers: { Allow: 'POST' } };
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== 'application/json') return { status: 415, body: 'only application/json\n' };
+  const body = await readBody(request);
+  if (body === undefined) return { status: 413, body: `at most ${MAX_BODY_BYTES} bytes\n` };
+  const review = parseReview(body);
+  if ('wrong' in review) return { status: 400, body: `${review.wrong}\n` };
+  const decision = decideTimes(review.old, review.fresh, clock.now());
+  if (decision.kind === 'refused') log.info({ user: review.user, reason: decision.message }, 'refused status');
+  const headers = { 'Content-Type': 'application/json' };
+  return { status: 200, body: reviewAnswer(review.uid, decision), headers };
+}
+
+function send(request: IncomingMessage, response: ServerResponse, { status, body, headers }: Answer): void {
+  // What was not read to its end cannot be followed by another call on the same connection.
+  const rest = request.complete ? {} : { Connection: 'close' };
+  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', ...headers, ...rest });
+  response.end(body);
+}
+
+/** What TLS needs of a certificate; the chain is the certificate alone, because clients know the authority. */
+function tlsOf({ certificate, key }: ServingCertificate): { cert: string; key: string; minVersion: 'TLSv1.2' } {
+  return { cert: certificate, key, minVersion: 'TLSv1.2' };
+}
+
+/** Listens until the signal is aborted; throws LISTEN_FAILED. */
+async function listen(
+  server: Server,
+  { listenAddress, port }: WebhookOptions,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const stop = (): void => {
+      server.close(() => {
+        resolve();
+      });
+      server.closeIdleConnections();
+      setTimeout(() => {
+        server.closeAllConnections();
+      }, STOP_MS).unref();
+    };
+    server.on('error', (error) => {
+      const where = `${listenAddress} port ${port}`;
+      reject(new NodemaintError('LISTEN_FAILED', `cannot serve the webhook at ${where}`, { cause: error }));
+    });
+    server.listen({ host: listenAddress, port }, () => {
+      log.info({ listenAddress, port }, 'serving the webhook');
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop, { once: true });
+    });
+  });
+}
+
+/** Looks after the certificate until it succeeds; undefined when the signal is aborted before. */
+async function lookUntilDone(
+  keeper: CertificateKeeper,
+  { clock, log }: WebhookDependencies,
+  signal: AbortSignal,
+): Promise<Awaited<ReturnType<CertificateKeeper['look']>> | undefined> {
+  let retryMs = FIRST_BACKOFF_MS;
+  while (!signal.aborted) {
+    try {
+      return await keeper.look(signal);
+    } catch (error) {
+      if (signal.aborted) break;
+      log.warn({ reason: describeError(error), retryMs }, 'cannot look after the certificate of the webhook');
+      await clock.sleep(retryMs, signal).catch(() => undefined);
+      retryMs = Math.min(retryMs * 2, LOOK_EVERY_MS);
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Serves the admission webhook for what CEL cannot check because it has no clock (KEP-4563, InterceptorStatus), until the
+ * signal is aborted. Every replica serves; they share one certificate, which is renewed without a restart. An API server
+ * that is away is waited for. Throws LISTEN_FAILED.
+ */
+export async function runWebhook(
+  options: WebhookOptions,
+  dependencies: WebhookDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = dependencies;
+  const { namespace, serviceHost, otherHosts = [] } = options;
+  const keeper = createCertificateKeeper({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
+  const first = await lookUntilDone(keeper, dependencies, signal);
+  if (first === undefined) return;
+  const server = createServer(tlsOf(first.serving), (request, response) => {
+    // A connection may break at any time, and that is its client's affair.
+    request.on('error', () => undefined);
+    answerCall(request, dependencies)
+      .catch((error: unknown): Answer => {
+        log.debug({ reason: describeError(error) }, 'a call of the webhook broke off');
+        return { status: 500, body: 'failed\n' };
+      })
+      .then((answer) => {
+        send(request, response, answer);
+      })
+      .catch(() => response.destroy());
+  });
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.headersTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  const ending = new AbortController();
+  const renewing = async (stop: AbortSignal): Promise<void> => {
+    let current = first.serving;
+    while (!stop.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, stop).catch(() => undefined);
+      const found = await lookUntilDone(keeper, dependencies, stop);
+      if (found === undefined || found.serving.certificate === current.certificate) continue;
+      if (found.trustChanged) await clock.sleep(TRUST_SPREADS_MS, stop).catch(() => undefined);
+      current = found.serving;
+      server.setSecureContext(tlsOf(current));
+      log.info({}, 'the webhook serves with its new certificate');
+    }
+  };
+  try {
+    await Promise.all([listen(server, options, log, signal), renewing(AbortSignal.any([signal, ending.signal]))]);
+  } finally {
+    ending.abort();
+  }
+}
