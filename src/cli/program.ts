@@ -54,6 +54,12 @@ function createProgram(terminal: Terminal): Command {
     .option('--kubeconfig <file>', 'kubeconfig; default: the service account of the pod')
     .addOption(new Option('--log-level <level>').choices(LEVELS).default('info'))
     .option('--metrics-address <address>', 'where /metrics, /healthz and /readyz are served, such as :8080')
+    .option('--webhook-port <port>', 'where the admission webhook for times is served; nowhere without it')
+    .option(
+      '--webhook-host <name>',
+      'by which name API servers call it; default nodemaint-webhook.nodemaint-system.svc',
+    )
+    .option('--namespace <name>', "the controller's own namespace; default nodemaint-system")
     .option('--take-over-timeout <time>', "a pod's controller has so long for an eviction it takes over; default 1m")
     .option(
       '--promise-timeout <time>',

@@ -20,6 +20,7 @@ import { createMaintenanceReconciler } from './node-maintenance.ts';
 import type { ControllerOptions } from './options.ts';
 import { createRequestIndex } from './request-index.ts';
 import { trimBudget, trimNode, trimPod, trimRequest } from './trim.ts';
+import { runWebhook } from './webhook.ts';
 
 const SYNC_POLL_MS = 50;
 const PARALLEL_REQUESTS = 16;
@@ -114,8 +115,13 @@ export async function runController(dependencies: ControllerDependencies, signal
 
   const caches = [maintenances, requests, pods, nodes, budgets];
   const isReady = (): boolean => caches.every((cache) => cache.synced());
-  const serving =
-    options.metricsAddress === undefined ? [] : [serveHttp(options.metricsAddress, { metrics, isReady, log }, signal)];
+  const { metricsAddress, webhookPort, webhookHost, namespace } = options;
+  const serving: Promise<void>[] = [];
+  if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, isReady, log }, signal));
+  if (webhookPort !== undefined) {
+    const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
+    serving.push(runWebhook(webhook, dependencies, signal));
+  }
   const watching = Promise.all([...caches.map((cache) => cache.run(signal)), ...serving, events.run(signal)]);
   const working = async (): Promise<void> => {
     while (!signal.aborted && !isReady()) await clock.sleep(SYNC_POLL_MS, signal).catch(() => undefined);

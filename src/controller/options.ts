@@ -35,6 +35,19 @@ export const controllerOptionsSchema = z.object({
   maxEvictionsPerNamespace: limit(
     'how many evictions of one namespace a maintenance has in flight; no limit without it',
   ),
+  webhookPort: z
+    .string()
+    .regex(/^[1-9]\d{0,4}$/, 'write a port')
+    .transform(Number)
+    .refine((port) => port <= 65_535, 'write a port, at most 65535')
+    .describe('where the admission webhook for times is served; nowhere without it')
+    .optional(),
+  webhookHost: z
+    .string()
+    .min(1)
+    .describe('the host name by which API servers call the webhook')
+    .prefault('nodemaint-webhook.nodemaint-system.svc'),
+  namespace: z.string().min(1).describe("the controller's own namespace").prefault('nodemaint-system'),
   metricsAddress: z
     .string()
     .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, 'write ADDRESS:PORT, such as :8080')
