@@ -28,6 +28,26 @@ export interface Interceptor {
   over?(request: EvictionRequest, signal: AbortSignal): Promise<void>;
 }
 
+/** Whether the request asks this interceptor to act now (KEP-4563, "Interceptor": it is in activeInterceptors). */
+export function isTurnOf(request: EvictionRequest, name: string): boolean {
+  return !isFinished(request) && request.status?.activeInterceptors?.[0] === name;
+}
+
+/** Reports a turn in the interceptor's own entry, where anything is to be reported now; milliseconds since the epoch. */
+export async function reportTurn(
+  client: KubeClient,
+  request: EvictionRequest,
+  name: string,
+  turn: Turn,
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (turn.kind === 'silent') return;
+  const progress: Progress = turn.kind === 'completed' ? { message: turn.message, completed: true } : turn;
+  const entry = decideHeartbeat(request, name, progress, now);
+  if (entry !== undefined) await applyInterceptorStatus(client, request, entry, signal);
+}
+
 export interface InterceptorDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -51,16 +71,12 @@ export function createInterceptorReconciler(
       await interceptor.over?.(request, signal);
       return {};
     }
-    if (request.status?.activeInterceptors?.[0] !== interceptor.name) return {};
+    if (!isTurnOf(request, interceptor.name)) return {};
     const pod = await dependencies.pod(request, signal);
     // Another UID is another pod of that name: it is not what was asked for.
     if (pod === undefined || pod.metadata.uid !== request.spec.target.pod.uid) return {};
     const turn = await interceptor.act(request, pod, signal);
-    if (turn.kind !== 'silent') {
-      const progress = turn.kind === 'completed' ? { message: turn.message, completed: true } : turn;
-      const entry = decideHeartbeat(request, interceptor.name, progress, clock.now());
-      if (entry !== undefined) await applyInterceptorStatus(client, request, entry, signal);
-    }
+    await reportTurn(client, request, interceptor.name, turn, clock.now(), signal);
     return turn.kind === 'completed' || turn.againMs === undefined ? {} : { againMs: turn.againMs };
   };
 }
