@@ -186,3 +186,16 @@ export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, Dra
   });
   return new Map(resolutions);
 }
+
+/** Moves the drain of one node on that nobody else drains, as an agent does without a cluster. */
+export function resolveDrain(
+  plan: Targets,
+  pods: readonly DrainPod[],
+  recorded: Targets,
+): NodeResolution & { readonly drained: boolean } {
+  const drain: Drain = { name: '', createdAt: 0, plan, position: 0, nodes: [{ name: '', pods, recorded }] };
+  const resolution = resolveDrains([drain]).get('');
+  const [node] = resolution?.nodes ?? [];
+  const nothing = { name: '', drainTargets: recorded, evicting: pods, pending: [], message: '' };
+  return { ...(node ?? nothing), drained: resolution?.drained === true };
+}
