@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import type { EvictionRequest } from '../../src/api/eviction-request.ts';
+import type { Pod } from '../../src/api/pod.ts';
+import { EVICTION_REQUESTS, objectPath, PODS } from '../../src/kube/resource.ts';
+import { type Program, waitUntil } from '../control-plane/process.ts';
+import { createActor, hasEnded } from '../support/actors.ts';
+import { type ApiProxy, type ProxiedRequest, startApiProxy, type Verdict } from '../support/api-proxy.ts';
+import { buildEvictionRig, type EvictionRig, intercepts, NODE, type Running } from '../support/eviction-rig.ts';
+import { startNodemaint } from '../support/nodemaint.ts';
+
+const FOREIGN = 'foreign.example.com';
+const IMPERATIVE = 'imperative-eviction.k8s.io';
+const REQUESTER = 'test.example.com';
+const EVICTION = 'POST pods/eviction #1';
+const STEP_MS = 20_000;
+/** How long the pod lives on after a controller has seen it terminating: long enough to evict it once more. */
+const TERMINATION_MS = 400;
+
+/** Where the controller is killed; at the last one the pod also ends while no controller runs. */
+type Point = 'before' | 'after' | 'after, and the pod ends meanwhile';
+
+/** What becomes of one call of the controller. */
+interface Blow {
+  readonly call: string;
+  readonly point: Point | 'answer lost';
+}
+
+/** One eviction: the object at its end, and the writes of the controllers in their order, each by its name. */
+interface Outcome {
+  readonly end: object;
+  readonly calls: readonly string[];
+  readonly evictions: number;
+}
+
+/** A write by its verb, resource and field manager, without the names of objects. */
+function verbOf({ method, path: target }: ProxiedRequest): string {
+  const url = new URL(target, 'https://server');
+  const [plural = '', , subresource] = url.pathname.replace(/^.*\/namespaces\/[^/]+\//u, '').split('/');
+  const manager = url.searchParams.get('fieldManager');
+  const by = manager === null ? '' : ` by ${manager}`;
+  return `${method} ${plural}${subresource === undefined ? '' : `/${subresource}`}${by}`;
+}
+
+/** What has to be the same at the end, however often a controller died on the way. */
+function endOf({ metadata, status }: EvictionRequest): object {
+  const { observedGeneration, targetInterceptors, activeInterceptors, processedInterceptors } = status ?? {};
+  return {
+    conditions: (status?.conditions ?? []).map(({ type, status: is, reason }) => `${type}=${is} ${reason}`).toSorted(),
+    observed: observedGeneration === metadata.generation,
+    targetInterceptors: targetInterceptors?.map(({ name }) => name),
+    activeInterceptors,
+    processedInterceptors,
+    interceptors: status?.interceptors?.map(({ name }) => name),
+    labels: Object.keys(metadata.labels ?? {}).toSorted(),
+    node: metadata.labels?.['nodemaintenance.x-k8s.io/node'],
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+function expectedEnd(interceptors: readonly string[]): object {
+  return {
+    conditions: ['Evicted=True PodDeleted', 'Progressing=False PodDeleted'],
+    observed: true,
+    targetInterceptors: interceptors,
+    activeInterceptors: [],
+    processedInterceptors: interceptors,
+    interceptors,
+    labels: ['app', 'nodemaintenance.x-k8s.io/node'],
+    node: NODE,
+  };
+}
+
+describe('the crash of a controller', () => {
+  const never = new AbortController().signal;
+  let rig: EvictionRig;
+  let proxy: ApiProxy;
+  let foreign: Running;
+  let controller: Program | undefined;
+  /** How many requests the proxy had seen when the controller was started. */
+  let startedAt = 0;
+  let pods = 0;
+
+  before(async () => {
+    rig = await buildEvictionRig();
+    proxy = await startApiProxy(rig.controlPlane, rig.controllerKubeconfig);
+    const actor = createActor(FOREIGN);
+    actor.turn = { kind: 'completed', message: 'Declined.' };
+    foreign = await rig.startInterceptor(actor);
+  });
+  after(async () => {
+    await controller?.stop(0);
+    await foreign.stop();
+    await proxy[Symbol.asyncDispose]();
+    await rig[Symbol.asyncDispose]();
+  });
+
+  const startController = (): void => {
+    startedAt = proxy.requests.length;
+    const log = path.join(rig.folder, 'controller.log');
+    controller = startNodemaint(['controller', '--kubeconfig', proxy.kubeconfig], log);
+  };
+
+  /** Whether the controller that was started last watches what an eviction is about. */
+  const isUp = (): boolean => {
+    if (controller === undefined) return false;
+    const watched = proxy.requests.slice(startedAt).filter(({ path: target }) => target.includes('watch=1'));
+    return ['/pods?', '/evictionrequests?'].every((part) => watched.some(({ path: target }) => target.includes(part)));
+  };
+
+  const until = async (what: string, ask: () => Promise<boolean> | boolean): Promise<void> => {
+    await waitUntil(what, async () => await ask(), { timeoutMs: STEP_MS }, never).catch(async (error: unknown) => {
+      throw new Error(`${what}\n${await controller?.tail()}`, { cause: error });
+    });
+  };
+
+  /** What a kubelet does at the end of a pod. */
+  const endPod = async ({ metadata }: Pod): Promise<void> => {
+    const body = { gracePeriodSeconds: 0, preconditions: { uid: metadata.uid } };
+    await rig.client.send({ method: 'DELETE', path: objectPath(PODS, metadata), body }, never);
+  };
+
+  /** Ends the pod some time after it is told to, but, unless `blind`, not before a controller has seen it terminating. */
+  const playKubelet = async (pod: Pod, isBlind: () => boolean): Promise<void> => {
+    const { name } = pod.metadata;
+    await until(`${name} is deleted`, async () => {
+      return (await rig.getPod(name))?.metadata.deletionTimestamp !== undefined;
+    });
+    if (!isBlind()) {
+      await pause(TERMINATION_MS);
+      if (!isUp()) {
+        await until('another controller sees the pod terminating', isUp);
+        await pause(TERMINATION_MS);
+      }
+    }
+    await endPod(pod);
+  };
+
+  /** Carries out one eviction, with one blow on the way where one is given. */
+  const evictOne = async (annotations: Readonly<Record<string, string>>, blow: Blow | undefined): Promise<Outcome> => {
+    pods += 1;
+    const pod = await rig.createPod(`p-${pods}`, annotations, { labels: { app: 'crash' } });
+    const { name, uid = '' } = pod.metadata;
+    const from = proxy.requests.length;
+    const isOurs = ({ method, path: target, body }: ProxiedRequest): boolean =>
+      method !== 'GET' && (target.includes(uid) || target.includes(`/pods/${name}/`) || body.includes(uid));
+    const callsOf = (until?: ProxiedRequest): readonly string[] => {
+      const counts = new Map<string, number>();
+      const all = proxy.requests.slice(from);
+      return all
+        .slice(0, until === undefined ? undefined : all.indexOf(until) + 1)
+        .filter(isOurs)
+        .map((request) => {
+          const verb = verbOf(request);
+          counts.set(verb, (counts.get(verb) ?? 0) + 1);
+          return `${verb} #${counts.get(verb)}`;
+        });
+    };
+
+    let struck = false;
+    const strike = (request: ProxiedRequest): Verdict => {
+      if (struck || blow === undefined || !isOurs(request) || callsOf(request).at(-1) !== blow.call) return 'pass';
+      struck = true;
+      if (blow.point === 'answer lost') return 'reset';
+      controller?.kill('SIGKILL');
+      controller = undefined;
+      return 'hold';
+    };
+    const moment = blow?.point === 'before' ? 'before' : 'after';
+    proxy.hooks = { [moment]: (_: number, request: ProxiedRequest) => strike(request) };
+    if (!isUp()) await until('the controller is up', isUp);
+
+    const isBlind = (): boolean => blow?.point === 'after, and the pod ends meanwhile';
+    const kubelet = playKubelet(pod, isBlind);
+    await rig.request(pod, REQUESTER);
+    if (blow !== undefined) {
+      await until(`the controller makes its call ${blow.call}`, () => struck);
+      if (isBlind()) await kubelet;
+      if (controller === undefined) startController();
+    }
+    const request = await rig.waitFor(pod, 'evicted', hasEnded('Evicted'), STEP_MS);
+    await kubelet;
+    // The event about the end comes after the end.
+    if (blow === undefined) await pause(TERMINATION_MS);
+    proxy.hooks = {};
+    const evictions = proxy.requests.slice(from).filter((each) => {
+      return (
+        verbOf(each) === 'POST pods/eviction' &&
+        each.path.includes(`/${name}/`) &&
+        Math.floor((each.status ?? 0) / 100) === 2
+      );
+    });
+    const outcome = { end: endOf(request), calls: callsOf(), evictions: evictions.length };
+    await rig.client.send({ method: 'DELETE', path: objectPath(EVICTION_REQUESTS, request.metadata) }, never);
+    return outcome;
+  };
+
+  /** Learns the calls of one eviction, then strikes at each of them in turn. */
+  const proveAll = async (
+    context: TestContext,
+    annotations: Readonly<Record<string, string>>,
+    interceptors: readonly string[],
+    points: (call: string, isEvicted: boolean) => readonly Blow['point'][],
+  ): Promise<void> => {
+    if (controller === undefined) startController();
+    const whole = await evictOne(annotations, undefined);
+    context.diagnostic(whole.calls.join(', '));
+    assert.deepEqual(whole.end, expectedEnd(interceptors));
+    assert.equal(whole.evictions, 1);
+    let cases = 0;
+    for (const [index, call] of whole.calls.entries()) {
+      for (const point of points(call, index >= whole.calls.indexOf(EVICTION))) {
+        const { end, evictions } = await evictOne(annotations, { call, point }).catch((error: unknown) => {
+          throw new Error(`${point}: ${call}`, { cause: error });
+        });
+        assert.deepEqual(end, whole.end, `the end state, ${point}: ${call}`);
+        assert.equal(evictions, 1, `accepted evictions, ${point}: ${call}`);
+        cases += 1;
+      }
+    }
+    context.diagnostic(`${cases} cases`);
+  };
+
+  const killed = (_: string, isEvicted: boolean): readonly Point[] =>
+    isEvicted ? ['before', 'after', 'after, and the pod ends meanwhile'] : ['before', 'after'];
+
+  it('kill -9 of the controller at every API call of one eviction, in turn, ends in the same state without a second eviction', async (context) => {
+    await proveAll(context, {}, [IMPERATIVE], killed);
+  });
+
+  it('kill -9 at every API call of an eviction in which another interceptor has its turn first, likewise', async (context) => {
+    await proveAll(context, intercepts(FOREIGN, 10_000), [FOREIGN, IMPERATIVE], killed);
+  });
+
+  it('the loss of the answer to any API call of one eviction ends in the same state without a second eviction', async (context) => {
+    await proveAll(context, intercepts(FOREIGN, 10_000), [FOREIGN, IMPERATIVE], () => ['answer lost']);
+  });
+});
