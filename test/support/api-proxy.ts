@@ -73,7 +73,9 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
   ): Promise<http.IncomingMessage> =>
     await new Promise((resolve, reject) => {
       const url = new URL(request.url ?? '/', controlPlane.url);
-      const headers = endToEnd(request.headers);
+      // Node itself leaves it out of a DELETE.
+      const length = body.length > 0 ? { 'content-length': body.length } : {};
+      const headers = { ...endToEnd(request.headers), ...length };
       const call = https.request(url, { ...credentials, agent, method: request.method, headers, signal });
       call.on('error', reject);
       call.on('response', resolve);
