@@ -17,6 +17,8 @@ const EVICTION = 'POST pods/eviction';
 const STEP_MS = 20_000;
 /** How long the pod lives on after a controller has seen it terminating: long enough to evict it once more. */
 const TERMINATION_MS = 400;
+/** How far a watch lags behind. */
+const WATCH_LAG_MS = 1_000;
 
 /** Where the controller is killed; at the last one the pod also ends while no controller runs. */
 type Point = 'before' | 'after' | 'after, and the pod ends meanwhile';
@@ -160,10 +162,15 @@ describe('the crash of a controller', () => {
     const isOurs = ({ method, path: target, body }: ProxiedRequest): boolean =>
       method !== 'GET' && (target.includes(uid) || target.includes(`/pods/${name}/`) || body.includes(uid));
     let struck = false;
+    let lag = Promise.resolve();
     const strike = (request: ProxiedRequest): Verdict => {
       if (struck || blow === undefined || !isOurs(request) || callOf(request) !== blow.call) return 'pass';
       struck = true;
-      if (blow.point === 'answer lost') return 'reset';
+      if (blow.point === 'answer lost') {
+        // So that its copy of the pod does not tell it what the answer would have.
+        lag = proxy.delayWatches('/pods?', WATCH_LAG_MS);
+        return 'reset';
+      }
       controller?.kill('SIGKILL');
       controller = undefined;
       return 'hold';
@@ -183,10 +190,12 @@ describe('the crash of a controller', () => {
       if (controller === undefined) startController();
     }
     const request = await rig.waitFor(pod, 'evicted', hasEnded('Evicted'), STEP_MS);
+    assert.equal(await rig.getPod(name), undefined, 'a pod that is Evicted is gone');
     await kubelet;
     // The event about the end comes after the end.
     if (blow === undefined) await pause(TERMINATION_MS);
     proxy.hooks = {};
+    await lag;
     const writes = proxy.requests.slice(from).filter(isOurs);
     const evictions = writes.filter((each) => callOf(each) === EVICTION && String(each.status).startsWith('2'));
     const calls = [...new Set(writes.map(callOf))];
@@ -232,7 +241,17 @@ describe('the crash of a controller', () => {
     await proveAll(context, intercepts(FOREIGN, 10_000), [FOREIGN, IMPERATIVE], killed);
   });
 
-  it('the loss of the answer to any API call of one eviction ends in the same state without a second eviction', async (context) => {
+  it('the loss of the answer to any API call, while the watch on pods lags, ends in the same state without a second eviction', async (context) => {
     await proveAll(context, intercepts(FOREIGN, 10_000), [FOREIGN, IMPERATIVE], () => ['answer lost']);
+  });
+
+  it('a watch on pods that lags behind the one on requests does not make a living pod count as evicted', async () => {
+    if (controller === undefined) startController();
+    await until('the controller is up', isUp);
+    const lag = proxy.delayWatches('/pods?', WATCH_LAG_MS);
+    const { end, evictions } = await evictOne({}, undefined);
+    assert.deepEqual(end, expectedEnd([IMPERATIVE]));
+    assert.equal(evictions, 1);
+    await lag;
   });
 });

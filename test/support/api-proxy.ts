@@ -38,6 +38,8 @@ export interface ApiProxy extends AsyncDisposable {
   readonly requests: readonly ProxiedRequest[];
   /** In force from the next request on. */
   hooks: ProxyHooks;
+  /** Keeps back for `ms` what comes on the open watches whose path has this part; nothing is lost. */
+  delayWatches(part: string, ms: number): Promise<void>;
 }
 
 /** Fields that belong to one connection. */
@@ -62,6 +64,7 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
   await (await loadClusterAccess(kubeconfig)).authenticate(credentials);
   const agent = new https.Agent({ keepAlive: true });
   const requests: ProxiedRequest[] = [];
+  const streams = new Set<{ path: string; answer: http.IncomingMessage; response: http.ServerResponse }>();
   let writes = 0;
   let hooks: ProxyHooks = {};
 
@@ -99,6 +102,9 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
       response.flushHeaders();
       answer.on('error', () => response.destroy());
       answer.pipe(response);
+      const stream = { path, answer, response };
+      streams.add(stream);
+      response.on('close', () => streams.delete(stream));
       return;
     }
     const n = writes;
@@ -141,6 +147,14 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
     },
     set hooks(next) {
       hooks = next;
+    },
+    delayWatches: async (part, ms) => {
+      const delayed = [...streams].filter(({ path }) => path.includes(part) && path.includes('watch=1'));
+      for (const { answer, response } of delayed) answer.unpipe(response);
+      await new Promise((resolve) => {
+        setTimeout(resolve, ms);
+      });
+      for (const { answer, response } of delayed) answer.pipe(response);
     },
     [Symbol.asyncDispose]: async () => {
       await new Promise<void>((resolve) => {
