@@ -163,20 +163,24 @@ describe('the crash of a controller', () => {
       method !== 'GET' && (target.includes(uid) || target.includes(`/pods/${name}/`) || body.includes(uid));
     let struck = false;
     let lag = Promise.resolve();
-    const strike = (request: ProxiedRequest): Verdict => {
-      if (struck || blow === undefined || !isOurs(request) || callOf(request) !== blow.call) return 'pass';
+    const isMeant = (request: ProxiedRequest): boolean => !struck && isOurs(request) && callOf(request) === blow?.call;
+    const strike = (): Verdict => {
       struck = true;
-      if (blow.point === 'answer lost') {
-        // So that its copy of the pod does not tell it what the answer would have.
-        lag = proxy.delayWatches('/pods?', WATCH_LAG_MS);
-        return 'reset';
-      }
+      if (blow?.point === 'answer lost') return 'reset';
       controller?.kill('SIGKILL');
       controller = undefined;
       return 'hold';
     };
-    const moment = blow?.point === 'before' ? 'before' : 'after';
-    proxy.hooks = { [moment]: (_: number, request: ProxiedRequest) => strike(request) };
+    proxy.hooks = {
+      before: (_, request) => {
+        if (!isMeant(request)) return 'pass';
+        if (blow?.point === 'before') return strike();
+        // So that its copy of the pod does not tell it what the answer would have.
+        if (blow?.point === 'answer lost') lag = proxy.delayWatches('/pods?', WATCH_LAG_MS);
+        return 'pass';
+      },
+      after: (_, request) => (isMeant(request) ? strike() : 'pass'),
+    };
     if (!isUp()) await until('the controller is up', isUp);
 
     const isBlind = (): boolean => blow?.point === 'after, and the pod ends meanwhile';
