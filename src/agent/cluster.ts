@@ -95,7 +95,9 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
       await sendForObject(client, { method: 'DELETE', path }, [404], signal);
     },
-    report: (request, turn, signal) => reportTurn(client, request, KUBELET_INTERCEPTOR, turn, clock.now(), signal),
+    report: async (request, turn, signal) => {
+      await reportTurn(client, request, KUBELET_INTERCEPTOR, turn, clock.now(), signal);
+    },
     watchRequests: (wanted) => {
       if (wanted === (stopRequests !== undefined) || lifetime.aborted) return;
       stopRequests?.abort();

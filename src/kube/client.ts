@@ -65,7 +65,11 @@ export function createKubeClient(access: ClusterAccess, userAgent: string): Kube
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const headers: Record<string, string> = { ...(options.headers as Record<string, string>), 'User-Agent': userAgent };
     headers['Accept'] = 'application/json';
-    if (body !== undefined) headers['Content-Type'] = contentType(request.patch);
+    if (body !== undefined) {
+      headers['Content-Type'] = contentType(request.patch);
+      // Node leaves it out of a DELETE: the server would ignore the body and take it for the start of the next request.
+      headers['Content-Length'] = String(Buffer.byteLength(body));
+    }
     return await new Promise((resolve, reject) => {
       const call = https.request(new URL(base + withManager(request), access.server), {
         agent,
