@@ -199,7 +199,7 @@ export async function benchEvictionRequests(
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const audit = await createAuditLog(folder, CONTROLLER);
+  const audit = await createAuditLog(folder, [CONTROLLER]);
   const controlPlane = stack.use(await startControlPlane({ apiServerFlags: audit.flags }, signal));
   const kubeconfig = await installManifests(controlPlane);
   const access = await loadClusterAccess(controlPlane.adminKubeconfig);
