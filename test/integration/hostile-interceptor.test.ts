@@ -107,7 +107,20 @@ describe('a hostile interceptor whose turn it is', () => {
     assertAllowed(await create(rig.admin, requestFor('web', name)));
     await inVain(name, patchStatus(mallory, name, firstStatus(NAMES)), MANAGED);
     await inVain(name, patchStatus(mallory, name, { conditions: [conditionWith('Canceled', 'True')] }), MANAGED);
-    assertAllowed(await patchStatus(rig.controller, name, firstStatus(NAMES)));
+    // Each field by itself, as the controller would write it.
+    const status = firstStatus(NAMES);
+    const fields = [
+      'observedGeneration',
+      'targetInterceptors',
+      'interceptors',
+      'activeInterceptors',
+      'conditions',
+    ] as const;
+    for (const field of fields) {
+      const part = { [field]: status[field] };
+      await inVain(name, patchStatus(mallory, name, part), MANAGED);
+      assertAllowed(await patchStatus(rig.controller, name, part));
+    }
   });
 
   it('cannot touch the entries of others, nor add or take away one', async () => {
