@@ -58,7 +58,11 @@ export function createKubeClient(access: ClusterAccess, userAgent: string): Kube
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const headers: Record<string, string> = { ...(options.headers as Record<string, string>), 'User-Agent': userAgent };
     headers['Accept'] = 'application/json';
-    if (body !== undefined) headers['Content-Type'] = contentType(request.patch);
+    if (body !== undefined) {
+      headers['Content-Type'] = contentType(request.patch);
+      // Node.js does not frame the body of a DELETE by itself: the server would not see its preconditions.
+      headers['Content-Length'] = String(Buffer.byteLength(body));
+    }
     return await new Promise((resolve, reject) => {
       const call = https.request(new URL(base + withManager(request), access.server), {
         agent,
