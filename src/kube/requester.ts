@@ -118,7 +118,9 @@ export function createEvictionRequester(client: KubeClient, scope: RequesterScop
     withdraw: ({ metadata: { uid }, spec: { target } }, signal) => apply({ uid }, target, [], signal),
     remove: async ({ metadata: { name, uid, resourceVersion } }, unchanged, signal) => {
       const preconditions = unchanged ? { uid, resourceVersion } : { uid };
-      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
+      // Where a DELETE has a body, the server does not look at the query.
+      const dryRun = scope.dryRun ? { dryRun: ['All'] } : {};
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, ...dryRun };
       const done = await send(EVICTION_REQUESTS, name, { method: 'DELETE', body }, signal);
       return done !== 'conflict' && done !== undefined;
     },
