@@ -56,9 +56,10 @@ function turnParts(turn: ActiveTurn): string {
   return parts.join('; ');
 }
 
-/** All interceptors in order, each with its state, as plain text; empty as long as they are not known. */
-export function orderLine({ interceptors }: EvictProgress): string {
-  if (interceptors.length === 0) return '';
+/** All interceptors in order, each with its state, as plain text; empty where there are none to wait for. */
+export function orderLine(progress: EvictProgress): string {
+  const { interceptors } = progress;
+  if (interceptors.length === 0 || isOver(progress)) return '';
   return `interceptors: ${interceptors.map(({ name, state }) => `${name} ${state}`).join(', ')}`;
 }
 
@@ -157,7 +158,8 @@ function podLines({ name, progress }: PodProgress, size: FrameSize, now: number)
   }
   const stuck: FrameLine[] = state === 'active' ? [] : [{ text: `  ${printable(message)}`, style: 'warn' }];
   return [
-    { text: `pod/${name}  ${state}${ending}, requested by ${requesters.join(', ')}`, style: 'bold' },
+    { text: `pod/${name}  ${state}${ending}`, style: 'bold' },
+    { text: `  requested by ${requesters.join(', ')}`, style: 'dim' },
     ...stuck,
     ...interceptors.flatMap((view) => interceptorLines(view, turn, size, now)),
   ];
