@@ -152,13 +152,16 @@ function interceptorLines(
 
 function podLines({ name, progress }: PodProgress, size: FrameSize, now: number): FrameLine[] {
   const { state, message, interceptors, turn, terminatingUntil, requesters } = progress;
-  const ending = terminatingUntil === undefined ? '' : `, terminating, ends ${ahead(terminatingUntil, now)}`;
+  const ending =
+    terminatingUntil === undefined
+      ? ''
+      : `, terminating, grace period ${terminatingUntil > now ? 'ends' : 'ended'} ${ahead(terminatingUntil, now)}`;
   if (isOver(progress)) {
     return [{ text: withMessage(`pod/${name}  ${state}`, message), style: state === 'canceled' ? 'bad' : 'good' }];
   }
   const stuck: FrameLine[] = state === 'active' ? [] : [{ text: `  ${printable(message)}`, style: 'warn' }];
   return [
-    { text: `pod/${name}  ${state}${ending}`, style: 'bold' },
+    { text: `pod/${name}  ${turn?.blocked === true ? 'blocked' : state}${ending}`, style: 'bold' },
     { text: `  requested by ${requesters.join(', ')}`, style: 'dim' },
     ...stuck,
     ...interceptors.flatMap((view) => interceptorLines(view, turn, size, now)),

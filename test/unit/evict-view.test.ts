@@ -37,7 +37,7 @@ describe('a block on a terminal', () => {
     const lines = frame([{ name: 'web', progress: look(beating, terminating, 26 * MINUTE) }], 26 * MINUTE);
     const shown = lines.map((line) => line.replaceAll(/\d\d:\d\d:\d\d/g, 'CLOCK'));
     assert.deepEqual(shown, [
-      'pod/web  active, terminating, ends in 1m0s (CLOCK)',
+      'pod/web  active, terminating, grace period ends in 1m0s (CLOCK)',
       '  requested by cli.nodemaintenance.x-k8s.io',
       `  silent  ${B}`,
       `> active  ${A}`,
@@ -93,7 +93,7 @@ describe('a block on a terminal', () => {
     const height = text.split('\n').length - 1;
     block.changed('web', over);
     block.draw();
-    assert.ok(text.includes(`\u001B[${height}A\u001B[0J`), 'back to the first line');
+    assert.ok(text.includes(`\r\u001B[${height}A\u001B[0J`), 'back to the first line');
     assert.equal(stripVTControlCharacters(text.split('\u001B[0J')[1] ?? ''), 'pod/web  evicted: Gone.\n');
     assert.ok(text.endsWith('\u001B[32mpod/web  evicted: Gone.\u001B[39m\n'), 'green');
     text = '';
