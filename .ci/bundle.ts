@@ -1,4 +1,7 @@
-/** `npm run build`: bundles the program into one file, dist/nodemaint.cjs, that runs with nothing but Node.js. */
+/**
+ * `npm run build`: bundles the program into one file, dist/nodemaint.cjs, that runs with nothing but Node.js, and the kit
+ * for interceptors into another, dist/interceptor.cjs.
+ */
 import path from 'node:path';
 import { build, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
 
@@ -28,8 +31,9 @@ const lean: Plugin = {
 };
 
 await build({
-  entryPoints: ['src/main.ts'],
-  outfile: 'dist/nodemaint.cjs',
+  entryPoints: { nodemaint: 'src/main.ts', interceptor: 'src/interceptor.ts' },
+  outdir: 'dist',
+  outExtension: { '.js': '.cjs' },
   bundle: true,
   platform: 'node',
   target: 'node24',

@@ -2,12 +2,11 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import { AGENT_LABEL, KUBELET_INTERCEPTOR, NODE_LABEL, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
 import { DRAINED, type DrainPlanEntry, type NodeMaintenance } from '../api/node-maintenance.ts';
 import { isFinished } from '../decide/eviction-request.ts';
-import { decideHeartbeat, type Progress } from '../decide/heartbeat.ts';
 import { drainsOfNode, type NodeDrain, stageOf } from '../decide/maintenance.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { applyInterceptorStatus } from '../kube/interceptor-status.ts';
+import { reportTurn, type Turn } from '../kube/interceptor.ts';
 import { collectionPath, EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -33,7 +32,7 @@ export interface Cluster {
   complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
   remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
   /** Reports as the interceptor kubelet.k8s.io. */
-  report(request: EvictionRequest, progress: Progress, signal: AbortSignal): Promise<void>;
+  report(request: EvictionRequest, turn: Turn, signal: AbortSignal): Promise<void>;
   /** Starts or stops the watch on EvictionRequests. */
   watchRequests(wanted: boolean): void;
   run(signal: AbortSignal): Promise<void>;
@@ -96,9 +95,8 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
       await sendForObject(client, { method: 'DELETE', path }, [404], signal);
     },
-    report: async (request, progress, signal) => {
-      const entry = decideHeartbeat(request, KUBELET_INTERCEPTOR, progress, clock.now());
-      if (entry !== undefined) await applyInterceptorStatus(client, request, entry, signal);
+    report: async (request, turn, signal) => {
+      await reportTurn(client, request, KUBELET_INTERCEPTOR, turn, clock.now(), signal);
     },
     watchRequests: (wanted) => {
       if (wanted === (stopRequests !== undefined) || lifetime.aborted) return;

@@ -15,6 +15,7 @@ import {
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
+import { isTurnOf, type Turn } from '../kube/interceptor.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import type { Manifest } from '../static-pods/manifest.ts';
 import type { Mover, MoverPaths } from '../static-pods/mover.ts';
@@ -87,7 +88,7 @@ export function leaveByCluster(
   const manifests = new Map(view.inPlace.map((pod) => [podKey(pod), pod]));
   const leave = new Map<string, Leave>();
   for (const request of cluster.requests()) {
-    if (request.status?.activeInterceptors?.[0] !== KUBELET_INTERCEPTOR) continue;
+    if (!isTurnOf(request, KUBELET_INTERCEPTOR)) continue;
     const key = `${request.metadata.namespace}/${request.spec.target.pod.name}`;
     const pod = manifests.get(key);
     if (pod === undefined) continue;
@@ -105,15 +106,22 @@ export async function reportProgress(
   signal: AbortSignal,
 ): Promise<void> {
   for (const request of cluster.requests()) {
-    if (request.status?.activeInterceptors?.[0] !== KUBELET_INTERCEPTOR) continue;
+    if (!isTurnOf(request, KUBELET_INTERCEPTOR)) continue;
     const { name } = request.spec.target.pod;
     const pod = progress.find(({ key }) => key === `${request.metadata.namespace}/${name}`);
     if (pod === undefined) continue;
-    const completed = pod.state === 'ended';
-    const message = completed
-      ? `${name} has ended; its manifest ${pod.file} is kept out until the node maintenance is complete.`
-      : `${name} is terminating the pod due to node maintenance (${reason}).`;
-    await cluster.report(request, { message, completed, expectedFinishAt: pod.expectedFinishAt }, signal);
+    const turn: Turn =
+      pod.state === 'ended'
+        ? {
+            kind: 'completed',
+            message: `${name} has ended; its manifest ${pod.file} is kept out until the node maintenance is complete.`,
+          }
+        : {
+            kind: 'working',
+            message: `${name} is terminating the pod due to node maintenance (${reason}).`,
+            expectedFinishAt: pod.expectedFinishAt,
+          };
+    await cluster.report(request, turn, signal);
   }
 }
 

@@ -21,12 +21,12 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
   /** The labels that were applied last, by the UID of the request. */
   const applied = new Map<string, string>();
 
-  /** The target: from our copy, or asked for where that may lag behind, for a request that was made just now. */
+  /** The target: from our copy, or asked for where that does not have it, for it may lag behind: a new pod is not a gone one. */
   const findPod = async (request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> => {
     const { name, uid } = request.spec.target.pod;
     const { namespace } = request.metadata;
     const known = context.pods.get(`${namespace}/${name}`);
-    if (known?.metadata.uid === uid || request.status?.targetInterceptors !== undefined) return known;
+    if (known?.metadata.uid === uid) return known;
     const path = objectPath(PODS, { name, namespace: namespace ?? '' });
     return await sendForObject<Pod>(client, { method: 'GET', path }, [404], signal);
   };

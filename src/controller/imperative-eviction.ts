@@ -35,6 +35,8 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   const patience: EvictionPatience = { takeOverMs: options.takeOverTimeout, promiseMs: options.promiseTimeout };
   // Own status writes come back as events: the time of the next try keeps them from being tries of their own.
   const memories = new Map<string, EvictionMemory>();
+  /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
+  const unsure = new Set<string>();
 
   const attempt = async (pod: Pod, count: number, signal: AbortSignal): Promise<EvictionOutcome> => {
     const { name, namespace, uid } = pod.metadata;
@@ -86,7 +88,9 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   };
 
   const evict = async (request: EvictionRequest, pod: Pod, count: number, signal: AbortSignal): Promise<Turn> => {
+    unsure.add(keyOf(request));
     const outcome = await attempt(pod, count, signal);
+    unsure.delete(keyOf(request));
     tell(request, outcome);
     const now = clock.now();
     const { memory, progress } = afterAttempt(pod, count, outcome, now);
@@ -112,8 +116,11 @@ export function createImperativeEviction(context: ControllerContext): Imperative
 
   return {
     name: IMPERATIVE_INTERCEPTOR,
-    act: async (request, pod, signal) => {
+    act: async (request, known, signal) => {
       const key = keyOf(request);
+      const read = { method: 'GET', path: objectPath(PODS, known.metadata) } as const;
+      const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
+      if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
       const now = clock.now();
       const memory = unblocked(memories.get(key) ?? rememberedAttempts(request, pod, now), pod);
       memories.set(key, memory);
@@ -128,6 +135,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
     },
     over: async (request, signal) => {
       memories.delete(keyOf(request));
+      unsure.delete(keyOf(request));
       const pod = context.pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`);
       const same = pod?.metadata.uid === request.spec.target.pod.uid && pod.metadata.deletionTimestamp === undefined;
       if (same && isMarked(pod) && hasCondition(request, CANCELED)) await mark(pod, null, signal);

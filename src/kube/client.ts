@@ -60,7 +60,7 @@ export function createKubeClient(access: ClusterAccess, userAgent: string): Kube
     headers['Accept'] = 'application/json';
     if (body !== undefined) {
       headers['Content-Type'] = contentType(request.patch);
-      // Node.js does not frame the body of a DELETE by itself: the server would not see its preconditions.
+      // Node leaves it out of a DELETE: the server would ignore the body and take it for the start of the next request.
       headers['Content-Length'] = String(Buffer.byteLength(body));
     }
     return await new Promise((resolve, reject) => {

@@ -5,14 +5,15 @@ import { EVICTION_REQUESTS, objectPath, sendForObject } from './resource.ts';
 
 /**
  * Writes the status entry of one interceptor by server-side apply, so that no other interceptor's entry is touched
- * (KEP-4563, InterceptorStatus: "only updated by the designated interceptor"). A request that is gone is no error.
+ * (KEP-4563, InterceptorStatus: "only updated by the designated interceptor"). Returns the request as it is then; a
+ * request that is gone, or another one by now, is no error.
  */
 export async function applyInterceptorStatus(
   client: KubeClient,
   request: EvictionRequest,
   entry: InterceptorStatus,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<EvictionRequest | undefined> {
   const { name, namespace, uid } = request.metadata;
   const body = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
@@ -23,5 +24,5 @@ export async function applyInterceptorStatus(
   };
   const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
   const patch = { kind: 'apply', manager: entry.name } as const;
-  await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal);
+  return await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal);
 }

@@ -28,6 +28,29 @@ export interface Interceptor {
   over?(request: EvictionRequest, signal: AbortSignal): Promise<void>;
 }
 
+/** Whether the request asks this interceptor to act now (KEP-4563, "Interceptor": it is in activeInterceptors). */
+export function isTurnOf(request: EvictionRequest, name: string): boolean {
+  return !isFinished(request) && request.status?.activeInterceptors?.[0] === name;
+}
+
+/**
+ * Reports a turn in the interceptor's own entry, where anything is to be reported `now`, milliseconds since the epoch.
+ * Returns the request as it is then, or undefined where nothing was written.
+ */
+export async function reportTurn(
+  client: KubeClient,
+  request: EvictionRequest,
+  name: string,
+  turn: Turn,
+  now: number,
+  signal: AbortSignal,
+): Promise<EvictionRequest | undefined> {
+  if (turn.kind === 'silent') return undefined;
+  const progress: Progress = turn.kind === 'completed' ? { message: turn.message, completed: true } : turn;
+  const entry = decideHeartbeat(request, name, progress, now);
+  return entry === undefined ? undefined : await applyInterceptorStatus(client, request, entry, signal);
+}
+
 export interface InterceptorDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -44,23 +67,28 @@ export function createInterceptorReconciler(
   dependencies: InterceptorDependencies,
 ): Reconcile {
   const { client, clock } = dependencies;
+  /** What our last write made of a request, and the version that our copy had then: it may not show that write yet. */
+  const written = new Map<string, { readonly version: string | undefined; readonly request: EvictionRequest }>();
   return async (key, signal) => {
-    const request = dependencies.request(key);
-    if (request === undefined) return {};
+    const copy = dependencies.request(key);
+    const last = written.get(key);
+    const request = last !== undefined && last.version === copy?.metadata.resourceVersion ? last.request : copy;
+    if (request === undefined) {
+      written.delete(key);
+      return {};
+    }
     if (isFinished(request)) {
+      written.delete(key);
       await interceptor.over?.(request, signal);
       return {};
     }
-    if (request.status?.activeInterceptors?.[0] !== interceptor.name) return {};
+    if (!isTurnOf(request, interceptor.name)) return {};
     const pod = await dependencies.pod(request, signal);
     // Another UID is another pod of that name: it is not what was asked for.
     if (pod === undefined || pod.metadata.uid !== request.spec.target.pod.uid) return {};
     const turn = await interceptor.act(request, pod, signal);
-    if (turn.kind !== 'silent') {
-      const progress = turn.kind === 'completed' ? { message: turn.message, completed: true } : turn;
-      const entry = decideHeartbeat(request, interceptor.name, progress, clock.now());
-      if (entry !== undefined) await applyInterceptorStatus(client, request, entry, signal);
-    }
+    const after = await reportTurn(client, request, interceptor.name, turn, clock.now(), signal);
+    if (after !== undefined) written.set(key, { version: copy?.metadata.resourceVersion, request: after });
     return turn.kind === 'completed' || turn.againMs === undefined ? {} : { againMs: turn.againMs };
   };
 }

@@ -3,7 +3,7 @@
  * installed, against a real API server and a real logind.
  */
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -13,6 +13,8 @@ import { type Program, startProgram } from '../control-plane/process.ts';
 import { connectHost } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { installManifests } from '../support/nodemaint.ts';
+import { benchEvictionRequests } from './eviction-requests.ts';
+import { residentMiB } from './process-figures.ts';
 
 const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
 const IDLE_MS = 15_000;
@@ -22,12 +24,6 @@ const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
-
-/** Resident memory of a process in MiB. */
-async function residentMiB(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
-}
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
@@ -98,11 +94,7 @@ async function benchStart(configFile: string, logind: Logind, folder: string): P
   );
 }
 
-async function main(): Promise<void> {
-  await access(BUNDLE).catch(() => {
-    throw new Error(`no ${BUNDLE}; run npm run build first`);
-  });
-  const signal = AbortSignal.timeout(600_000);
+async function benchAgent(signal: AbortSignal): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-'));
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => {
@@ -115,6 +107,15 @@ async function main(): Promise<void> {
   const configFile = await writeConfig(folder, kubeconfig);
   await benchStart(configFile, logind, folder);
   await benchMemory(configFile, logind, folder);
+}
+
+async function main(): Promise<void> {
+  await access(BUNDLE).catch(() => {
+    throw new Error(`no ${BUNDLE}; run npm run build first`);
+  });
+  const signal = AbortSignal.timeout(900_000);
+  await benchAgent(signal);
+  await benchEvictionRequests([process.execPath, BUNDLE], signal);
 }
 
 await main();

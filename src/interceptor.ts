@@ -1,0 +1,8 @@
+/** The module `node-maintenance-agent/interceptor`: what an interceptor outside this program is made of. */
+export type { EvictionRequest } from './api/eviction-request.ts';
+export type { Pod } from './api/pod.ts';
+export { createSystemClock } from './host/clock.ts';
+export { createKubeClient } from './kube/client.ts';
+export { loadClusterAccess } from './kube/config.ts';
+export { type Interceptor, runInterceptor, type Turn } from './kube/interceptor.ts';
+export { createLog } from './telemetry/log.ts';
