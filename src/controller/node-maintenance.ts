@@ -63,6 +63,9 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   const { client, clock, log } = context;
   const observer = createDrainObserver(context);
 
+  /** What our last write made of a maintenance, and the version that our copy had then: it may not show that write yet. */
+  const written = new Map<string, { readonly version: string | undefined; readonly object: NodeMaintenance }>();
+
   /** Returns whether nothing stands against it: a conflict means that we decided from an old copy. */
   const patchStatus = async (
     maintenance: NodeMaintenance,
@@ -75,7 +78,11 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
     const body = { metadata: { resourceVersion }, status };
     const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
-    return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
+    const fresh = await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
+    const { name } = maintenance.metadata;
+    const version = context.maintenances.get(name)?.metadata.resourceVersion;
+    if (fresh !== undefined) written.set(name, { version, object: fresh });
+    return fresh !== undefined;
   };
 
   /** Returns the maintenance as it is then. */
@@ -138,11 +145,14 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   };
 
   return async (key, signal) => {
-    let maintenance = context.maintenances.get(key);
-    if (maintenance === undefined) {
+    const copy = context.maintenances.get(key);
+    if (copy === undefined) {
       countedAt.delete(key);
+      written.delete(key);
       return {};
     }
+    const last = written.get(key);
+    let maintenance = last !== undefined && last.version === copy.metadata.resourceVersion ? last.object : copy;
     const stage = stageOf(maintenance);
     if (stage === 'Idle') return {};
     const { finalizers = [], deletionTimestamp } = maintenance.metadata;
