@@ -13,11 +13,19 @@ async function main(): Promise<void> {
   };
   const terminal: Terminal = {
     write: (text) => process.stdout.write(text),
+    warn: (text) => process.stderr.write(text),
     isTerminal: process.stdout.isTTY,
+    colours: process.stdout.isTTY && process.stdout.hasColors(),
+    size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
     now: () => Date.now(),
     stop: stop.signal,
     signal: abort.signal,
   };
+  // Nobody reads any more, as after `| head`: what Unix programs end for by SIGPIPE.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    onSignal();
+  });
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   try {
