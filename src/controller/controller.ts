@@ -120,7 +120,8 @@ export async function runController(dependencies: ControllerDependencies, signal
   if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, isReady, log }, signal));
   if (webhookPort !== undefined) {
     const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
-    serving.push(runWebhook(webhook, dependencies, signal));
+    const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
+    serving.push(runWebhook(webhook, { ...dependencies, nodes: known }, signal));
   }
   const watching = Promise.all([...caches.map((cache) => cache.run(signal)), ...serving, events.run(signal)]);
   const working = async (): Promise<void> => {
