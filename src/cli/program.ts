@@ -96,6 +96,10 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
       '--webhook-host <name>',
       'by which name API servers call it; default nodemaint-webhook.nodemaint-system.svc',
     )
+    .option('--leader-elect <yes>', 'false works without asking who leads; default true')
+    .option('--leader-elect-lease-duration <time>', 'without a renewal for so long another replica leads; default 15s')
+    .option('--leader-elect-renew-deadline <time>', 'a leader that cannot renew for so long stops; default 10s')
+    .option('--leader-elect-retry-period <time>', 'the leader renews so often; default 2s')
     .option('--namespace <name>', "the controller's own namespace; default nodemaint-system")
     .option('--take-over-timeout <time>', "a pod's controller has so long for an eviction it takes over; default 1m")
     .option(

@@ -178,6 +178,8 @@ async function startController(
 ): Promise<Controller> {
   const [metricsPort, inspectPort] = [await freePort(), await freePort()];
   const flags = ['controller', '--kubeconfig', kubeconfig, '--metrics-address', `127.0.0.1:${metricsPort}`];
+  // Renewals of the Lease would never let the audit log rest.
+  flags.push('--leader-elect=false');
   const log = path.join(path.dirname(kubeconfig), `controller-${metricsPort}.log`);
   const program: Program = startProgram([...command, ...flags], log, { NODE_OPTIONS: inspectorOptions(inspectPort) });
   const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok;
