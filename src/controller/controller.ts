@@ -2,6 +2,7 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import { countEvictions } from '../decide/eviction-counts.ts';
+import { drainsOfNode } from '../decide/maintenance.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder } from '../kube/events.ts';
@@ -13,6 +14,9 @@ import type { Log } from '../telemetry/log.ts';
 import { createControllerMetrics } from '../telemetry/metrics.ts';
 import type { ControllerContext } from './context.ts';
 import { createDaemonSetInterceptor } from './daemon-set.ts';
+import { createDaemonSetEscapes } from './daemon-set-escapes.ts';
+import { createDaemonSetGate } from './daemon-set-gate.ts';
+import { createDaemonSetRollout } from './daemon-set-rollout.ts';
 import { createEvictionRequestReconciler } from './eviction-request.ts';
 import { serveHttp } from './http.ts';
 import { createImperativeEviction } from './imperative-eviction.ts';
@@ -55,11 +59,16 @@ export async function runController(dependencies: ControllerDependencies, signal
   };
   const onPod = (key: string): void => {
     for (const request of index.requestsOf(key)) addRequest(request);
+    if (gate.podChanged(key)) gateQueue.add(key);
+    const rollout = gate.rolloutOf(key);
+    if (rollout !== undefined) rolloutQueue.add(rollout);
     addMaintenances();
   };
   const onMaintenance = (): void => {
     addMaintenances();
     for (const request of requests.list()) daemonSetQueue.add(keyOf(request));
+    for (const pod of gate.unbound()) gateQueue.add(pod);
+    context.escapes.forget((node) => drainsOfNode(maintenances.list(), node).length > 0);
   };
   const onBudget = (key: string): void => {
     for (const request of imperative.budgetChanged(key)) imperativeQueue.add(request);
@@ -89,6 +98,7 @@ export async function runController(dependencies: ControllerDependencies, signal
     ...dependencies,
     metrics,
     events,
+    escapes: createDaemonSetEscapes(),
     maintenances,
     requests,
     pods,
@@ -110,6 +120,9 @@ export async function runController(dependencies: ControllerDependencies, signal
   const maintenanceQueue = queueOf('nodemaintenances', createMaintenanceReconciler(context), 1);
   const requestQueue = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS);
   const daemonSetQueue = interceptorQueue('daemonset', createDaemonSetInterceptor(context));
+  const gate = createDaemonSetGate(context);
+  const gateQueue = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);
+  const rolloutQueue = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const imperativeQueue = interceptorQueue('imperative', imperative);
   requestQueues.push(requestQueue, daemonSetQueue, imperativeQueue);
 
@@ -126,7 +139,7 @@ export async function runController(dependencies: ControllerDependencies, signal
   const working = async (): Promise<void> => {
     while (!signal.aborted && !isReady()) await clock.sleep(SYNC_POLL_MS, signal).catch(() => undefined);
     log.info({ maintenances: maintenances.list().length, pods: pods.list().length }, 'controller ready');
-    await Promise.all([maintenanceQueue, ...requestQueues].map((queue) => queue.run(signal)));
+    await Promise.all([maintenanceQueue, gateQueue, rolloutQueue, ...requestQueues].map((queue) => queue.run(signal)));
   };
   await Promise.all([watching, working()]);
 }

@@ -22,11 +22,13 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       const drain = drainOf(pod, drainsOfNode(context.maintenances.list(), pod.spec.nodeName ?? ''));
       if (drain === undefined) return { kind: 'silent' };
       const why = drain.reason === '' ? drain.maintenance : drain.reason;
+      const name = (daemonSetOf(pod) ?? '').replace(/^.*\//, '');
+      const { deletionTimestamp } = pod.metadata;
       const now = clock.now();
-      if (pod.metadata.deletionTimestamp === undefined) {
+      if (deletionTimestamp === undefined) {
         const { at, returns } = escapes.dueAt(pod);
         if (now < at) {
-          const message = `${daemonSetOf(pod) ?? pod.metadata.name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
+          const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
           return { kind: 'working', message, againMs: at - now };
         }
         const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
@@ -37,8 +39,9 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       }
       return {
         kind: 'working',
-        message: `${pod.metadata.name} is terminating the pod due to node maintenance (${why}).`,
-        expectedFinishAt: now + graceSecOf(pod) * 1000,
+        message: `${name} is terminating the pod due to node maintenance (${why}).`,
+        expectedFinishAt:
+          deletionTimestamp === undefined ? now + graceSecOf(pod) * 1000 : Date.parse(deletionTimestamp),
         againMs: HEARTBEAT_EVERY_MS,
       };
     },
