@@ -41,6 +41,10 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
   before(async () => {
     rig = stack.use(await buildEvictionRig());
     stack.use(startEndingPods(rig.controlPlane));
+    // What a kubelet would say, so that the scheduler binds pods to it.
+    const room = { pods: '110', cpu: '8', memory: '8Gi' };
+    const status = JSON.stringify({ status: { capacity: room, allocatable: room } });
+    await rig.controlPlane.kubectl(['patch', 'node', NODE, '--subresource=status', '-p', status]);
   });
   after(async () => {
     await stack.disposeAsync();
