@@ -4,6 +4,7 @@ import { NodemaintError } from '../errors.ts';
 import type { LogLevel } from '../telemetry/log.ts';
 import type { EvictFlags } from './evict-options.ts';
 import type { OutputFormat } from './status.ts';
+import type { UninstallFlags } from './uninstall-cluster.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
 export interface Terminal {
@@ -61,6 +62,23 @@ function addEvict(program: Command, terminal: Terminal, exitWith: (code: number)
     .action(async (pods: readonly string[], flags: EvictFlags) => {
       const { evictCommand } = await import('./evict.ts');
       exitWith(await evictCommand(pods, flags, terminal));
+    });
+}
+
+function addUninstall(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
+  program
+    .command('uninstall-cluster')
+    .summary('end all maintenances and release all pods, before the manifests are deleted')
+    .description(
+      'Takes the DaemonSet gate away, completes and deletes all NodeMaintenances, and releases the pods that were held, so that `kubectl delete -k manifests` leaves nothing behind.',
+    )
+    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--timeout <time>', 'wait at most so long for the controller', '60s')
+    .option('--force', 'after that do without the controller: uncordon its nodes, let the maintenances go')
+    .action(async (flags: UninstallFlags) => {
+      const { uninstallClusterCommand } = await import('./uninstall-cluster.ts');
+      exitWith(await uninstallClusterCommand(flags, terminal));
     });
 }
 
@@ -154,6 +172,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     });
 
   addEvict(program, terminal, exitWith);
+  addUninstall(program, terminal, exitWith);
   return program;
 }
 

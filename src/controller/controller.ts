@@ -11,6 +11,7 @@ import { DISRUPTION_BUDGETS, EVICTION_REQUESTS, NODE_MAINTENANCES, NODES, PODS }
 import { createObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createControllerMetrics } from '../telemetry/metrics.ts';
+import { createDaemonSetEscapes } from './daemon-set-escapes.ts';
 import { serveHttp } from './http.ts';
 import { runElection } from './leader.ts';
 import type { ControllerOptions } from './options.ts';
@@ -88,7 +89,7 @@ export async function runController(dependencies: ControllerDependencies, signal
     const fenced = { client: term.fence(client), clock, log };
     const events = createEventRecorder(COMPONENT, fenced);
     const copies = { maintenances, requests, pods, nodes, budgets };
-    work = createWork({ ...fenced, options, metrics, events, ...copies });
+    work = createWork({ ...fenced, options, metrics, events, escapes: createDaemonSetEscapes(), ...copies });
     try {
       await work.run(stop, term.signal);
     } finally {

@@ -127,7 +127,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
           blocking: evicting.flatMap((pod) => whyBlocking(pod, requestOf(pod), object, now) ?? []),
           expectedFinishAt: estimateDrain(plan, evicting, pending, requestOf, now),
           held: limited.held.filter((wish) => wish.node === node.name).length,
-          escapedDaemonSets: [],
+          escapedDaemonSets: context.escapes.escapedOn(node.name),
         };
       };
       return { status: drainStatus(maintenance, resolution, observe, now), resolution, wishes: limited.admitted };

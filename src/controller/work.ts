@@ -1,8 +1,11 @@
+import { drainsOfNode } from '../decide/maintenance.ts';
 import { createInterceptorReconciler, type Interceptor } from '../kube/interceptor.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
 import { createDaemonSetInterceptor } from './daemon-set.ts';
+import { createDaemonSetGate } from './daemon-set-gate.ts';
+import { createDaemonSetRollout } from './daemon-set-rollout.ts';
 import { createEvictionRequestReconciler } from './eviction-request.ts';
 import { createImperativeEviction } from './imperative-eviction.ts';
 import { createMaintenanceReconciler } from './node-maintenance.ts';
@@ -47,11 +50,16 @@ export function createWork(context: ControllerContext): Work {
   };
   const onPod = (key: string): void => {
     for (const request of index.requestsOf(key)) addRequest(request);
+    if (gate.podChanged(key)) gateQueue.add(key);
+    const rollout = gate.rolloutOf(key);
+    if (rollout !== undefined) rolloutQueue.add(rollout);
     addMaintenances();
   };
   const onMaintenance = (): void => {
     addMaintenances();
     for (const request of requests.list()) daemonSetQueue.add(keyOf(request));
+    for (const pod of gate.unbound()) gateQueue.add(pod);
+    context.escapes.forget((node) => drainsOfNode(maintenances.list(), node).length > 0);
   };
   const onBudget = (key: string): void => {
     for (const request of imperative.budgetChanged(key)) imperativeQueue.add(request);
@@ -72,6 +80,9 @@ export function createWork(context: ControllerContext): Work {
   const maintenanceQueue = queueOf('nodemaintenances', createMaintenanceReconciler(context), 1);
   const requestQueue = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS);
   const daemonSetQueue = interceptorQueue('daemonset', createDaemonSetInterceptor(context));
+  const gate = createDaemonSetGate(context);
+  const gateQueue = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);
+  const rolloutQueue = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const imperativeQueue = interceptorQueue('imperative', imperative);
   requestQueues.push(requestQueue, daemonSetQueue, imperativeQueue);
 
@@ -93,7 +104,7 @@ export function createWork(context: ControllerContext): Work {
     const finished = new AbortController();
     const writingEvents = context.events.run(AbortSignal.any([finished.signal, cut]));
     try {
-      const queues = [maintenanceQueue, ...requestQueues];
+      const queues = [maintenanceQueue, gateQueue, rolloutQueue, ...requestQueues];
       const ending = AbortSignal.any([stop, signal]);
       await Promise.all(queues.map((queue) => queue.run(ending, cut)));
     } finally {

@@ -21,6 +21,12 @@ export const EVICTION_REQUESTS: Resource = {
   namespaced: true,
 };
 export const PODS: Resource = { root: '/api/v1', plural: 'pods', namespaced: true };
+export const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
+export const CONTROLLER_REVISIONS: Resource = {
+  root: '/apis/apps/v1',
+  plural: 'controllerrevisions',
+  namespaced: true,
+};
 export const EVENTS: Resource = { root: '/api/v1', plural: 'events', namespaced: true };
 export const DISRUPTION_BUDGETS: Resource = {
   root: '/apis/policy/v1',
