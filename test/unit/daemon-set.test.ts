@@ -103,7 +103,7 @@ describe('the gate of a DaemonSet pod', () => {
   it('has the same conditions before 1.36.', async () => {
     const conditionsOf = async (file: string): Promise<unknown> => {
       const [policy] = parseAllDocuments(await readFile(path.join(POLICIES, file), 'utf8'));
-      return (policy?.toJS() as { spec: { matchConditions: unknown } }).spec.matchConditions;
+      return (policy?.toJS() as { spec: { matchConditions: unknown } } | undefined)?.spec.matchConditions;
     };
     const conditions = await conditionsOf('daemonset-gate.yaml');
     assert.equal((conditions as unknown[]).length, 4);
