@@ -40,7 +40,7 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
       );
       return TIMED_OUT;
     }
-    say('Nothing is held any more. Now take the rest off: kubectl delete -k manifests');
+    say('Nothing is held any more. Now take the rest off: kubectl delete -k manifests --ignore-not-found');
     return 0;
   } finally {
     client.close();

@@ -58,6 +58,13 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     const spec = { ...object.spec.template.spec, schedulerName: 'none.example.com' };
     return { ...object, spec: { ...object.spec, template: { ...object.spec.template, spec } } };
   };
+  /** Takes the gate out of use; API servers look at their policies once a second. */
+  const removeGate = async (): Promise<void> => {
+    await kubectl(['delete', 'mutatingadmissionpolicybinding,mutatingadmissionpolicy', GATE]);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 3_000);
+    });
+  };
   const isTargetHeld = async (name: string): Promise<boolean> => {
     const pods = await podsOf(rig.controlPlane, name);
     return pods.length === 1 && pods.every(isHeld);
@@ -96,7 +103,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
   it('A pod that slipped through before it was bound is removed and comes back held; deletion of the maintenance releases it.', async () => {
     const controller = await rig.startController();
     await apply(unscheduled('slip'));
-    await kubectl(['delete', 'mutatingadmissionpolicybinding', GATE]);
+    await removeGate();
     await waitFor('its pod is there', async () => (await podsOf(rig.controlPlane, 'slip')).length === 1);
     const uids = new Set<string>();
     await apply(maintenanceOf('slipped', NODE));
@@ -119,7 +126,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
 
   it('A DaemonSet that no gate holds is removed ever later, and its request says so.', async () => {
     const controller = await rig.startController();
-    await kubectl(['delete', 'mutatingadmissionpolicybinding', GATE]);
+    await removeGate();
     await apply(daemonSet('escape', { graceSec: 1 }));
     await waitFor('it is bound', () => isRunning('escape'));
     await apply(maintenanceOf('chased', NODE));
@@ -143,8 +150,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
       await writeFile(path.join(folder, 'kustomization.yaml'), overlay.join('\n'));
       const text = await kubectl(['kustomize', folder]);
       assert.ok(!text.includes('MutatingAdmissionPolicy') && text.includes(`name: ${GATE}`));
-      const gate = ['mutatingadmissionpolicybinding,mutatingadmissionpolicy', GATE];
-      await kubectl(['delete', ...gate]);
+      await removeGate();
       await kubectl(['apply', '-f', '-'], text);
       await apply(daemonSet('refused', { graceSec: 1 }));
       await waitFor('it is bound', () => isRunning('refused'));
@@ -191,7 +197,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     assert.match(second.stderr, /these maintenances are still there: second/);
     const third = await uninstall('--timeout', '1s', '--force');
     assert.equal(third.code, 0, third.stderr);
-    await kubectl(['delete', '-k', MANIFESTS, '--timeout=60s']);
+    await kubectl(['delete', '-k', MANIFESTS, '--ignore-not-found', '--timeout=60s']);
     await waitFor('it runs', () => isRunning('last'));
     assert.equal(await kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '');
     const crds = await kubectl(['get', 'crd', '-o', 'name']);
