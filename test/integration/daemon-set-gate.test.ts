@@ -82,10 +82,14 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     await waitFor('it has a node', async () => (await podOn('logger', A))?.spec.nodeName === A, 5_000);
     const boundMs = Date.now() - completedAt;
     await waitFor('it runs again', () => runs('logger', A), 15_000);
+    const seenMs = Date.now() - completedAt;
     const again = await podOn('logger', A);
+    // The API server has the time to the second, cut off; that it runs is seen a little later than it does.
     const runningMs = startedAt(again) - completedAt;
-    console.log(`bound ${boundMs} ms after Complete, its container started ${runningMs} ms after it (to the second)`);
-    assert.ok(boundMs < 2_000 && runningMs < 2_000);
+    console.log(
+      `bound ${boundMs} ms after Complete, its container started ${runningMs} ms after it (to the second), seen to run after ${seenMs} ms`,
+    );
+    assert.ok(boundMs < 2_000 && Math.min(seenMs, runningMs + 999) < 2_000, 'within 2 s');
     assert.equal(again?.metadata.uid, waiting.metadata.uid, 'it is the pod that waited');
     assert.equal(again?.metadata.annotations?.['release'], '2', 'it has the new template');
   });
