@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import type { DrainPlanEntry } from '../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES } from '../../src/decide/drain-plan.ts';
 import { statusMessage } from '../../src/kube/resource.ts';
