@@ -1,3 +1,4 @@
+import { effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { stageOf } from '../decide/maintenance.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
@@ -9,7 +10,9 @@ export async function ensureMaintenance(context: AgentContext, phase: Phase, sig
   if (cluster === undefined || phase.kind !== 'draining' || phase.mode !== 'cluster') return;
   if (cluster.exists(phase.maintenance)) return;
   try {
-    await cluster.create(phase.maintenance, phase.reason, context.config.drainPlan, signal);
+    // In order and whole, as the API wants it: then it is accepted also by an API server that has just started.
+    const drainPlan = effectiveDrainPlan(context.config.drainPlan);
+    await cluster.create(phase.maintenance, phase.reason, drainPlan, signal);
     for (const old of cluster.own()) {
       if (old.metadata.name !== phase.maintenance && stageOf(old) === 'Complete') await cluster.remove(old, signal);
     }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Stage } from '../../src/api/node-maintenance.ts';
+import type { NodeStatus, Stage } from '../../src/api/node-maintenance.ts';
+import { summaryOf } from '../../src/decide/maintenance-summary.ts';
 import { objectPath, NODE_MAINTENANCES, statusMessage } from '../../src/kube/resource.ts';
 import { type AdmissionRig, assertAllowed, assertRefused, buildAdmissionRig, send } from '../support/admission-rig.ts';
 import {
-  byName,
   createMaintenance,
   deleteMaintenance,
   madeMaintenance,
-  maintenanceOf,
   patchMaintenance,
   specOf,
-} from '../support/maintenance-fixtures.ts';
+} from '../support/maintenance-calls.ts';
+import { byName, maintenanceOf } from '../support/maintenance-objects.ts';
 
 const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
 const PATH = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances';
@@ -131,5 +131,43 @@ describe('what a NodeMaintenance keeps', () => {
     const name = await madeMaintenance(rig.admin);
     assertAllowed(await deleteMaintenance(rig.admin, name));
     assert.equal((await send(rig.admin, { method: 'GET', path: objectPath(NODE_MAINTENANCES, { name }) })).status, 404);
+  });
+});
+
+describe('what people see of a NodeMaintenance', () => {
+  it('is a line with its stage, nodes, whether it is drained, its pods, reason and age', async () => {
+    const name = await madeMaintenance(rig.admin, { stage: 'Drain', reason: 'firmware' }, { name: 'shown' });
+    const nodeStatuses: readonly NodeStatus[] = ['node-b', 'node-a'].map((node) => ({
+      nodeRef: { name: node },
+      podsPendingEvacuation: 3,
+      podsEvacuating: 2,
+    }));
+    const drained = { type: 'Drained', status: 'False', reason: 'Draining', message: '' };
+    const conditions = [{ ...drained, lastTransitionTime: '2026-01-01T10:00:00Z' }];
+    const body = { status: { nodeStatuses, summary: summaryOf(nodeStatuses), conditions } };
+    const path = objectPath(NODE_MAINTENANCES, { name }, 'status');
+    assertAllowed(await send(rig.controller, { method: 'PATCH', path, body, patch: { kind: 'merge' } }));
+    const [heads = '', line = ''] = (await rig.controlPlane.kubectl(['get', 'nm', name])).trim().split('\n');
+    assert.equal(heads.split(/ {2,}/).join(' '), 'NAME STAGE NODES DRAINED PENDING EVICTING REASON AGE');
+    assert.deepEqual(line.split(/ {2,}/).slice(0, 7), [
+      'shown',
+      'Drain',
+      'node-a, node-b',
+      'False',
+      '6',
+      '4',
+      'firmware',
+    ]);
+  });
+
+  it('is a description of every field that a person writes', async () => {
+    const spec = ['', '.nodeSelector', '.nodeSelector.nodeSelectorTerms.matchFields.values', '.stage', '.drainPlan'];
+    const plan = ['.drainPlan.podSelector', '.drainPlan.podType', '.drainPlan.podPriority', '.reason'];
+    const status = ['', '.nodeStatuses', '.nodeStatuses.drainTargets', '.nodeStatuses.podsBlocking', '.summary'];
+    const fields = [...[...spec, ...plan].map((each) => `.spec${each}`), ...status.map((each) => `.status${each}`)];
+    for (const field of ['nm', ...fields.map((each) => `nm${each}`)]) {
+      const text = await rig.controlPlane.kubectl(['explain', field]);
+      assert.doesNotMatch(text, /<empty>/, field);
+    }
   });
 });

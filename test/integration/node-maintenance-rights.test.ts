@@ -10,14 +10,13 @@ import {
   type Rule,
 } from '../support/admission-rig.ts';
 import {
-  byName,
   createMaintenance,
   deleteMaintenance,
   madeMaintenance,
-  maintenanceOf,
   patchMaintenance,
   specOf,
-} from '../support/maintenance-fixtures.ts';
+} from '../support/maintenance-calls.ts';
+import { byName, maintenanceOf } from '../support/maintenance-objects.ts';
 
 const FINALIZER = 'nodemaintenance.k8s.io/maintenance-completion';
 const MAINTAINS: Rule = {

@@ -8,13 +8,12 @@ import { waitUntil } from '../control-plane/process.ts';
 import { assertAllowed } from '../support/admission-rig.ts';
 import { buildEvictionRig, type EvictionRig, NODE, type Running } from '../support/eviction-rig.ts';
 import {
-  byName,
   createMaintenance,
   deleteMaintenance,
   madeMaintenance,
-  maintenanceOf,
   patchMaintenance,
-} from '../support/maintenance-fixtures.ts';
+} from '../support/maintenance-calls.ts';
+import { byName, maintenanceOf } from '../support/maintenance-objects.ts';
 
 const CONFIGURATION = 'validatingwebhookconfiguration/nodemaint-webhook';
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';

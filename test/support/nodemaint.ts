@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { AgentStatus } from '../../src/agent/status.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
-import { maintenanceOf } from './maintenance-fixtures.ts';
+import { maintenanceOf } from './maintenance-objects.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const MAIN = path.join(ROOT, 'src', 'main.ts');

@@ -1,24 +1,8 @@
-import type { NodeSelector } from '../../src/api/meta.ts';
-import { NODE_MAINTENANCE_API_VERSION } from '../../src/api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceSpec } from '../../src/api/node-maintenance.ts';
 import type { KubeClient, KubeResponse } from '../../src/kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../src/kube/resource.ts';
 import { assertAllowed, send } from './admission-rig.ts';
-
-/** Selects nodes by their names. */
-export function byName(...names: readonly string[]): NodeSelector {
-  return { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: names }] }] };
-}
-
-/** A NodeMaintenance of node-a, with other fields in its spec; they need not be valid. */
-export function maintenanceOf(spec: Readonly<Record<string, unknown>> = {}, metadata: object = {}): NodeMaintenance {
-  return {
-    apiVersion: NODE_MAINTENANCE_API_VERSION,
-    kind: 'NodeMaintenance',
-    metadata: { name: `nm-${crypto.randomUUID()}`, ...metadata },
-    spec: { nodeSelector: byName('node-a'), ...spec },
-  };
-}
+import { maintenanceOf } from './maintenance-objects.ts';
 
 /** Sends a new maintenance; with dryRun it is judged and not stored. */
 export async function createMaintenance(

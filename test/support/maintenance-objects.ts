@@ -1,0 +1,18 @@
+import type { NodeSelector } from '../../src/api/meta.ts';
+import { NODE_MAINTENANCE_API_VERSION } from '../../src/api/names.ts';
+import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
+
+/** Selects nodes by their names. */
+export function byName(...names: readonly string[]): NodeSelector {
+  return { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: names }] }] };
+}
+
+/** A NodeMaintenance of node-a, with other fields in its spec; they need not be valid. */
+export function maintenanceOf(spec: Readonly<Record<string, unknown>> = {}, metadata: object = {}): NodeMaintenance {
+  return {
+    apiVersion: NODE_MAINTENANCE_API_VERSION,
+    kind: 'NodeMaintenance',
+    metadata: { name: `nm-${crypto.randomUUID()}`, ...metadata },
+    spec: { nodeSelector: byName('node-a'), ...spec },
+  };
+}
