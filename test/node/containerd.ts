@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { buildTestImage, TEST_IMAGE } from './images.ts';
 import type { NodeNamespace } from './namespace.ts';
+import { writeNetwork } from './network.ts';
 
 const run = promisify(execFile);
 
@@ -13,9 +14,11 @@ export interface Containerd extends AsyncDisposable {
   readonly socket: string;
   /** The socket as a CRI endpoint. */
   readonly endpoint: string;
+  /** Takes in the images of an archive. */
+  importImage(archive: string): Promise<void>;
 }
 
-/** The configuration; pods use the host's network, so the CNI has nothing to do but be there. */
+/** The configuration; the pods of most tests use the host's network. */
 function configOf(folder: string): string {
   return `version = 2
 root = "${folder}/root"
@@ -33,6 +36,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
   disable_apparmor = true
   # Sandboxes boxed in by their host may not lower their score.
   restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
     default_runtime_name = "runc"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
@@ -43,14 +47,6 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
     bin_dir = "${folder}/cni/bin"
     conf_dir = "${folder}/cni/net.d"
 `;
-}
-
-/** Writes a network that is never asked to do anything: without one containerd, and so the node, is not ready. */
-async function writeNetwork(folder: string): Promise<void> {
-  await mkdir(path.join(folder, 'cni', 'net.d'), { recursive: true });
-  await mkdir(path.join(folder, 'cni', 'bin'), { recursive: true });
-  const network = { cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: 'loopback' }] };
-  await writeFile(path.join(folder, 'cni', 'net.d', '99-loopback.conflist'), JSON.stringify(network));
 }
 
 const CGROUPS = '/sys/fs/cgroup';
@@ -80,7 +76,7 @@ export async function startContainerd(
   signal: AbortSignal,
 ): Promise<Containerd> {
   await mkdir(folder);
-  await writeNetwork(folder);
+  await writeNetwork(path.join(folder, 'cni'));
   const config = path.join(folder, 'config.toml');
   await writeFile(config, configOf(folder));
   const socket = path.join(folder, 'containerd.sock');
@@ -96,5 +92,12 @@ export async function startContainerd(
     await program.stop();
     throw error;
   }
-  return { socket, endpoint: `unix://${socket}`, [Symbol.asyncDispose]: () => program.stop() };
+  return {
+    socket,
+    endpoint: `unix://${socket}`,
+    importImage: async (archive) => {
+      await ctr('images', 'import', archive);
+    },
+    [Symbol.asyncDispose]: () => program.stop(),
+  };
 }

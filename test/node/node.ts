@@ -19,6 +19,8 @@ export interface TestNode extends AsyncDisposable {
   readonly criSocket: string;
   /** The socket as a CRI endpoint. */
   readonly runtimeEndpoint: string;
+  /** Takes in the images of an archive. */
+  importImage(archive: string): Promise<void>;
   /** Stops the kubelet alone; the containers go on. */
   stopKubelet(): Promise<void>;
   /** Starts the kubelet and waits until it is well and, unless told, until the Node is Ready. */
@@ -91,6 +93,7 @@ export async function startNode(controlPlane: ControlPlane, name: string, signal
     kubeconfig,
     criSocket: socket,
     runtimeEndpoint: endpoint,
+    importImage: containerd.importImage,
     stopKubelet,
     startKubelet,
     restartKubelet: async (options) => {
