@@ -13,7 +13,10 @@ async function main(): Promise<void> {
   };
   const terminal: Terminal = {
     write: (text) => process.stdout.write(text),
+    warn: (text) => process.stderr.write(text),
     isTerminal: process.stdout.isTTY,
+    colours: process.stdout.isTTY && process.stdout.hasColors(),
+    size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
     now: () => Date.now(),
     stop: stop.signal,
     signal: abort.signal,

@@ -2,12 +2,19 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import packageJson from '../../package.json' with { type: 'json' };
 import { NodemaintError } from '../errors.ts';
 import type { LogLevel } from '../telemetry/log.ts';
+import type { EvictFlags } from './evict-options.ts';
 import type { OutputFormat } from './status.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
 export interface Terminal {
   write(text: string): void;
+  /** Writes to standard error. */
+  warn(text: string): void;
   readonly isTerminal: boolean;
+  /** Whether it shows colours, and is to (NO_COLOR). */
+  readonly colours: boolean;
+  /** Its room in characters; only where it is a terminal. */
+  size(): { readonly columns: number; readonly rows: number };
   now(): number;
   /** Aborted by the first SIGTERM or SIGINT. */
   readonly stop: AbortSignal;
@@ -16,6 +23,12 @@ export interface Terminal {
 }
 
 const RUN_DIRECTORY = '/run/nodemaint';
+const EVICT_EXIT_CODES = `
+Exit codes:
+  0  every pod was asked to leave (or the wish taken back); with --watch: every pod has left
+  1  failed for at least one pod, or canceled, or interrupted
+  2  used wrongly
+  3  --timeout is over`;
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 function nonEmpty(text: string): string {
@@ -27,8 +40,32 @@ function runDirectory(): Option {
   return new Option('--run-directory <folder>', "the agent's runDirectory").default(RUN_DIRECTORY);
 }
 
+function addEvict(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
+  program
+    .command('evict')
+    .summary('ask that pods leave gracefully, and watch them go')
+    .description(
+      'Ask, through an EvictionRequest for each pod, that pods leave gracefully: their interceptors are asked in turn, and the Eviction API with its PodDisruptionBudgets is the last resort.',
+    )
+    .argument('<pods...>', 'names of pods: NAME or pod/NAME')
+    .option('-n, --namespace <name>', "namespace of the pods; default: the context's")
+    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--requester <name>', 'who asks, a fully qualified domain name', 'cli.nodemaintenance.x-k8s.io')
+    .option('-w, --watch', 'show the progress until every pod has left; take a finished request away')
+    .option('--timeout <time>', 'watch at most so long, such as 90s, 20m or 1h30m; 0 for ever')
+    .option('--withdraw', 'take the wish back; the wishes of others stay')
+    .option('--dry-run', 'let the server check everything and change nothing')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
+    .addHelpText('after', EVICT_EXIT_CODES)
+    .action(async (pods: readonly string[], flags: EvictFlags) => {
+      const { evictCommand } = await import('./evict.ts');
+      exitWith(await evictCommand(pods, flags, terminal));
+    });
+}
+
 /** The command line; each verb loads its own part of the program when it runs. */
-function createProgram(terminal: Terminal): Command {
+function createProgram(terminal: Terminal, exitWith: (code: number) => void): Command {
   const program = new Command('nodemaint')
     .description("Makes a Kubernetes node's shutdown wait for its applications.")
     .version(packageJson.version)
@@ -111,11 +148,13 @@ function createProgram(terminal: Terminal): Command {
       await demoCommand(terminal, terminal.stop);
     });
 
+  addEvict(program, terminal, exitWith);
   return program;
 }
 
 /**
- * Runs the command line. Returns the exit code: 0 done, 1 failed, 2 used wrongly or badly configured. Errors that a
+ * Runs the command line. Returns the exit code: 0 done, 1 failed, 2 used wrongly or badly configured, and what a verb has
+ * of its own. Errors that a
  * person can act on come out as one message, others with their causes.
  */
 export async function runProgram(
@@ -123,9 +162,13 @@ export async function runProgram(
   terminal: Terminal,
   fail: (message: string) => void,
 ): Promise<number> {
+  let exitCode = 0;
+  const exitWith = (code: number): void => {
+    exitCode = code;
+  };
   try {
-    await createProgram(terminal).parseAsync([...argv], { from: 'user' });
-    return 0;
+    await createProgram(terminal, exitWith).parseAsync([...argv], { from: 'user' });
+    return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (terminal.signal.aborted) return 1;

@@ -5,9 +5,10 @@ import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { collectionPath, type Resource, sendForObject } from './resource.ts';
 
-/** What to watch: a resource, narrowed by selectors. */
+/** What to watch: a resource, in all namespaces unless one is named, narrowed by selectors. */
 export interface WatchScope {
   readonly resource: Resource;
+  readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
 }
@@ -73,7 +74,7 @@ export function createObjectCache<T extends KubeObject>(
     const search = new URLSearchParams(extra);
     if (scope.labelSelector !== undefined) search.set('labelSelector', scope.labelSelector);
     if (scope.fieldSelector !== undefined) search.set('fieldSelector', scope.fieldSelector);
-    return `${collectionPath(scope.resource)}?${search.toString()}`;
+    return `${collectionPath(scope.resource, scope.namespace)}?${search.toString()}`;
   };
 
   const list = async (signal: AbortSignal): Promise<void> => {

@@ -1,0 +1,83 @@
+import { styleText } from 'node:util';
+import type { EvictProgress } from '../decide/evict-progress.ts';
+import { rfc3339 } from '../decide/time.ts';
+import { type LineStyle, orderLine, type PodProgress, printable, progressFrame, stateLine } from './evict-view.ts';
+import type { Terminal } from './program.ts';
+
+/** Shows evictions as they go on. */
+export interface EvictScreen {
+  /** Takes what is new of a pod; says it at once where there is no block to redraw. */
+  changed(name: string, progress: EvictProgress): void;
+  /** Something that is not about one pod, such as a lost connection; undefined when it is over. */
+  note(text: string | undefined): void;
+  /** Draws the block anew, where there is one. */
+  draw(): void;
+}
+
+const STYLES = {
+  plain: undefined,
+  bold: 'bold',
+  dim: 'dim',
+  good: 'green',
+  warn: 'yellow',
+  bad: 'red',
+} as const satisfies Record<LineStyle, Parameters<typeof styleText>[0] | undefined>;
+
+function paint(text: string, style: LineStyle, colours: boolean): string {
+  const format = STYLES[style];
+  return format === undefined || !colours ? text : styleText(format, text, { validateStream: false });
+}
+
+/** A line for each change, with the time. */
+function createLineScreen(terminal: Terminal): EvictScreen {
+  const last = new Map<string, string>();
+  const say = (key: string, about: string, text: string): void => {
+    if (text === '' || last.get(key) === text) return;
+    last.set(key, text);
+    terminal.write(`${rfc3339(terminal.now())} ${about}${text}\n`);
+  };
+  return {
+    changed: (name, progress) => {
+      say(`order ${name}`, `pod/${name} `, orderLine(progress));
+      say(`state ${name}`, `pod/${name} `, stateLine(progress));
+    },
+    note: (text) => {
+      if (text === undefined) last.delete('note');
+      else say('note', '', printable(text));
+    },
+    draw: () => undefined,
+  };
+}
+
+/** A block that is redrawn in place. */
+function createBlockScreen(terminal: Terminal): EvictScreen {
+  const pods = new Map<string, PodProgress>();
+  let note: string | undefined;
+  let drawn = 0;
+  return {
+    changed: (name, progress) => {
+      pods.set(name, { name, progress });
+    },
+    note: (text) => {
+      note = text;
+    },
+    draw: () => {
+      const lines = progressFrame([...pods.values()], note, terminal.size(), terminal.now());
+      const up = drawn === 0 ? '' : `\x1b[${drawn}A\x1b[0J`;
+      const text = lines.map((line) => `${paint(line.text, line.style, terminal.colours)}\n`).join('');
+      terminal.write(up + text);
+      drawn = lines.length;
+    },
+  };
+}
+
+/** Shows nothing: the objects are printed at the end. */
+function createSilentScreen(): EvictScreen {
+  return { changed: () => undefined, note: () => undefined, draw: () => undefined };
+}
+
+/** Makes the screen that fits the output: a block on a terminal, lines elsewhere, nothing before JSON or YAML. */
+export function createEvictScreen(terminal: Terminal, silent: boolean): EvictScreen {
+  if (silent) return createSilentScreen();
+  return terminal.isTerminal ? createBlockScreen(terminal) : createLineScreen(terminal);
+}
