@@ -4,7 +4,7 @@
  * Stop order: the loop ends, the watches end, the control socket closes, the lock is released if nothing is held by it.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { decideDrainTargets } from '../decide/drain-targets.ts';
+import { resolveDrain } from '../decide/drain-resolution.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
 import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
@@ -89,8 +89,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     let drained = false;
     if (phase.kind === 'draining' && phase.mode === 'local') {
       const plan = effectiveDrainPlan(config.drainPlan);
-      const node = { name: context.nodeName, pods: drainPodsOf(view) };
-      const decision = decideDrainTargets(plan, [node], record.localTargets);
+      const decision = resolveDrain(plan, drainPodsOf(view), record.localTargets);
       if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) {
         await save({ ...record, localTargets: decision.drainTargets });
       }

@@ -34,12 +34,43 @@ export interface NodeStatus {
   readonly drainMessage?: string;
   readonly podsPendingEvacuation?: number;
   readonly podsEvacuating?: number;
+  /** Ours: how many pods there were when the drain of the node began. */
+  readonly podsAtStart?: number;
+  /** Ours: how many of them are gone, in percent. */
+  readonly progressPercent?: number;
+  /** Ours: when the node is expected to be drained, as far as the pods say. */
+  readonly expectedFinishTime?: string;
+  /** Ours: pods that keep the drain from going on, and why. */
+  readonly podsBlocking?: readonly BlockingPod[];
+  /** Ours: DaemonSets, NAMESPACE/NAME, whose pods come back in spite of the drain. */
+  readonly escapedDaemonSets?: readonly string[];
+}
+
+/** A pod that keeps a drain from going on. */
+export interface BlockingPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly reason:
+    | 'PodDisruptionBudget'
+    | 'EvictionRefused'
+    | 'Interceptor'
+    | 'InterceptorSilent'
+    | 'NoInterceptor'
+    | 'NotSupported'
+    | 'Finalizer'
+    | 'NodeUnreachable'
+    | 'NotEnding';
+  readonly message: string;
+  /** Since when, RFC 3339. */
+  readonly since: string;
 }
 
 /** KEP-4212, NodeMaintenanceStatus. */
 export interface NodeMaintenanceStatus {
   readonly stageStatuses?: readonly StageStatus[];
   readonly nodeStatuses?: readonly NodeStatus[];
+  /** Ours: how many entries of the effective drain plan are reached; it only grows. */
+  readonly drainPlanPosition?: number;
   readonly conditions?: readonly Condition[];
 }
 

@@ -31,9 +31,18 @@ interface PodAffinity {
   };
 }
 
+/** v1.NodeCondition. */
+export interface NodeCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason?: string;
+  readonly message?: string;
+}
+
 /** The parts of a v1 Node that the rules look at. */
 export interface Node extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean };
+  readonly status?: { readonly conditions?: readonly NodeCondition[] };
 }
 
 /** The parts of a policy/v1 PodDisruptionBudget that the rules look at. */

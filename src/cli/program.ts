@@ -104,6 +104,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     )
     .option('--promise-words <words...>', 'words in a 429 that are a promise; default "Eviction triggered"')
     .option('--request-ttl <time>', 'a finished EvictionRequest is kept so long; default 1h')
+    .option('--max-parallel-nodes <count>', 'at most so many nodes are drained at once')
     .option('--max-evictions-per-node <count>', 'a maintenance has at most so many evictions in flight on a node')
     .option('--max-evictions-per-namespace <count>', 'the same for a namespace')
     .action(async (options: { kubeconfig?: string; logLevel: LogLevel }) => {

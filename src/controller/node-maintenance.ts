@@ -1,28 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CANCELED, type EvictionRequest, NO_REQUESTERS } from '../api/eviction-request.ts';
-import { COMPLETION_FINALIZER, EVICTION_REQUEST_API_VERSION, MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
+import {
+  COMPLETION_FINALIZER,
+  EVICTION_REQUEST_API_VERSION,
+  MAINTENANCE_REQUESTER,
+  NODE_LABEL,
+  NODE_MAINTENANCE_API_VERSION,
+} from '../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { describeEntry, effectiveDrainPlan } from '../decide/drain-plan.ts';
-import { decideDrainTargets, type DrainNode } from '../decide/drain-targets.ts';
-import { admitEvictions } from '../decide/eviction-limits.ts';
+import { describeEntry } from '../decide/drain-plan.ts';
+import type { DrainResolution } from '../decide/drain-resolution.ts';
 import { isFinished } from '../decide/eviction-request.ts';
-import { isInBackground } from '../decide/imperative-eviction.ts';
-import { decideCordon, isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
-import { drainStatus, startedStages } from '../decide/maintenance-status.ts';
-import { type DrainPod, drainPodOf, isTerminal } from '../decide/pod.ts';
-import { EVICTION_REQUESTS, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../kube/resource.ts';
+import { selectsNode, stageOf } from '../decide/maintenance.ts';
+import { startedStages } from '../decide/maintenance-status.ts';
+import type { DrainPod } from '../decide/pod.ts';
 import type { Reconcile } from '../kube/queue.ts';
+import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
 import { finishCompletion } from './completion.ts';
 import type { ControllerContext } from './context.ts';
+import { createDrainObserver } from './drain.ts';
+import { reconcileNode } from './node-state.ts';
 
-/** Whether the pod's eviction is requested by us, or under way in the background (KEP-1397). */
-function isInProgressOn(context: ControllerContext, { namespace, name, uid }: DrainPod): boolean {
-  const request = context.requests.get(`${namespace}/${uid}`);
-  const requested = request?.spec.requesters?.some((requester) => requester.name === MAINTENANCE_REQUESTER) === true;
-  const pod = context.pods.get(`${namespace}/${name}`);
-  return requested || (pod !== undefined && isInBackground(pod));
-}
+/** Pods that block, and estimates, change with time alone. */
+const LOOK_AGAIN_MS = 15_000;
 
 /** Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). */
 async function requestEviction(
@@ -59,83 +60,96 @@ async function requestEviction(
 /** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"): one step of one maintenance. */
 export function createMaintenanceReconciler(context: ControllerContext): Reconcile {
   const { client, clock, log } = context;
+  const observer = createDrainObserver(context);
 
+  /** Returns whether nothing stands against it: a conflict means that we decided from an old copy. */
   const patchStatus = async (
     maintenance: NodeMaintenance,
     status: NodeMaintenanceStatus,
     signal: AbortSignal,
-  ): Promise<void> => {
+  ): Promise<boolean> => {
     const merged = { ...maintenance.status, ...status };
-    if (isDeepStrictEqual(merged, maintenance.status)) return;
+    if (isDeepStrictEqual(merged, maintenance.status)) return true;
+    const { resourceVersion } = maintenance.metadata;
     const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
-    await sendForObject(client, { method: 'PATCH', path, body: { status }, patch: { kind: 'merge' } }, [404], signal);
+    const body = { metadata: { resourceVersion }, status };
+    const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
   };
 
-  const reconcileCordon = async (node: Node, signal: AbortSignal): Promise<void> => {
-    const wantedBy = context.maintenances
-      .list()
-      .filter((other) => isInProgress(other) && selectsNode(other, node))
-      .map((other) => other.metadata.name);
-    const body = decideCordon(node, wantedBy);
-    if (body === undefined) return;
-    const path = objectPath(NODES, node.metadata);
-    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-    log.info({ node: node.metadata.name, wantedBy }, wantedBy.length > 0 ? 'cordoned node' : 'uncordoned node');
+  /** Returns the maintenance as it is then. */
+  const patchOwn = async (
+    maintenance: NodeMaintenance,
+    body: object,
+    signal: AbortSignal,
+  ): Promise<NodeMaintenance> => {
+    const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+    const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    return (await sendForObject<NodeMaintenance>(client, change, [404], signal)) ?? maintenance;
   };
 
-  const drain = async (maintenance: NodeMaintenance, nodes: readonly Node[], signal: AbortSignal): Promise<void> => {
-    const names = new Set(nodes.map((node) => node.metadata.name));
-    const byNode = new Map<string, DrainPod[]>([...names].map((name) => [name, []]));
-    for (const pod of context.pods.list()) {
-      if (!isTerminal(pod)) byNode.get(pod.spec.nodeName ?? '')?.push(drainPodOf(pod));
+  const tell = (maintenance: NodeMaintenance, { nodes }: DrainResolution): void => {
+    for (const { name, fastForwardedBy } of nodes) {
+      if (fastForwardedBy === undefined) continue;
+      const message = `The drain of node ${name} is fast-forwarded: the older maintenance ${fastForwardedBy} has gone further there already.`;
+      const subject = { ...maintenance, apiVersion: NODE_MAINTENANCE_API_VERSION, kind: 'NodeMaintenance' };
+      context.events.tell(subject, { type: 'Warning', reason: 'FastForwarded', message });
     }
-    const drainNodes: DrainNode[] = [...byNode].map(([name, pods]) => ({ name, pods }));
-    const current =
-      maintenance.status?.nodeStatuses?.find(({ nodeRef }) => names.has(nodeRef.name))?.drainTargets ?? [];
-    const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
-    const decision = decideDrainTargets(plan, drainNodes, current);
-    if (!isDeepStrictEqual(decision.drainTargets, current)) {
-      const targets = decision.drainTargets.map(describeEntry);
+  };
+
+  const drain = async (maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> => {
+    const { status, resolution, wishes } = observer.look(maintenance, clock.now());
+    const before = maintenance.status?.drainPlanPosition;
+    // The targets are written before anybody acts on them: agents and the gate go by the status.
+    if (!(await patchStatus(maintenance, status, signal)) || resolution === undefined) return;
+    if (before !== resolution.position) {
+      const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
       log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
     }
-    await patchStatus(maintenance, drainStatus(maintenance, decision, clock.now()), signal);
-    const candidates = Object.entries(decision.evicting).flatMap(([node, targets]) =>
-      targets.map((pod) => ({ node, namespace: pod.namespace, pod, inProgress: isInProgressOn(context, pod) })),
-    );
-    const { admitted, held } = admitEvictions(candidates, context.options);
-    for (const { node, pod } of admitted) await requestEviction(context, pod, node, signal);
-    if (held.length > 0) log.debug({ maintenance: maintenance.metadata.name, held: held.length }, 'held by the limits');
+    tell(maintenance, resolution);
+    for (const { node, pod } of wishes) await requestEviction(context, pod, node, signal);
+  };
+
+  const reconcileNodes = async (nodes: readonly Node[], signal: AbortSignal): Promise<void> => {
+    const busy = observer.busyNodes();
+    for (const node of nodes) await reconcileNode(context, node, !busy.has(node.metadata.name), signal);
+  };
+
+  const complete = async (maintenance: NodeMaintenance, nodes: readonly Node[], signal: AbortSignal): Promise<void> => {
+    const finished = await finishCompletion(context, maintenance, nodes, signal);
+    const written = await patchStatus(maintenance, startedStages(maintenance, 'Complete', clock.now()), signal);
+    const { finalizers = [], name } = maintenance.metadata;
+    if (!finished || !written || !finalizers.includes(COMPLETION_FINALIZER)) return;
+    const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
+    await patchOwn(maintenance, { metadata: { finalizers: left } }, signal);
+    log.info({ maintenance: name }, 'maintenance completed');
   };
 
   return async (key, signal) => {
-    const maintenance = context.maintenances.get(key);
+    let maintenance = context.maintenances.get(key);
     if (maintenance === undefined) return {};
     const stage = stageOf(maintenance);
     if (stage === 'Idle') return {};
     const { finalizers = [], deletionTimestamp } = maintenance.metadata;
-    const own = objectPath(NODE_MAINTENANCES, maintenance.metadata);
     if (deletionTimestamp !== undefined && maintenance.spec.stage !== 'Complete') {
-      const body = { spec: { stage: 'Complete' } };
-      await sendForObject(client, { method: 'PATCH', path: own, body, patch: { kind: 'merge' } }, [404], signal);
+      maintenance = await patchOwn(maintenance, { spec: { stage: 'Complete' } }, signal);
     }
-    const nodes = context.nodes.list().filter((node) => selectsNode(maintenance, node));
+    const selected = maintenance;
+    const nodes = context.nodes.list().filter((node) => selectsNode(selected, node));
+    if (stage !== 'Complete' && !finalizers.includes(COMPLETION_FINALIZER)) {
+      const body = { metadata: { finalizers: [...finalizers, COMPLETION_FINALIZER] } };
+      maintenance = await patchOwn(maintenance, body, signal);
+    }
+    await reconcileNodes(nodes, signal);
     if (stage === 'Complete') {
-      for (const node of nodes) await reconcileCordon(node, signal);
-      const finished = await finishCompletion(context, maintenance, nodes, signal);
-      await patchStatus(maintenance, startedStages(maintenance, 'Complete', clock.now()), signal);
-      if (!finished || !finalizers.includes(COMPLETION_FINALIZER)) return {};
-      const body = { metadata: { finalizers: finalizers.filter((name) => name !== COMPLETION_FINALIZER) } };
-      await sendForObject(client, { method: 'PATCH', path: own, body, patch: { kind: 'merge' } }, [404], signal);
-      log.info({ maintenance: key }, 'maintenance completed');
+      await complete(maintenance, nodes, signal);
       return {};
     }
-    if (!finalizers.includes(COMPLETION_FINALIZER)) {
-      const body = { metadata: { finalizers: [...finalizers, COMPLETION_FINALIZER] } };
-      await sendForObject(client, { method: 'PATCH', path: own, body, patch: { kind: 'merge' } }, [404], signal);
+    if (stage === 'Cordon') {
+      await patchStatus(maintenance, startedStages(maintenance, 'Cordon', clock.now()), signal);
+      return {};
     }
-    for (const node of nodes) await reconcileCordon(node, signal);
-    if (stage === 'Cordon') await patchStatus(maintenance, startedStages(maintenance, 'Cordon', clock.now()), signal);
-    if (stage === 'Drain') await drain(maintenance, nodes, signal);
-    return {};
+    await drain(maintenance, signal);
+    return { againMs: LOOK_AGAIN_MS };
   };
 }

@@ -31,6 +31,7 @@ export const controllerOptionsSchema = z.object({
     .describe('words in a 429 that tell a promised eviction from a refused one')
     .prefault(['Eviction triggered']),
   requestTtl: duration('how long a finished EvictionRequest is kept that nobody deletes').prefault('1h'),
+  maxParallelNodes: limit('how many nodes are drained at once; no limit without it'),
   maxEvictionsPerNode: limit('how many evictions of one node a maintenance has in flight; no limit without it'),
   maxEvictionsPerNamespace: limit(
     'how many evictions of one namespace a maintenance has in flight; no limit without it',

@@ -39,8 +39,9 @@ export function trimPod({ metadata, spec, status }: Pod): Pod {
 }
 
 /** What the controller keeps of a node. */
-export function trimNode({ metadata, spec }: Node): Node {
-  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']) };
+export function trimNode({ metadata, spec, status }: Node): Node {
+  const conditions = (status?.conditions ?? []).map((each) => pick(each, ['type', 'status', 'reason', 'message']));
+  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: { conditions } };
 }
 
 /** What the controller keeps of an EvictionRequest: all but managedFields. */

@@ -1,30 +1,14 @@
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import { POD_TYPES, selectorKey, targetsCover } from './drain-plan.ts';
-import type { DrainPod } from './pod.ts';
+import { POD_TYPES, selectorKey } from './drain-plan.ts';
 
-/** A node of a maintenance with the pods that are still on it. */
-export interface DrainNode {
-  readonly name: string;
-  readonly pods: readonly DrainPod[];
-}
-
-/** What the plan targets now, and what each node still waits for. */
-export interface DrainDecision {
-  readonly drainTargets: readonly DrainPlanEntry[];
-  /** Targeted pods that are still there, by node name. */
-  readonly evicting: Readonly<Record<string, readonly DrainPod[]>>;
-  /** Pods that are not targeted yet, by node name. */
-  readonly pending: Readonly<Record<string, readonly DrainPod[]>>;
-  /** Whether the whole plan is targeted and nothing is left on any node. */
-  readonly drained: boolean;
-}
+type Targets = readonly DrainPlanEntry[];
 
 /**
  * The drain targets when the first `count` entries of the plan are reached (KEP-4212, "PodTypes and Label Selectors
  * Progression"): for each pod type one plain target and one for each selector of the plan, a selector's target being
  * at least as powerful as the plain one.
  */
-export function targetsAfter(plan: readonly DrainPlanEntry[], count: number): readonly DrainPlanEntry[] {
+export function targetsAfter(plan: Targets, count: number): Targets {
   const reached = plan.slice(0, count);
   return POD_TYPES.flatMap((podType) => {
     const ofType = reached.filter((entry) => entry.podType === podType);
@@ -41,42 +25,52 @@ export function targetsAfter(plan: readonly DrainPlanEntry[], count: number): re
   });
 }
 
-function targetIncludes(targets: readonly DrainPlanEntry[], entry: DrainPlanEntry): boolean {
-  return targets.some(
-    (target) =>
-      target.podType === entry.podType &&
-      target.podPriority >= entry.podPriority &&
-      selectorKey(target.podSelector) === selectorKey(entry.podSelector),
-  );
+/** How far targets go for pods of a type with a selector: as far as its own entry, else as the plain one. */
+function reach(targets: Targets, { podType, podSelector }: DrainPlanEntry): number {
+  const ofType = targets.filter((target) => target.podType === podType);
+  const key = selectorKey(podSelector);
+  const own = ofType.find((target) => selectorKey(target.podSelector) === key);
+  const plain = ofType.find((target) => target.podSelector === undefined);
+  return Math.max(own?.podPriority ?? -Infinity, plain?.podPriority ?? -Infinity);
 }
 
-/** How many entries of the plan the current targets have reached already; the drain never goes back behind them. */
-function entriesReached(plan: readonly DrainPlanEntry[], current: readonly DrainPlanEntry[]): number {
-  let count = 0;
-  while (count < plan.length) {
-    const next = targetsAfter(plan, count + 1);
-    if (!next.every((entry) => targetIncludes(current, entry))) break;
-    count += 1;
+/** One entry for each pod type and selector that any of the targets has, as far as `choose` says, in their order. */
+function combine(all: readonly Targets[], choose: (reaches: readonly number[]) => number): Targets {
+  const keys = new Map<string, DrainPlanEntry>();
+  for (const entry of all.flat()) {
+    const key = `${entry.podType} ${selectorKey(entry.podSelector)}`;
+    if (!keys.has(key)) keys.set(key, entry);
   }
-  return count;
+  return POD_TYPES.flatMap((podType) => {
+    const entries = [...keys.values()].filter((entry) => entry.podType === podType);
+    const ordered = entries.toSorted(
+      (a, b) => Number(a.podSelector !== undefined) - Number(b.podSelector !== undefined),
+    );
+    return ordered.flatMap((entry) => {
+      const podPriority = choose(all.map((targets) => reach(targets, entry)));
+      return podPriority > -Infinity ? [{ ...entry, podPriority }] : [];
+    });
+  });
 }
 
-/**
- * Moves a drain on (KEP-4212, "Pod Selection"): the targets stay at the first entry that still has pods on any node,
- * never go back, and pass over entries without pods at once. A pod that appears behind the targets is targeted too.
- */
-export function decideDrainTargets(
-  plan: readonly DrainPlanEntry[],
-  nodes: readonly DrainNode[],
-  current: readonly DrainPlanEntry[],
-): DrainDecision {
-  const pods = nodes.flatMap((node) => node.pods);
-  let count = Math.max(1, entriesReached(plan, current));
-  while (count < plan.length && !pods.some((pod) => targetsCover(targetsAfter(plan, count), pod))) count += 1;
-  const drainTargets = targetsAfter(plan, count);
-  const split = (covered: boolean): Record<string, readonly DrainPod[]> =>
-    Object.fromEntries(
-      nodes.map((node) => [node.name, node.pods.filter((pod) => targetsCover(drainTargets, pod) === covered)]),
-    );
-  return { drainTargets, evicting: split(true), pending: split(false), drained: pods.length === 0 };
+/** The least powerful of several maintenances' targets: what all of them target (KEP-4212, DrainTargets). */
+export function leastPowerful(all: readonly Targets[]): Targets {
+  return combine(all, (reaches) => Math.min(...reaches));
+}
+
+/** What any of the targets target: how a drain does not go back behind what it has reached. */
+export function mostPowerful(all: readonly Targets[]): Targets {
+  return combine(all, (reaches) => Math.max(...reaches));
+}
+
+/** Whether the one targets go nowhere beyond the others. */
+export function isWithin(targets: Targets, others: Targets): boolean {
+  return targets.every((entry) => reach(others, entry) >= entry.podPriority);
+}
+
+/** How many entries of the plan the targets have reached. */
+export function entriesReached(plan: Targets, targets: Targets): number {
+  let count = 0;
+  while (count < plan.length && isWithin(targetsAfter(plan, count + 1), targets)) count += 1;
+  return count;
 }

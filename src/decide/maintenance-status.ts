@@ -1,15 +1,25 @@
 import type { Condition } from '../api/meta.ts';
-import { DRAINED, type NodeMaintenance, type NodeMaintenanceStatus, type Stage } from '../api/node-maintenance.ts';
-import type { DrainDecision } from './drain-targets.ts';
+import {
+  type BlockingPod,
+  DRAINED,
+  type NodeMaintenance,
+  type NodeMaintenanceStatus,
+  type NodeStatus,
+  type Stage,
+} from '../api/node-maintenance.ts';
+import type { DrainResolution, NodeResolution } from './drain-resolution.ts';
+import { rfc3339 } from './time.ts';
 
 /** The order of the stages (KEP-4212, NodeMaintenanceSpec.Stage). */
 const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
+/** The CRD takes no more. */
+const MAX_BLOCKING = 20;
 
 /** The stage statuses with one for `stage`; stages that were never started get none (KEP-4212, "Status"). */
 export function startedStages(maintenance: NodeMaintenance, stage: Stage, now: number): NodeMaintenanceStatus {
   const known = maintenance.status?.stageStatuses ?? [];
   if (known.some(({ name }) => name === stage)) return { stageStatuses: known };
-  const added = [...known, { name: stage, startTimestamp: new Date(now).toISOString() }];
+  const added = [...known, { name: stage, startTimestamp: rfc3339(now) }];
   return { stageStatuses: added.toSorted((a, b) => STAGES.indexOf(a.name) - STAGES.indexOf(b.name)) };
 }
 
@@ -24,43 +34,89 @@ export function drainedCondition(
   const conditions = maintenance.status?.conditions ?? [];
   const status = drained ? 'True' : 'False';
   const old = conditions.find(({ type }) => type === DRAINED);
-  const lastTransitionTime = old?.status === status ? old.lastTransitionTime : new Date(now).toISOString();
+  const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(now);
   const fresh: Condition = { type: DRAINED, status, reason, message, lastTransitionTime };
   return [...conditions.filter(({ type }) => type !== DRAINED), fresh];
 }
 
-/** The message of one node of the drain (KEP-4212, "Pod Selection and DrainTargets Example"). */
-function drainMessage(node: string, { evicting, pending }: DrainDecision): string {
-  if ((evicting[node] ?? []).length > 0) return 'Evacuating';
-  if ((pending[node] ?? []).length === 0) return 'Drained';
-  const others = Object.keys(evicting).filter((other) => (evicting[other] ?? []).length > 0);
-  return others.length === 0 ? 'Evacuating' : `Waiting for node ${others.join(', ')}.`;
+/** What is known of a node beside the resolution of its drain. */
+export interface NodeObservation {
+  readonly blocking: readonly BlockingPod[];
+  /** Milliseconds since the epoch; absent where nothing is left. */
+  readonly expectedFinishAt?: number;
+  /** Pods that wait for room within the limits of evictions in flight. */
+  readonly held: number;
+  readonly escapedDaemonSets: readonly string[];
 }
 
-/** The whole status of a maintenance in the Drain stage. */
-export function drainStatus(maintenance: NodeMaintenance, decision: DrainDecision, now: number): NodeMaintenanceStatus {
-  const nodes = Object.keys(decision.evicting);
-  const left = nodes.reduce(
-    (sum, node) => sum + (decision.evicting[node] ?? []).length + (decision.pending[node] ?? []).length,
-    0,
-  );
-  const drained = decision.drained && nodes.length > 0;
+/** An estimate is written anew only when it moved by so much, for otherwise each look would be a write. */
+const ESTIMATE_STEP_MS = 10_000;
+
+function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefined): string | undefined {
+  if (expectedFinishAt === undefined) return undefined;
+  const before = Date.parse(old?.expectedFinishTime ?? '');
+  return Math.abs(before - expectedFinishAt) < ESTIMATE_STEP_MS ? old?.expectedFinishTime : rfc3339(expectedFinishAt);
+}
+
+function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: NodeObservation): NodeStatus {
+  const left = node.evicting.length + node.pending.length;
+  const atStart = Math.max(old?.podsAtStart ?? 0, left);
+  const held = seen.held === 0 ? '' : `; ${seen.held} of them wait for others, by the limits of evictions in flight`;
+  const expectedFinishTime = left === 0 ? undefined : estimate(old, seen.expectedFinishAt);
+  return {
+    nodeRef: { name: node.name },
+    drainTargets: node.drainTargets,
+    drainMessage: `${node.message}${held}`,
+    podsPendingEvacuation: node.pending.length,
+    podsEvacuating: node.evicting.length,
+    podsAtStart: atStart,
+    progressPercent: atStart === 0 ? 100 : Math.floor((100 * (atStart - left)) / atStart),
+    ...(expectedFinishTime === undefined ? {} : { expectedFinishTime }),
+    ...(seen.blocking.length === 0 ? {} : { podsBlocking: seen.blocking.slice(0, MAX_BLOCKING) }),
+    ...(seen.escapedDaemonSets.length === 0
+      ? {}
+      : { escapedDaemonSets: seen.escapedDaemonSets.slice(0, MAX_BLOCKING) }),
+  };
+}
+
+/** The whole status of a maintenance in the Drain stage (KEP-4212, "Status"). */
+export function drainStatus(
+  maintenance: NodeMaintenance,
+  resolution: DrainResolution,
+  observe: (node: NodeResolution) => NodeObservation,
+  now: number,
+): NodeMaintenanceStatus {
+  const { nodes, position } = resolution;
+  const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
+  const drained = resolution.drained && nodes.length > 0;
   const message =
     nodes.length === 0
       ? 'The node selector selects no node.'
       : drained
         ? 'All pods are gone.'
-        : `${left} pods are left.`;
+        : `${left} ${left === 1 ? 'pod is' : 'pods are'} left.`;
   const reason = nodes.length === 0 ? 'NoNodes' : drained ? 'DrainCompleted' : 'Draining';
   return {
     ...startedStages(maintenance, 'Drain', now),
-    nodeStatuses: nodes.map((name) => ({
-      nodeRef: { name },
-      drainTargets: decision.drainTargets,
-      drainMessage: drainMessage(name, decision),
-      podsPendingEvacuation: (decision.pending[name] ?? []).length,
-      podsEvacuating: (decision.evicting[name] ?? []).length,
-    })),
+    nodeStatuses: nodes.map((node) => {
+      const old = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === node.name);
+      return nodeStatus(old, node, observe(node));
+    }),
+    drainPlanPosition: position,
     conditions: drainedCondition(maintenance, drained, reason, message, now),
+  };
+}
+
+/** The status of a maintenance that waits until fewer nodes are under maintenance. */
+export function waitingStatus(
+  maintenance: NodeMaintenance,
+  nodeNames: readonly string[],
+  message: string,
+  now: number,
+): NodeMaintenanceStatus {
+  return {
+    ...startedStages(maintenance, 'Drain', now),
+    nodeStatuses: nodeNames.map((name) => ({ nodeRef: { name }, drainMessage: message })),
+    conditions: drainedCondition(maintenance, false, 'Waiting', message, now),
   };
 }

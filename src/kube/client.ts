@@ -5,8 +5,11 @@ import type { ClusterAccess } from './config.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Kinds of patch: a JSON merge patch, or a forced server-side apply by a named field manager. */
-export type Patch = { readonly kind: 'merge' } | { readonly kind: 'apply'; readonly manager: string };
+/**
+ * Kinds of patch: a JSON merge patch, a strategic one (for built-in types, whose lists it merges by key), or a forced
+ * server-side apply by a named field manager.
+ */
+export type Patch = { readonly kind: 'merge' | 'strategic' } | { readonly kind: 'apply'; readonly manager: string };
 
 export interface KubeRequest {
   readonly method: Method;
@@ -39,7 +42,11 @@ const WATCH_SILENCE_MS = 150_000;
 /** The Content-Type of a patch, as the API server expects it. */
 function contentType(patch: Patch | undefined): string {
   if (patch === undefined) return 'application/json';
-  return patch.kind === 'merge' ? 'application/merge-patch+json' : 'application/apply-patch+yaml';
+  return {
+    merge: 'application/merge-patch+json',
+    strategic: 'application/strategic-merge-patch+json',
+    apply: 'application/apply-patch+yaml',
+  }[patch.kind];
 }
 
 function withManager({ path, patch }: KubeRequest): string {

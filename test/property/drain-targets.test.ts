@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain-plan.ts';
-import { decideDrainTargets } from '../../src/decide/drain-targets.ts';
+import { resolveDrain } from '../../src/decide/drain-resolution.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 
 const priority = fc.oneof(
@@ -29,12 +29,12 @@ function drain(
   let current: readonly DrainPlanEntry[] = [];
   const order: DrainPod[] = [];
   for (let step = 0; step <= pods.length; step += 1) {
-    const decision = decideDrainTargets(plan, [{ name: 'n', pods: left }], current);
+    const decision = resolveDrain(plan, left, current);
     for (const known of pods) {
       assert.ok(!targetsCover(current, known) || targetsCover(decision.drainTargets, known), 'targets only grow');
     }
     current = decision.drainTargets;
-    const evicting = decision.evicting['n'] ?? [];
+    const evicting = decision.evicting;
     assert.equal(decision.drained, left.length === 0);
     if (left.length === 0) return order;
     assert.ok(evicting.length > 0, 'a drain with pods left always targets one');

@@ -7,7 +7,8 @@ import {
   effectiveDrainPlan,
   planFromKubeletPriorities,
 } from '../../src/decide/drain-plan.ts';
-import { decideDrainTargets, targetsAfter } from '../../src/decide/drain-targets.ts';
+import { resolveDrains } from '../../src/decide/drain-resolution.ts';
+import { targetsAfter } from '../../src/decide/drain-targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 
 const MAX = 2_147_483_647;
@@ -21,6 +22,29 @@ function pod(podType: PodType, priority: number, labels: Record<string, string> 
     podType,
     priority,
     labels,
+  };
+}
+
+/** One look at a drain of these nodes. */
+function decideDrainTargets(
+  plan: readonly DrainPlanEntry[],
+  nodes: readonly { readonly name: string; readonly pods: readonly DrainPod[] }[],
+  recorded: readonly DrainPlanEntry[],
+): {
+  readonly drainTargets: readonly DrainPlanEntry[];
+  readonly evicting: Readonly<Record<string, readonly DrainPod[]>>;
+  readonly pending: Readonly<Record<string, readonly DrainPod[]>>;
+  readonly drained: boolean;
+} {
+  const drain = { name: 'm', createdAt: 0, plan, position: 0, nodes: nodes.map((node) => ({ ...node, recorded })) };
+  const resolution = resolveDrains([drain]).get('m');
+  const of = (what: 'evicting' | 'pending'): Record<string, readonly DrainPod[]> =>
+    Object.fromEntries((resolution?.nodes ?? []).map((node) => [node.name, node[what]]));
+  return {
+    drainTargets: resolution?.nodes[0]?.drainTargets ?? [],
+    evicting: of('evicting'),
+    pending: of('pending'),
+    drained: resolution?.drained === true,
   };
 }
 

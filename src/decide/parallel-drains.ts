@@ -1,0 +1,29 @@
+/** A maintenance that wants to drain. */
+export interface WaitingDrain {
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Whether it has begun: what has begun is not stopped. */
+  readonly begun: boolean;
+  readonly nodes: readonly string[];
+}
+
+/**
+ * The maintenances that may drain when no more than `max` nodes are to be under maintenance at once: those that have
+ * begun, then the others by age as long as their nodes fit. One that is larger than `max` begins when it is alone, for
+ * otherwise it never would.
+ */
+export function admitDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
+  const admitted = new Set<string>();
+  const busy = new Set<string>();
+  const byAge = drains.toSorted((a, b) => {
+    return Number(b.begun) - Number(a.begun) || a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1);
+  });
+  for (const { name, begun, nodes } of byAge) {
+    const after = new Set([...busy, ...nodes]);
+    if (!begun && after.size > max && busy.size > 0) continue;
+    admitted.add(name);
+    for (const node of nodes) busy.add(node);
+  }
+  return admitted;
+}
