@@ -1,10 +1,11 @@
 import type { KubeObject } from '../api/meta.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../api/names.ts';
-import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import type { Pod, PodDisruptionBudget } from '../api/pod.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../api/node-maintenance.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import { budgetCovers } from './disruption-budget.ts';
 import { effectiveDrainPlan, entryCovers } from './drain-plan.ts';
 import { interceptorsOf } from './interceptor.ts';
+import { isInProgress, stageOf } from './maintenance.ts';
 import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from './pod.ts';
 
 /** The parts of a Pod that only a preview looks at. */
@@ -19,7 +20,9 @@ export interface PreviewDaemonSet extends KubeObject {
 
 /** What a preview is made from. */
 export interface PreviewFacts {
-  readonly node: string;
+  readonly node: Node;
+  /** Maintenances that select the node. */
+  readonly maintenances: readonly NodeMaintenance[];
   /** Pods of the node. */
   readonly pods: readonly PreviewPod[];
   readonly budgets: readonly PodDisruptionBudget[];
@@ -127,12 +130,37 @@ function lossFindings(pod: PreviewPod): readonly Finding[] {
   return findings;
 }
 
+function nodeFindings({ node, maintenances, pods }: PreviewFacts): readonly Finding[] {
+  const findings: Finding[] = [];
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready !== undefined && ready.status !== 'True') {
+    findings.push({ level: 'blocks', message: 'the node is not Ready: nobody can tell whether its pods have ended' });
+  }
+  for (const maintenance of maintenances.filter(isInProgress)) {
+    const message = `nodemaintenance/${maintenance.metadata.name} (${stageOf(maintenance)}) is over this node already`;
+    findings.push({ level: 'note', message });
+  }
+  if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
+    findings.push({ level: 'note', message: 'it was cordoned by a person, and stays so after a maintenance' });
+  }
+  const ended = pods.filter(isTerminal).length;
+  if (ended > 0) findings.push({ level: 'note', message: `${ended} pods have ended already, and are left alone` });
+  return findings;
+}
+
+/** Pods that an EvictionRequest does not take (KEP-4563, "EvictionRequest Validation"). */
+function groupFindings({ spec }: Pod): readonly Finding[] {
+  if (spec.workloadRef === undefined && spec.schedulingGroup === undefined) return [];
+  return [{ level: 'blocks', message: 'it belongs to a scheduling group: an EvictionRequest does not take it' }];
+}
+
 function previewPod(pod: PreviewPod, facts: PreviewFacts): PreviewedPod {
   const { namespace, name, priority } = drainPodOf(pod);
   const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const asked = interceptors.filter((each) => !BUILT_IN.includes(each));
   const findings: Finding[] = [
+    ...groupFindings(pod),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),
     ...lossFindings(pod),
@@ -160,8 +188,6 @@ export function previewDrain(facts: PreviewFacts): DrainPreview {
     .filter(({ findings }) => {
       return findings.some(({ level }) => level === 'blocks');
     }).length;
-  const ended = facts.pods.length - pods.length;
-  const findings: Finding[] =
-    ended === 0 ? [] : [{ level: 'note', message: `${ended} pods here have ended already, and are left alone` }];
-  return { node: facts.node, tiers, findings, pods: pods.length, blocked };
+  const name = facts.node.metadata.name;
+  return { node: name, tiers, findings: nodeFindings(facts), pods: pods.length, blocked };
 }
