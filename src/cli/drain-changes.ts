@@ -40,6 +40,8 @@ export function createDrainChanges(): DrainChanges {
         pods.set(pod.uid, pod);
         last.set(`node ${pod.uid}`, node.name);
         if (isNew(`began ${pod.uid}`, '')) lines.push(`node/${node.name} evicting pod ${pod.namespace}/${pod.name}`);
+        // The controller is a moment behind; where it stays so, the maintenance has its own note.
+        if (pod.progress.state === 'requested' && pod.blocking === undefined) continue;
         say(`pod ${pod.uid}`, `pod/${pod.name} (namespace ${pod.namespace}): ${podState(pod)}`);
       }
     }

@@ -31,24 +31,25 @@ function selectorText({ podSelector }: DrainPlanEntry): string {
         return `!${key}`;
     }
   });
-  return ` (${[...labels, ...expressions].join(',')})`;
+  return ` (${printable([...labels, ...expressions].join(','))})`;
 }
 
 /** A tier of a drain plan by its name: "Default, priority ≤ 1000000000 (app=web)". */
 export function tierName(entry: DrainPlanEntry): string {
-  return `${entry.podType}, priority ≤ ${entry.podPriority}${printable(selectorText(entry))}`;
+  return `${entry.podType}, priority ≤ ${entry.podPriority}${selectorText(entry)}`;
 }
 
 /** Whom a pod waits for, as plain text that differs only where something has changed. */
 export function podState({ progress, blocking }: LeavingPod): string {
   const { state, message, turn, terminatingUntil, requesters } = progress;
-  const why = blocking === undefined ? '' : `; ${blocking.reason}: ${printable(blocking.message)}`;
+  // What the active interceptor says is shown from its own hand.
+  const isTold = blocking === undefined || (blocking.reason === 'Interceptor' && turn !== undefined);
+  const why = isTold ? '' : `; ${blocking.reason}: ${printable(blocking.message)}`;
   const told = (text: string): string => (text === '' ? '' : `: ${printable(text)}`);
   if (terminatingUntil !== undefined) return `terminating${why}`;
   if (state === 'active' && turn !== undefined) {
     const place = turn.count > 1 ? ` (${turn.place} of ${turn.count})` : '';
-    const repeated = blocking?.message.includes(turn.message) === true;
-    return `${turn.name}${place}${repeated ? '' : told(turn.message)}${why}`;
+    return `${turn.name}${place}${blocking?.reason === 'PodDisruptionBudget' ? '' : told(turn.message)}${why}`;
   }
   if (state === 'canceled' && requesters.length === 0) return `not asked to leave yet${why}`;
   return `${state}${told(message)}${why}`;

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
-import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../api/names.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import { budgetCovers } from './disruption-budget.ts';
@@ -71,8 +71,6 @@ export interface DrainPreview {
   readonly pods: number;
   readonly blocked: number;
 }
-
-const BUILT_IN: readonly string[] = [KUBELET_INTERCEPTOR, DAEMON_SET_INTERCEPTOR];
 
 function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
   // Static and DaemonSet pods are ended by their own interceptors, which ask no budget.
@@ -158,13 +156,11 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts): PreviewedPod {
   const { namespace, name, priority } = drainPodOf(pod);
   const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
-  const asked = interceptors.filter((each) => !BUILT_IN.includes(each));
   const findings: Finding[] = [
     ...groupFindings(pod),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),
     ...lossFindings(pod),
-    ...(asked.length === 0 ? [] : [{ level: 'note', message: `asked first: ${asked.join(', ')}` } as const]),
     ...ignored.map((message): Finding => ({ level: 'note', message })),
   ];
   return { namespace, name, priority, gracePeriod: graceSecOf(pod), interceptors, findings };
