@@ -48,8 +48,9 @@ export function podState({ progress, blocking }: LeavingPod): string {
   const told = (text: string): string => (text === '' ? '' : `: ${printable(text)}`);
   if (terminatingUntil !== undefined) return `terminating${why}`;
   if (state === 'active' && turn !== undefined) {
+    const isRefused = blocking?.reason === 'PodDisruptionBudget' || blocking?.reason === 'EvictionRefused';
     const place = turn.count > 1 ? ` (${turn.place} of ${turn.count})` : '';
-    return `${turn.name}${place}${blocking?.reason === 'PodDisruptionBudget' ? '' : told(turn.message)}${why}`;
+    return `${turn.name}${place}${isRefused ? '' : told(turn.message)}${why}`;
   }
   if (state === 'canceled' && requesters.length === 0) return `not asked to leave yet${why}`;
   return `${state}${told(message)}${why}`;
