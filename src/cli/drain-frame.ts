@@ -1,4 +1,4 @@
-import type { DrainPlanEntry } from '../api/node-maintenance.ts';
+import type { BlockingPod, DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { DrainView, LeavingPod, NodeView, TierView } from '../decide/drain-view.ts';
 import type { EvictProgress } from '../decide/evict-progress.ts';
 import { type FrameLine, type FrameSize, type LineStyle, printable } from './evict-view.ts';
@@ -39,24 +39,35 @@ export function tierName(entry: DrainPlanEntry): string {
   return `${entry.podType}, priority ≤ ${entry.podPriority}${selectorText(entry)}`;
 }
 
+/** Reasons that a terminating pod may have; the others are of the moment before, which the status still has. */
+const ENDING_REASONS: readonly BlockingPod['reason'][] = ['Finalizer', 'NodeUnreachable', 'NotEnding'];
+
+/** A message without what changes with every attempt and says nothing to a person. */
+function gist(message: string): string {
+  return printable(message).replace(/^.*number of retries: \d+\. /, '');
+}
+
 /** Whom a pod waits for, as plain text that differs only where something has changed. */
 export function podState({ progress, blocking }: LeavingPod): string {
   const { state, message, turn, terminatingUntil, requesters } = progress;
+  const isEnding = terminatingUntil !== undefined;
   // What the active interceptor says is shown from its own hand.
-  const isTold = blocking === undefined || (blocking.reason === 'Interceptor' && turn !== undefined);
-  const why = isTold ? '' : `; ${blocking.reason}: ${printable(blocking.message)}`;
-  const told = (text: string): string => (text === '' ? '' : `: ${printable(text)}`);
-  if (terminatingUntil !== undefined) return `terminating${why}`;
+  const isTold =
+    blocking === undefined ||
+    (isEnding ? !ENDING_REASONS.includes(blocking.reason) : blocking.reason === 'Interceptor' && turn !== undefined);
+  const why = isTold ? '' : `; ${blocking.reason}: ${gist(blocking.message)}`;
+  const told = (text: string): string => (text === '' ? '' : `: ${gist(text)}`);
+  if (isEnding) return `terminating${why}`;
   if (state === 'active' && turn !== undefined) {
-    const isRefused = blocking?.reason === 'PodDisruptionBudget' || blocking?.reason === 'EvictionRefused';
     const place = turn.count > 1 ? ` (${turn.place} of ${turn.count})` : '';
-    return `${turn.name}${place}${isRefused ? '' : told(turn.message)}${why}`;
+    const isSaid = why !== '' && gist(turn.message) !== '' && why.includes(gist(turn.message));
+    return `${turn.name}${place}${isSaid ? '' : told(turn.message)}${why}`;
   }
   if (state === 'canceled' && requesters.length === 0) return `not asked to leave yet${why}`;
   return `${state}${told(message)}${why}`;
 }
 
-/** Since when a pod waits, and until when, in milliseconds since the epoch. */
+/** Since when a pod waits, and until when; before the words of others, which may be cut. */
 function podTimes(progress: EvictProgress, now: number): string {
   const { turn, terminatingUntil } = progress;
   const parts: string[] = [];
@@ -68,7 +79,7 @@ function podTimes(progress: EvictProgress, now: number): string {
   if (turn?.passesOnAt !== undefined && terminatingUntil === undefined && turn.passesOnAt - now < 15 * 60_000) {
     parts.push(`passes on to ${turn.passesTo ?? ''} in ${formatSpan(turn.passesOnAt - now)} without a sign of life`);
   }
-  return parts.length === 0 ? '' : `, ${parts.join(', ')}`;
+  return parts.length === 0 ? '' : `${parts.join(', ')}: `;
 }
 
 const TIER_STYLES = { done: 'good', evicting: 'bold', waiting: 'dim' } as const satisfies Record<
@@ -89,7 +100,7 @@ function tierLines(tier: TierView, width: number, now: number): readonly FrameLi
       (a.progress.turn?.since ?? now) - (b.progress.turn?.since ?? now),
   );
   const lines = order.slice(0, MAX_PODS).map((pod): FrameLine => {
-    const text = `      pod/${pod.name} (${pod.namespace})  ${podState(pod)}${podTimes(pod.progress, now)}`;
+    const text = `      pod/${pod.name} (${pod.namespace})  ${podTimes(pod.progress, now)}${podState(pod)}`;
     return { text, style: pod.blocking === undefined ? 'plain' : 'warn' };
   });
   const more = order.length - lines.length;

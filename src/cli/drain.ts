@@ -63,8 +63,6 @@ export async function followMaintenance(
     case 'drained': {
       if (flags.output !== 'table') return EXIT.done;
       const complete = commandLine(flags, 'complete', `nm/${name}`);
-      // The lines have said it already.
-      if (terminal.isTerminal) terminal.write(`${nodeList((view?.nodes ?? []).map((node) => node.name))} drained\n`);
       terminal.write(`Give the nodes back with:  ${complete}\n`);
       return EXIT.done;
     }

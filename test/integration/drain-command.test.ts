@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Node } from '../../src/api/pod.ts';
 import type { DrainView } from '../../src/decide/drain-view.ts';
@@ -233,6 +236,21 @@ describe('the commands of nodes on a real API server, with the real controller',
     const names = await runCommand(['__complete', 'drain', '--reason', 'x y', 'node-'], env);
     assert.equal(names.stdout, 'node-b\tnodes\nnode-z\tnodes\n:4\n');
     assert.equal((await runCommand(['__complete', 'drain', 'node-b', 'node-'], env)).stdout, 'node-z\tnodes\n:4\n');
+  });
+
+  it('It works as a plugin of the real kubectl, completion included.', async () => {
+    const bin = path.join(rig.folder, 'bin');
+    await mkdir(bin);
+    const main = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+    const plugin = `#!/bin/sh\nexec '${process.execPath}' --disable-warning=ExperimentalWarning '${main}' "$@"\n`;
+    await writeFile(path.join(bin, 'kubectl-nodemaint'), plugin, { mode: 0o755 });
+    const { stdout: script } = await runCommand(['completion', 'kubectl']);
+    await writeFile(path.join(bin, 'kubectl_complete-nodemaint'), script, { mode: 0o755 });
+    const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}`, KUBECONFIG: rig.controlPlane.adminKubeconfig };
+    const kubectl = async (...args: string[]): Promise<string> =>
+      (await promisify(execFile)(rig.controlPlane.binaries.kubectl, args, { env })).stdout;
+    assert.match(await kubectl('nodemaint', 'preview', NODE), /^node\/node-z: 0 pods in 0 tiers\n/);
+    assert.equal(await kubectl('__complete', 'nodemaint', 'drain', 'node-'), 'node-b\tnodes\nnode-z\tnodes\n:4\n');
   });
 
   it('Where no controller is, it says so and gives up in time.', async () => {
