@@ -163,7 +163,7 @@ do_uninstall() {
   if [ "$purge" = yes ]; then
     rm -rf /etc/nodemaint /var/lib/nodemaint /var/cache/nodemaint /run/nodemaint
   fi
-  echo "node-maintenance-agent is removed"
+  echo "node-maintenance-agent is removed from this machine; for the cluster's part see docs/daemonsets.md, Uninstall"
 }
 
 case $action in

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'DBUS_UNAVAILABLE'
   | 'DBUS_CALL_FAILED'
   | 'LOCK_FAILED'
+  | 'LEASE_LOST'
   | 'LISTEN_FAILED'
   | 'RUNTIME_UNAVAILABLE'
   | 'USAGE';

@@ -21,6 +21,11 @@ async function main(): Promise<void> {
     stop: stop.signal,
     signal: abort.signal,
   };
+  // Nobody reads any more, as after `| head`: what Unix programs end for by SIGPIPE.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    onSignal();
+  });
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   try {

@@ -65,10 +65,20 @@ export interface BlockingPod {
   readonly since: string;
 }
 
+/** Ours: what the statuses of all nodes say together. */
+export interface MaintenanceSummary {
+  /** The names of the nodes; of many the first ones, and how many more there are. */
+  readonly nodes: string;
+  readonly podsPendingEvacuation: number;
+  readonly podsEvacuating: number;
+}
+
 /** KEP-4212, NodeMaintenanceStatus. */
 export interface NodeMaintenanceStatus {
   readonly stageStatuses?: readonly StageStatus[];
   readonly nodeStatuses?: readonly NodeStatus[];
+  /** Ours: for the columns of a table. */
+  readonly summary?: MaintenanceSummary;
   /** Ours: how many entries of the effective drain plan are reached; it only grows. */
   readonly drainPlanPosition?: number;
   readonly conditions?: readonly Condition[];

@@ -14,7 +14,15 @@ export interface Pod extends KubeObject {
   };
   readonly status?: {
     readonly phase?: string;
+    readonly conditions?: readonly PodCondition[];
   };
+}
+
+/** v1.PodCondition. */
+export interface PodCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly lastTransitionTime?: string | null;
 }
 
 interface PodAffinity {

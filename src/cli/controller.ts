@@ -23,10 +23,12 @@ export async function controllerCommand(flags: ControllerFlags, signal: AbortSig
   }
   const access = await loadClusterAccess(kubeconfig);
   const client = createKubeClient(access, 'nodemaint-controller');
+  const leaseClient = createKubeClient(access, 'nodemaint-controller/leader-election');
   try {
     const log = createLog(logLevel, 'nodemaint-controller');
-    await runController({ client, clock: createSystemClock(), log, options: parsed.data }, signal);
+    await runController({ client, leaseClient, clock: createSystemClock(), log, options: parsed.data }, signal);
   } finally {
     client.close();
+    leaseClient.close();
   }
 }

@@ -63,7 +63,8 @@ function createBlockScreen(terminal: Terminal): EvictScreen {
     },
     draw: () => {
       const lines = progressFrame([...pods.values()], note, terminal.size(), terminal.now());
-      const up = drawn === 0 ? '' : `\x1b[${drawn}A\x1b[0J`;
+      // To the first column too: what was typed, such as Ctrl-C, is echoed behind the block.
+      const up = drawn === 0 ? '' : `\r\x1b[${drawn}A\x1b[0J`;
       const text = lines.map((line) => `${paint(line.text, line.style, terminal.colours)}\n`).join('');
       terminal.write(up + text);
       drawn = lines.length;

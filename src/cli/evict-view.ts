@@ -56,9 +56,10 @@ function turnParts(turn: ActiveTurn): string {
   return parts.join('; ');
 }
 
-/** All interceptors in order, each with its state, as plain text; empty as long as they are not known. */
-export function orderLine({ interceptors }: EvictProgress): string {
-  if (interceptors.length === 0) return '';
+/** All interceptors in order, each with its state, as plain text; empty where there are none to wait for. */
+export function orderLine(progress: EvictProgress): string {
+  const { interceptors } = progress;
+  if (interceptors.length === 0 || isOver(progress)) return '';
   return `interceptors: ${interceptors.map(({ name, state }) => `${name} ${state}`).join(', ')}`;
 }
 
@@ -151,13 +152,17 @@ function interceptorLines(
 
 function podLines({ name, progress }: PodProgress, size: FrameSize, now: number): FrameLine[] {
   const { state, message, interceptors, turn, terminatingUntil, requesters } = progress;
-  const ending = terminatingUntil === undefined ? '' : `, terminating, ends ${ahead(terminatingUntil, now)}`;
+  const ending =
+    terminatingUntil === undefined
+      ? ''
+      : `, terminating, grace period ${terminatingUntil > now ? 'ends' : 'ended'} ${ahead(terminatingUntil, now)}`;
   if (isOver(progress)) {
     return [{ text: withMessage(`pod/${name}  ${state}`, message), style: state === 'canceled' ? 'bad' : 'good' }];
   }
   const stuck: FrameLine[] = state === 'active' ? [] : [{ text: `  ${printable(message)}`, style: 'warn' }];
   return [
-    { text: `pod/${name}  ${state}${ending}, requested by ${requesters.join(', ')}`, style: 'bold' },
+    { text: `pod/${name}  ${turn?.blocked === true ? 'blocked' : state}${ending}`, style: 'bold' },
+    { text: `  requested by ${requesters.join(', ')}`, style: 'dim' },
     ...stuck,
     ...interceptors.flatMap((view) => interceptorLines(view, turn, size, now)),
   ];

@@ -84,7 +84,7 @@ export async function watchEvictions(
       if (isOurs) await requester.remove(request, true, signal);
       else await requester.withdraw(request, signal);
     } catch (error) {
-      signal.throwIfAborted();
+      if (signal.aborted) return;
       const what = `the finished EvictionRequest of pod "${request.spec.target.pod.name}" stays for the controller`;
       context.terminal.warn(`warning: ${what}: ${describeError(error)}\n`);
     }

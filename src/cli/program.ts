@@ -5,6 +5,7 @@ import type { LogLevel } from '../telemetry/log.ts';
 import type { EvictFlags } from './evict-options.ts';
 import { addClusterOptions, addMaintenanceCommands } from './maintenance-program.ts';
 import type { StatusFlags } from './status.ts';
+import type { UninstallFlags } from './uninstall-cluster.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
 export interface Terminal {
@@ -65,6 +66,23 @@ function addEvict(program: Command, terminal: Terminal, exitWith: (code: number)
     });
 }
 
+function addUninstall(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
+  program
+    .command('uninstall-cluster')
+    .summary('end all maintenances and release all pods, before the manifests are deleted')
+    .description(
+      'Takes the DaemonSet gate away, completes and deletes all NodeMaintenances, and releases the pods that were held, so that `kubectl delete -k manifests` leaves nothing behind.',
+    )
+    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--timeout <time>', 'wait at most so long for the controller', '60s')
+    .option('--force', 'after that do without the controller: uncordon its nodes, let the maintenances go')
+    .action(async (flags: UninstallFlags) => {
+      const { uninstallClusterCommand } = await import('./uninstall-cluster.ts');
+      exitWith(await uninstallClusterCommand(flags, terminal));
+    });
+}
+
 /** The command line; each verb loads its own part of the program when it runs. */
 function createProgram(terminal: Terminal, exitWith: (code: number) => void): Command {
   const program = new Command('nodemaint')
@@ -97,6 +115,10 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
       '--webhook-host <name>',
       'by which name API servers call it; default nodemaint-webhook.nodemaint-system.svc',
     )
+    .option('--leader-elect <yes>', 'false works without asking who leads; default true')
+    .option('--leader-elect-lease-duration <time>', 'without a renewal for so long another replica leads; default 15s')
+    .option('--leader-elect-renew-deadline <time>', 'a leader that cannot renew for so long stops; default 10s')
+    .option('--leader-elect-retry-period <time>', 'the leader renews so often; default 2s')
     .option('--namespace <name>', "the controller's own namespace; default nodemaint-system")
     .option('--take-over-timeout <time>', "a pod's controller has so long for an eviction it takes over; default 1m")
     .option(
@@ -153,6 +175,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
 
   addEvict(program, terminal, exitWith);
   addMaintenanceCommands(program, terminal, exitWith);
+  addUninstall(program, terminal, exitWith);
   return program;
 }
 

@@ -3,8 +3,8 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import { EVICTION_REQUEST_GROUP } from '../api/names.ts';
 import type { TimesDecision } from '../decide/eviction-times.ts';
 
-const API_VERSION = 'admission.k8s.io/v1';
-const KIND = 'AdmissionReview';
+/** What a review is, as an API server sends it (admission.k8s.io/v1). */
+export const REVIEW = { apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview') };
 
 const time = z.string().max(64);
 /** What the rules read of an EvictionRequest; the API server has checked it against the CRD, but who is calling? */
@@ -46,8 +46,7 @@ const requestSchema = z.object({
 });
 
 const reviewSchema = z.object({
-  apiVersion: z.literal(API_VERSION),
-  kind: z.literal(KIND),
+  ...REVIEW,
   request: z.object({
     uid: z.string().min(1).max(128),
     operation: z.literal('UPDATE'),
@@ -91,13 +90,21 @@ export function parseReview(body: string): StatusReview | { readonly wrong: stri
   };
 }
 
-/** The answer to a review (admission.k8s.io/v1): 422, as the API server itself answers what is not valid. */
+/** What a webhook answers (admission.k8s.io/v1, AdmissionResponse). */
+export interface ReviewResponse {
+  readonly uid: string;
+  readonly allowed: boolean;
+  readonly status?: { readonly code: number; readonly reason: string; readonly message: string };
+  readonly warnings?: readonly string[];
+}
+
+/** The body of an answer. */
+export function reviewBody(response: ReviewResponse): string {
+  return JSON.stringify({ apiVersion: REVIEW.apiVersion.value, kind: REVIEW.kind.value, response });
+}
+
+/** The answer to a review of times: 422, as the API server itself answers what is not valid. */
 export function reviewAnswer(uid: string, decision: TimesDecision): string {
-  const refusal =
-    decision.kind === 'allowed' ? {} : { status: { code: 422, reason: 'Invalid', message: decision.message } };
-  return JSON.stringify({
-    apiVersion: API_VERSION,
-    kind: KIND,
-    response: { uid, allowed: decision.kind === 'allowed', ...refusal },
-  });
+  if (decision.kind === 'allowed') return reviewBody({ uid, allowed: true });
+  return reviewBody({ uid, allowed: false, status: { code: 422, reason: 'Invalid', message: decision.message } });
 }

@@ -1,44 +1,26 @@
-import { MAINTENANCE_GATE, MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
+import { MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node, Pod } from '../api/pod.ts';
-import { targetsCover } from '../decide/drain-plan.ts';
+import type { Node } from '../api/pod.ts';
+import { decideGate, isHeld } from '../decide/daemon-set.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { drainsOfNode, isInProgress, selectsNode } from '../decide/maintenance.ts';
-import { drainPodOf, targetNodeOf } from '../decide/pod.ts';
-import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../kube/resource.ts';
+import { targetNodeOf } from '../decide/pod.ts';
+import { EVICTION_REQUESTS, objectPath, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 
-/** Removes the maintenance gate from a DaemonSet pod, so that it is scheduled and starts. */
-async function ungate(context: ControllerContext, pod: Pod, signal: AbortSignal): Promise<void> {
-  const schedulingGates = (pod.spec.schedulingGates ?? []).filter(({ name }) => name !== MAINTENANCE_GATE);
-  const { resourceVersion } = pod.metadata;
-  // A strategic or SSA patch cannot take away another manager's gate; the list is replaced, guarded by the version.
-  const body = { metadata: { resourceVersion }, spec: { schedulingGates } };
-  const path = objectPath(PODS, pod.metadata);
-  await sendForObject(context.client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-  context.log.info({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }, 'released DaemonSet pod');
-}
-
-/** Removes the gate from every DaemonSet pod of the nodes that no drain targets any more. */
-async function ungatePods(
-  context: ControllerContext,
-  nodeNames: ReadonlySet<string>,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const pod of context.pods.list()) {
-    const node = targetNodeOf(pod);
-    const gated = pod.spec.schedulingGates?.some(({ name }) => name === MAINTENANCE_GATE) === true;
-    if (!gated || node === undefined || !nodeNames.has(node)) continue;
-    const drains = drainsOfNode(context.maintenances.list(), node);
-    const view = { ...drainPodOf(pod), podType: 'DaemonSet' as const };
-    if (!drains.some(({ drainTargets }) => targetsCover(drainTargets, view))) await ungate(context, pod, signal);
-  }
+/** Whether the gate still keeps a DaemonSet pod from a node that no drain targets it on. */
+function isHeldInVain(context: ControllerContext, nodeNames: ReadonlySet<string>): boolean {
+  const maintenances = context.maintenances.list();
+  return context.pods.list().some((pod) => {
+    if (!isHeld(pod) || !nodeNames.has(targetNodeOf(pod) ?? '')) return false;
+    return decideGate(pod, (node) => drainsOfNode(maintenances, node)) === 'release';
+  });
 }
 
 /**
  * The Complete stage (KEP-4212, "Uncordon"): withdraws this controller's requester entries, deletes the requests that
- * are over and that nobody else asks for, and lets DaemonSet pods start again, on every node that no other maintenance in
- * progress selects. Returns whether nothing is left to wait for.
+ * are over and that nobody else asks for, on every node that no other maintenance in progress selects. Returns whether
+ * nothing is left to wait for, the release of DaemonSet pods (`daemon-set-gate.ts`) included.
  */
 export async function finishCompletion(
   context: ControllerContext,
@@ -69,6 +51,5 @@ export async function finishCompletion(
     const body = { metadata: { resourceVersion }, spec: { requesters } };
     await sendForObject(context.client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
   }
-  await ungatePods(context, names, signal);
-  return finished;
+  return finished && !isHeldInVain(context, names);
 }

@@ -7,6 +7,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/metrics.ts';
+import type { DaemonSetEscapes } from './daemon-set-escapes.ts';
 import type { ControllerOptions } from './options.ts';
 
 /** What the controller's loops share: one client and one live copy of each resource. */
@@ -17,6 +18,8 @@ export interface ControllerContext {
   readonly options: ControllerOptions;
   readonly metrics: ControllerMetrics;
   readonly events: EventRecorder;
+  /** DaemonSets that no gate holds. */
+  readonly escapes: DaemonSetEscapes;
   readonly maintenances: ObjectCache<NodeMaintenance>;
   readonly requests: ObjectCache<EvictionRequest>;
   readonly pods: ObjectCache<Pod>;

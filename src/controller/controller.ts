@@ -1,3 +1,5 @@
+import { hostname } from 'node:os';
+import { CONTROLLER_LEASE } from '../api/lease.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
@@ -5,128 +7,122 @@ import { countEvictions } from '../decide/eviction-counts.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder } from '../kube/events.ts';
-import { createInterceptorReconciler, type Interceptor } from '../kube/interceptor.ts';
-import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { DISRUPTION_BUDGETS, EVICTION_REQUESTS, NODE_MAINTENANCES, NODES, PODS } from '../kube/resource.ts';
-import { createObjectCache, keyOf } from '../kube/watch.ts';
+import { createObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createControllerMetrics } from '../telemetry/metrics.ts';
-import type { ControllerContext } from './context.ts';
-import { createDaemonSetInterceptor } from './daemon-set.ts';
-import { createEvictionRequestReconciler } from './eviction-request.ts';
+import { createDaemonSetEscapes } from './daemon-set-escapes.ts';
 import { serveHttp } from './http.ts';
-import { createImperativeEviction } from './imperative-eviction.ts';
-import { createMaintenanceReconciler } from './node-maintenance.ts';
+import { runElection } from './leader.ts';
 import type { ControllerOptions } from './options.ts';
-import { createRequestIndex } from './request-index.ts';
+import { createEndlessTerm, type Term } from './term.ts';
 import { trimBudget, trimNode, trimPod, trimRequest } from './trim.ts';
 import { runWebhook } from './webhook.ts';
+import { createWork, type Work } from './work.ts';
 
 const SYNC_POLL_MS = 50;
-const PARALLEL_REQUESTS = 16;
 const COMPONENT = 'nodemaint-controller';
 
 /** What the controller needs from outside. */
 export interface ControllerDependencies {
   readonly client: KubeClient;
+  /** The client that keeps the Lease; calls of the other one must not hold it up. The same one unless given. */
+  readonly leaseClient?: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
   readonly options: ControllerOptions;
 }
 
 /**
- * Runs the cluster's loops until the signal is aborted. Stop order: the queues finish the runs under way, then the
- * watches, the events and the HTTP server end with the signal.
+ * Runs the cluster's loops until the signal is aborted. Every replica watches, and serves metrics and the webhook; the
+ * leader alone works and writes. Stop order: the queues finish the runs under way, then the Lease is given back; watches and
+ * servers end with the signal. Throws LISTEN_FAILED.
  */
 export async function runController(dependencies: ControllerDependencies, signal: AbortSignal): Promise<void> {
-  const { clock, log, options } = dependencies;
-  const index = createRequestIndex();
-  const requestQueues: WorkQueue[] = [];
-  const addRequest = (key: string): void => {
-    for (const queue of requestQueues) queue.add(key);
-  };
-  const addMaintenances = (): void => {
-    for (const maintenance of maintenances.list()) maintenanceQueue.add(maintenance.metadata.name);
-  };
-  const onRequest = (key: string): void => {
-    index.note(key, requests.get(key));
-    addRequest(key);
-    addMaintenances();
-  };
-  const onPod = (key: string): void => {
-    for (const request of index.requestsOf(key)) addRequest(request);
-    addMaintenances();
-  };
-  const onMaintenance = (): void => {
-    addMaintenances();
-    for (const request of requests.list()) daemonSetQueue.add(keyOf(request));
-  };
-  const onBudget = (key: string): void => {
-    for (const request of imperative.budgetChanged(key)) imperativeQueue.add(request);
-  };
-
-  const maintenances = createObjectCache<NodeMaintenance>({ resource: NODE_MAINTENANCES }, onMaintenance, dependencies);
+  const { client, leaseClient = client, clock, log, options } = dependencies;
+  let work: Work | undefined;
+  const onChange =
+    (resource: 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget') =>
+    (key: string): void => {
+      work?.[`on${resource}`](key);
+    };
+  const cacheOf = { client, clock, log };
+  const maintenances = createObjectCache<NodeMaintenance>(
+    { resource: NODE_MAINTENANCES },
+    onChange('Maintenance'),
+    cacheOf,
+  );
   const requests = createObjectCache<EvictionRequest>(
     { resource: EVICTION_REQUESTS },
-    onRequest,
-    dependencies,
+    onChange('Request'),
+    cacheOf,
     trimRequest,
   );
-  const pods = createObjectCache<Pod>({ resource: PODS }, onPod, dependencies, trimPod);
-  const nodes = createObjectCache<Node>({ resource: NODES }, addMaintenances, dependencies, trimNode);
+  const pods = createObjectCache<Pod>({ resource: PODS }, onChange('Pod'), cacheOf, trimPod);
+  const nodes = createObjectCache<Node>({ resource: NODES }, onChange('Node'), cacheOf, trimNode);
   const budgets = createObjectCache<PodDisruptionBudget>(
     { resource: DISRUPTION_BUDGETS },
-    onBudget,
-    dependencies,
+    onChange('Budget'),
+    cacheOf,
     trimBudget,
   );
   const metrics = createControllerMetrics(() => {
     const counts = countEvictions(requests.list(), pods.list());
-    return { ...counts, inBackground: Math.max(counts.inBackground, imperative.promised()) };
+    return { ...counts, inBackground: Math.max(counts.inBackground, work?.promised() ?? 0) };
   });
-  const events = createEventRecorder(COMPONENT, dependencies);
-  const context: ControllerContext = {
-    ...dependencies,
-    metrics,
-    events,
-    maintenances,
-    requests,
-    pods,
-    nodes,
-    budgets,
-  };
 
-  const queueOf = (name: string, reconcile: Reconcile, parallel: number): WorkQueue =>
-    createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name) });
-  const interceptorQueue = (name: string, interceptor: Interceptor): WorkQueue => {
-    const reconcile = createInterceptorReconciler(interceptor, {
-      ...dependencies,
-      request: (key) => requests.get(key),
-      pod: (request) => Promise.resolve(pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`)),
-    });
-    return queueOf(name, reconcile, PARALLEL_REQUESTS);
-  };
-  const imperative = createImperativeEviction(context);
-  const maintenanceQueue = queueOf('nodemaintenances', createMaintenanceReconciler(context), 1);
-  const requestQueue = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS);
-  const daemonSetQueue = interceptorQueue('daemonset', createDaemonSetInterceptor(context));
-  const imperativeQueue = interceptorQueue('imperative', imperative);
-  requestQueues.push(requestQueue, daemonSetQueue, imperativeQueue);
-
+  // What fails, such as an address that is taken, ends all the rest too.
+  const failing = new AbortController();
+  const stop = AbortSignal.any([signal, failing.signal]);
   const caches = [maintenances, requests, pods, nodes, budgets];
   const isReady = (): boolean => caches.every((cache) => cache.synced());
   const { metricsAddress, webhookPort, webhookHost, namespace } = options;
   const serving: Promise<void>[] = [];
-  if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, isReady, log }, signal));
+  if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, isReady, log }, stop));
   if (webhookPort !== undefined) {
     const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
-    serving.push(runWebhook(webhook, dependencies, signal));
+    const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
+    serving.push(runWebhook(webhook, { ...dependencies, nodes: known }, stop));
   }
-  const watching = Promise.all([...caches.map((cache) => cache.run(signal)), ...serving, events.run(signal)]);
-  const working = async (): Promise<void> => {
-    while (!signal.aborted && !isReady()) await clock.sleep(SYNC_POLL_MS, signal).catch(() => undefined);
-    log.info({ maintenances: maintenances.list().length, pods: pods.list().length }, 'controller ready');
-    await Promise.all([maintenanceQueue, ...requestQueues].map((queue) => queue.run(signal)));
+
+  const lead = async (term: Term): Promise<void> => {
+    const fenced = { client: term.fence(client), clock, log };
+    const events = createEventRecorder(COMPONENT, fenced);
+    const copies = { maintenances, requests, pods, nodes, budgets };
+    work = createWork({ ...fenced, options, metrics, events, escapes: createDaemonSetEscapes(), ...copies });
+    try {
+      await work.run(stop, term.signal);
+    } finally {
+      work = undefined;
+    }
   };
-  await Promise.all([watching, working()]);
+  const working = async (): Promise<void> => {
+    while (!stop.aborted && !isReady()) await clock.sleep(SYNC_POLL_MS, stop).catch(() => undefined);
+    if (stop.aborted) return;
+    log.info({ maintenances: maintenances.list().length, pods: pods.list().length }, 'controller ready');
+    if (!options.leaderElect) {
+      metrics.leading(true);
+      await lead(createEndlessTerm());
+      return;
+    }
+    const election = {
+      place: { namespace, name: CONTROLLER_LEASE },
+      identity: `${hostname()}_${crypto.randomUUID()}`,
+      leaseMs: options.leaderElectLeaseDuration,
+      renewDeadlineMs: options.leaderElectRenewDeadline,
+      retryMs: options.leaderElectRetryPeriod,
+    };
+    const onLeading = (isLeader: boolean): void => {
+      metrics.leading(isLeader);
+    };
+    await runElection(election, { client: leaseClient, clock, log, onLeading }, lead, stop);
+  };
+  const parts = [...caches.map((cache) => cache.run(stop)), ...serving, working()];
+  const ending = parts.map((part) =>
+    part.catch((error: unknown) => {
+      failing.abort(error);
+    }),
+  );
+  await Promise.all(ending);
+  failing.signal.throwIfAborted();
 }

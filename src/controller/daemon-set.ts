@@ -1,35 +1,47 @@
 import { DAEMON_SET_INTERCEPTOR } from '../api/names.ts';
-import { targetsCover } from '../decide/drain-plan.ts';
+import { daemonSetOf, drainOf } from '../decide/daemon-set.ts';
 import { HEARTBEAT_EVERY_MS } from '../decide/heartbeat.ts';
 import { drainsOfNode } from '../decide/maintenance.ts';
-import { drainPodOf, graceSecOf } from '../decide/pod.ts';
+import { graceSecOf } from '../decide/pod.ts';
+import { rfc3339 } from '../decide/time.ts';
 import type { Interceptor } from '../kube/interceptor.ts';
 import { objectPath, PODS, sendForObject } from '../kube/resource.ts';
+import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance
- * of its node targets it; otherwise it neither completes nor gives a sign of life.
+ * of its node targets it; otherwise it neither completes nor gives a sign of life. A pod of a DaemonSet that keeps
+ * coming back is deleted ever later.
  */
 export function createDaemonSetInterceptor(context: ControllerContext): Interceptor {
+  const { client, clock, escapes, log } = context;
   return {
     name: DAEMON_SET_INTERCEPTOR,
     act: async (_request, pod, signal) => {
-      const drains = drainsOfNode(context.maintenances.list(), pod.spec.nodeName ?? '');
-      const drain = drains.find(({ drainTargets }) => targetsCover(drainTargets, drainPodOf(pod)));
+      const drain = drainOf(pod, drainsOfNode(context.maintenances.list(), pod.spec.nodeName ?? ''));
       if (drain === undefined) return { kind: 'silent' };
-      if (pod.metadata.deletionTimestamp === undefined) {
+      const why = drain.reason === '' ? drain.maintenance : drain.reason;
+      const name = (daemonSetOf(pod) ?? '').replace(/^.*\//, '');
+      const { deletionTimestamp } = pod.metadata;
+      const now = clock.now();
+      if (deletionTimestamp === undefined) {
+        const { at, returns } = escapes.dueAt(pod);
+        if (now < at) {
+          const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
+          return { kind: 'working', message, againMs: at - now };
+        }
         const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
         const path = objectPath(PODS, pod.metadata);
-        await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
-        const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
-        context.log.info({ pod: name, maintenance: drain.maintenance }, 'deleted DaemonSet pod');
+        await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+        escapes.removed(pod);
+        log.info({ pod: keyOf(pod), maintenance: drain.maintenance, returns }, 'deleted DaemonSet pod');
       }
-      const why = drain.reason === '' ? drain.maintenance : drain.reason;
       return {
         kind: 'working',
-        message: `${pod.metadata.name} is terminating the pod due to node maintenance (${why}).`,
-        expectedFinishAt: context.clock.now() + graceSecOf(pod) * 1000,
+        message: `${name} is terminating the pod due to node maintenance (${why}).`,
+        expectedFinishAt:
+          deletionTimestamp === undefined ? now + graceSecOf(pod) * 1000 : Date.parse(deletionTimestamp),
         againMs: HEARTBEAT_EVERY_MS,
       };
     },

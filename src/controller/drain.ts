@@ -1,5 +1,5 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import { MAINTENANCE_REQUESTER } from '../api/names.ts';
+import { MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { whyBlocking } from '../decide/blocking-pods.ts';
@@ -7,6 +7,7 @@ import { estimateDrain } from '../decide/drain-estimate.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { type Drain, type DrainResolution, type NodeResolution, resolveDrains } from '../decide/drain-resolution.ts';
 import { admitEvictions } from '../decide/eviction-limits.ts';
+import { isFinished } from '../decide/eviction-request.ts';
 import { isInBackground } from '../decide/imperative-eviction.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
 import { drainStatus, type NodeObservation, waitingStatus } from '../decide/maintenance-status.ts';
@@ -75,6 +76,17 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
     return { node, pod, namespace: pod.namespace, inProgress };
   };
 
+  /** What other maintenances have in flight, or this one for pods that are on their way out of its targets. */
+  const elsewhere = (wishes: readonly EvictionWish[]): readonly { node: string; namespace: string }[] => {
+    const own = new Set(wishes.map(({ pod }) => pod.uid));
+    return context.requests.list().flatMap((request) => {
+      const { name, namespace = 'default', labels } = request.metadata;
+      const ours = request.spec.requesters?.some((requester) => requester.name === MAINTENANCE_REQUESTER) === true;
+      if (!ours || own.has(name) || isFinished(request)) return [];
+      return [{ node: labels?.[NODE_LABEL] ?? '', namespace }];
+    });
+  };
+
   /** The maintenances that may drain now, by the limit of nodes under maintenance at once. */
   const admitted = (draining: readonly NodeMaintenance[]): ReadonlySet<string> => {
     const max = context.options.maxParallelNodes;
@@ -104,7 +116,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       const resolution = resolveDrains(drains).get(name);
       if (resolution === undefined) return { status: {}, resolution, wishes: [] };
       const wishes = resolution.nodes.flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })));
-      const limited = admitEvictions(wishes.map(candidateOf), context.options);
+      const limited = admitEvictions(wishes.map(candidateOf), context.options, elsewhere(wishes));
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
       const observe = (node: NodeResolution): NodeObservation => {
         const known = pods.get(node.name) ?? [];
@@ -115,7 +127,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
           blocking: evicting.flatMap((pod) => whyBlocking(pod, requestOf(pod), object, now) ?? []),
           expectedFinishAt: estimateDrain(plan, evicting, pending, requestOf, now),
           held: limited.held.filter((wish) => wish.node === node.name).length,
-          escapedDaemonSets: [],
+          escapedDaemonSets: context.escapes.escapedOn(node.name),
         };
       };
       return { status: drainStatus(maintenance, resolution, observe, now), resolution, wishes: limited.admitted };

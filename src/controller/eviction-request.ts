@@ -1,4 +1,4 @@
-import type { EvictionRequest } from '../api/eviction-request.ts';
+import { type EvictionRequest, PROGRESSING } from '../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../api/names.ts';
 import type { Pod } from '../api/pod.ts';
 import { decideLabels } from '../decide/eviction-labels.ts';
@@ -21,12 +21,19 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
   /** The labels that were applied last, by the UID of the request. */
   const applied = new Map<string, string>();
 
-  /** The target: from our copy, or asked for where that does not have it, for it may lag behind: a new pod is not a gone one. */
+  /** The UIDs of requests whose target our copy has shown, so that its absence there means that it is gone. */
+  const seen = new Set<string>();
+
+  /**
+   * The target: from our copy, or asked for where that has never had it, for it may lag behind: a new pod is not a gone
+   * one.
+   */
   const findPod = async (request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> => {
     const { name, uid } = request.spec.target.pod;
-    const { namespace } = request.metadata;
+    const { namespace, uid: requestUid = '' } = request.metadata;
     const known = context.pods.get(`${namespace}/${name}`);
-    if (known?.metadata.uid === uid) return known;
+    if (known?.metadata.uid === uid) seen.add(requestUid);
+    if (seen.has(requestUid)) return known;
     const path = objectPath(PODS, { name, namespace: namespace ?? '' });
     return await sendForObject<Pod>(client, { method: 'GET', path }, [404], signal);
   };
@@ -71,10 +78,11 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
     const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
     const done = await sendForObject(client, change, [404, 409], signal);
     if (done === undefined) return;
-    for (const text of news) {
-      log.info({ request: `${request.metadata.namespace}/${request.metadata.name}`, ...text }, 'eviction request');
-      context.events.tell(subjectOf(request), text);
-    }
+    const progress = status.conditions?.find(({ type }) => type === PROGRESSING);
+    const { namespace, name } = request.metadata;
+    const pod = request.spec.target.pod.name;
+    log.info({ request: `${namespace}/${name}`, pod, progress: progress?.message }, 'eviction request moved on');
+    for (const text of news) context.events.tell(subjectOf(request), text);
   };
 
   /** Garbage collection of what its requesters leave behind, some time after its end. */
@@ -101,6 +109,7 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
     await write(request, decision, signal);
     if (endedAt !== undefined) {
       applied.delete(request.metadata.uid ?? '');
+      seen.delete(request.metadata.uid ?? '');
       return { againMs: await collect(request, endedAt, signal) };
     }
     return decision.lookAgainMs === undefined ? {} : { againMs: decision.lookAgainMs };

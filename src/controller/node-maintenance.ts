@@ -13,7 +13,7 @@ import { describeEntry } from '../decide/drain-plan.ts';
 import type { DrainResolution } from '../decide/drain-resolution.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
-import { startedStages } from '../decide/maintenance-status.ts';
+import { isNews, startedStages } from '../decide/maintenance-status.ts';
 import type { DrainPod } from '../decide/pod.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
@@ -24,6 +24,7 @@ import { reconcileNode } from './node-state.ts';
 
 /** Pods that block, and estimates, change with time alone. */
 const LOOK_AGAIN_MS = 15_000;
+const COUNT_EVERY_MS = 1_000;
 
 /** Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). */
 async function requestEviction(
@@ -62,6 +63,9 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   const { client, clock, log } = context;
   const observer = createDrainObserver(context);
 
+  /** What our last write made of a maintenance, and the version that our copy had then: it may not show that write yet. */
+  const written = new Map<string, { readonly version: string | undefined; readonly object: NodeMaintenance }>();
+
   /** Returns whether nothing stands against it: a conflict means that we decided from an old copy. */
   const patchStatus = async (
     maintenance: NodeMaintenance,
@@ -74,7 +78,11 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
     const body = { metadata: { resourceVersion }, status };
     const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
-    return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
+    const fresh = await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
+    const { name } = maintenance.metadata;
+    const version = context.maintenances.get(name)?.metadata.resourceVersion;
+    if (fresh !== undefined) written.set(name, { version, object: fresh });
+    return fresh !== undefined;
   };
 
   /** Returns the maintenance as it is then. */
@@ -97,17 +105,28 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     }
   };
 
-  const drain = async (maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> => {
-    const { status, resolution, wishes } = observer.look(maintenance, clock.now());
+  /** When the counts of a maintenance were written last. */
+  const countedAt = new Map<string, number>();
+
+  /** Returns when to look again, in milliseconds. */
+  const drain = async (maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> => {
+    const now = clock.now();
+    const { status, resolution, wishes } = observer.look(maintenance, now);
     const before = maintenance.status?.drainPlanPosition;
+    const { name } = maintenance.metadata;
+    const sinceMs = now - (countedAt.get(name) ?? 0);
+    // Each pod that goes changes a count: where that is all, a write a second is enough.
+    if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) return COUNT_EVERY_MS - sinceMs;
+    countedAt.set(name, now);
     // The targets are written before anybody acts on them: agents and the gate go by the status.
-    if (!(await patchStatus(maintenance, status, signal)) || resolution === undefined) return;
+    if (!(await patchStatus(maintenance, status, signal)) || resolution === undefined) return LOOK_AGAIN_MS;
     if (before !== resolution.position) {
       const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
-      log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
+      log.info({ maintenance: name, targets }, 'drain targets moved on');
     }
     tell(maintenance, resolution);
     for (const { node, pod } of wishes) await requestEviction(context, pod, node, signal);
+    return LOOK_AGAIN_MS;
   };
 
   const reconcileNodes = async (nodes: readonly Node[], signal: AbortSignal): Promise<void> => {
@@ -126,8 +145,14 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   };
 
   return async (key, signal) => {
-    let maintenance = context.maintenances.get(key);
-    if (maintenance === undefined) return {};
+    const copy = context.maintenances.get(key);
+    if (copy === undefined) {
+      countedAt.delete(key);
+      written.delete(key);
+      return {};
+    }
+    const last = written.get(key);
+    let maintenance = last !== undefined && last.version === copy.metadata.resourceVersion ? last.object : copy;
     const stage = stageOf(maintenance);
     if (stage === 'Idle') return {};
     const { finalizers = [], deletionTimestamp } = maintenance.metadata;
@@ -149,7 +174,6 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
       await patchStatus(maintenance, startedStages(maintenance, 'Cordon', clock.now()), signal);
       return {};
     }
-    await drain(maintenance, signal);
-    return { againMs: LOOK_AGAIN_MS };
+    return { againMs: await drain(maintenance, signal) };
   };
 }

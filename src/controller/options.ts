@@ -18,8 +18,7 @@ const limit = (words: string): z.ZodType<number | undefined> =>
     .optional()
     .describe(words);
 
-/** The flags of `nodemaint controller`, in camel case; times become milliseconds. */
-export const controllerOptionsSchema = z.object({
+const flags = z.object({
   takeOverTimeout: duration(
     'how long the controller of a pod with the policy ControllerTakeOver has for its eviction',
   ).prefault('1m'),
@@ -48,6 +47,14 @@ export const controllerOptionsSchema = z.object({
     .min(1)
     .describe('the host name by which API servers call the webhook')
     .prefault('nodemaint-webhook.nodemaint-system.svc'),
+  leaderElect: z
+    .enum(['true', 'false'], 'write true or false')
+    .transform((word) => word === 'true')
+    .describe('whether the replicas agree on a leader by a Lease')
+    .prefault('true'),
+  leaderElectLeaseDuration: duration('after how long without a renewal another replica leads').prefault('15s'),
+  leaderElectRenewDeadline: duration('after how long without a renewal the leader stops').prefault('10s'),
+  leaderElectRetryPeriod: duration('how often the leader renews the Lease').prefault('2s'),
   namespace: z.string().min(1).describe("the controller's own namespace").prefault('nodemaint-system'),
   metricsAddress: z
     .string()
@@ -55,5 +62,16 @@ export const controllerOptionsSchema = z.object({
     .describe('where /metrics, /healthz and /readyz are served; nowhere without it')
     .optional(),
 });
+
+/** The flags of `nodemaint controller`, in camel case; times become milliseconds. */
+export const controllerOptionsSchema = flags
+  .refine((options) => options.leaderElectLeaseDuration > options.leaderElectRenewDeadline, {
+    path: ['leaderElectRenewDeadline'],
+    message: 'must be less than --leader-elect-lease-duration',
+  })
+  .refine((options) => options.leaderElectRenewDeadline > options.leaderElectRetryPeriod, {
+    path: ['leaderElectRetryPeriod'],
+    message: 'must be less than --leader-elect-renew-deadline',
+  });
 
 export type ControllerOptions = z.infer<typeof controllerOptionsSchema>;

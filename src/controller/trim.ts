@@ -1,6 +1,7 @@
 import type { ObjectMeta } from '../api/meta.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
+import { podTypeOf } from '../decide/pod.ts';
 
 const POD_SPEC = [
   'nodeName',
@@ -28,13 +29,22 @@ function trimMeta(meta: ObjectMeta): ObjectMeta {
   return { ...kept, annotations };
 }
 
+/** Whether a DaemonSet pod is ready is asked for when its DaemonSet is rolled out; of other pods nobody asks. */
+function trimPodStatus(pod: Pod): NonNullable<Pod['status']> {
+  const kept = pick(pod.status ?? {}, ['phase']);
+  const ready = pod.status?.conditions?.filter(({ type }) => type === 'Ready') ?? [];
+  if (podTypeOf(pod) !== 'DaemonSet' || ready.length === 0) return kept;
+  return { ...kept, conditions: ready.map((each) => pick(each, ['type', 'status', 'lastTransitionTime'])) };
+}
+
 /** What the controller keeps of a pod: nothing of its containers and volumes. */
-export function trimPod({ metadata, spec, status }: Pod): Pod {
+export function trimPod(pod: Pod): Pod {
+  const { metadata, spec } = pod;
   return {
     metadata: trimMeta(metadata),
     // Only a pod without a node is asked for the node that it is meant for.
     spec: { ...pick(spec, POD_SPEC), ...(spec.nodeName === undefined ? pick(spec, ['affinity']) : {}) },
-    status: pick(status ?? {}, ['phase']),
+    status: trimPodStatus(pod),
   };
 }
 

@@ -1,16 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import type { Node } from '../api/pod.ts';
 import { decideTimes } from '../decide/eviction-times.ts';
+import { maintenanceWarnings } from '../decide/maintenance-warnings.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ServingCertificate } from '../kube/serving-certificate.ts';
 import type { Log } from '../telemetry/log.ts';
 import { parseReview, reviewAnswer } from './admission-review.ts';
+import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 import { type CertificateKeeper, createCertificateKeeper } from './webhook-certificate.ts';
 
 /** Where the API servers send their reviews; the ValidatingWebhookConfiguration says the same. */
 export const WEBHOOK_PATH = '/validate-evictionrequest-status';
+/** Where they send NodeMaintenances that somebody writes, to be told what to warn of. */
+export const MAINTENANCE_WEBHOOK_PATH = '/warn-nodemaintenance';
 
 /** The API server's own limit of a request is 3 MB, and a review has two objects; no EvictionRequest comes near. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -39,6 +44,8 @@ export interface WebhookOptions {
 }
 
 export interface WebhookDependencies {
+  /** All nodes of the cluster; undefined while they are not known, and then nothing is warned of. */
+  readonly nodes: () => readonly Node[] | undefined;
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -64,22 +71,43 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+type Judge = (body: string, dependencies: WebhookDependencies) => string | { readonly wrong: string };
+
+function judgeTimes(body: string, { clock, log }: WebhookDependencies): ReturnType<Judge> {
+  const review = parseReview(body);
+  if ('wrong' in review) return review;
+  const decision = decideTimes(review.old, review.fresh, clock.now());
+  if (decision.kind === 'refused') log.info({ user: review.user, reason: decision.message }, 'refused status');
+  return reviewAnswer(review.uid, decision);
+}
+
+function warnOfNodes(body: string, { log, nodes }: WebhookDependencies): ReturnType<Judge> {
+  const review = parseMaintenanceReview(body);
+  if ('wrong' in review) return review;
+  const known = nodes();
+  const warnings = known === undefined ? [] : maintenanceWarnings(review.nodeSelector, known);
+  if (warnings.length > 0) log.info({ user: review.user, maintenance: review.name, warnings }, 'warned');
+  return warningsAnswer(review.uid, warnings);
+}
+
+const JUDGES: Readonly<Record<string, Judge>> = {
+  [WEBHOOK_PATH]: judgeTimes,
+  [MAINTENANCE_WEBHOOK_PATH]: warnOfNodes,
+};
+
 /** Answers one call; whatever its sender is, and whatever it sends. */
-async function answerCall(request: IncomingMessage, { clock, log }: WebhookDependencies): Promise<Answer> {
-  if ((request.url ?? '').split('?', 1)[0] !== WEBHOOK_PATH) {
-    return { status: 404, body: `there is ${WEBHOOK_PATH} only\n` };
-  }
+async function answerCall(request: IncomingMessage, dependencies: WebhookDependencies): Promise<Answer> {
+  const path = (request.url ?? '').split('?', 1)[0] ?? '';
+  const judge = Object.hasOwn(JUDGES, path) ? JUDGES[path] : undefined;
+  if (judge === undefined) return { status: 404, body: `there is ${Object.keys(JUDGES).join(' and ')} only\n` };
   if (request.method !== 'POST') return { status: 405, body: 'only POST\n', headers: { Allow: 'POST' } };
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') return { status: 415, body: 'only application/json\n' };
   const body = await readBody(request);
   if (body === undefined) return { status: 413, body: `at most ${MAX_BODY_BYTES} bytes\n` };
-  const review = parseReview(body);
-  if ('wrong' in review) return { status: 400, body: `${review.wrong}\n` };
-  const decision = decideTimes(review.old, review.fresh, clock.now());
-  if (decision.kind === 'refused') log.info({ user: review.user, reason: decision.message }, 'refused status');
-  const headers = { 'Content-Type': 'application/json' };
-  return { status: 200, body: reviewAnswer(review.uid, decision), headers };
+  const answer = judge(body, dependencies);
+  if (typeof answer !== 'string') return { status: 400, body: `${answer.wrong}\n` };
+  return { status: 200, body: answer, headers: { 'Content-Type': 'application/json' } };
 }
 
 function send(request: IncomingMessage, response: ServerResponse, { status, body, headers }: Answer): void {
@@ -144,8 +172,8 @@ async function lookUntilDone(
 }
 
 /**
- * Serves the admission webhook for what CEL cannot check because it has no clock (KEP-4563, InterceptorStatus), until the
- * signal is aborted. Every replica serves; they share one certificate, which is renewed without a restart. An API server
+ * Serves the admission webhook for what CEL cannot check because it has no clock (KEP-4563, InterceptorStatus) and does not
+ * see the nodes (KEP-4212, "NodeMaintenance Admission"), until the signal is aborted. Every replica serves; they share one certificate, which is renewed without a restart. An API server
  * that is away is waited for. Throws LISTEN_FAILED.
  */
 export async function runWebhook(

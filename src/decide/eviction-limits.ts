@@ -15,13 +15,20 @@ export interface EvictionCandidate {
 /**
  * Splits candidates by the limits (KEP-1397, "Internal counters aware of eviction in progress"): those in progress come
  * first and are never held back, the others follow in their order as long as their node and namespace have room.
+ * `elsewhere` are evictions that the requester has in flight beside the candidates.
  */
 export function admitEvictions<T extends EvictionCandidate>(
   candidates: readonly T[],
   limits: EvictionLimits,
+  elsewhere: readonly Pick<EvictionCandidate, 'node' | 'namespace'>[] = [],
 ): { readonly admitted: readonly T[]; readonly held: readonly T[] } {
   const perNode = new Map<string, number>();
   const perNamespace = new Map<string, number>();
+  const count = ({ node, namespace }: Pick<EvictionCandidate, 'node' | 'namespace'>): void => {
+    perNode.set(node, (perNode.get(node) ?? 0) + 1);
+    perNamespace.set(namespace, (perNamespace.get(namespace) ?? 0) + 1);
+  };
+  for (const other of elsewhere) count(other);
   const admitted: T[] = [];
   const held: T[] = [];
   for (const candidate of candidates.toSorted((a, b) => Number(b.inProgress) - Number(a.inProgress))) {
@@ -33,8 +40,7 @@ export function admitEvictions<T extends EvictionCandidate>(
       held.push(candidate);
       continue;
     }
-    perNode.set(candidate.node, onNode + 1);
-    perNamespace.set(candidate.namespace, inNamespace + 1);
+    count(candidate);
     admitted.push(candidate);
   }
   return { admitted, held };

@@ -84,7 +84,9 @@ function finish(
       activeInterceptors: [],
       processedInterceptors: [...processedInterceptors, ...activeInterceptors],
     },
-    news: [{ type: reason === VALIDATION_FAILED ? 'Warning' : 'Normal', reason: type, message }],
+    // The usual course of things is in the status; an Event for each step of each pod would be most of a drain's writes.
+    news:
+      type === EVICTED ? [] : [{ type: reason === VALIDATION_FAILED ? 'Warning' : 'Normal', reason: type, message }],
   };
 }
 
@@ -151,7 +153,7 @@ function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecisio
       processedInterceptors: [],
       interceptors: names.map((name) => ({ name, message: '' })),
     },
-    news: [...told, { type: 'Normal', reason: 'InterceptorActive', message }],
+    news: told,
     lookAgainMs: HEARTBEAT_DEADLINE_MS,
   };
 }

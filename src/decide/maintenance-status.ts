@@ -120,3 +120,17 @@ export function waitingStatus(
     conditions: drainedCondition(maintenance, false, 'Waiting', message, now),
   };
 }
+
+/** The parts of a status by which others act; the counts and texts beside them are for people. */
+function essence({ nodeStatuses = [], ...status }: NodeMaintenanceStatus): object {
+  return { ...status, nodeStatuses: nodeStatuses.map(({ nodeRef, drainTargets }) => ({ nodeRef, drainTargets })) };
+}
+
+/** Whether a status says something new that others act by: targets, stages, conditions, not only a count. */
+export function isNews(before: NodeMaintenanceStatus | undefined, after: NodeMaintenanceStatus): boolean {
+  const conditions = (status: NodeMaintenanceStatus): object =>
+    (status.conditions ?? []).map(({ type, status: is, reason }) => ({ type, is, reason }));
+  const of = (status: NodeMaintenanceStatus): string =>
+    JSON.stringify({ ...essence(status), conditions: conditions(status) });
+  return before === undefined || of({ ...before, ...after }) !== of(before);
+}

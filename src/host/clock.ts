@@ -17,3 +17,8 @@ export function createSystemClock(): Clock {
     },
   };
 }
+
+/** Milliseconds on a clock that never jumps, from an arbitrary start; it may stand still while the machine sleeps. */
+export function monotonicNow(): number {
+  return performance.now();
+}

@@ -21,8 +21,10 @@ export interface WorkQueue {
   add(key: string): void;
   /** Adds the key after a delay; an earlier time that is already set for it stays. */
   addAfter(key: string, delayMs: number): void;
-  /** Works until the signal is aborted, then waits for the runs under way. */
-  run(signal: AbortSignal): Promise<void>;
+  /**
+   * Works until `stop` is aborted, then waits for the runs under way; `signal`, the same one unless given, cuts these short.
+   */
+  run(stop: AbortSignal, signal?: AbortSignal): Promise<void>;
 }
 
 export interface QueueDependencies {
@@ -106,18 +108,18 @@ export function createWorkQueue(
   return {
     add,
     addAfter,
-    run: async (signal) => {
+    run: async (stop, signal = stop) => {
       const tasks = new Set<Promise<void>>();
-      const stop = (): void => {
+      const onStop = (): void => {
         wake();
       };
-      signal.addEventListener('abort', stop);
-      while (!signal.aborted) {
+      stop.addEventListener('abort', onStop);
+      while (!stop.aborted) {
         const key = running.size < parallel ? next() : undefined;
         if (key === undefined) {
           await new Promise<void>((resolve) => {
             wake = resolve;
-            if (signal.aborted || (running.size < parallel && next() !== undefined)) resolve();
+            if (stop.aborted || (running.size < parallel && next() !== undefined)) resolve();
           });
           continue;
         }
@@ -129,9 +131,9 @@ export function createWorkQueue(
         const task = runOne(key, signal).finally(() => tasks.delete(task));
         tasks.add(task);
       }
-      signal.removeEventListener('abort', stop);
-      for (const { timer } of timers.values()) clearTimeout(timer);
+      stop.removeEventListener('abort', onStop);
       await Promise.all(tasks);
+      for (const { timer } of timers.values()) clearTimeout(timer);
     },
   };
 }

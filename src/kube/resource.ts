@@ -21,12 +21,19 @@ export const EVICTION_REQUESTS: Resource = {
   namespaced: true,
 };
 export const PODS: Resource = { root: '/api/v1', plural: 'pods', namespaced: true };
+export const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
+export const CONTROLLER_REVISIONS: Resource = {
+  root: '/apis/apps/v1',
+  plural: 'controllerrevisions',
+  namespaced: true,
+};
 export const EVENTS: Resource = { root: '/api/v1', plural: 'events', namespaced: true };
 export const DISRUPTION_BUDGETS: Resource = {
   root: '/apis/policy/v1',
   plural: 'poddisruptionbudgets',
   namespaced: true,
 };
+export const LEASES: Resource = { root: '/apis/coordination.k8s.io/v1', plural: 'leases', namespaced: true };
 export const NODES: Resource = { root: '/api/v1', plural: 'nodes', namespaced: false };
 
 /** The path of a whole resource over all namespaces, or of one namespace. */

@@ -19,6 +19,8 @@ export interface EvictionCounts {
 export interface ControllerMetrics {
   /** One attempt at the Eviction API, by what became of it. */
   evictionAttempted(outcome: string): void;
+  /** Whether this replica leads. */
+  leading(isLeader: boolean): void;
   queue(name: string): QueueObserver;
   /** The text that Prometheus reads. */
   text(): Promise<string>;
@@ -82,6 +84,13 @@ export function createControllerMetrics(count: () => EvictionCounts): Controller
     inBackground.set(counts.inBackground);
   };
 
+  const master = new Gauge({
+    name: 'leader_election_master_status',
+    help: 'Whether this replica leads: 1, or 0.',
+    labelNames: ['name'],
+    registers,
+  });
+
   const ofQueue = { labelNames: ['name'], registers } as const;
   const depth = new Gauge({ name: 'workqueue_depth', help: 'Keys that wait.', ...ofQueue });
   const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added.', ...ofQueue });
@@ -121,6 +130,9 @@ export function createControllerMetrics(count: () => EvictionCounts): Controller
     evictionAttempted: (outcome) => {
       evictions.inc({ outcome });
       if (outcome === 'accepted' || outcome === 'promised') evacuations.inc();
+    },
+    leading: (isLeader) => {
+      master.set({ name: 'nodemaint-controller' }, isLeader ? 1 : 0);
     },
     queue: (name) => ({
       depth: (keys) => {

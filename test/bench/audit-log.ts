@@ -3,6 +3,7 @@ import path from 'node:path';
 
 /** A call in the API server's audit log. */
 export interface AuditedCall {
+  readonly user: string;
   readonly verb: string;
   /** The resource with its subresource, such as evictionrequests/status. */
   readonly resource: string;
@@ -13,7 +14,7 @@ export interface AuditedCall {
   readonly at: number;
 }
 
-/** The log of what one user asks of the API server. */
+/** The log of what some users ask of the API server. */
 export interface AuditLog {
   /** Flags of kube-apiserver that make it write the log. */
   readonly flags: readonly string[];
@@ -24,6 +25,7 @@ export interface AuditLog {
 }
 
 interface AuditEvent {
+  readonly user: { readonly username: string };
   readonly verb: string;
   readonly requestURI: string;
   readonly requestReceivedTimestamp: string;
@@ -32,9 +34,12 @@ interface AuditEvent {
 }
 
 function callOf(line: string): AuditedCall {
-  const { verb, requestURI, requestReceivedTimestamp, objectRef, responseStatus } = JSON.parse(line) as AuditEvent;
+  const { user, verb, requestURI, requestReceivedTimestamp, objectRef, responseStatus } = JSON.parse(
+    line,
+  ) as AuditEvent;
   const subresource = objectRef?.subresource === undefined ? '' : `/${objectRef.subresource}`;
   return {
+    user: user.username,
     verb,
     resource: `${objectRef?.resource ?? requestURI}${subresource}`,
     applied: requestURI.includes('fieldManager='),
@@ -43,11 +48,11 @@ function callOf(line: string): AuditedCall {
   };
 }
 
-/** Makes a log in `folder` of everything that `user` asks for and nothing else. */
-export async function createAuditLog(folder: string, user: string): Promise<AuditLog> {
+/** Makes a log in `folder` of everything that the users ask for and nothing else. */
+export async function createAuditLog(folder: string, users: readonly string[]): Promise<AuditLog> {
   const policy = path.join(folder, 'audit-policy.json');
   const log = path.join(folder, 'audit.log');
-  const rules = [{ level: 'Metadata', users: [user] }, { level: 'None' }];
+  const rules = [{ level: 'Metadata', users }, { level: 'None' }];
   const header = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy' };
   await writeFile(policy, JSON.stringify({ ...header, omitStages: ['RequestReceived', 'ResponseStarted'], rules }));
   await writeFile(log, '');

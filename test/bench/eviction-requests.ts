@@ -178,6 +178,8 @@ async function startController(
 ): Promise<Controller> {
   const [metricsPort, inspectPort] = [await freePort(), await freePort()];
   const flags = ['controller', '--kubeconfig', kubeconfig, '--metrics-address', `127.0.0.1:${metricsPort}`];
+  // Renewals of the Lease would never let the audit log rest.
+  flags.push('--leader-elect=false');
   const log = path.join(path.dirname(kubeconfig), `controller-${metricsPort}.log`);
   const program: Program = startProgram([...command, ...flags], log, { NODE_OPTIONS: inspectorOptions(inspectPort) });
   const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok;
@@ -199,7 +201,7 @@ export async function benchEvictionRequests(
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const audit = await createAuditLog(folder, CONTROLLER);
+  const audit = await createAuditLog(folder, [CONTROLLER]);
   const controlPlane = stack.use(await startControlPlane({ apiServerFlags: audit.flags }, signal));
   const kubeconfig = await installManifests(controlPlane);
   const access = await loadClusterAccess(controlPlane.adminKubeconfig);

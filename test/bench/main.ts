@@ -13,6 +13,7 @@ import { type Program, startProgram } from '../control-plane/process.ts';
 import { connectHost } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { installManifests } from '../support/nodemaint.ts';
+import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { residentMiB } from './process-figures.ts';
 
@@ -115,6 +116,7 @@ async function main(): Promise<void> {
   });
   const signal = AbortSignal.timeout(900_000);
   await benchAgent(signal);
+  await benchDrain([process.execPath, BUNDLE], signal);
   await benchEvictionRequests([process.execPath, BUNDLE], signal);
 }
 

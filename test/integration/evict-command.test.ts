@@ -4,69 +4,25 @@ import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { createEvictionRequester } from '../../src/kube/requester.ts';
-import { type Program, waitUntil } from '../control-plane/process.ts';
-import { type Actor, createActor, hasEnded, isActive, requestersOf } from '../support/actors.ts';
-import { type EvictEnd, type EvictRun, runEvict, startEvict } from '../support/evict-command.ts';
-import { buildEvictionRig, type EvictionRig, intercepts } from '../support/eviction-rig.ts';
-import { startNodemaint } from '../support/nodemaint.ts';
+import { waitUntil } from '../control-plane/process.ts';
+import { hasEnded, isActive, requestersOf } from '../support/actors.ts';
+import { runEvict } from '../support/evict-command.ts';
+import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig, RULES } from '../support/evict-command-rig.ts';
 
-const A = 'actor-a.example.com';
-const IMPERATIVE = 'imperative-eviction.k8s.io';
-const CLI = 'cli.nodemaintenance.x-k8s.io';
 const DRAINER = 'drainer.example.com';
-const ACTOR = intercepts(A, 10_000);
-
-/** What docs/evict.md says that a person needs, in one namespace. */
-const RULES = [
-  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch', 'delete'] },
-  {
-    apiGroups: ['coordination.x-k8s.io'],
-    resources: ['evictionrequests'],
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-  },
-];
 
 describe('nodemaint evict on a real API server, with the real controller', () => {
-  let rig: EvictionRig;
-  let controller: Program;
-  let kubeconfig: string;
-  let actor: Actor;
-
-  const apply = async (object: object): Promise<string> =>
-    await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
-
-  /** A kubeconfig of a user with some rights in the namespace `default`. */
-  const userWith = async (name: string, rules: readonly object[]): Promise<string> => {
-    const group = 'rbac.authorization.k8s.io';
-    const metadata = { name, namespace: 'default' };
-    await apply({ apiVersion: `${group}/v1`, kind: 'Role', metadata, rules });
-    const roleRef = { apiGroup: group, kind: 'Role', name };
-    const subjects = [{ kind: 'User', name, apiGroup: group }];
-    await apply({ apiVersion: `${group}/v1`, kind: 'RoleBinding', metadata, roleRef, subjects });
-    return await rig.controlPlane.kubeconfigFor(name, []);
-  };
-
-  const evict = (...args: string[]): Promise<EvictEnd> => runEvict([...args, '--kubeconfig', kubeconfig]);
-  const watch = (...args: string[]): EvictRun => startEvict([...args, '--watch', '--kubeconfig', kubeconfig]);
-
+  let rig: EvictCommandRig;
   before(async () => {
-    rig = await buildEvictionRig();
-    controller = startNodemaint(
-      ['controller', '--kubeconfig', rig.controllerKubeconfig],
-      path.join(rig.folder, 'controller.log'),
-    );
-    kubeconfig = await userWith('alice', RULES);
-    actor = createActor(A);
-    await rig.startInterceptor(actor);
+    rig = await buildEvictCommandRig();
   });
   after(async () => {
-    await controller.stop();
     await rig[Symbol.asyncDispose]();
   });
 
   it('It asks for pods by both forms of their names, and says which are not there.', async () => {
     const pods = [await rig.createPod('ask-1', ACTOR), await rig.createPod('ask-2', ACTOR)];
-    const { code, stdout, stderr } = await evict('ask-1', 'pod/ask-2', 'pods/ask-2', 'absent');
+    const { code, stdout, stderr } = await rig.evict('ask-1', 'pod/ask-2', 'pods/ask-2', 'absent');
     assert.equal(stdout, 'pod/ask-1 eviction requested\npod/ask-2 eviction requested\n');
     assert.equal(stderr, 'nodemaint: pods "absent" not found in namespace "default"\n');
     assert.equal(code, 1, 'the others are handled, and yet it failed');
@@ -75,7 +31,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
       assert.deepEqual(requestersOf(request), [CLI]);
       assert.equal(request.metadata.name, pod.metadata.uid);
     }
-    const again = await evict('ask-1');
+    const again = await rig.evict('ask-1');
     assert.deepEqual([again.stdout, again.code], ['pod/ask-1 eviction requested already\n', 0]);
   });
 
@@ -121,18 +77,21 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
 
   it('It prints the requests as JSON and YAML, one as itself and several as a List.', async () => {
     const pods = [await rig.createPod('json-1', ACTOR), await rig.createPod('json-2', ACTOR)];
-    const { stdout } = await evict('json-1', '-o', 'json');
+    const { stdout } = await rig.evict('json-1', '-o', 'json');
     const request = JSON.parse(stdout) as EvictionRequest;
     assert.equal(request.kind, 'EvictionRequest');
     assert.deepEqual(request.spec.target.pod, { name: 'json-1', uid: pods[0]?.metadata.uid });
     assert.doesNotMatch(stdout, /managedFields/);
-    const both = JSON.parse((await evict('json-1', 'json-2', '-o', 'json')).stdout) as { kind: string; items: Pod[] };
+    const both = JSON.parse((await rig.evict('json-1', 'json-2', '-o', 'json')).stdout) as {
+      kind: string;
+      items: Pod[];
+    };
     assert.equal(both.kind, 'List');
     assert.deepEqual(
       both.items.map(({ metadata }) => metadata.name),
       pods.map(({ metadata }) => metadata.uid),
     );
-    assert.match((await evict('json-2', '-o', 'yaml')).stdout, /^ {2}requesters:\n {4}- name: cli\.nodemaint/m);
+    assert.match((await rig.evict('json-2', '-o', 'yaml')).stdout, /^ {2}requesters:\n {4}- name: cli\.nodemaint/m);
     // kubectl takes what is printed.
     await rig.controlPlane.kubectl(['get', '-f', '-'], stdout);
   });
@@ -140,14 +99,14 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
   it('It withdraws its own entry alone, and says who still asks.', async () => {
     const pod = await rig.createPod('back', ACTOR);
     await rig.request(pod, DRAINER);
-    const asked = await evict('back');
+    const asked = await rig.evict('back');
     assert.equal(asked.stdout, `pod/back eviction requested; also requested by ${DRAINER}\n`);
     assert.deepEqual(requestersOf(await rig.get(pod)).toSorted(), [CLI, DRAINER]);
-    const back = await evict('back', '--withdraw');
+    const back = await rig.evict('back', '--withdraw');
     assert.equal(back.stdout, `pod/back eviction no longer requested; still requested by ${DRAINER}\n`);
     assert.equal(back.code, 0);
     assert.deepEqual(requestersOf(await rig.get(pod)), [DRAINER]);
-    const twice = await evict('back', '--withdraw');
+    const twice = await rig.evict('back', '--withdraw');
     assert.equal(twice.stdout, `pod/back eviction is not requested by ${CLI}; still requested by ${DRAINER}\n`);
     assert.equal(twice.code, 0);
     await rig.withdraw(pod, DRAINER);
@@ -156,17 +115,17 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
 
   it('It deletes a canceled request that is left over, and asks anew; a dry run does not.', async () => {
     const pod = await rig.createPod('anew', ACTOR);
-    const dry = await evict('anew', '--dry-run');
+    const dry = await rig.evict('anew', '--dry-run');
     assert.deepEqual([dry.stdout, dry.code], ['pod/anew eviction requested (server dry run)\n', 0]);
     assert.equal(await rig.get(pod), undefined, 'nothing was made');
-    await evict('anew');
+    await rig.evict('anew');
     const first = await rig.waitFor(pod, 'A is designated', isActive(A));
-    const dryBack = await evict('anew', '--withdraw', '--dry-run');
+    const dryBack = await rig.evict('anew', '--withdraw', '--dry-run');
     assert.match(dryBack.stdout, /no longer requested; nobody else requests it, so it is canceled \(server dry run\)/);
     assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
-    await evict('anew', '--withdraw');
+    await rig.evict('anew', '--withdraw');
     await rig.waitFor(pod, 'canceled', hasEnded('Canceled'));
-    const dryAnew = await evict('anew', '--dry-run');
+    const dryAnew = await rig.evict('anew', '--dry-run');
     assert.match(
       dryAnew.stdout,
       /requested anew; the former request, which was canceled, is deleted \(server dry run\)/,
@@ -176,108 +135,32 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     const scope = { namespace: 'default', requester: CLI, dryRun: false };
     const requester = createEvictionRequester(rig.client, scope);
     assert.equal(await requester.remove(other, false, AbortSignal.timeout(10_000)), false, 'the UID is heeded');
-    const anew = await evict('anew');
+    const anew = await rig.evict('anew');
     assert.match(anew.stdout, /^pod\/anew eviction requested anew; the former request was canceled: Nobody requests/);
     const second = await rig.waitFor(pod, 'A is designated again', isActive(A));
     assert.notEqual(second.metadata.uid, first.metadata.uid);
   });
 
-  it('It watches a pod through its interceptors to its end, and takes the finished request away.', async () => {
-    actor.turn = { kind: 'working', message: 'Moving the\n\u001B[31mleader.', expectedFinishAt: Date.now() + 600_000 };
-    const pod = await rig.createPod('watched', ACTOR);
-    await using run = watch('watched');
-    await run.line(/^pod\/watched eviction requested$/);
-    const order = await run.line(/interceptors/);
-    assert.equal(order, `pod/watched interceptors: ${A} active, ${IMPERATIVE} next`);
-    const turn = await run.line(/last heartbeat/);
-    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
-    assert.match(
-      turn,
-      new RegExp(
-        `^pod/watched ${A} is active \\(1 of 2\\) since ${time}; last heartbeat ${time}; expected to finish ${time}; passes on to ${IMPERATIVE} at ${time} without another heartbeat: Moving the \\[31mleader\\.$`,
-      ),
-    );
-    const [, heartbeat = '', passesOn = ''] = /heartbeat (\S+Z);.* at (\S+Z) without/.exec(turn) ?? [];
-    assert.equal(Date.parse(passesOn) - Date.parse(heartbeat), 20 * 60_000);
-    actor.turn = { kind: 'completed', message: 'Moved.' };
-    await run.line(new RegExp(`interceptors: ${A} done, ${IMPERATIVE} active`));
-    await run.line(new RegExp(`${IMPERATIVE} is active \\(2 of 2\\).*; the last one; the pod is terminating, until`));
-    assert.equal((await rig.getPod('watched'))?.metadata.name, 'watched', 'it is still there');
-    await rig.endPod('watched');
-    const { code, stderr } = await run.end();
-    assert.equal(run.lines().at(-1), 'pod/watched evicted: Target Pod watched was deleted.');
-    assert.deepEqual([code, stderr], [0, '']);
-    assert.equal(new Set(run.lines()).size, run.lines().length, 'a line for each change, and no other');
+  it('A pod that is part of a workload is refused before a request is made.', async () => {
+    const extra = { schedulingGroup: { podGroupName: 'group' } };
+    const pod = await rig.createPod('member', {}, extra);
+    assert.notEqual((await rig.getPod('member'))?.spec.schedulingGroup, undefined);
+    const { code, stderr } = await rig.evict('member');
+    assert.match(stderr, /pod "member" is part of a Workload\/PodGroup; .*not supported/);
+    assert.equal(code, 1);
     assert.equal(await rig.get(pod), undefined);
   });
 
-  it('It leaves a finished request to the others who asked for it.', async () => {
-    actor.turn = { kind: 'completed', message: 'Nothing to do.' };
-    const pod = await rig.createPod('shared', ACTOR);
-    await rig.request(pod, DRAINER);
-    await using run = watch('shared', '-o', 'json');
-    await rig.waitFor(pod, 'asked by both', (request) => requestersOf(request).includes(CLI));
-    await rig.endPod('shared');
-    const { code, stdout, stderr } = await run.end();
-    assert.deepEqual([stderr, code], ['', 0]);
-    const last = JSON.parse(stdout) as EvictionRequest;
-    assert.ok(hasEnded('Evicted')(last), 'the last that was seen of it');
-    assert.deepEqual(requestersOf(await rig.get(pod)), [DRAINER]);
-  });
-
-  it('It names the budget that blocks, and ends with 3 when the time is over; the request stays.', async () => {
-    const pod = await rig.createPod('guarded');
-    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
-    await rig.controlPlane.kubectl([
-      'patch',
-      'pod',
-      'guarded',
-      '--subresource=status',
-      '-p',
-      JSON.stringify({ status }),
-    ]);
-    const spec = { maxUnavailable: 0, selector: { matchLabels: { app: 'guarded' } } };
-    await apply({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'guard' }, spec });
-    await using run = watch('guarded', '--timeout', '5s');
-    await run.line(/imperative-eviction.k8s.io is blocked \(1 of 1\).*Blocked by PodDisruptionBudget guard: /);
-    const { code, stderr } = await run.end();
-    assert.match(stderr, /the --timeout is over; these pods have not left, and .* stays requested: guarded\n/);
-    assert.match(stderr, /\nTake it back with: nodemaint evict guarded --kubeconfig \S+ --withdraw\n$/);
-    assert.equal(code, 3);
-    assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
-    await evict('guarded', '--withdraw');
-    await rig.controlPlane.kubectl(['delete', 'pdb', 'guard']);
-  });
-
-  it('It ends with 1 when the eviction is canceled, and Ctrl-C leaves the requests and says how to withdraw.', async () => {
-    actor.turn = { kind: 'working', message: 'At work.' };
-    const pods = [await rig.createPod('taken', ACTOR), await rig.createPod('left', ACTOR)];
-    await using run = watch('taken', 'left', 'absent', '--requester', 'me.example.com');
-    await run.line(/^pod\/taken .*At work/);
-    await run.line(/^pod\/left .*At work/);
-    const back = await evict('taken', '--withdraw', '--requester', 'me.example.com');
-    assert.equal(back.code, 0);
-    await run.line(/^pod\/taken canceled: Nobody requests the eviction of Pod taken any more\.$/);
-    run.interrupt();
-    const { code, stderr } = await run.end();
-    assert.match(stderr, /^nodemaint: pods "absent" not found/);
-    assert.match(stderr, /the eviction of pod "taken" was canceled: Nobody/);
-    assert.match(stderr, /interrupted; these pods have not left, and their eviction stays requested: left\n/);
-    assert.match(stderr, /nodemaint evict left --kubeconfig \S+ --requester me\.example\.com --withdraw\n$/);
-    assert.equal(code, 1);
-    const [, left] = pods;
-    assert.ok(left);
-    assert.deepEqual(requestersOf(await rig.get(left)), ['me.example.com']);
-  });
-
-  it('Somebody who deletes the request ends the watch with 1.', async () => {
-    const pod = await rig.createPod('deleted', ACTOR);
-    await using run = watch('deleted');
-    await rig.waitFor(pod, 'A is designated', isActive(A));
-    await run.line(/is active/);
-    await rig.controlPlane.kubectl(['delete', 'evreq', pod.metadata.uid ?? '']);
-    const { code, stderr } = await run.end();
-    assert.match(stderr, /the eviction of pod "deleted" was canceled: Somebody deleted the EvictionRequest\./);
+  it('An entry that another field manager owns too is not withdrawn in silence.', async () => {
+    const pod = await rig.createPod('owned', ACTOR);
+    const { name, uid = '' } = pod.metadata;
+    const spec = { target: { pod: { name, uid } }, requesters: [{ name: CLI }] };
+    const kind = { apiVersion: 'coordination.x-k8s.io/v1alpha1', kind: 'EvictionRequest' };
+    const made = { ...kind, metadata: { name: uid, namespace: 'default' }, spec };
+    await rig.controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(made));
+    assert.equal((await rig.evict('owned')).stdout, 'pod/owned eviction requested already\n');
+    const { code, stderr } = await rig.evict('owned', '--withdraw');
+    assert.match(stderr, /written by another field manager too, and stays; see: kubectl get evreq /);
     assert.equal(code, 1);
   });
 
@@ -285,32 +168,15 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     const pod = await rig.createPod('succeeded');
     const done = ['patch', 'pod', 'succeeded', '--subresource=status', '-p', '{"status":{"phase":"Succeeded"}}'];
     await rig.controlPlane.kubectl(done);
-    const { code, stdout } = await evict('succeeded', '--watch');
+    const { code, stdout } = await rig.evict('succeeded', '--watch');
     assert.equal(stdout, 'pod/succeeded evicted already: Pod succeeded has reached the phase Succeeded.\n');
-    assert.equal(code, 0);
-    assert.equal(await rig.get(pod), undefined);
-  });
-
-  it('The watch survives a restart of the API server, and sees what happened meanwhile.', async () => {
-    actor.turn = { kind: 'working', message: 'At work.' };
-    const pod = await rig.createPod('restart', ACTOR);
-    await using run = watch('restart');
-    await run.line(/At work/);
-    await rig.controlPlane.stopApiServer();
-    await run.line(/^The connection is lost, and tried again: /);
-    await rig.controlPlane.startApiServer();
-    actor.turn = { kind: 'working', message: 'Still at work.' };
-    await run.line(/Still at work/, 60_000);
-    await rig.endPod('restart');
-    const { code } = await run.end();
-    assert.equal(run.lines().at(-1), 'pod/restart evicted: Target Pod restart was deleted.');
     assert.equal(code, 0);
     assert.equal(await rig.get(pod), undefined);
   });
 
   it('It says which permission is missing, in the words of the server.', async () => {
     await rig.createPod('secret', ACTOR);
-    const reads = await userWith('bob', [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]);
+    const reads = await rig.userWith('bob', [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]);
     const asked = await runEvict(['secret', '--kubeconfig', reads]);
     assert.match(asked.stderr, /^nodemaint: pod "secret": evictionrequests\..* is forbidden: User "bob" cannot get/);
     assert.match(
@@ -320,7 +186,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.equal(asked.code, 1);
     const [pods, requests] = RULES;
     const noWatch = { ...requests, verbs: ['get', 'create', 'patch'] };
-    const asks = await userWith('carol', [pods ?? {}, noWatch]);
+    const asks = await rig.userWith('carol', [pods ?? {}, noWatch]);
     const watched = await runEvict(['secret', '--watch', '--kubeconfig', asks]);
     assert.match(watched.stdout, /^pod\/secret eviction requested\n/);
     assert.match(watched.stderr, /missing permission: the verb list on evictionrequests\.coordination\.x-k8s\.io/);
@@ -331,9 +197,9 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
   });
 
   it('A cluster without the custom resources is told from a pod without a request.', async () => {
-    await controller.stop();
+    await rig.controller.stop();
     await rig.controlPlane.kubectl(['delete', 'crd', 'evictionrequests.coordination.x-k8s.io']);
-    const { code, stderr } = await evict('secret', 'ask-1');
+    const { code, stderr } = await rig.evict('secret', 'ask-1');
     assert.equal(
       stderr,
       'nodemaint: pod "secret", pod "ask-1": this cluster has no evictionrequests.coordination.x-k8s.io: its custom resources are missing; install them with "kubectl apply -k manifests"\n',

@@ -4,7 +4,8 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import type { AgentStatus } from '../../src/agent/status.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { type Program, startProgram } from '../control-plane/process.ts';
+import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
+import { maintenanceOf } from './maintenance-fixtures.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const MAIN = path.join(ROOT, 'src', 'main.ts');
@@ -41,6 +42,13 @@ export async function installManifests(controlPlane: ControlPlane): Promise<stri
   for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
     await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
   }
+  // The API server learns of new kinds every 5 s, and until then its mutating policies refuse them with 503.
+  const maintenance = JSON.stringify(maintenanceOf());
+  const mutates = async (): Promise<boolean> => {
+    const tried = controlPlane.kubectl(['create', '--dry-run=server', '-o', 'json', '-f', '-'], maintenance);
+    return (await tried.catch(() => '')).includes('"podType": "Static"');
+  };
+  await waitUntil('default entries are injected', mutates, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
   const groups = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
   return await controlPlane.kubeconfigFor('system:serviceaccount:nodemaint-system:nodemaint-controller', groups);
 }

@@ -147,10 +147,11 @@ export async function buildWebhookRig(): Promise<WebhookRig> {
       sleep: (ms: number, signal: AbortSignal) => sleep(Math.min(ms, LONGEST_SLEEP_MS), signal),
     };
     const serviceHost = 'nodemaint-webhook.nodemaint-system.svc';
-    const options = { listenAddress: '127.0.0.1', port, serviceHost, otherHosts: ['127.0.0.1'] };
+    const where = { listenAddress: '127.0.0.1', port, serviceHost, otherHosts: ['127.0.0.1'] };
+    const options = { ...where, namespace: 'nodemaint-system' };
     const webhook = {
       aheadMs,
-      running: runWebhook({ ...options, namespace: 'nodemaint-system' }, { client: own, clock, log }, stopping.signal),
+      running: runWebhook(options, { client: own, clock, log, nodes: () => undefined }, stopping.signal),
       stop: async () => {
         stopping.abort();
         await webhook.running;

@@ -138,6 +138,8 @@ describe('the limits of a requester', () => {
     assert.equal(admitEvictions(all, { maxEvictionsPerNode: 1 }).admitted.length, 2);
     assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }).admitted.length, 3);
     assert.equal(admitEvictions(all, {}).admitted.length, 4);
+    const elsewhere = [{ node: 'x', namespace: 'a' }];
+    assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }, elsewhere).admitted.length, 2);
   });
 });
 

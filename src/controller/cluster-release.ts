@@ -1,0 +1,148 @@
+import type { KubeObject } from '../api/meta.ts';
+import { COMPLETION_FINALIZER } from '../api/names.ts';
+import type { NodeMaintenance } from '../api/node-maintenance.ts';
+import type { Node, Pod } from '../api/pod.ts';
+import { isHeld } from '../decide/daemon-set.ts';
+import { decideCordon } from '../decide/maintenance.ts';
+import type { Clock } from '../host/clock.ts';
+import type { KubeClient } from '../kube/client.ts';
+import {
+  collectionPath,
+  NODE_MAINTENANCES,
+  NODES,
+  objectPath,
+  PODS,
+  type Resource,
+  sendForObject,
+} from '../kube/resource.ts';
+import { keyOf } from '../kube/watch.ts';
+import { releasePod } from './daemon-set-gate.ts';
+
+const GATE = 'nodemaint-daemonset-gate';
+/** The binding first: without it the policy does nothing. */
+const GATE_RESOURCES = [
+  'mutatingadmissionpolicybindings',
+  'validatingadmissionpolicybindings',
+  'mutatingadmissionpolicies',
+  'validatingadmissionpolicies',
+].map((plural): Resource => ({ root: '/apis/admissionregistration.k8s.io/v1', plural, namespaced: false }));
+
+const PAGE_SIZE = 500;
+const POLL_MS = 500;
+/** API servers take a removed policy back within about a second; no pod may be held for so long. */
+const QUIET_MS = 3_000;
+
+/** What the release of a cluster needs. */
+export interface ReleaseContext {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  /** Told in a sentence what was done. */
+  readonly say: (text: string) => void;
+}
+
+async function listAll<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource,
+  query: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<readonly T[]> {
+  const items: T[] = [];
+  let token: string | undefined;
+  do {
+    const search = new URLSearchParams({ ...query, limit: String(PAGE_SIZE) });
+    if (token !== undefined) search.set('continue', token);
+    const path = `${collectionPath(resource)}?${search.toString()}`;
+    const page = await sendForObject<{ items: readonly T[]; metadata: { continue?: string } }>(
+      client,
+      { method: 'GET', path },
+      // The custom resources may be gone already.
+      [404],
+      signal,
+    );
+    items.push(...(page?.items ?? []));
+    token = page?.metadata.continue === '' ? undefined : page?.metadata.continue;
+  } while (token !== undefined);
+  return items;
+}
+
+/** Takes the gate's policy away, so that no more pods are held. */
+async function removeGate({ client, say }: ReleaseContext, signal: AbortSignal): Promise<void> {
+  for (const resource of GATE_RESOURCES) {
+    const path = objectPath(resource, { name: GATE });
+    const gone = await sendForObject(client, { method: 'DELETE', path }, [404], signal);
+    if (gone !== undefined) say(`${resource.plural} ${GATE} is deleted.`);
+  }
+}
+
+/** Deletes all NodeMaintenances and waits until they are completed and gone; returns those that are still there. */
+async function endMaintenances(
+  { client, clock, say }: ReleaseContext,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<readonly NodeMaintenance[]> {
+  const list = (): Promise<readonly NodeMaintenance[]> => listAll(client, NODE_MAINTENANCES, {}, signal);
+  for (const { metadata } of await list()) {
+    await sendForObject(client, { method: 'DELETE', path: objectPath(NODE_MAINTENANCES, metadata) }, [404], signal);
+    say(`NodeMaintenance ${metadata.name} is being completed and deleted.`);
+  }
+  const until = clock.now() + timeoutMs;
+  let left = await list();
+  while (left.length > 0 && clock.now() < until) {
+    await clock.sleep(POLL_MS, signal);
+    left = await list();
+  }
+  return left;
+}
+
+/** Releases every pod that the gate holds until for a while there is none. */
+async function releasePods({ client, clock, say }: ReleaseContext, signal: AbortSignal): Promise<void> {
+  let quietSince = clock.now();
+  while (clock.now() - quietSince < QUIET_MS) {
+    const pods = await listAll<Pod>(client, PODS, { fieldSelector: 'spec.nodeName=' }, signal);
+    for (const pod of pods.filter(isHeld)) {
+      await releasePod(client, pod, signal);
+      say(`Pod ${keyOf(pod)} is released.`);
+      quietSince = clock.now();
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+/** Does what the controller would do: takes its finalizer from the maintenances and uncordons what they cordoned. */
+async function completeByHand(
+  { client, say }: ReleaseContext,
+  left: readonly NodeMaintenance[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const node of await listAll<Node>(client, NODES, {}, signal)) {
+    const body = decideCordon(node, []);
+    if (body === undefined) continue;
+    const path = objectPath(NODES, node.metadata);
+    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+    say(`Node ${node.metadata.name} is uncordoned.`);
+  }
+  for (const { metadata } of left) {
+    const finalizers = (metadata.finalizers ?? []).filter((name) => name !== COMPLETION_FINALIZER);
+    const body = { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
+    const path = objectPath(NODE_MAINTENANCES, metadata);
+    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+    say(`NodeMaintenance ${metadata.name} is let go without its controller.`);
+  }
+}
+
+/**
+ * Ends everything that the product keeps from a cluster's pods and nodes, so that it can be taken off: the gate's policy,
+ * all maintenances, held pods. The controller completes the maintenances; where it does not within `timeoutMs`
+ * milliseconds, it is done here if `force` says so. Returns the names of the maintenances that are left.
+ */
+export async function releaseCluster(
+  context: ReleaseContext,
+  options: { readonly timeoutMs: number; readonly force: boolean },
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  await removeGate(context, signal);
+  const left = await endMaintenances(context, options.timeoutMs, signal);
+  if (left.length > 0 && options.force) await completeByHand(context, left, signal);
+  await releasePods(context, signal);
+  return options.force ? [] : left.map(({ metadata }) => metadata.name);
+}

@@ -1,0 +1,49 @@
+import type { Pod } from '../api/pod.ts';
+import { daemonSetOf } from '../decide/daemon-set.ts';
+import {
+  escapedDaemonSets,
+  forgetHeld,
+  forgetNodes,
+  noteRemoval,
+  type Removal,
+  removalDelayMs,
+  returnsOf,
+} from '../decide/daemon-set-escape.ts';
+import { targetNodeOf } from '../decide/pod.ts';
+
+/** Remembers which DaemonSets come back to drained nodes; in memory only, it is found out anew after a restart. */
+export interface DaemonSetEscapes {
+  /** Notes that the pod was removed because a drain targets it. */
+  removed(pod: Pod): void;
+  /** Notes that the pod is held by the gate, so that its DaemonSet does not escape. */
+  held(pod: Pod): void;
+  /** Forgets the nodes that are not drained any more. */
+  forget(isDrained: (node: string) => boolean): void;
+  /** When the pod may be removed, in milliseconds since the epoch, and how many came before it. */
+  dueAt(pod: Pod): { readonly at: number; readonly returns: number };
+  /** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node in spite of its drain. */
+  escapedOn(node: string): readonly string[];
+}
+
+/** Makes the memory. */
+export function createDaemonSetEscapes(): DaemonSetEscapes {
+  let removals: readonly Removal[] = [];
+  return {
+    removed: (pod) => {
+      const [daemonSet, node, uid] = [daemonSetOf(pod), targetNodeOf(pod), pod.metadata.uid];
+      if (daemonSet === undefined || node === undefined || uid === undefined) return;
+      removals = noteRemoval(removals, { daemonSet, node, uid });
+    },
+    held: (pod) => {
+      removals = forgetHeld(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '');
+    },
+    forget: (isDrained) => {
+      removals = forgetNodes(removals, isDrained);
+    },
+    dueAt: (pod) => {
+      const returns = returnsOf(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '', pod.metadata.uid);
+      return { at: Date.parse(pod.metadata.creationTimestamp ?? '') + removalDelayMs(returns), returns };
+    },
+    escapedOn: (node) => escapedDaemonSets(removals, node),
+  };
+}

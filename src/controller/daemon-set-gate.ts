@@ -1,0 +1,101 @@
+import { MAINTENANCE_GATE } from '../api/names.ts';
+import type { NodeMaintenance } from '../api/node-maintenance.ts';
+import type { Pod } from '../api/pod.ts';
+import { daemonSetOf, decideGate, isHeld } from '../decide/daemon-set.ts';
+import { drainsOfNode } from '../decide/maintenance.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Reconcile } from '../kube/queue.ts';
+import { collectionPath, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
+import { keyOf } from '../kube/watch.ts';
+import type { ControllerContext } from './context.ts';
+import { createSharedRead } from './shared-read.ts';
+
+/** The gate of DaemonSet pods, after their creation: one step of one pod, NAMESPACE/NAME. */
+export interface DaemonSetGate {
+  readonly reconcile: Reconcile;
+  /** Notes that a pod changed; returns whether it is to be reconciled. */
+  podChanged(key: string): boolean;
+  /** The pods to reconcile when maintenances change: those that have no node yet. */
+  unbound(): readonly string[];
+  /** Whether any pod of the DaemonSet, NAMESPACE/NAME, is held. */
+  holds(daemonSet: string): boolean;
+  /** The DaemonSet of the pod where any of its pods is held, so that its rolling update may be held up. */
+  rolloutOf(key: string): string | undefined;
+}
+
+/**
+ * Takes the gate away from a pod, so that it is scheduled and starts. A pod that changed meanwhile makes it fail with
+ * API_REFUSED; one that is gone, or has another UID, does not.
+ */
+export async function releasePod(client: KubeClient, pod: Pod, signal: AbortSignal): Promise<void> {
+  const schedulingGates = (pod.spec.schedulingGates ?? []).filter(({ name }) => name !== MAINTENANCE_GATE);
+  const { resourceVersion } = pod.metadata;
+  // A strategic or SSA patch cannot take away another manager's gate; the list is replaced, guarded by the version.
+  const body = { metadata: { resourceVersion }, spec: { schedulingGates } };
+  const path = objectPath(PODS, pod.metadata);
+  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+}
+
+/**
+ * Makes the gate's loop (KEP-4212, "DaemonSet Controller"). It has a queue of its own and waits for nothing that the
+ * drains do: a pod is released as soon as no drain targets it, whatever became of the maintenance.
+ */
+export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
+  const { client, clock, escapes, log } = context;
+  /** DaemonSet pods without a node; the value is the DaemonSet where the pod is held. */
+  const waiting = new Map<string, string | undefined>();
+  // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
+  const readMaintenances = createSharedRead(async (signal) => {
+    const request = { method: 'GET', path: collectionPath(NODE_MAINTENANCES) } as const;
+    const list = await sendForObject<{ readonly items: readonly NodeMaintenance[] }>(client, request, [], signal);
+    return list?.items ?? [];
+  });
+
+  const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {
+    if (step === 'release') {
+      await releasePod(client, pod, signal);
+      log.info({ pod: keyOf(pod) }, 'released DaemonSet pod');
+      return;
+    }
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
+    await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
+    escapes.removed(pod);
+    log.info({ pod: keyOf(pod) }, 'removed DaemonSet pod that was made without the gate');
+  };
+
+  const holds = (daemonSet: string): boolean => [...waiting.values()].includes(daemonSet);
+
+  return {
+    podChanged: (key) => {
+      const pod = context.pods.get(key);
+      const unbound = pod !== undefined && (pod.spec.nodeName ?? '') === '';
+      if (!unbound || (daemonSetOf(pod) === undefined && !isHeld(pod))) {
+        waiting.delete(key);
+        return false;
+      }
+      waiting.set(key, isHeld(pod) ? daemonSetOf(pod) : undefined);
+      return true;
+    },
+    unbound: () => [...waiting.keys()],
+    holds,
+    rolloutOf: (key) => {
+      const pod = context.pods.get(key);
+      const daemonSet = pod === undefined ? undefined : daemonSetOf(pod);
+      return daemonSet !== undefined && holds(daemonSet) ? daemonSet : undefined;
+    },
+    reconcile: async (key, signal) => {
+      const pod = context.pods.get(key);
+      if (pod === undefined) return {};
+      const known = context.maintenances.list();
+      const step = decideGate(pod, (node) => drainsOfNode(known, node));
+      if (step === 'hold') escapes.held(pod);
+      if (step === 'hold' || step === 'leave') return {};
+      const { at } = escapes.dueAt(pod);
+      const now = clock.now();
+      if (step === 'remove' && now < at) return { againMs: at - now };
+      const fresh = await readMaintenances(signal);
+      if (decideGate(pod, (node) => drainsOfNode(fresh, node)) === step) await act(step, pod, signal);
+      return {};
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { ControllerRevision, DaemonSet } from '../api/daemon-set.ts';
+import { daemonSetOf } from '../decide/daemon-set.ts';
+import { currentHash, decideRollout, hasSeveralTemplates } from '../decide/daemon-set-rollout.ts';
+import type { Reconcile } from '../kube/queue.ts';
+import {
+  collectionPath,
+  CONTROLLER_REVISIONS,
+  DAEMON_SETS,
+  objectPath,
+  PODS,
+  sendForObject,
+} from '../kube/resource.ts';
+import { keyOf } from '../kube/watch.ts';
+import type { ControllerContext } from './context.ts';
+import type { DaemonSetGate } from './daemon-set-gate.ts';
+
+/** Our copy of the pods shows a deletion long before. */
+const DELETED_MS = 30_000;
+/** The DaemonSet controller has not seen the last change of the template yet. */
+const NOT_SEEN_MS = 1_000;
+
+/**
+ * Keeps rolling updates of DaemonSets going on the nodes that are not under maintenance: one step of one DaemonSet,
+ * NAMESPACE/NAME, some of whose pods are held. It replaces old pods where the DaemonSet controller would, within the
+ * DaemonSet's own maxUnavailable, which held pods do not use up.
+ */
+export function createDaemonSetRollout(context: ControllerContext, gate: Pick<DaemonSetGate, 'holds'>): Reconcile {
+  const { client, clock, log } = context;
+  /** Pods that were deleted just now, by UID, until our copy shows it. */
+  const deleted = new Map<string, number>();
+
+  const read = async (
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly daemonSet: DaemonSet; readonly hash: string | undefined } | undefined> => {
+    const path = objectPath(DAEMON_SETS, { namespace, name });
+    const daemonSet = await sendForObject<DaemonSet>(client, { method: 'GET', path }, [404], signal);
+    if (daemonSet === undefined) return undefined;
+    const labels = Object.entries(daemonSet.spec.selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+    const query = new URLSearchParams({ labelSelector: labels.join(',') }).toString();
+    const list = { method: 'GET', path: `${collectionPath(CONTROLLER_REVISIONS, namespace)}?${query}` } as const;
+    const revisions = await sendForObject<{ readonly items: readonly ControllerRevision[] }>(client, list, [], signal);
+    return { daemonSet, hash: currentHash(daemonSet, revisions?.items ?? []) };
+  };
+
+  return async (key, signal) => {
+    if (!gate.holds(key)) return {};
+    const pods = context.pods.list().filter((pod) => daemonSetOf(pod) === key);
+    if (!hasSeveralTemplates(pods)) return {};
+    const [namespace = '', name = ''] = key.split('/');
+    const rollout = await read(namespace, name, signal);
+    if (rollout === undefined) return {};
+    const { daemonSet, hash } = rollout;
+    if (hash === undefined) return { againMs: NOT_SEEN_MS };
+    const now = clock.now();
+    for (const [uid, at] of deleted) if (now - at > DELETED_MS) deleted.delete(uid);
+    const current = pods.map((pod) =>
+      deleted.has(pod.metadata.uid ?? '') && pod.metadata.deletionTimestamp === undefined
+        ? { ...pod, metadata: { ...pod.metadata, deletionTimestamp: new Date(now).toISOString() } }
+        : pod,
+    );
+    const { replace, againMs } = decideRollout({ daemonSet, hash, pods: current }, now);
+    for (const pod of replace) {
+      const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
+      await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
+      deleted.set(pod.metadata.uid ?? '', now);
+      log.info({ pod: keyOf(pod), daemonSet: key }, 'replaced DaemonSet pod that a maintenance elsewhere held up');
+    }
+    return againMs === undefined ? {} : { againMs };
+  };
+}

@@ -1,0 +1,59 @@
+/** A DaemonSet pod that was taken off a node because a drain targeted it. */
+export interface Removal {
+  /** NAMESPACE/NAME. */
+  readonly daemonSet: string;
+  readonly node: string;
+  /** The pod's UID. */
+  readonly uid: string;
+}
+
+/**
+ * So many pods that came back make an escape. The policy's copy of a maintenance may lag, so one or two are no proof;
+ * a pod that was held by the gate takes everything back (`forgetHeld`).
+ */
+const ESCAPE_RETURNS = 3;
+const FIRST_DELAY_MS = 2_000;
+const MAX_DELAY_MS = 15_000;
+
+function isAt(removal: Removal, daemonSet: string, node: string): boolean {
+  return removal.daemonSet === daemonSet && removal.node === node;
+}
+
+/** Adds a removal; the same pod counts once. */
+export function noteRemoval(removals: readonly Removal[], removal: Removal): readonly Removal[] {
+  const known = removals.some((other) => other.uid === removal.uid && isAt(other, removal.daemonSet, removal.node));
+  return known ? removals : [...removals, removal];
+}
+
+/** What is left when a pod of the DaemonSet was held on the node: the gate works there. */
+export function forgetHeld(removals: readonly Removal[], daemonSet: string, node: string): readonly Removal[] {
+  return removals.some((removal) => isAt(removal, daemonSet, node))
+    ? removals.filter((removal) => !isAt(removal, daemonSet, node))
+    : removals;
+}
+
+/** What is left of the nodes that are still drained. */
+export function forgetNodes(removals: readonly Removal[], isDrained: (node: string) => boolean): readonly Removal[] {
+  return removals.every(({ node }) => isDrained(node)) ? removals : removals.filter(({ node }) => isDrained(node));
+}
+
+/** How many pods of a DaemonSet came back to a node; `present` is the UID of the one that is there now. */
+export function returnsOf(removals: readonly Removal[], daemonSet: string, node: string, present?: string): number {
+  const uids = new Set(removals.filter((removal) => isAt(removal, daemonSet, node)).map(({ uid }) => uid));
+  if (present !== undefined) uids.add(present);
+  return Math.max(0, uids.size - 1);
+}
+
+/** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node however often they are removed. */
+export function escapedDaemonSets(removals: readonly Removal[], node: string): readonly string[] {
+  const names = new Set(removals.filter((removal) => removal.node === node).map(({ daemonSet }) => daemonSet));
+  return [...names].filter((name) => returnsOf(removals, name, node) >= ESCAPE_RETURNS).toSorted();
+}
+
+/**
+ * How long after its creation a pod that came back is removed, in milliseconds: at once for the first two, then ever
+ * later, so that a gate that does not work does not make pods come and go as fast as they can.
+ */
+export function removalDelayMs(returns: number): number {
+  return returns < ESCAPE_RETURNS ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (returns - ESCAPE_RETURNS), MAX_DELAY_MS);
+}

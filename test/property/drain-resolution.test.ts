@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
+import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain-plan.ts';
+import { type Drain, resolveDrains } from '../../src/decide/drain-resolution.ts';
+import { targetsAfter } from '../../src/decide/drain-targets.ts';
+import type { DrainPod } from '../../src/decide/pod.ts';
+
+const NODES = ['n1', 'n2', 'n3'];
+const priority = fc.integer({ min: 0, max: 6 });
+const podType = fc.constantFrom<PodType>(...POD_TYPES);
+const entry: fc.Arbitrary<DrainPlanEntry> = fc
+  .record({ podType, podPriority: priority, app: fc.constantFrom(undefined, undefined, 'a', 'b') })
+  .map(({ app, ...rest }) => (app === undefined ? rest : { ...rest, podSelector: { matchLabels: { app } } }));
+const pod = fc
+  .record({ podType, priority, labels: fc.constantFrom<Record<string, string>>({}, { app: 'a' }), uid: fc.uuid() })
+  .map((fields): DrainPod => ({ namespace: 'default', name: fields.uid, ...fields }));
+const maintenance = fc.record({
+  plan: fc.array(entry, { maxLength: 4 }),
+  nodes: fc.subarray(NODES, { minLength: 1 }),
+  /** After how many pods have left it is made. */
+  after: fc.integer({ min: 0, max: 6 }),
+});
+const pods = fc.record({
+  n1: fc.array(pod, { maxLength: 6 }),
+  n2: fc.array(pod, { maxLength: 6 }),
+  n3: fc.array(pod, { maxLength: 6 }),
+});
+
+describe('any maintenances over any nodes', () => {
+  it('end, never take a target back, and keep the plan of the oldest', () => {
+    fc.assert(
+      fc.property(fc.array(maintenance, { minLength: 1, maxLength: 3 }), pods, fc.nat(), (made, all, seed) => {
+        const left: Record<string, readonly DrainPod[]> = { ...all };
+        let drains: Drain[] = [];
+        const total = Object.values(all).flat().length;
+        for (let gone = 0; gone <= total; gone += 1) {
+          for (const [index, { plan, nodes, after }] of made.entries()) {
+            if (after !== gone && !(gone === 0 && index === 0)) continue;
+            if (drains.some(({ name }) => name === `m${index}`)) continue;
+            const fresh = nodes.map((name) => ({ name, pods: [], recorded: [] }));
+            drains.push({
+              name: `m${index}`,
+              createdAt: gone,
+              plan: effectiveDrainPlan(plan),
+              position: 0,
+              nodes: fresh,
+            });
+          }
+          const now = drains.map((drain) => ({
+            ...drain,
+            nodes: drain.nodes.map((node) => ({ ...node, pods: left[node.name] ?? [] })),
+          }));
+          const resolved = resolveDrains(now);
+          for (const drain of now) {
+            const own = resolved.get(drain.name);
+            assert.ok((own?.position ?? 0) >= drain.position, 'positions only grow');
+            for (const node of drain.nodes) {
+              const { drainTargets = [] } = own?.nodes.find(({ name }) => name === node.name) ?? {};
+              for (const known of Object.values(all).flat()) {
+                assert.ok(
+                  !targetsCover(node.recorded, known) || targetsCover(drainTargets, known),
+                  'targets only grow',
+                );
+              }
+            }
+          }
+          drains = now.map((drain) => {
+            const own = resolved.get(drain.name);
+            const nodes = drain.nodes.map((node) => {
+              return { ...node, recorded: own?.nodes.find(({ name }) => name === node.name)?.drainTargets ?? [] };
+            });
+            return { ...drain, position: own?.position ?? 0, nodes };
+          });
+          const busy = [...resolved.values()].flatMap(({ nodes }) =>
+            nodes.filter(({ evicting }) => evicting.length > 0),
+          );
+          const covered = new Set(drains.flatMap(({ nodes }) => nodes.map(({ name }) => name)));
+          const remaining = [...covered].flatMap((name) => left[name] ?? []);
+          if (busy.length === 0) {
+            assert.deepEqual(remaining, [], 'where pods are left, some are being evicted');
+            if (drains.length === made.length) return;
+            continue;
+          }
+          const node = busy[seed % busy.length];
+          const leaving = node?.evicting[seed % node.evicting.length];
+          assert.ok(node !== undefined && leaving !== undefined);
+          // The oldest maintenance of all has nobody before it: none of its plan's order is broken.
+          const [oldest] = drains;
+          if (oldest !== undefined && made.length === 1) {
+            const tier = oldest.plan.findIndex((_, index) =>
+              targetsCover(targetsAfter(oldest.plan, index + 1), leaving),
+            );
+            const earlier = targetsAfter(oldest.plan, tier);
+            const waitsFor = oldest.nodes
+              .flatMap(({ name }) => left[name] ?? [])
+              .filter((each) => targetsCover(earlier, each));
+            assert.deepEqual(waitsFor, [], 'nothing leaves before what its plan has first');
+          }
+          left[node.name] = (left[node.name] ?? []).filter(({ uid }) => uid !== leaving.uid);
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Node } from '../../src/api/pod.ts';
+import { judgeControlPlane } from '../../src/decide/control-plane-guard.ts';
+
+function node(name: string, controlPlane: boolean, ready = true): Node {
+  return {
+    metadata: { name, labels: controlPlane ? { 'node-role.kubernetes.io/control-plane': '' } : {} },
+    status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'Unknown' }] },
+  };
+}
+
+describe('the guard of the control plane', () => {
+  const three = [node('a', true), node('b', true), node('c', true), node('w', false)];
+  const judge = (nodes: readonly Node[], leaving: readonly string[], away: readonly string[] = []): string => {
+    const verdict = judgeControlPlane(nodes, new Set(leaving), new Set(away));
+    return verdict.kind === 'safe' ? 'safe' : verdict.message;
+  };
+  it('lets workers go, all of them', () => {
+    assert.equal(judge(three, ['w']), 'safe');
+    assert.equal(judge([node('a', true, false), node('w', false)], ['w']), 'safe');
+  });
+  it('lets one of three members go', () => {
+    assert.equal(judge(three, ['a', 'w']), 'safe');
+  });
+  it('holds the second of three, whether asked at once, drained by another, or ill', () => {
+    const expected = /leaves 1 of 3 members of the control plane at work, and etcd needs 2/;
+    assert.match(judge(three, ['a', 'b']), expected);
+    assert.match(judge(three, ['a'], ['b']), expected);
+    assert.match(judge([node('a', true), node('b', true, false), node('c', true)], ['a']), expected);
+  });
+  it('holds the last one', () => {
+    assert.equal(judge([node('a', true)], ['a']), 'draining a takes the last healthy member of the control plane');
+  });
+});
