@@ -3,7 +3,8 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { NodemaintError } from '../errors.ts';
 import type { LogLevel } from '../telemetry/log.ts';
 import type { EvictFlags } from './evict-options.ts';
-import type { OutputFormat } from './status.ts';
+import { addClusterOptions, addMaintenanceCommands } from './maintenance-program.ts';
+import type { StatusFlags } from './status.ts';
 import type { UninstallFlags } from './uninstall-cluster.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
@@ -134,14 +135,15 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
       await controllerCommand(options, terminal.stop);
     });
 
-  program
-    .command('status')
-    .description("show this machine's phase, lock and what it waits for")
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
+  addClusterOptions(program.command('status'))
+    .description("show this machine's phase, lock and what it waits for; or a node, a maintenance or all of a cluster")
+    .argument('[name]', 'node or maintenance: NAME, node/NAME or nm/NAME; default: this machine, or all maintenances')
+    .option('-w, --watch', 'show the progress until every node is drained')
+    .option('--timeout <time>', 'watch at most so long, such as 90s, 20m or 1h30m; 0 for ever')
     .addOption(runDirectory())
-    .action(async (options: { output: OutputFormat; runDirectory: string }) => {
-      const { statusCommand } = await import('./status.ts');
-      terminal.write(await statusCommand(options.runDirectory, options.output, terminal.now()));
+    .action(async (name: string | undefined, options: StatusFlags) => {
+      const { statusOf } = await import('./status.ts');
+      exitWith(await statusOf(name, options, terminal));
     });
 
   program
@@ -172,6 +174,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     });
 
   addEvict(program, terminal, exitWith);
+  addMaintenanceCommands(program, terminal, exitWith);
   addUninstall(program, terminal, exitWith);
   return program;
 }

@@ -1,6 +1,9 @@
 import { stringify } from 'yaml';
 import { askAgent, controlSocketPath } from '../agent/control.ts';
 import type { AgentStatus } from '../agent/status.ts';
+import { NodemaintError } from '../errors.ts';
+import type { ClusterStatusFlags } from './cluster-status.ts';
+import type { Terminal } from './program.ts';
 import { formatStatus } from './status-table.ts';
 
 export type OutputFormat = 'table' | 'json' | 'yaml';
@@ -20,5 +23,34 @@ export async function statusCommand(runDirectory: string, output: OutputFormat, 
       return stringify(status);
     case 'table':
       return formatStatus(status, now);
+  }
+}
+
+/** The flags of `nodemaint status` as the command line has them. */
+export interface StatusFlags extends ClusterStatusFlags {
+  readonly runDirectory: string;
+}
+
+/**
+ * `nodemaint status [NODE|NM]`: this machine's agent where nothing is named and one runs, else the cluster. Returns the exit
+ * code. Throws CONTROL_SOCKET_UNAVAILABLE where there is neither an agent nor a kubeconfig.
+ */
+export async function statusOf(name: string | undefined, flags: StatusFlags, terminal: Terminal): Promise<number> {
+  const isLocal = name === undefined && flags.kubeconfig === undefined && flags.context === undefined;
+  if (isLocal && flags.watch === true) throw new NodemaintError('USAGE', '--watch needs a node or a maintenance');
+  const { clusterStatusCommand } = await import('./cluster-status.ts');
+  if (!isLocal) return await clusterStatusCommand(name, flags, terminal);
+  try {
+    terminal.write(await statusCommand(flags.runDirectory, flags.output, terminal.now()));
+    return 0;
+  } catch (agentError) {
+    if (!(agentError instanceof NodemaintError) || agentError.code !== 'CONTROL_SOCKET_UNAVAILABLE') throw agentError;
+    try {
+      return await clusterStatusCommand(undefined, flags, terminal);
+    } catch (error) {
+      // Without a kubeconfig the agent is what was asked for.
+      if (error instanceof NodemaintError && error.code === 'USAGE') throw agentError;
+      throw error;
+    }
   }
 }

@@ -1,0 +1,37 @@
+import type { DrainPreview, Finding } from '../decide/drain-preview.ts';
+import { tierName } from './drain-frame.ts';
+import { printable } from './evict-view.ts';
+import { formatSpan, formatTable } from './status-table.ts';
+
+function findingText({ level, message }: Finding): string {
+  return `${level}: ${printable(message)}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** What a drain would do, for people: a table a tier, in the order in which the pods would leave. */
+export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPreview): string {
+  const held = blocked === 0 ? '' : `; ${blocked} of them ${blocked === 1 ? 'is' : 'are'} blocked`;
+  const head = `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${held}`;
+  const blocks = tiers.map(({ entry, pods: own }, index) => {
+    const rows = own.map(({ namespace, name, priority, gracePeriod, interceptors }) => [
+      `pod/${name}`,
+      namespace,
+      String(priority),
+      formatSpan(gracePeriod * 1000),
+      interceptors.length === 0 ? '-' : interceptors.join(', '),
+    ]);
+    const [header = '', ...lines] = formatTable([
+      ['POD', 'NAMESPACE', 'PRIORITY', 'GRACE', 'INTERCEPTORS'],
+      ...rows,
+    ]).split('\n');
+    const told = lines.flatMap((line, row) => [
+      `   ${line}`,
+      ...(own[row]?.findings ?? []).map((finding) => `     ${findingText(finding)}`),
+    ]);
+    return [`${index + 1}. ${tierName(entry)}`, `   ${header}`, ...told].join('\n');
+  });
+  return `${[head, ...findings.map((finding) => `  ${findingText(finding)}`), ...blocks].join('\n')}\n`;
+}

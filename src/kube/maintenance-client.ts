@@ -1,0 +1,137 @@
+import type { KubeObject } from '../api/meta.ts';
+import { NODE_MAINTENANCE_GROUP } from '../api/names.ts';
+import type { NodeMaintenance } from '../api/node-maintenance.ts';
+import type { Node } from '../api/pod.ts';
+import { NodemaintError } from '../errors.ts';
+import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
+import { missingPermission } from './requester.ts';
+import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, type Resource, statusMessage } from './resource.ts';
+
+/**
+ * A person's hands on maintenances. Everything throws API_REFUSED with the server's own words and the permission that is
+ * missing, or what to install; API_UNREACHABLE where no server answers.
+ */
+export interface MaintenanceClient {
+  nodes(signal: AbortSignal): Promise<readonly Node[]>;
+  maintenances(signal: AbortSignal): Promise<readonly NodeMaintenance[]>;
+  /** The node of the name, if there is one. */
+  findNode(name: string, signal: AbortSignal): Promise<Node | undefined>;
+  findMaintenance(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
+  /** Makes the maintenance; undefined where there is one of the name already. */
+  create(maintenance: NodeMaintenance, dryRun: boolean, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
+  /** Changes fields of the spec of this very maintenance; undefined where it is gone or was replaced. */
+  change(
+    known: NodeMaintenance,
+    spec: Partial<NodeMaintenance['spec']>,
+    dryRun: boolean,
+    signal: AbortSignal,
+  ): Promise<NodeMaintenance | undefined>;
+  /** Deletes this very maintenance; whether it was there. */
+  remove(known: NodeMaintenance, dryRun: boolean, signal: AbortSignal): Promise<boolean>;
+  /** All objects of a collection, such as the pods of a node; none where the server does not have the resource. */
+  list<T extends KubeObject>(resource: Resource, query: string, signal: AbortSignal): Promise<readonly T[]>;
+  /** One object; undefined where it, or its resource, is not there. */
+  find<T extends KubeObject>(
+    resource: Resource,
+    meta: KubeObject['metadata'],
+    signal: AbortSignal,
+  ): Promise<T | undefined>;
+}
+
+const INSTALL = 'install them with "kubectl apply -k manifests"';
+const PAGE = 500;
+
+/** Why the server did not do what was asked, for a person. */
+function refusal(response: KubeResponse): NodemaintError {
+  const message = statusMessage(response);
+  switch (response.status) {
+    case 401:
+      return new NodemaintError('API_REFUSED', `the API server does not accept these credentials: ${message}`);
+    case 403:
+      return new NodemaintError('API_REFUSED', `${message}${missingPermission(message)}`);
+    case 409:
+    case 422:
+      return new NodemaintError('API_REFUSED', message);
+    default:
+      return new NodemaintError('API_REFUSED', `the API server answered ${response.status}: ${message}`);
+  }
+}
+
+/** Whether a 404 says that the object of this name is not there, rather than its resource. */
+function isAboutObject({ body }: KubeResponse): boolean {
+  return (body as { details?: { name?: unknown } } | null)?.details?.name !== undefined;
+}
+
+function noResource(): NodemaintError {
+  const what = `${NODE_MAINTENANCES.plural}.${NODE_MAINTENANCE_GROUP}`;
+  return new NodemaintError('API_REFUSED', `this cluster has no ${what}: its custom resources are missing; ${INSTALL}`);
+}
+
+/** Makes a person's hands on maintenances. */
+export function createMaintenanceClient(client: KubeClient): MaintenanceClient {
+  const send = async <T>(
+    request: KubeRequest,
+    absent: readonly number[],
+    signal: AbortSignal,
+  ): Promise<T | undefined> => {
+    const response = await client.send(request, signal);
+    if (response.status >= 200 && response.status < 300) return response.body as T;
+    const isOurs = request.path.startsWith(NODE_MAINTENANCES.root);
+    if (response.status === 404 && isOurs && !isAboutObject(response)) throw noResource();
+    if (absent.includes(response.status)) return undefined;
+    throw refusal(response);
+  };
+
+  const find = async <T extends KubeObject>(
+    resource: Resource,
+    meta: KubeObject['metadata'],
+    signal: AbortSignal,
+  ): Promise<T | undefined> => send<T>({ method: 'GET', path: objectPath(resource, meta) }, [404], signal);
+
+  const list = async <T extends KubeObject>(
+    resource: Resource,
+    query: string,
+    signal: AbortSignal,
+  ): Promise<readonly T[]> => {
+    const items: T[] = [];
+    let next = '';
+    do {
+      const search = new URLSearchParams(query);
+      search.set('limit', String(PAGE));
+      if (next !== '') search.set('continue', next);
+      const path = `${collectionPath(resource)}?${search.toString()}`;
+      const page = await send<{ metadata: { continue?: string }; items: T[] }>({ method: 'GET', path }, [404], signal);
+      items.push(...(page?.items ?? []));
+      next = page?.metadata.continue ?? '';
+    } while (next !== '');
+    return items;
+  };
+
+  const dry = (dryRun: boolean): string => (dryRun ? '?dryRun=All' : '');
+
+  return {
+    find,
+    list,
+    nodes: (signal) => list<Node>(NODES, '', signal),
+    maintenances: (signal) => list<NodeMaintenance>(NODE_MAINTENANCES, '', signal),
+    findNode: (name, signal) => find<Node>(NODES, { name }, signal),
+    findMaintenance: (name, signal) => find<NodeMaintenance>(NODE_MAINTENANCES, { name }, signal),
+    create: async (body, dryRun, signal) => {
+      const path = collectionPath(NODE_MAINTENANCES) + dry(dryRun);
+      return await send<NodeMaintenance>({ method: 'POST', path, body }, [409], signal);
+    },
+    change: async ({ metadata: { name, uid } }, spec, dryRun, signal) => {
+      const path = objectPath(NODE_MAINTENANCES, { name }) + dry(dryRun);
+      // The UID makes the write fail where the maintenance was replaced since it was read.
+      const body = { metadata: { uid }, spec };
+      return await send<NodeMaintenance>({ method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);
+    },
+    remove: async ({ metadata: { name, uid } }, dryRun, signal) => {
+      const path = objectPath(NODE_MAINTENANCES, { name });
+      // Where a DELETE has a body, the server does not look at the query.
+      const options = { preconditions: { uid }, ...(dryRun ? { dryRun: ['All'] } : {}) };
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...options };
+      return (await send({ method: 'DELETE', path, body }, [404, 409], signal)) !== undefined;
+    },
+  };
+}
