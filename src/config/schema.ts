@@ -70,7 +70,7 @@ export const agentConfigSchema = z
       .max(3600)
       .default(15)
       .describe('how long a shutdown waits for an API server that does not answer before the drain goes on locally'),
-    drainPlan: z.array(drainPlanEntry).default([]).describe('entries added to the default drain plan'),
+    drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
   })
   .refine((config) => config.onBoot === 'complete' || config.kubeconfig !== '', {

@@ -7,6 +7,7 @@ import {
   type NodeStatus,
   type Stage,
 } from '../api/node-maintenance.ts';
+import { summaryOf } from './maintenance-summary.ts';
 import type { DrainResolution, NodeResolution } from './drain-resolution.ts';
 import { rfc3339 } from './time.ts';
 
@@ -96,12 +97,14 @@ export function drainStatus(
         ? 'All pods are gone.'
         : `${left} ${left === 1 ? 'pod is' : 'pods are'} left.`;
   const reason = nodes.length === 0 ? 'NoNodes' : drained ? 'DrainCompleted' : 'Draining';
+  const nodeStatuses = nodes.map((node) => {
+    const old = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === node.name);
+    return nodeStatus(old, node, observe(node));
+  });
   return {
     ...startedStages(maintenance, 'Drain', now),
-    nodeStatuses: nodes.map((node) => {
-      const old = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === node.name);
-      return nodeStatus(old, node, observe(node));
-    }),
+    nodeStatuses,
+    summary: summaryOf(nodeStatuses),
     drainPlanPosition: position,
     conditions: drainedCondition(maintenance, drained, reason, message, now),
   };
@@ -114,15 +117,17 @@ export function waitingStatus(
   message: string,
   now: number,
 ): NodeMaintenanceStatus {
+  const nodeStatuses = nodeNames.map((name) => ({ nodeRef: { name }, drainMessage: message }));
   return {
     ...startedStages(maintenance, 'Drain', now),
-    nodeStatuses: nodeNames.map((name) => ({ nodeRef: { name }, drainMessage: message })),
+    nodeStatuses,
+    summary: summaryOf(nodeStatuses),
     conditions: drainedCondition(maintenance, false, 'Waiting', message, now),
   };
 }
 
 /** The parts of a status by which others act; the counts and texts beside them are for people. */
-function essence({ nodeStatuses = [], ...status }: NodeMaintenanceStatus): object {
+function essence({ nodeStatuses = [], summary: _, ...status }: NodeMaintenanceStatus): object {
   return { ...status, nodeStatuses: nodeStatuses.map(({ nodeRef, drainTargets }) => ({ nodeRef, drainTargets })) };
 }
 
