@@ -42,7 +42,7 @@ function fromAnnotations(annotations: Readonly<Record<string, string>>, ignored:
     for (const [key, value] of Object.entries(annotations)) {
       if (!key.startsWith(prefix)) continue;
       const name = key.slice(prefix.length);
-      const priority = /^\d{1,6}(?=\/|$)/.exec(value);
+      const priority = /^(0|[1-9]\d{0,4}|100000)(?=\/|$)/.exec(value);
       if (!mayIntercept(name)) {
         ignored.push(`The annotation ${key} names no interceptor that is allowed.`);
       } else if (priority === null) {

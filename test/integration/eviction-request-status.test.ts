@@ -146,6 +146,11 @@ describe('activeInterceptors', () => {
     await allow(name, toLast);
     const none = { activeInterceptors: [], processedInterceptors: NAMES };
     await refuse(name, none, kept);
+    const entries = (await read(rig.admin, name)).status?.interceptors ?? [];
+    const completed = entries.map((entry) =>
+      entry.name === LAST ? { ...entry, completionTime: '2026-01-01T11:00:00Z' } : entry,
+    );
+    await refuse(name, { ...none, interceptors: completed }, kept);
     await completeLast(name);
     await allow(name, none);
     await refuse(name, { activeInterceptors: [LAST] }, words);

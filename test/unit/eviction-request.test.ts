@@ -203,10 +203,14 @@ describe('the interceptors of a pod', () => {
   });
   it('are no inventions in the reserved domain, and have a priority', () => {
     const prefix = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
-    const annotations = { [`${prefix}mine.k8s.io`]: '5/x', [`${prefix}a.example.com`]: 'high' };
+    const annotations = {
+      [`${prefix}mine.k8s.io`]: '5/x',
+      [`${prefix}a.example.com`]: 'high',
+      [`${prefix}b.example.com`]: '01',
+    };
     const { names, ignored } = interceptorsOf(pod({}, annotations));
     assert.deepEqual(names, ['imperative-eviction.k8s.io']);
-    assert.equal(ignored.length, 2);
+    assert.equal(ignored.length, 3);
   });
   it('include the kubelet for mirror pods and the DaemonSet controller for its pods', () => {
     assert.deepEqual(interceptorsOf(pod({}, { 'kubernetes.io/config.mirror': 'x' })).names, [
