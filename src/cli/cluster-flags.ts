@@ -4,6 +4,8 @@ import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
 import { loadUserAccess, type UserAccessFlags } from '../kube/user-access.ts';
 import { parseTimeout } from './evict-options.ts';
+import { printable } from './evict-view.ts';
+import type { Terminal } from './program.ts';
 import type { OutputFormat } from './status.ts';
 
 /** The flags of every command that goes to a cluster. */
@@ -91,15 +93,19 @@ export interface Cluster {
   readonly maintenances: MaintenanceClient;
 }
 
-/** Runs something with a way to the cluster of the flags. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */
+/** Runs something with a way to the cluster of the flags, whose warnings go to standard error. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */
 export async function withCluster<T>(
   flags: UserAccessFlags,
   userAgent: string,
+  terminal: Pick<Terminal, 'warn'>,
   run: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
   const client = createKubeClient(await loadUserAccess(flags), userAgent);
   try {
-    return await run({ client, maintenances: createMaintenanceClient(client) });
+    return await run({
+      client,
+      maintenances: createMaintenanceClient(client, (text) => terminal.warn(`warning: ${printable(text)}\n`)),
+    });
   } finally {
     client.close();
   }

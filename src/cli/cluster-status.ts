@@ -141,7 +141,7 @@ export async function clusterStatusCommand(
 ): Promise<number> {
   const target = name === undefined ? undefined : parseTarget(name);
   watchTimeout(flags);
-  return await withCluster(flags, 'nodemaint-status', async (cluster) => {
+  return await withCluster(flags, 'nodemaint-status', terminal, async (cluster) => {
     if (target !== undefined) return await showTarget(cluster, target, flags, terminal);
     const client = cluster.maintenances;
     const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);

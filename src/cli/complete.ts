@@ -92,7 +92,7 @@ export async function completeCommand(
 ): Promise<number> {
   const targets = names.map(parseTarget);
   parseTimeout(flags.timeout);
-  return await withCluster(flags, 'nodemaint-complete', async (cluster) => {
+  return await withCluster(flags, 'nodemaint-complete', terminal, async (cluster) => {
     const [all, nodes] = await Promise.all([
       cluster.maintenances.maintenances(terminal.stop),
       cluster.maintenances.nodes(terminal.stop),

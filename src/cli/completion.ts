@@ -66,16 +66,21 @@ async function namesFor(verb: string, { flags, words }: Line, signal: AbortSigna
   const { '--kubeconfig': kubeconfig, '--context': context, '--namespace': namespace } = flags;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(CLUSTER_MS)]);
   try {
-    return await withCluster({ kubeconfig, context }, 'nodemaint-completion', async ({ maintenances }) => {
-      const lists = nouns.map(async ({ resource, prefix }) => {
-        const objects = await maintenances.list<KubeObject>(resource, '', limited);
-        const own = objects.filter(
-          ({ metadata }) => !resource.namespaced || (namespace ?? 'default') === metadata.namespace,
-        );
-        return own.map(({ metadata }) => ({ value: prefix + metadata.name, about: resource.plural }));
-      });
-      return (await Promise.all(lists)).flat().filter(({ value }) => !words.includes(value));
-    });
+    return await withCluster(
+      { kubeconfig, context },
+      'nodemaint-completion',
+      () => undefined,
+      async ({ maintenances }) => {
+        const lists = nouns.map(async ({ resource, prefix }) => {
+          const objects = await maintenances.list<KubeObject>(resource, '', limited);
+          const own = objects.filter(
+            ({ metadata }) => !resource.namespaced || (namespace ?? 'default') === metadata.namespace,
+          );
+          return own.map(({ metadata }) => ({ value: prefix + metadata.name, about: resource.plural }));
+        });
+        return (await Promise.all(lists)).flat().filter(({ value }) => !words.includes(value));
+      },
+    );
   } catch {
     return [];
   }

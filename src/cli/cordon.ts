@@ -24,7 +24,7 @@ function cordonedText(node: Node): string {
 export async function cordonCommand(names: readonly string[], flags: CordonFlags, terminal: Terminal): Promise<number> {
   const nodes = parseNodes(names);
   const timeoutMs = parseTimeout(flags.timeout);
-  return await withCluster(flags, 'nodemaint-cordon', async ({ client, maintenances }) => {
+  return await withCluster(flags, 'nodemaint-cordon', terminal, async ({ client, maintenances }) => {
     const { maintenance, how } = await beginMaintenance(maintenances, nodes, 'Cordon', flags, terminal);
     const { name } = maintenance.metadata;
     const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];

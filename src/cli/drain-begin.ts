@@ -1,5 +1,6 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
+import { judgeControlPlane } from '../decide/control-plane-guard.ts';
 import { isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
 import { decideMaintenanceStep, type MaintenanceWish } from '../decide/maintenance-draft.ts';
 import { NodemaintError } from '../errors.ts';
@@ -20,9 +21,12 @@ export interface BeginFlags {
   readonly reason?: string;
   readonly name?: string;
   readonly dryRun?: boolean;
+  /** Drains even what the control plane cannot do without. */
+  readonly force?: boolean;
 }
 
 const MAX_TRIES = 5;
+const ROLE_PREFIX = 'node-role.kubernetes.io/';
 
 /** The nodes of the names; throws API_REFUSED that names those that are not there. */
 async function findNodes(
@@ -54,6 +58,24 @@ function warnOfOthers(
   }
 }
 
+/** Why draining these nodes harms the control plane; undefined where it does not, or none of them has a part in it. */
+export async function controlPlaneHarm(
+  client: MaintenanceClient,
+  leaving: readonly Node[],
+  maintenances: readonly NodeMaintenance[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const hasRole = ({ metadata }: Node): boolean =>
+    Object.keys(metadata.labels ?? {}).some((label) => label.startsWith(ROLE_PREFIX));
+  if (!leaving.some(hasRole)) return undefined;
+  const nodes = await client.nodes(signal);
+  const draining = maintenances.filter((each) => stageOf(each) === 'Drain');
+  const away = nodes.filter((node) => draining.some((each) => selectsNode(each, node)));
+  const names = (list: readonly Node[]): ReadonlySet<string> => new Set(list.map(({ metadata }) => metadata.name));
+  const verdict = judgeControlPlane(nodes, names(leaving), names(away));
+  return verdict.kind === 'unsafe' ? verdict.message : undefined;
+}
+
 /**
  * Makes the maintenance that is wished, or moves on the one that is there. Throws USAGE for a plan that cannot be used,
  * API_REFUSED where a node is not there or the server refuses.
@@ -81,6 +103,11 @@ export async function beginMaintenance(
     const all = await client.maintenances(signal);
     const step = decideMaintenanceStep(wish, all);
     if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
+    const harm = stage === 'Drain' && tries === 0 ? await controlPlaneHarm(client, nodes, all, signal) : undefined;
+    if (harm !== undefined) {
+      if (flags.force !== true) throw new NodemaintError('API_REFUSED', `${harm}; nothing was done, see --force`);
+      terminal.warn(`warning: ${harm}\n`);
+    }
     const done =
       step.kind === 'create'
         ? await client.create(step.maintenance, dryRun, signal)

@@ -104,7 +104,7 @@ export async function drainCommand(names: readonly string[], flags: DrainFlags, 
   const nodes = parseNodes(names);
   const timeoutMs = watchTimeout(flags);
   const dryRun = flags.dryRun === true;
-  return await withCluster(flags, 'nodemaint-drain', async (cluster) => {
+  return await withCluster(flags, 'nodemaint-drain', terminal, async (cluster) => {
     const begun = await beginMaintenance(cluster.maintenances, nodes, 'Drain', flags, terminal);
     if (flags.output === 'table') terminal.write(describeBegin(begun, dryRun));
     if (flags.watch === true && !dryRun) {

@@ -41,6 +41,7 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .option('--name <name>', 'name of the NodeMaintenance; default: made from the names of the nodes')
     .option('-w, --watch', 'show the progress until every node is drained')
     .option('--timeout <time>', 'watch at most so long, such as 90s, 20m or 1h30m; 0 for ever')
+    .option('--force', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
     .option('--dry-run', 'let the server check everything and change nothing; show what would leave');
   addClusterOptions(drain)
     .addHelpText('after', EXIT_CODES)

@@ -6,6 +6,7 @@ import { NodemaintError } from '../errors.ts';
 import type { MaintenanceClient } from '../kube/maintenance-client.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource } from '../kube/resource.ts';
 import { type ClusterFlags, EXIT, formatObject, parseNodes, withCluster } from './cluster-flags.ts';
+import { controlPlaneHarm } from './drain-begin.ts';
 import { readDrainPlan } from './drain-plan-file.ts';
 import { formatPreview } from './preview-view.ts';
 import type { Terminal } from './program.ts';
@@ -18,10 +19,10 @@ export interface PreviewFlags extends ClusterFlags {
 const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
 const ADMISSION = '/apis/admissionregistration.k8s.io';
 const GATE_BINDING = 'nodemaint-daemonset-gate';
-/** Where the binding of the gate is, newest first. */
+/** Where the binding of the gate is: that of 1.36, and the refusal that stands in for it before. */
 const GATES: readonly Resource[] = [
   { root: `${ADMISSION}/v1`, plural: 'mutatingadmissionpolicybindings', namespaced: false },
-  { root: `${ADMISSION}/v1beta1`, plural: 'mutatingadmissionpolicybindings', namespaced: false },
+  { root: `${ADMISSION}/v1`, plural: 'validatingadmissionpolicybindings', namespaced: false },
 ];
 
 /** Whether the policy that gates DaemonSet pods is bound; undefined where that cannot be read. */
@@ -85,6 +86,7 @@ export async function readPreviewFacts(
     maintenances.find(isInProgress) ??
     maintenances.find((each) => stageOf(each) === 'Idle');
   const daemonSets = await readDaemonSets(client, pods, signal);
+  const harm = await controlPlaneHarm(client, [node], all, signal);
   return {
     node,
     maintenances,
@@ -92,6 +94,7 @@ export async function readPreviewFacts(
     budgets,
     daemonSets,
     isGateInstalled: isInstalled,
+    ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     plan: plan ?? own?.spec.drainPlan ?? [],
   };
 }
@@ -107,7 +110,7 @@ export async function previewCommand(
 ): Promise<number> {
   const nodes = parseNodes(names);
   const plan = flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, terminal.stop);
-  return await withCluster(flags, 'nodemaint-preview', async ({ maintenances }) => {
+  return await withCluster(flags, 'nodemaint-preview', terminal, async ({ maintenances }) => {
     const all = await Promise.all(nodes.map((name) => readPreviewFacts(maintenances, name, plan, terminal.stop)));
     const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain(facts)));
     const [only] = previews;

@@ -30,6 +30,8 @@ export interface PreviewFacts {
   readonly daemonSets: readonly PreviewDaemonSet[];
   /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
   readonly isGateInstalled: boolean | undefined;
+  /** How a drain would harm the control plane; absent where it would not. */
+  readonly controlPlaneHarm?: string;
   /** As the maintenance has it; the default entries are injected. */
   readonly plan: readonly DrainPlanEntry[];
 }
@@ -128,8 +130,9 @@ function lossFindings(pod: PreviewPod): readonly Finding[] {
   return findings;
 }
 
-function nodeFindings({ node, maintenances, pods }: PreviewFacts): readonly Finding[] {
+function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFacts): readonly Finding[] {
   const findings: Finding[] = [];
+  if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready !== undefined && ready.status !== 'True') {
     findings.push({ level: 'blocks', message: 'the node is not Ready: nobody can tell whether its pods have ended' });

@@ -67,14 +67,21 @@ function noResource(): NodemaintError {
   return new NodemaintError('API_REFUSED', `this cluster has no ${what}: its custom resources are missing; ${INSTALL}`);
 }
 
-/** Makes a person's hands on maintenances. */
-export function createMaintenanceClient(client: KubeClient): MaintenanceClient {
+/** The texts of the Warning headers of an answer (RFC 7234, 5.5). */
+function warningsOf({ headers }: KubeResponse): readonly string[] {
+  const header = [headers['warning'] ?? ''].flat().join(', ');
+  return [...header.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
+}
+
+/** Makes a person's hands on maintenances; `warn` gets what the server warns of. */
+export function createMaintenanceClient(client: KubeClient, warn: (text: string) => void): MaintenanceClient {
   const send = async <T>(
     request: KubeRequest,
     absent: readonly number[],
     signal: AbortSignal,
   ): Promise<T | undefined> => {
     const response = await client.send(request, signal);
+    for (const warning of warningsOf(response)) warn(warning);
     if (response.status >= 200 && response.status < 300) return response.body as T;
     const isOurs = request.path.startsWith(NODE_MAINTENANCES.root);
     if (response.status === 404 && isOurs && !isAboutObject(response)) throw noResource();
