@@ -1,7 +1,7 @@
 import type { NodeSelector } from '../api/meta.ts';
 import { AGENT_LABEL, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance, Stage } from '../api/node-maintenance.ts';
-import { describeEntry, selectorKey } from './drain-plan.ts';
+import { describeEntry, effectiveDrainPlan, selectorKey } from './drain-plan.ts';
 import { stageOf } from './maintenance.ts';
 
 const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
@@ -116,7 +116,8 @@ export function decideMaintenanceStep(
     spec: {
       stage: wish.stage,
       nodeSelector: selectorOfNodes(nodes),
-      ...(wish.plan === undefined ? {} : { drainPlan: wish.plan }),
+      // The whole plan: the server has nothing to inject then, which it cannot do in its first seconds.
+      drainPlan: effectiveDrainPlan(wish.plan ?? []),
       ...(wish.reason === undefined ? {} : { reason: wish.reason }),
     },
   };

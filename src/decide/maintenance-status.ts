@@ -127,8 +127,12 @@ export function waitingStatus(
 }
 
 /** The parts of a status by which others act; the counts and texts beside them are for people. */
-function essence({ nodeStatuses = [], summary: _, ...status }: NodeMaintenanceStatus): object {
-  return { ...status, nodeStatuses: nodeStatuses.map(({ nodeRef, drainTargets }) => ({ nodeRef, drainTargets })) };
+function essence({ nodeStatuses = [], ...status }: NodeMaintenanceStatus): object {
+  return {
+    ...status,
+    summary: undefined,
+    nodeStatuses: nodeStatuses.map(({ nodeRef, drainTargets }) => ({ nodeRef, drainTargets })),
+  };
 }
 
 /** Whether a status says something new that others act by: targets, stages, conditions, not only a count. */
