@@ -69,7 +69,7 @@ async function namesFor(verb: string, { flags, words }: Line, signal: AbortSigna
     return await withCluster(
       { kubeconfig, context },
       'nodemaint-completion',
-      () => undefined,
+      { warn: () => undefined },
       async ({ maintenances }) => {
         const lists = nouns.map(async ({ resource, prefix }) => {
           const objects = await maintenances.list<KubeObject>(resource, '', limited);
