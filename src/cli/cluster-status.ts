@@ -20,7 +20,7 @@ import {
 } from './cluster-flags.ts';
 import { followMaintenance } from './drain.ts';
 import { drainLines } from './drain-frame.ts';
-import { paint } from './drain-screen.ts';
+import { paint } from './paint.ts';
 import type { Terminal } from './program.ts';
 import { formatSpan, formatTable } from './status-table.ts';
 

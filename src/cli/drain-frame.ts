@@ -1,7 +1,8 @@
 import type { BlockingPod, DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { DrainView, LeavingPod, NodeView, TierView } from '../decide/drain-view.ts';
 import type { EvictProgress } from '../decide/evict-progress.ts';
-import { type FrameLine, type FrameSize, type LineStyle, printable } from './evict-view.ts';
+import { type FrameLine, type FrameSize, printable } from './evict-view.ts';
+import { cut, type LineStyle } from './paint.ts';
 import { formatSpan } from './status-table.ts';
 
 const BAR = 24;
@@ -145,10 +146,6 @@ export function drainLines(view: DrainView, now: number): readonly FrameLine[] {
     { text: headLine(view, now), style: 'bold' },
     ...[...open, ...drained].flatMap((node) => nodeLines(node, view.stage, now)),
   ];
-}
-
-function cut(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }
 
 /** A maintenance as a block for a terminal of this size; `note` is a last line, such as a lost connection. */

@@ -1,10 +1,10 @@
-import { styleText } from 'node:util';
 import { stringify } from 'yaml';
 import type { DrainView } from '../decide/drain-view.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { createDrainChanges } from './drain-changes.ts';
 import { drainFrame } from './drain-frame.ts';
-import { type LineStyle, printable } from './evict-view.ts';
+import { printable } from './evict-view.ts';
+import { paint } from './paint.ts';
 import type { Terminal } from './program.ts';
 import type { OutputFormat } from './status.ts';
 
@@ -16,21 +16,6 @@ export interface DrainScreen {
   note(text: string | undefined): void;
   /** Draws the block anew, where there is one. */
   draw(): void;
-}
-
-const STYLES = {
-  plain: undefined,
-  bold: 'bold',
-  dim: 'dim',
-  good: 'green',
-  warn: 'yellow',
-  bad: 'red',
-} as const satisfies Record<LineStyle, Parameters<typeof styleText>[0] | undefined>;
-
-/** A text in the colours of its style. */
-export function paint(text: string, style: LineStyle, colours: boolean): string {
-  const format = STYLES[style];
-  return format === undefined || !colours ? text : styleText(format, text, { validateStream: false });
 }
 
 /** A line for each change, with the time. */

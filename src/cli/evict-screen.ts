@@ -1,7 +1,7 @@
-import { styleText } from 'node:util';
 import type { EvictProgress } from '../decide/evict-progress.ts';
 import { rfc3339 } from '../decide/time.ts';
-import { type LineStyle, orderLine, type PodProgress, printable, progressFrame, stateLine } from './evict-view.ts';
+import { orderLine, type PodProgress, printable, progressFrame, stateLine } from './evict-view.ts';
+import { paint } from './paint.ts';
 import type { Terminal } from './program.ts';
 
 /** Shows evictions as they go on. */
@@ -12,20 +12,6 @@ export interface EvictScreen {
   note(text: string | undefined): void;
   /** Draws the block anew, where there is one. */
   draw(): void;
-}
-
-const STYLES = {
-  plain: undefined,
-  bold: 'bold',
-  dim: 'dim',
-  good: 'green',
-  warn: 'yellow',
-  bad: 'red',
-} as const satisfies Record<LineStyle, Parameters<typeof styleText>[0] | undefined>;
-
-function paint(text: string, style: LineStyle, colours: boolean): string {
-  const format = STYLES[style];
-  return format === undefined || !colours ? text : styleText(format, text, { validateStream: false });
 }
 
 /** A line for each change, with the time. */

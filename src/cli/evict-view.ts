@@ -1,10 +1,8 @@
 import type { ActiveTurn, EvictProgress, InterceptorView } from '../decide/evict-progress.ts';
 import { isOver } from '../decide/evict-progress.ts';
 import { rfc3339 } from '../decide/time.ts';
+import { cut, type LineStyle } from './paint.ts';
 import { formatSpan } from './status-table.ts';
-
-/** How a line of a frame is to look where there are colours. */
-export type LineStyle = 'plain' | 'bold' | 'dim' | 'good' | 'warn' | 'bad';
 
 /** One line of a frame, no wider than the terminal. */
 export interface FrameLine {
@@ -101,10 +99,6 @@ function wrap(text: string, width: number, maxLines: number): readonly string[] 
     rest = rest.slice(end).trimStart();
   }
   return [...lines, cut(rest, width)];
-}
-
-function cut(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }
 
 function turnLines(turn: ActiveTurn, now: number): readonly string[] {

@@ -106,7 +106,12 @@ export async function benchDrain(command: readonly [string, ...string[]], signal
   const audit = await createAuditLog(folder, [DRAINER, PERSON, CONTROLLER]);
   const controlPlane = stack.use(await startControlPlane({ apiServerFlags: audit.flags }, signal));
   const controllerConfig = await installManifests(controlPlane);
-  stack.use(startProgram([...command, 'controller', '--kubeconfig', controllerConfig, '--leader-elect=false'], path.join(folder, 'log')));
+  stack.use(
+    startProgram(
+      [...command, 'controller', '--kubeconfig', controllerConfig, '--leader-elect=false'],
+      path.join(folder, 'log'),
+    ),
+  );
   const client = createKubeClient(await loadClusterAccess(controlPlane.adminKubeconfig), 'bench');
   const stop = new AbortController();
   const kubelets = playKubelets(client, AbortSignal.any([signal, stop.signal]));

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import type { Program } from '../control-plane/process.ts';
 import { type Actor, createActor } from './actors.ts';
-import { type EvictEnd, type EvictRun, runEvict, startEvict } from './evict-command.ts';
+import type { CommandEnd, CommandRun } from './command.ts';
+import { runEvict, startEvict } from './evict-command.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from './eviction-rig.ts';
 import { startNodemaint } from './nodemaint.ts';
 
@@ -27,9 +28,9 @@ export interface EvictCommandRig extends EvictionRig {
   readonly controller: Program;
   readonly actor: Actor;
   /** Runs the command as that person. */
-  evict(...args: string[]): Promise<EvictEnd>;
+  evict(...args: string[]): Promise<CommandEnd>;
   /** Starts it with --watch. */
-  watch(...args: string[]): EvictRun;
+  watch(...args: string[]): CommandRun;
   /** Creates or changes an object as cluster admin. */
   apply(object: object): Promise<string>;
   /** A kubeconfig of a user with some rights in the namespace `default`. */

@@ -1,78 +1,11 @@
-import { spawn } from 'node:child_process';
-import path from 'node:path';
-import process from 'node:process';
-import { waitUntil } from '../control-plane/process.ts';
-
-const MAIN = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts');
-const WAIT_MS = 20_000;
-
-/** How `nodemaint evict` ended. */
-export interface EvictEnd {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** A run of `nodemaint evict`. */
-export interface EvictRun extends AsyncDisposable {
-  /** The lines of its standard output so far, without their times. */
-  lines(): readonly string[];
-  /** Waits for a line of its standard output. */
-  line(pattern: RegExp, timeoutMs?: number): Promise<string>;
-  interrupt(): void;
-  end(): Promise<EvictEnd>;
-}
+import { type CommandEnd, type CommandRun, runCommand, startCommand } from './command.ts';
 
 /** Starts `nodemaint evict ARGS` in an environment without a kubeconfig of its own. */
-export function startEvict(args: readonly string[], env: NodeJS.ProcessEnv = {}): EvictRun {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, 'evict', ...args], {
-    env: { ...process.env, KUBECONFIG: '', HOME: '/nonexistent', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  const ended = new Promise<EvictEnd>((resolve) => {
-    child.on('close', (code) => {
-      resolve({ code, stdout, stderr });
-    });
-  });
-  const lines = (): readonly string[] =>
-    stdout
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => line.replace(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z /, ''));
-  return {
-    lines,
-    line: async (pattern, timeoutMs = WAIT_MS) => {
-      const find = (): string | undefined => lines().find((line) => pattern.test(line));
-      const ask = (): Promise<boolean> => Promise.resolve(find() !== undefined || child.exitCode !== null);
-      await waitUntil(`a line like ${pattern}`, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000)).catch(
-        (error: unknown) => {
-          throw new Error(`no line like ${pattern} in:\n${stdout}${stderr}`, { cause: error });
-        },
-      );
-      const found = find();
-      if (found === undefined) throw new Error(`it ended without a line like ${pattern}:\n${stdout}${stderr}`);
-      return found;
-    },
-    interrupt: () => {
-      child.kill('SIGINT');
-    },
-    end: () => ended,
-    [Symbol.asyncDispose]: async () => {
-      child.kill('SIGKILL');
-      await ended;
-    },
-  };
+export function startEvict(args: readonly string[], env: NodeJS.ProcessEnv = {}): CommandRun {
+  return startCommand(['evict', ...args], env);
 }
 
 /** Runs `nodemaint evict ARGS` to its end. */
-export async function runEvict(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<EvictEnd> {
-  await using run = startEvict(args, env);
-  return await run.end();
+export async function runEvict(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CommandEnd> {
+  return await runCommand(['evict', ...args], env);
 }

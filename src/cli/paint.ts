@@ -1,0 +1,24 @@
+import { styleText } from 'node:util';
+
+/** How a line of a frame is to look where there are colours. */
+export type LineStyle = 'plain' | 'bold' | 'dim' | 'good' | 'warn' | 'bad';
+
+const STYLES = {
+  plain: undefined,
+  bold: 'bold',
+  dim: 'dim',
+  good: 'green',
+  warn: 'yellow',
+  bad: 'red',
+} as const satisfies Record<LineStyle, Parameters<typeof styleText>[0] | undefined>;
+
+/** A text in the colours of its style. */
+export function paint(text: string, style: LineStyle, colours: boolean): string {
+  const format = STYLES[style];
+  return format === undefined || !colours ? text : styleText(format, text, { validateStream: false });
+}
+
+/** A text in at most so many characters; what is left out shows. */
+export function cut(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
+}
