@@ -108,7 +108,8 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       const allowed = admitted(draining);
       if (!allowed.has(name)) {
         const nodes = nodesOf(maintenance).map(({ metadata }) => metadata.name);
-        const message = `Waiting for other maintenances: no more than ${context.options.maxParallelNodes} nodes are drained at once.`;
+        const max = context.options.maxParallelNodes;
+        const message = `Waiting for other maintenances: at most ${max} ${max === 1 ? 'node is' : 'nodes are'} drained at once.`;
         return { status: waitingStatus(maintenance, nodes, message, now), resolution: undefined, wishes: [] };
       }
       const pods = podsByNode();
