@@ -10,7 +10,7 @@ import { waitUntil } from '../control-plane/process.ts';
 import { daemonSet } from '../node/pods.ts';
 import { maintenanceOf, podOfDaemonSet, podsOf, setTargets, startEndingPods } from '../support/daemon-set-rig.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../support/eviction-rig.ts';
-import { installManifests, runNodemaint } from '../support/nodemaint.ts';
+import { installManifests, runNodemaint, withoutDeployments } from '../support/nodemaint.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', 'manifests');
 const GATE = 'nodemaint-daemonset-gate';
@@ -146,12 +146,12 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     const controller = await rig.startController();
     const folder = await mkdtemp(path.join(MANIFESTS, '..', 'overlay-'));
     try {
-      const overlay = ['resources: [../manifests]', 'components: [../manifests/policies/daemonset-gate-before-1.36]'];
+      const overlay = ['resources: [../manifests]', 'components: [../manifests/policies/before-1.36]'];
       await writeFile(path.join(folder, 'kustomization.yaml'), overlay.join('\n'));
       const text = await kubectl(['kustomize', folder]);
       assert.ok(!text.includes('MutatingAdmissionPolicy') && text.includes(`name: ${GATE}`));
       await removeGate();
-      await kubectl(['apply', '-f', '-'], text);
+      await kubectl(['apply', '-f', '-'], withoutDeployments(text));
       await apply(daemonSet('refused', { graceSec: 1 }));
       await waitFor('it is bound', () => isRunning('refused'));
       await apply(maintenanceOf('old', NODE));

@@ -37,13 +37,18 @@ export async function readAgentStatus(runDirectory: string): Promise<AgentStatus
 }
 
 /**
- * Installs the manifests and returns a kubeconfig of the controller's service account. Without the Deployment, which is a
- * test's own matter: its image is nowhere to be had, and its pods would be one more thing to drain.
+ * The documents of what kustomize made without Deployments, which are a test's own matter: their image is nowhere to be
+ * had, and their pods would be one more thing to drain.
  */
+export function withoutDeployments(documents: string): string {
+  const kept = documents.split(/^---$/m).filter((document) => !/^kind: Deployment$/m.test(document));
+  return kept.join('\n---\n');
+}
+
+/** Installs the manifests without the Deployment and returns a kubeconfig of the controller's service account. */
 export async function installManifests(controlPlane: ControlPlane): Promise<string> {
   const all = await controlPlane.kubectl(['kustomize', path.join(ROOT, 'manifests')]);
-  const documents = all.split(/^---$/m).filter((document) => !/^kind: Deployment$/m.test(document));
-  await controlPlane.kubectl(['apply', '-f', '-'], documents.join('\n---\n'));
+  await controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(all));
   for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
     await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
   }

@@ -107,7 +107,7 @@ describe('the gate of a DaemonSet pod', () => {
     };
     const conditions = await conditionsOf('daemonset-gate.yaml');
     assert.equal((conditions as unknown[]).length, 4);
-    assert.deepEqual(await conditionsOf('daemonset-gate-before-1.36/refusal.yaml'), conditions);
+    assert.deepEqual(await conditionsOf('before-1.36/refusal.yaml'), conditions);
   });
 });
 
