@@ -104,7 +104,9 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
     busyNodes: () => new Set(podsByNode().keys()),
     look: (maintenance, now) => {
       const { name } = maintenance.metadata;
-      const draining = context.maintenances.list().filter((each) => stageOf(each) === 'Drain');
+      // Of itself it is told more than our copy may show yet: what it has reached is not to be decided from before that.
+      const all = context.maintenances.list().map((each) => (each.metadata.name === name ? maintenance : each));
+      const draining = all.filter((each) => stageOf(each) === 'Drain');
       const allowed = admitted(draining);
       if (!allowed.has(name)) {
         const nodes = nodesOf(maintenance).map(({ metadata }) => metadata.name);
@@ -121,8 +123,9 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
       const observe = (node: NodeResolution): NodeObservation => {
         const known = pods.get(node.name) ?? [];
-        const evicting = known.filter((pod) => node.evicting.some(({ uid }) => uid === pod.metadata.uid));
-        const pending = known.filter((pod) => node.pending.some(({ uid }) => uid === pod.metadata.uid));
+        const leaving = new Set(node.evicting.map(({ uid }) => uid));
+        const evicting = known.filter(({ metadata }) => leaving.has(metadata.uid ?? ''));
+        const pending = known.filter(({ metadata }) => !leaving.has(metadata.uid ?? ''));
         const object = context.nodes.get(node.name);
         return {
           blocking: evicting.flatMap((pod) => whyBlocking(pod, requestOf(pod), object, now) ?? []),

@@ -15,6 +15,7 @@ import { isFinished } from '../decide/eviction-request.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
 import { isNews, startedStages } from '../decide/maintenance-status.ts';
 import type { DrainPod } from '../decide/pod.ts';
+import { createOwnWrites } from '../kube/own-writes.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
 import { finishCompletion } from './completion.ts';
@@ -63,12 +64,15 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   const { client, clock, log } = context;
   const observer = createDrainObserver(context);
 
-  /** What our last write made of a maintenance, and the version that our copy had then: it may not show that write yet. */
-  const written = new Map<string, { readonly version: string | undefined; readonly object: NodeMaintenance }>();
+  const ownWrites = createOwnWrites<NodeMaintenance>();
 
-  /** Returns whether nothing stands against it: a conflict means that we decided from an old copy. */
+  /**
+   * Returns whether nothing stands against it: a conflict means that we decided from an old state. `copy` is what the cache
+   * had when this run began.
+   */
   const patchStatus = async (
     maintenance: NodeMaintenance,
+    copy: NodeMaintenance,
     status: NodeMaintenanceStatus,
     signal: AbortSignal,
   ): Promise<boolean> => {
@@ -79,9 +83,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const body = { metadata: { resourceVersion }, status };
     const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
     const fresh = await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
-    const { name } = maintenance.metadata;
-    const version = context.maintenances.get(name)?.metadata.resourceVersion;
-    if (fresh !== undefined) written.set(name, { version, object: fresh });
+    if (fresh !== undefined) ownWrites.note(maintenance.metadata.name, copy, fresh);
     return fresh !== undefined;
   };
 
@@ -109,7 +111,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   const countedAt = new Map<string, number>();
 
   /** Returns when to look again, in milliseconds. */
-  const drain = async (maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> => {
+  const drain = async (maintenance: NodeMaintenance, copy: NodeMaintenance, signal: AbortSignal): Promise<number> => {
     const now = clock.now();
     const { status, resolution, wishes } = observer.look(maintenance, now);
     const before = maintenance.status?.drainPlanPosition;
@@ -119,7 +121,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) return COUNT_EVERY_MS - sinceMs;
     countedAt.set(name, now);
     // The targets are written before anybody acts on them: agents and the gate go by the status.
-    if (!(await patchStatus(maintenance, status, signal)) || resolution === undefined) return LOOK_AGAIN_MS;
+    if (!(await patchStatus(maintenance, copy, status, signal)) || resolution === undefined) return LOOK_AGAIN_MS;
     if (before !== resolution.position) {
       const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
       log.info({ maintenance: name, targets }, 'drain targets moved on');
@@ -134,9 +136,14 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     for (const node of nodes) await reconcileNode(context, node, !busy.has(node.metadata.name), signal);
   };
 
-  const complete = async (maintenance: NodeMaintenance, nodes: readonly Node[], signal: AbortSignal): Promise<void> => {
+  const complete = async (
+    maintenance: NodeMaintenance,
+    copy: NodeMaintenance,
+    nodes: readonly Node[],
+    signal: AbortSignal,
+  ): Promise<void> => {
     const finished = await finishCompletion(context, maintenance, nodes, signal);
-    const written = await patchStatus(maintenance, startedStages(maintenance, 'Complete', clock.now()), signal);
+    const written = await patchStatus(maintenance, copy, startedStages(maintenance, 'Complete', clock.now()), signal);
     const { finalizers = [], name } = maintenance.metadata;
     if (!finished || !written || !finalizers.includes(COMPLETION_FINALIZER)) return;
     const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
@@ -148,11 +155,10 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const copy = context.maintenances.get(key);
     if (copy === undefined) {
       countedAt.delete(key);
-      written.delete(key);
+      ownWrites.forget(key);
       return {};
     }
-    const last = written.get(key);
-    let maintenance = last !== undefined && last.version === copy.metadata.resourceVersion ? last.object : copy;
+    let maintenance = ownWrites.latest(key, copy) ?? copy;
     const stage = stageOf(maintenance);
     if (stage === 'Idle') return {};
     const { finalizers = [], deletionTimestamp } = maintenance.metadata;
@@ -167,13 +173,13 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     }
     await reconcileNodes(nodes, signal);
     if (stage === 'Complete') {
-      await complete(maintenance, nodes, signal);
+      await complete(maintenance, copy, nodes, signal);
       return {};
     }
     if (stage === 'Cordon') {
-      await patchStatus(maintenance, startedStages(maintenance, 'Cordon', clock.now()), signal);
+      await patchStatus(maintenance, copy, startedStages(maintenance, 'Cordon', clock.now()), signal);
       return {};
     }
-    return { againMs: await drain(maintenance, signal) };
+    return { againMs: await drain(maintenance, copy, signal) };
   };
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { applyInterceptorStatus } from './interceptor-status.ts';
+import { createOwnWrites } from './own-writes.ts';
 import { createWorkQueue, type Reconcile } from './queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from './resource.ts';
 import { createObjectCache } from './watch.ts';
@@ -67,18 +68,16 @@ export function createInterceptorReconciler(
   dependencies: InterceptorDependencies,
 ): Reconcile {
   const { client, clock } = dependencies;
-  /** What our last write made of a request, and the version that our copy had then: it may not show that write yet. */
-  const written = new Map<string, { readonly version: string | undefined; readonly request: EvictionRequest }>();
+  const ownWrites = createOwnWrites<EvictionRequest>();
   return async (key, signal) => {
     const copy = dependencies.request(key);
-    const last = written.get(key);
-    const request = last !== undefined && last.version === copy?.metadata.resourceVersion ? last.request : copy;
+    const request = ownWrites.latest(key, copy);
     if (request === undefined) {
-      written.delete(key);
+      ownWrites.forget(key);
       return {};
     }
     if (isFinished(request)) {
-      written.delete(key);
+      ownWrites.forget(key);
       await interceptor.over?.(request, signal);
       return {};
     }
@@ -88,7 +87,7 @@ export function createInterceptorReconciler(
     if (pod === undefined || pod.metadata.uid !== request.spec.target.pod.uid) return {};
     const turn = await interceptor.act(request, pod, signal);
     const after = await reportTurn(client, request, interceptor.name, turn, clock.now(), signal);
-    if (after !== undefined) written.set(key, { version: copy?.metadata.resourceVersion, request: after });
+    if (after !== undefined) ownWrites.note(key, copy, after);
     return turn.kind === 'completed' || turn.againMs === undefined ? {} : { againMs: turn.againMs };
   };
 }
