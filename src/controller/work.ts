@@ -1,4 +1,4 @@
-import { drainsOfNode } from '../decide/maintenance.ts';
+import { drainsOfNode, isSettled } from '../decide/maintenance.ts';
 import { createInterceptorReconciler, type Interceptor } from '../kube/interceptor.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/watch.ts';
@@ -43,17 +43,23 @@ export function createWork(context: ControllerContext): Work {
   const addMaintenances = (): void => {
     for (const maintenance of maintenances.list()) maintenanceQueue.add(maintenance.metadata.name);
   };
+  // Completed maintenances stay for people to look at, and every pod of the cluster comes by here.
+  const addUnsettled = (): void => {
+    for (const maintenance of maintenances.list()) {
+      if (!isSettled(maintenance)) maintenanceQueue.add(maintenance.metadata.name);
+    }
+  };
   const onRequest = (key: string): void => {
     index.note(key, requests.get(key));
     addRequest(key);
-    addMaintenances();
+    addUnsettled();
   };
   const onPod = (key: string): void => {
     for (const request of index.requestsOf(key)) addRequest(request);
     if (gate.podChanged(key)) gateQueue.add(key);
     const rollout = gate.rolloutOf(key);
     if (rollout !== undefined) rolloutQueue.add(rollout);
-    addMaintenances();
+    addUnsettled();
   };
   const onMaintenance = (): void => {
     addMaintenances();

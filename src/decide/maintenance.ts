@@ -1,5 +1,5 @@
 import type { DrainPlanEntry, NodeMaintenance, Stage } from '../api/node-maintenance.ts';
-import { CORDONED_ANNOTATION } from '../api/names.ts';
+import { COMPLETION_FINALIZER, CORDONED_ANNOTATION } from '../api/names.ts';
 import type { Node } from '../api/pod.ts';
 import { nodeSelectorMatches } from './selector.ts';
 
@@ -13,6 +13,13 @@ export function stageOf(maintenance: NodeMaintenance): Stage {
 export function isInProgress(maintenance: NodeMaintenance): boolean {
   const stage = stageOf(maintenance);
   return stage === 'Cordon' || stage === 'Drain';
+}
+
+/** Whether no pod and no EvictionRequest is of interest to it: it has not begun, or is over and has let go of all. */
+export function isSettled(maintenance: NodeMaintenance): boolean {
+  const stage = stageOf(maintenance);
+  const isHeld = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+  return stage === 'Idle' || (stage === 'Complete' && !isHeld);
 }
 
 /** Whether the maintenance selects the node. */
