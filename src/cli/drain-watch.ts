@@ -7,7 +7,7 @@ import { drainView, type DrainView, type SeenPods, withSeen } from '../decide/dr
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { missingPermission } from '../kube/requester.ts';
+import { missingPermission } from '../kube/refusal.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';

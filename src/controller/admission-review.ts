@@ -67,21 +67,29 @@ export interface StatusReview {
   readonly fresh: EvictionRequest;
 }
 
-/** Reads the body of a call; or says in `wrong` why it is no review that this webhook can judge. */
-export function parseReview(body: string): StatusReview | { readonly wrong: string } {
+/** Reads the body of a call; or says in `wrong` why it is no review of the kind that `what` names. */
+export function parseReviewBody<T>(
+  schema: z.ZodType<T>,
+  body: string,
+  what: string,
+): { readonly review: T } | { readonly wrong: string } {
   let json: unknown;
   try {
     json = JSON.parse(body);
   } catch {
     return { wrong: 'the body is not JSON' };
   }
-  const parsed = reviewSchema.safeParse(json);
-  if (!parsed.success) {
-    return {
-      wrong: `the body is no review of an update of evictionrequests/status:\n${z.prettifyError(parsed.error)}`,
-    };
-  }
-  const { uid, userInfo, object, oldObject } = parsed.data.request;
+  const parsed = schema.safeParse(json);
+  return parsed.success
+    ? { review: parsed.data }
+    : { wrong: `the body is no review of ${what}:\n${z.prettifyError(parsed.error)}` };
+}
+
+/** Reads a review of the status of an EvictionRequest; or says in `wrong` why it is none that this webhook can judge. */
+export function parseReview(body: string): StatusReview | { readonly wrong: string } {
+  const parsed = parseReviewBody(reviewSchema, body, 'an update of evictionrequests/status');
+  if ('wrong' in parsed) return parsed;
+  const { uid, userInfo, object, oldObject } = parsed.review.request;
   return {
     uid,
     user: userInfo?.username ?? '',

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { NodeSelector } from '../api/meta.ts';
 import { NODE_MAINTENANCE_GROUP } from '../api/names.ts';
-import { REVIEW, reviewBody } from './admission-review.ts';
+import { parseReviewBody, REVIEW, reviewBody } from './admission-review.ts';
 
 const requirement = z.object({
   key: z.string(),
@@ -41,17 +41,9 @@ export interface MaintenanceReview {
 
 /** Reads the body of a call; or says in `wrong` why it is no review that this webhook can answer. */
 export function parseMaintenanceReview(body: string): MaintenanceReview | { readonly wrong: string } {
-  let json: unknown;
-  try {
-    json = JSON.parse(body);
-  } catch {
-    return { wrong: 'the body is not JSON' };
-  }
-  const parsed = reviewSchema.safeParse(json);
-  if (!parsed.success) {
-    return { wrong: `the body is no review of a write of nodemaintenances:\n${z.prettifyError(parsed.error)}` };
-  }
-  const { uid, userInfo, name, object } = parsed.data.request;
+  const parsed = parseReviewBody(reviewSchema, body, 'a write of nodemaintenances');
+  if ('wrong' in parsed) return parsed;
+  const { uid, userInfo, name, object } = parsed.review.request;
   return { uid, user: userInfo?.username ?? '', name: name ?? '', nodeSelector: object.spec.nodeSelector };
 }
 

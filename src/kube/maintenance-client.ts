@@ -4,7 +4,7 @@ import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
 import { NodemaintError } from '../errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
-import { missingPermission } from './requester.ts';
+import { missingName, notInstalled, refusal } from './refusal.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, type Resource, statusMessage } from './resource.ts';
 
 /**
@@ -38,33 +38,12 @@ export interface MaintenanceClient {
   ): Promise<T | undefined>;
 }
 
-const INSTALL = 'install them with "kubectl apply -k manifests"';
 const PAGE = 500;
 
-/** Why the server did not do what was asked, for a person. */
-function refusal(response: KubeResponse): NodemaintError {
-  const message = statusMessage(response);
-  switch (response.status) {
-    case 401:
-      return new NodemaintError('API_REFUSED', `the API server does not accept these credentials: ${message}`);
-    case 403:
-      return new NodemaintError('API_REFUSED', `${message}${missingPermission(message)}`);
-    case 409:
-    case 422:
-      return new NodemaintError('API_REFUSED', message);
-    default:
-      return new NodemaintError('API_REFUSED', `the API server answered ${response.status}: ${message}`);
-  }
-}
-
-/** Whether a 404 says that the object of this name is not there, rather than its resource. */
-function isAboutObject({ body }: KubeResponse): boolean {
-  return (body as { details?: { name?: unknown } } | null)?.details?.name !== undefined;
-}
-
-function noResource(): NodemaintError {
-  const what = `${NODE_MAINTENANCES.plural}.${NODE_MAINTENANCE_GROUP}`;
-  return new NodemaintError('API_REFUSED', `this cluster has no ${what}: its custom resources are missing; ${INSTALL}`);
+/** Why the server did not do what was asked; a conflict, or what is not valid, is told in the server's words alone. */
+function refusalOf(response: KubeResponse): NodemaintError {
+  const ownWords = response.status === 409 || response.status === 422;
+  return ownWords ? new NodemaintError('API_REFUSED', statusMessage(response)) : refusal(response);
 }
 
 /** The texts of the Warning headers of an answer (RFC 7234, 5.5). */
@@ -84,9 +63,11 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
     for (const warning of warningsOf(response)) warn(warning);
     if (response.status >= 200 && response.status < 300) return response.body as T;
     const isOurs = request.path.startsWith(NODE_MAINTENANCES.root);
-    if (response.status === 404 && isOurs && !isAboutObject(response)) throw noResource();
+    if (response.status === 404 && isOurs && missingName(response) === undefined) {
+      throw notInstalled(NODE_MAINTENANCES, NODE_MAINTENANCE_GROUP);
+    }
     if (absent.includes(response.status)) return undefined;
-    throw refusal(response);
+    throw refusalOf(response);
   };
 
   const find = async <T extends KubeObject>(

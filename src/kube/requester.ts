@@ -1,9 +1,9 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION, EVICTION_REQUEST_GROUP } from '../api/names.ts';
 import type { Pod } from '../api/pod.ts';
-import { NodemaintError } from '../errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
-import { EVICTION_REQUESTS, objectPath, PODS, type Resource, statusMessage } from './resource.ts';
+import { missingName, notInstalled, refusal } from './refusal.ts';
+import { EVICTION_REQUESTS, objectPath, PODS, type Resource } from './resource.ts';
 
 /** Who asks for evictions, and where. */
 export interface RequesterScope {
@@ -31,42 +31,12 @@ export interface EvictionRequester {
   remove(known: EvictionRequest, unchanged: boolean, signal: AbortSignal): Promise<boolean>;
 }
 
-const INSTALL = 'install them with "kubectl apply -k manifests"';
-
-/** The permission that the API server's authorizer misses by its message, as the end of a sentence; else nothing. */
-export function missingPermission(message: string): string {
-  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(message);
-  if (match === null) return '';
-  const [, verb = '', resource = '', group = '', namespace] = match;
-  const where = namespace === undefined ? 'at the cluster scope' : `in the namespace ${namespace}`;
-  return `; missing permission: the verb ${verb} on ${resource}${group === '' ? '' : `.${group}`} ${where}`;
-}
-
-/** Why the server did not do what was asked, for a person. */
-function refusal(response: KubeResponse): NodemaintError {
-  const message = statusMessage(response);
-  switch (response.status) {
-    case 401:
-      return new NodemaintError('API_REFUSED', `the API server does not accept these credentials: ${message}`);
-    case 403:
-      return new NodemaintError('API_REFUSED', `${message}${missingPermission(message)}`);
-    default:
-      return new NodemaintError('API_REFUSED', `the API server answered ${response.status}: ${message}`);
-  }
-}
-
-/** Whether a 404 says that the object of this name is not there, rather than its resource. */
-function isAboutObject({ body }: KubeResponse, name: string): boolean {
-  return (body as { details?: { name?: unknown } } | null)?.details?.name === name;
-}
-
 /** The body of an answer that brings an object; undefined where there is no such object. */
 function bodyOf(response: KubeResponse, resource: Resource, name: string): unknown {
   if (response.status >= 200 && response.status < 300) return response.body;
   if (response.status !== 404) throw refusal(response);
-  if (isAboutObject(response, name) || resource === PODS) return undefined;
-  const what = `${resource.plural}.${EVICTION_REQUEST_GROUP}`;
-  throw new NodemaintError('API_REFUSED', `this cluster has no ${what}: its custom resources are missing; ${INSTALL}`);
+  if (missingName(response) === name || resource === PODS) return undefined;
+  throw notInstalled(resource, EVICTION_REQUEST_GROUP);
 }
 
 /** Makes a requester. */

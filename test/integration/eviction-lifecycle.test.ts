@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { activeOf, createActor, entryOf, hasEnded, isActive } from '../support/actors.ts';
-import {
-  buildEvictionRig,
-  conditionOf,
-  type EvictionRig,
-  intercepts,
-  NODE,
-  type Running,
-} from '../support/eviction-rig.ts';
+import { buildEvictionRig, conditionOf, type EvictionRig, intercepts, NODE, stopAll } from '../support/eviction-rig.ts';
 
 const B = 'actor-b.example.com';
 const A = 'actor-a.example.com';
@@ -16,10 +9,6 @@ const IMPERATIVE = 'imperative-eviction.k8s.io';
 const DRAINER = 'drainer.example.com';
 const ACTORS = { ...intercepts(B, 20_000), ...intercepts(A, 10_000) };
 const MINUTE = 60_000;
-
-async function stopAll(...running: readonly Running[]): Promise<void> {
-  await Promise.all(running.map((each) => each.stop()));
-}
 
 describe('the integration tests that KEP-4563 lists, on a real API server', () => {
   let rig: EvictionRig;
@@ -50,7 +39,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     await rig.endPod('gate');
     await rig.endPod('gate-2');
     await rig.waitFor(pod, 'evicted', hasEnded('Evicted'));
-    await stopAll(second);
+    await stopAll([second]);
   });
 
   it('Test all the interactions between the eviction request controller and the interceptor.', async () => {
@@ -79,7 +68,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     b.turn = { kind: 'completed', message: 'Nothing to do with it.' };
     const passed = await rig.waitFor(pod, 'passed on', isActive(A));
     assert.ok(entryOf(passed, B)?.completionTime);
-    await stopAll(...running);
+    await stopAll(running);
   });
 
   it('Test that the eviction of the pod happens if there is no interceptor or the interceptor stops responding.', async () => {
@@ -120,7 +109,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     const alive = await rig.createPod('alive', ACTORS);
     await rig.request(alive, DRAINER);
     await rig.waitFor(alive, 'B works', (request) => entryOf(request, B)?.heartbeatTime !== undefined);
-    await stopAll(first, playing);
+    await stopAll([first, playing]);
     const mute = await rig.createPod('mute', { ...intercepts('mute.example.com', 20_000), ...intercepts(A, 10_000) });
     await rig.request(mute, DRAINER);
     const again = await rig.startController();
@@ -147,7 +136,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     assert.equal(activeOf(await rig.get(mute)), A);
     assert.equal(activeOf(await rig.get(alive)), B);
     assert.equal(activeOf(await rig.get(fresh)), B);
-    await stopAll(late, beating);
+    await stopAll([late, beating]);
   });
 
   it('Test switching between different interceptors and resetting the EvictionRequest status.', async () => {
@@ -170,7 +159,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     assert.deepEqual(anew.status?.processedInterceptors, []);
     assert.equal(conditionOf(anew, 'Canceled'), undefined);
     assert.deepEqual(entryOf(anew, A), { name: A, message: '' });
-    await stopAll(...running);
+    await stopAll(running);
   });
 
   it('Test that the EvictionRequest has the Canceled=True condition when the EvictionRequest is canceled or when validation fails.', async () => {

@@ -5,11 +5,10 @@ import {
   assertRefused,
   buildAdmissionRig,
   conditionWith,
-  create,
+  createRequest,
   firstStatus,
   patchStatus,
   report,
-  requestFor,
   started,
 } from '../support/admission-rig.ts';
 
@@ -36,22 +35,15 @@ async function refuse(name: string, status: object, words: RegExp): Promise<void
   assertRefused(await patchStatus(rig.controller, name, status), words);
 }
 
-/** A request without a status. */
-async function fresh(): Promise<string> {
-  const name = crypto.randomUUID();
-  assertAllowed(await create(rig.admin, requestFor('web', name)));
-  return name;
-}
-
 describe('the entries of interceptors', () => {
   it('are as many as targetInterceptors, with the same names, and stay', async () => {
     const words = /interceptors must have the names of targetInterceptors, one entry each/;
     const entries = (...names: string[]): object => ({
       interceptors: names.map((each) => ({ name: each, message: '' })),
     });
-    await refuse(await fresh(), { ...firstStatus(NAMES), ...entries(A, B) }, words);
-    await refuse(await fresh(), { ...firstStatus(NAMES), ...entries(A, B, 'c.example.com') }, words);
-    await refuse(await fresh(), entries(A), words);
+    await refuse(await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B) }, words);
+    await refuse(await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B, 'c.example.com') }, words);
+    await refuse(await createRequest(rig), entries(A), words);
     const name = await started(rig, NAMES);
     await refuse(name, entries(A, B), words);
     await refuse(name, { interceptors: [] }, words);
@@ -66,9 +58,9 @@ describe('the entries of interceptors', () => {
     for (const extra of [...began, { expectedFinishTime: time }]) {
       const status = firstStatus(NAMES);
       const [first, ...others] = status.interceptors ?? [];
-      await refuse(await fresh(), { ...status, interceptors: [{ ...first, ...extra }, ...others] }, words);
+      await refuse(await createRequest(rig), { ...status, interceptors: [{ ...first, ...extra }, ...others] }, words);
     }
-    const later = await fresh();
+    const later = await createRequest(rig);
     await allow(later, { ...firstStatus(NAMES), interceptors: null });
     const { interceptors = [] } = firstStatus(NAMES);
     await refuse(later, { interceptors: interceptors.map((each) => ({ ...each, message: 'x' })) }, words);

@@ -7,12 +7,11 @@ import {
   assertRefused,
   buildAdmissionRig,
   conditionWith,
-  create,
+  createRequest,
   firstStatus,
   patchStatus,
   read,
   report,
-  requestFor,
   started,
 } from '../support/admission-rig.ts';
 
@@ -45,13 +44,6 @@ async function refuse(name: string, status: object | null, words: RegExp): Promi
   assert.deepEqual(await read(rig.admin, name), old);
 }
 
-/** A request without a status. */
-async function fresh(): Promise<string> {
-  const name = crypto.randomUUID();
-  assertAllowed(await create(rig.admin, requestFor('web', name)));
-  return name;
-}
-
 const toB = { activeInterceptors: [B], processedInterceptors: [A] };
 const toLast = { activeInterceptors: [LAST], processedInterceptors: [A, B] };
 const evicted = { conditions: [conditionWith('Progressing', 'False'), conditionWith('Evicted', 'True')] };
@@ -80,30 +72,30 @@ describe('targetInterceptors', () => {
       ...Array.from({ length: count - 1 }, (_, index) => `i-${index}.example.com`),
       LAST,
     ];
-    await refuse(await fresh(), firstStatus(many(16)), /must have at most 15 items/);
-    await refuse(await fresh(), firstStatus([A, A, LAST]), /Duplicate value/);
+    await refuse(await createRequest(rig), firstStatus(many(16)), /must have at most 15 items/);
+    await refuse(await createRequest(rig), firstStatus([A, A, LAST]), /Duplicate value/);
     const words = /the last of targetInterceptors must be imperative-eviction.k8s.io/;
-    await refuse(await fresh(), firstStatus([LAST, A]), words);
-    await refuse(await fresh(), firstStatus([A, B]), words);
-    await allow(await fresh(), firstStatus(many(15)));
-    await allow(await fresh(), firstStatus([LAST]));
+    await refuse(await createRequest(rig), firstStatus([LAST, A]), words);
+    await refuse(await createRequest(rig), firstStatus([A, B]), words);
+    await allow(await createRequest(rig), firstStatus(many(15)));
+    await allow(await createRequest(rig), firstStatus([LAST]));
   });
 
   it('have fully qualified names, and in the reserved domains only those of the list', async () => {
     const words = /must be a fully qualified domain name in lower case/;
-    await refuse(await fresh(), firstStatus(['single', LAST]), words);
-    await refuse(await fresh(), firstStatus(['A.example.com', LAST]), words);
+    await refuse(await createRequest(rig), firstStatus(['single', LAST]), words);
+    await refuse(await createRequest(rig), firstStatus(['A.example.com', LAST]), words);
     const reserved = /k8s.io and kubernetes.io are reserved, and this name is not on the list of allowed ones/;
     for (const each of ['evil.k8s.io', 'k8s.io', 'x.kubelet.k8s.io', 'kubernetes.io', 'a.kubernetes.io']) {
-      await refuse(await fresh(), firstStatus([each, LAST]), reserved);
+      await refuse(await createRequest(rig), firstStatus([each, LAST]), reserved);
     }
     for (const each of ['kubelet.k8s.io', 'job.batch.k8s.io', 'evilk8s.io', 'k8s.io.example.com', 'a.x-k8s.io']) {
-      await allow(await fresh(), firstStatus([each, LAST]));
+      await allow(await createRequest(rig), firstStatus([each, LAST]));
     }
   });
 
   it('cannot be set any more on a request that was canceled before', async () => {
-    const name = await fresh();
+    const name = await createRequest(rig);
     await allow(name, { ...canceled, activeInterceptors: [], processedInterceptors: [] });
     const { targetInterceptors } = firstStatus(NAMES);
     await refuse(name, { targetInterceptors }, /may not be set on a request that is Evicted or Canceled/);
@@ -114,10 +106,10 @@ describe('activeInterceptors', () => {
   const words = /only the first of targetInterceptors can become active, and then the next, one after the other/;
 
   it('begin with the first', async () => {
-    await refuse(await fresh(), { ...firstStatus(NAMES), activeInterceptors: [B] }, words);
-    await refuse(await fresh(), { ...firstStatus(NAMES), activeInterceptors: ['c.example.com'] }, words);
-    await refuse(await fresh(), { activeInterceptors: [A] }, words);
-    const later = await fresh();
+    await refuse(await createRequest(rig), { ...firstStatus(NAMES), activeInterceptors: [B] }, words);
+    await refuse(await createRequest(rig), { ...firstStatus(NAMES), activeInterceptors: ['c.example.com'] }, words);
+    await refuse(await createRequest(rig), { activeInterceptors: [A] }, words);
+    const later = await createRequest(rig);
     await allow(later, { ...firstStatus(NAMES), activeInterceptors: [] });
     await allow(later, { activeInterceptors: [A] });
   });
@@ -165,7 +157,7 @@ describe('processedInterceptors', () => {
   it('grow by the interceptor that was active, and by no other', async () => {
     const words = /only an interceptor that was active and is not any more can be added/;
     await refuse(
-      await fresh(),
+      await createRequest(rig),
       { ...firstStatus(NAMES), activeInterceptors: [B], processedInterceptors: [A] },
       /nobody was active yet/,
     );

@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { activeOf, createActor, entryOf, hasEnded, isActive, requestersOf } from '../support/actors.ts';
-import {
-  buildEvictionRig,
-  conditionOf,
-  type EvictionRig,
-  intercepts,
-  NODE,
-  type Running,
-} from '../support/eviction-rig.ts';
+import { buildEvictionRig, conditionOf, type EvictionRig, intercepts, NODE, stopAll } from '../support/eviction-rig.ts';
 
 // The KEP calls its actors actor-b.k8s.io and actor-a.k8s.io; that domain is reserved, so they have their own here.
 const ACTOR_B = 'actor-b.example.com';
@@ -17,10 +10,6 @@ const IMPERATIVE = 'imperative-eviction.k8s.io';
 const DRAINER = 'nodemaintenance.disruption-management.org';
 const DESCHEDULER = 'descheduling.avalanche.io';
 const ACTORS = { ...intercepts(ACTOR_B, 20_000), ...intercepts(ACTOR_A, 10_000) };
-
-async function stopAll(running: readonly Running[]): Promise<void> {
-  await Promise.all(running.map((each) => each.stop()));
-}
 
 describe('the examples of KEP-4563 on a real API server', () => {
   let rig: EvictionRig;

@@ -200,3 +200,10 @@ export async function buildAdmissionRig(): Promise<AdmissionRig> {
   const owned = stack.move();
   return { controlPlane, admin, controller, user, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
+
+/** Makes a request for a pod of the name web, without a status; returns its name. */
+export async function createRequest(rig: AdmissionRig): Promise<string> {
+  const name = crypto.randomUUID();
+  assertAllowed(await create(rig.admin, requestFor('web', name)));
+  return name;
+}

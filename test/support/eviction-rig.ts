@@ -24,6 +24,11 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** Stops several loops at once. */
+export async function stopAll(running: readonly Running[]): Promise<void> {
+  await Promise.all(running.map((each) => each.stop()));
+}
+
 /** What the tests of EvictionRequests do, on a real API server. */
 export interface EvictionRig extends AsyncDisposable {
   readonly controlPlane: ControlPlane;

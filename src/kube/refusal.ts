@@ -1,0 +1,36 @@
+import { NodemaintError } from '../errors.ts';
+import type { KubeResponse } from './client.ts';
+import { type Resource, statusMessage } from './resource.ts';
+
+/** The permission that the API server's authorizer misses by its message, as the end of a sentence; else nothing. */
+export function missingPermission(message: string): string {
+  const match = /cannot (\w+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?/.exec(message);
+  if (match === null) return '';
+  const [, verb = '', resource = '', group = '', namespace] = match;
+  const where = namespace === undefined ? 'at the cluster scope' : `in the namespace ${namespace}`;
+  return `; missing permission: the verb ${verb} on ${resource}${group === '' ? '' : `.${group}`} ${where}`;
+}
+
+/** Why the server did not do what was asked, for a person. */
+export function refusal(response: KubeResponse): NodemaintError {
+  const message = statusMessage(response);
+  switch (response.status) {
+    case 401:
+      return new NodemaintError('API_REFUSED', `the API server does not accept these credentials: ${message}`);
+    case 403:
+      return new NodemaintError('API_REFUSED', `${message}${missingPermission(message)}`);
+    default:
+      return new NodemaintError('API_REFUSED', `the API server answered ${response.status}: ${message}`);
+  }
+}
+
+/** The name of the object that a 404 is about; undefined where it is the resource that is not there. */
+export function missingName({ body }: KubeResponse): unknown {
+  return (body as { details?: { name?: unknown } } | null)?.details?.name;
+}
+
+/** What to tell a person whose cluster does not serve one of our resources, of the API group. */
+export function notInstalled({ plural }: Resource, group: string): NodemaintError {
+  const fix = 'its custom resources are missing; install them with "kubectl apply -k manifests"';
+  return new NodemaintError('API_REFUSED', `this cluster has no ${plural}.${group}: ${fix}`);
+}
