@@ -6,12 +6,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { resolveDrain } from '../decide/drain-resolution.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
-import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
+import { countingDrains, counts, keepsParked, type ParkingFacts } from '../decide/parking.ts';
 import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
 import type { StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
+import type { OwnDrainTurn } from './own-drain.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
 import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
 import { buildStatus } from './status-view.ts';
@@ -24,6 +25,7 @@ const IDLE_MS = 60_000;
 export interface Turn {
   readonly view: StaticPodView;
   readonly decision: StaticPodDecision;
+  readonly own: OwnDrainTurn | undefined;
 }
 
 /** A running agent. */
@@ -87,6 +89,11 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const facts = parkingFacts(context, phase);
     let leave = cluster === undefined ? new Map() : leaveByCluster(view, cluster, countingDrains(facts));
     let drained = false;
+    const own = await context.ownDrain?.tend((name) => counts(name, facts), drainPodsOf(view), signal);
+    for (const drain of own?.drains ?? []) {
+      const mayLeave = leaveByTargets(view, drain.drainTargets, drain);
+      for (const [key, why] of mayLeave) if (own?.heldStaticPods.has(key) === false) leave.set(key, why);
+    }
     if (phase.kind === 'draining' && phase.mode === 'local') {
       const plan = effectiveDrainPlan(config.drainPlan);
       const decision = resolveDrain(plan, drainPodsOf(view), record.localTargets);
@@ -95,10 +102,13 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       }
       leave = leaveByTargets(view, decision.drainTargets, phase);
       drained = decision.drained;
-    } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
+    } else if (phase.kind === 'draining') {
+      const { maintenance } = phase;
+      drained = cluster?.isDrained(maintenance) === true || own?.drained.has(maintenance) === true;
+    }
     const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(pod.maintenance, facts);
     const decision = await staticPods.act(view, { leave, keepParked }, signal);
-    turn = { view, decision };
+    turn = { view, decision, own };
     await context.directoryWatch.set(view.parked.length > 0);
     if (cluster !== undefined) {
       const reason = phase.kind === 'watching' ? 'see the NodeMaintenance' : phase.reason;
@@ -148,7 +158,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
-      cluster.watchRequests(countingDrains(parkingFacts(context, record.phase)).length > 0);
+      const drains = countingDrains(parkingFacts(context, record.phase));
+      cluster.watchRequests(drains.length > 0 || context.ownDrain?.isBusy() === true);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;
@@ -159,7 +170,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     // Parked pods that have ended need no polling: the cluster's and the directory's watches wake the loop.
     const ending = turn?.decision.progress.some(({ state }) => state !== 'ended') === true;
     const tending = (cluster?.requests() ?? []).length > 0 || ending;
-    return record.phase.kind !== 'watching' || tending;
+    return record.phase.kind !== 'watching' || tending || context.ownDrain?.isBusy() === true;
   };
 
   return {

@@ -5,6 +5,7 @@ import type { ShutdownLock } from '../host/inhibitor.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 import type { GoingDown } from './going-down.ts';
+import type { OwnDrainer } from './own-drain.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
@@ -22,6 +23,8 @@ export interface AgentContext {
   readonly goingDown: GoingDown;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
+  /** The drain of this node while no controller lives; absent where no cluster is configured. */
+  readonly ownDrain: OwnDrainer | undefined;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
   /** On while manifests are parked, to see at once when somebody writes one again. */

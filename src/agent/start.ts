@@ -22,6 +22,7 @@ import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
+import { createOwnDrainer } from './own-drain.ts';
 import { readRecord } from './record.ts';
 import { createStaticPods } from './static-pods.ts';
 import { createWaker } from './waker.ts';
@@ -117,7 +118,8 @@ export async function runAgent(
   };
 
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
-  const cluster = client === undefined ? undefined : createCluster({ client, clock, log, nodeName, onChange: wake });
+  const parts = client === undefined ? undefined : { client, clock, log, nodeName, onChange: wake };
+  const cluster = parts === undefined ? undefined : createCluster(parts);
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
   const context: AgentContext = {
     config,
@@ -130,6 +132,7 @@ export async function runAgent(
     lock: createLock(config, host, log, wake),
     goingDown,
     cluster,
+    ownDrain: cluster === undefined || parts === undefined ? undefined : createOwnDrainer(cluster, parts, living),
     runtime,
     directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
     staticPods: createStaticPods({ paths, nodeName, bootId, mover, runtime, clock, log }),
