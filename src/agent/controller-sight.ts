@@ -18,6 +18,8 @@ export interface ControllerSight {
   look(maxAgeMs: number, signal: AbortSignal): Promise<ControllerState>;
   /** What was seen last; undefined while nobody wants to know. */
   last(): ControllerState | undefined;
+  /** For how long the API server has not answered, in milliseconds; 0 where it has, or was not asked. */
+  apiSilentMs(): number;
   forget(): void;
 }
 
@@ -30,11 +32,16 @@ export function createControllerSight(client: KubeClient, log: Log): ControllerS
   let readAt = -Infinity;
   let last: ControllerState | undefined;
   let complained = '';
+  let failingSince: number | undefined;
 
-  const forget = (): void => {
+  const gap = (): void => {
     sight = undefined;
-    last = undefined;
     readAt = -Infinity;
+  };
+  const forget = (): void => {
+    gap();
+    last = undefined;
+    failingSince = undefined;
   };
   const judge = (): ControllerState => {
     const now = monotonicNow();
@@ -43,6 +50,7 @@ export function createControllerSight(client: KubeClient, log: Log): ControllerS
 
   return {
     last: () => last,
+    apiSilentMs: () => (failingSince === undefined ? 0 : monotonicNow() - failingSince),
     forget,
     look: async (maxAgeMs, signal) => {
       const begun = monotonicNow();
@@ -56,10 +64,12 @@ export function createControllerSight(client: KubeClient, log: Log): ControllerS
         sight = observeLease(isGap ? undefined : sight, lease, now);
         readAt = now;
         complained = '';
+        failingSince = undefined;
       } catch (error) {
         signal.throwIfAborted();
         // While the API server is away a controller cannot renew either.
-        forget();
+        gap();
+        failingSince ??= begun;
         const reason = describeError(error);
         if (reason !== complained) log.warn({ reason }, "cannot read the controller's lease");
         complained = reason;

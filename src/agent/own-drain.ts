@@ -47,6 +47,10 @@ export interface OwnDrainer {
     staticPods: readonly DrainPod[],
     signal: AbortSignal,
   ): Promise<OwnDrainTurn | undefined>;
+  /** Lets go of everything: the API server is given up for now. */
+  rest(): void;
+  /** For how long the API server has not answered, in milliseconds; 0 where it has, or was not asked. */
+  apiSilentMs(): number;
   /** Whether it has to look again soon. */
   isBusy(): boolean;
   /** What is known of the controller; undefined while nobody wants to know. */
@@ -209,6 +213,11 @@ export function createOwnDrainer(
   return {
     controller: () => sight.last(),
     isBusy: () => busy,
+    apiSilentMs: () => sight.apiSilentMs(),
+    rest: () => {
+      rest();
+      sight.forget();
+    },
     tend: async (counts, staticPods, signal) => {
       if (!cluster.synced()) return undefined;
       const counting = cluster.maintenances().filter(({ metadata }) => counts(metadata.name));

@@ -21,7 +21,7 @@ function waitingFor(context: AgentContext, { record, turn }: StatusFacts): reado
   const { phase } = record;
   const waiting: Waiting[] = [];
   const requested = new Set<string>();
-  for (const pod of turn?.own?.waiting ?? []) {
+  for (const pod of turn?.waiting ?? []) {
     requested.add(pod.what);
     waiting.push(pod);
   }
