@@ -6,16 +6,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { resolveDrain } from '../decide/drain-resolution.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
-import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
+import { countingDrains, counts, keepsParked, type ParkingFacts } from '../decide/parking.ts';
 import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
-import type { StaticPodDecision } from '../decide/static-pods.ts';
+import { podKey, type StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
+import { handOver } from './hand-over.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
 import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
 import { buildStatus } from './status-view.ts';
-import type { AgentStatus } from './status.ts';
+import type { AgentStatus, Waiting } from './status.ts';
 
 const BUSY_MS = 1_000;
 const IDLE_MS = 60_000;
@@ -24,6 +25,8 @@ const IDLE_MS = 60_000;
 export interface Turn {
   readonly view: StaticPodView;
   readonly decision: StaticPodDecision;
+  /** What a drain by this agent waits for. */
+  readonly waiting: readonly Waiting[];
 }
 
 /** A running agent. */
@@ -87,18 +90,37 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const facts = parkingFacts(context, phase);
     let leave = cluster === undefined ? new Map() : leaveByCluster(view, cluster, countingDrains(facts));
     let drained = false;
+    let waiting: readonly Waiting[] = [];
+    const isLocal = phase.kind === 'draining' && phase.mode === 'local';
+    if (isLocal) context.ownDrain?.rest();
+    const own = isLocal
+      ? undefined
+      : await context.ownDrain?.tend((name) => counts(name, facts), drainPodsOf(view), signal);
+    for (const drain of own?.drains ?? []) {
+      const mayLeave = leaveByTargets(view, drain.drainTargets, drain);
+      for (const [key, why] of mayLeave) if (own?.heldStaticPods.has(key) === false) leave.set(key, why);
+    }
     if (phase.kind === 'draining' && phase.mode === 'local') {
       const plan = effectiveDrainPlan(config.drainPlan);
-      const decision = resolveDrain(plan, drainPodsOf(view), record.localTargets);
+      const local = await context.localDrain?.observe(signal);
+      const pods = [...(local?.pods ?? []), ...drainPodsOf(view)];
+      const decision = resolveDrain(plan, pods, record.localTargets);
       if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) {
         await save({ ...record, localTargets: decision.drainTargets });
       }
       leave = leaveByTargets(view, decision.drainTargets, phase);
-      drained = decision.drained;
-    } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
+      drained = decision.drained && local?.seen !== false;
+      const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
+      if (local !== undefined) {
+        waiting = (await context.localDrain?.stop(local, decision.evicting, parked, signal)) ?? [];
+      }
+    } else if (phase.kind === 'draining') {
+      const { maintenance } = phase;
+      drained = cluster?.isDrained(maintenance) === true || own?.drained.has(maintenance) === true;
+    }
     const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(pod.maintenance, facts);
     const decision = await staticPods.act(view, { leave, keepParked }, signal);
-    turn = { view, decision };
+    turn = { view, decision, waiting: own?.waiting ?? waiting };
     await context.directoryWatch.set(view.parked.length > 0);
     if (cluster !== undefined) {
       const reason = phase.kind === 'watching' ? 'see the NodeMaintenance' : phase.reason;
@@ -107,7 +129,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     return { drained };
   };
 
-  const readFacts = async (drained: boolean, signal: AbortSignal): Promise<PhaseFacts> => {
+  const readFacts = async (drained: boolean, handedOver: boolean, signal: AbortSignal): Promise<PhaseFacts> => {
     const { phase } = record;
     const name = phase.kind === 'watching' ? '' : phase.maintenance;
     const parked = turn?.view.parked ?? [];
@@ -120,13 +142,16 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       askingSince: startedAt,
       apiWaitMs: config.apiWaitSec * 1000,
       maintenanceExists: cluster?.exists(name) === true,
+      apiSilentMs: context.ownDrain?.apiSilentMs() ?? 0,
+      handedOver,
       drained,
       recovered: turn !== undefined && !parked.some((pod) => pod.maintenance === name || pod.maintenance === ''),
     };
   };
 
   const movePhase = async (drained: boolean, signal: AbortSignal): Promise<boolean> => {
-    const next = decidePhase(record.phase, await readFacts(drained, signal));
+    const handedOver = await handOver(context, record, signal);
+    const next = decidePhase(record.phase, await readFacts(drained, handedOver, signal));
     if (next === record.phase) return false;
     if (next.kind === 'recovering') goingDown.trigger(undefined);
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
@@ -145,10 +170,15 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
     await keepLock(signal);
+    if (record.phase.kind === 'watching' || record.phase.kind === 'recovering') {
+      await context.localDrain?.giveBack(signal);
+      await context.knownPods.refresh(signal);
+    }
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
-      cluster.watchRequests(countingDrains(parkingFacts(context, record.phase)).length > 0);
+      const drains = countingDrains(parkingFacts(context, record.phase));
+      cluster.watchRequests(drains.length > 0 || context.ownDrain?.isBusy() === true);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;
@@ -159,7 +189,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     // Parked pods that have ended need no polling: the cluster's and the directory's watches wake the loop.
     const ending = turn?.decision.progress.some(({ state }) => state !== 'ended') === true;
     const tending = (cluster?.requests() ?? []).length > 0 || ending;
-    return record.phase.kind !== 'watching' || tending;
+    return record.phase.kind !== 'watching' || tending || context.ownDrain?.isBusy() === true;
   };
 
   return {

@@ -18,6 +18,7 @@ export interface Cluster {
   /** Milliseconds since the epoch at which the API server was last heard of; 0 for never. */
   heardAt(): number;
   maintenance(name: string): NodeMaintenance | undefined;
+  maintenances(): readonly NodeMaintenance[];
   /** Whether the API server has the maintenance: it was seen there, or accepted just now. */
   exists(name: string): boolean;
   /** Maintenances that this node's agent made. */
@@ -26,6 +27,8 @@ export interface Cluster {
   drains(): readonly NodeDrain[];
   /** EvictionRequests of pods on this node that are not over. */
   requests(): readonly EvictionRequest[];
+  /** Whether those are known. */
+  requestsSynced(): boolean;
   /** Whether the maintenance has drained the node. */
   isDrained(name: string): boolean;
   create(name: string, reason: string, drainPlan: readonly DrainPlanEntry[], signal: AbortSignal): Promise<void>;
@@ -59,10 +62,12 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
     synced: () => maintenances.synced(),
     heardAt: () => maintenances.heardAt(),
     maintenance: (name) => maintenances.get(name),
+    maintenances: () => maintenances.list(),
     exists: (name) => name === accepted || maintenances.get(name) !== undefined,
     own: () => maintenances.list().filter(({ metadata }) => metadata.labels?.[AGENT_LABEL] === nodeName),
     drains: () => drainsOfNode(maintenances.list(), nodeName),
     requests: () => (requests?.list() ?? []).filter((request) => !isFinished(request)),
+    requestsSynced: () => requests?.synced() === true,
     isDrained: (name) =>
       maintenances.get(name)?.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True') ===
       true,

@@ -4,7 +4,11 @@ import type { ContainerRuntime } from '../host/cri.ts';
 import type { ShutdownLock } from '../host/inhibitor.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { KnownPods } from './known-pods.ts';
+import type { LocalDrainer } from './local-drain.ts';
 import type { GoingDown } from './going-down.ts';
+import type { OwnDrainer } from './own-drain.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
@@ -22,6 +26,13 @@ export interface AgentContext {
   readonly goingDown: GoingDown;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
+  /** The drain of this node while no controller lives; absent where no cluster is configured. */
+  readonly ownDrain: OwnDrainer | undefined;
+  /** Absent where no cluster is configured. */
+  readonly client: KubeClient | undefined;
+  /** The drain of all pods without an API server; absent where the kubelet cannot be stopped. */
+  readonly localDrain: LocalDrainer | undefined;
+  readonly knownPods: KnownPods;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
   /** On while manifests are parked, to see at once when somebody writes one again. */

@@ -6,6 +6,7 @@ import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
+import { createKubeletUnit } from '../host/kubelet-unit.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
@@ -22,6 +23,9 @@ import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
+import { createKnownPods } from './known-pods.ts';
+import { createLocalDrainer, type LocalDrainer } from './local-drain.ts';
+import { createOwnDrainer } from './own-drain.ts';
 import { readRecord } from './record.ts';
 import { createStaticPods } from './static-pods.ts';
 import { createWaker } from './waker.ts';
@@ -117,8 +121,15 @@ export async function runAgent(
   };
 
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
-  const cluster = client === undefined ? undefined : createCluster({ client, clock, log, nodeName, onChange: wake });
+  const parts = client === undefined ? undefined : { client, clock, log, nodeName, onChange: wake };
+  const cluster = parts === undefined ? undefined : createCluster(parts);
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
+  const knownPods = createKnownPods({ stateDirectory: config.stateDirectory, nodeName, client, clock, log });
+  const hands = (): LocalDrainer | undefined => {
+    if (host === undefined || config.kubeletUnit === '') return undefined;
+    const kubelet = createKubeletUnit(host.systemd, config.kubeletUnit, config.stateDirectory, bootId);
+    return createLocalDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  };
   const context: AgentContext = {
     config,
     nodeName,
@@ -130,6 +141,10 @@ export async function runAgent(
     lock: createLock(config, host, log, wake),
     goingDown,
     cluster,
+    client,
+    knownPods,
+    localDrain: hands(),
+    ownDrain: cluster === undefined || parts === undefined ? undefined : createOwnDrainer(cluster, parts, living),
     runtime,
     directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
     staticPods: createStaticPods({ paths, nodeName, bootId, mover, runtime, clock, log }),

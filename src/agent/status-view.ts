@@ -21,8 +21,13 @@ function waitingFor(context: AgentContext, { record, turn }: StatusFacts): reado
   const { phase } = record;
   const waiting: Waiting[] = [];
   const requested = new Set<string>();
+  for (const pod of turn?.waiting ?? []) {
+    requested.add(pod.what);
+    waiting.push(pod);
+  }
   for (const request of context.cluster?.requests() ?? []) {
     const what = `${request.metadata.namespace}/${request.spec.target.pod.name}`;
+    if (requested.has(what)) continue;
     const active = request.status?.activeInterceptors?.[0];
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
     requested.add(what);
@@ -61,6 +66,7 @@ export function buildStatus(context: AgentContext, facts: StatusFacts): AgentSta
   const { cluster, config, nodeName } = context;
   const name = phase.kind === 'watching' ? undefined : phase.maintenance;
   const maintenance = name === undefined ? undefined : cluster?.maintenance(name);
+  const controller = context.ownDrain?.controller();
   const node = maintenance?.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
   return {
     node: nodeName,
@@ -68,6 +74,7 @@ export function buildStatus(context: AgentContext, facts: StatusFacts): AgentSta
     summary: describePhase(phase),
     lock: { kind: config.lock, held: holdsLock(phase) && facts.lockMessage === 'held', message: facts.lockMessage },
     cluster: { configured: cluster !== undefined, server: context.server, heardAt: cluster?.heardAt() ?? 0 },
+    ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
     maintenance: name === undefined ? null : { name, message: node?.drainMessage ?? '' },
     waitingFor: waitingFor(context, facts),
     inPlace: facts.turn?.view.inPlace.map(({ file }) => file) ?? [],

@@ -21,6 +21,8 @@ export interface AgentStatus {
   /** How long logind lets a lock delay a shutdown, in milliseconds; absent where it was not asked. */
   readonly lockLimitMs?: number;
   readonly cluster: { readonly configured: boolean; readonly server: string; readonly heardAt: number };
+  /** Whether a controller lives; absent while this agent does not have to know. */
+  readonly controller?: { readonly state: 'alive' | 'dead' | 'unknown'; readonly silentMs: number };
   readonly maintenance: { readonly name: string; readonly message: string } | null;
   readonly waitingFor: readonly Waiting[];
   readonly inPlace: readonly string[];

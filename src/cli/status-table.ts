@@ -38,6 +38,16 @@ function formatWaiting(status: AgentStatus, now: number): string {
   return `Waiting for:\n${table.replace(/^/gm, '  ')}`;
 }
 
+/** Who drains the node, where that is not the controller as usual. */
+function describeController({ controller }: AgentStatus): string[][] {
+  if (controller === undefined || controller.state === 'alive') return [];
+  const words =
+    controller.state === 'unknown'
+      ? 'not known yet whether one is alive'
+      : `no controller is alive, since ${formatSpan(controller.silentMs)} at least; this agent drains its own node`;
+  return [['Controller:', words]];
+}
+
 /** The status as a table for a tired operator. */
 export function formatStatus(status: AgentStatus, now: number): string {
   const { phase, lock, cluster, maintenance } = status;
@@ -49,6 +59,7 @@ export function formatStatus(status: AgentStatus, now: number): string {
     ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
     ['Lock:', `${lock.held ? 'held' : 'NOT HELD'} (${lock.kind}${lock.held ? '' : `: ${lock.message}`})`],
     ['Cluster:', cluster.configured ? `${cluster.server}, ${heard}` : 'none configured, standalone'],
+    ...describeController(status),
     ...(maintenance === null
       ? []
       : [['Maintenance:', [maintenance.name, maintenance.message].filter(Boolean).join(': ')]]),

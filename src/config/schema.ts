@@ -51,6 +51,13 @@ export const agentConfigSchema = z
       .regex(/^unix:\/\/\//, 'must be unix:///PATH')
       .default('unix:///run/containerd/containerd.sock')
       .describe('the CRI socket over which the agent proves that containers have ended'),
+    kubeletUnit: z
+      .string()
+      .regex(/^([\w:.@-]+\.service)?$/, 'must be the name of a systemd service, or ""')
+      .default('kubelet.service')
+      .describe(
+        'the unit that a drain without an API server stops, so that pods stay down; "" leaves all but static pods alone then',
+      ),
     stateDirectory: absolutePath.default('/var/lib/nodemaint').describe('record and journal'),
     runDirectory: absolutePath.default('/run/nodemaint').describe('control socket and the sign of life for the lock'),
     bootIdPath: absolutePath.default('/proc/sys/kernel/random/boot_id').describe('what tells one boot from the next'),

@@ -4,8 +4,8 @@ import { HEARTBEAT_EVERY_MS } from '../decide/heartbeat.ts';
 import { drainsOfNode } from '../decide/maintenance.ts';
 import { graceSecOf } from '../decide/pod.ts';
 import { rfc3339 } from '../decide/time.ts';
+import { deletePod } from '../kube/evictor.ts';
 import type { Interceptor } from '../kube/interceptor.ts';
-import { objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
 
@@ -31,9 +31,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
           return { kind: 'working', message, againMs: at - now };
         }
-        const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
-        const path = objectPath(PODS, pod.metadata);
-        await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+        await deletePod(client, pod, signal);
         escapes.removed(pod);
         log.info({ pod: keyOf(pod), maintenance: drain.maintenance, returns }, 'deleted DaemonSet pod');
       }

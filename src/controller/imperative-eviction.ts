@@ -15,8 +15,9 @@ import {
   isMarked,
   rememberedAttempts,
 } from '../decide/imperative-eviction.ts';
+import { askForEviction } from '../kube/evictor.ts';
 import type { Interceptor, Turn } from '../kube/interceptor.ts';
-import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from '../kube/resource.ts';
+import { objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
 import { subjectOf } from './eviction-request.ts';
@@ -39,32 +40,14 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   const unsure = new Set<string>();
 
   const attempt = async (pod: Pod, count: number, signal: AbortSignal): Promise<EvictionOutcome> => {
-    const { name, namespace, uid } = pod.metadata;
-    const body = {
-      apiVersion: 'policy/v1',
-      kind: 'Eviction',
-      metadata: { name, namespace },
-      // So that a namesake is never evicted.
-      deleteOptions: { preconditions: { uid } },
-    };
-    const path = objectPath(PODS, pod.metadata, 'eviction');
-    const response = await client.send({ method: 'POST', path, body }, signal);
-    const retryAfter = Number(response.headers['retry-after']);
+    const answer = await askForEviction(client, pod, signal);
     const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
-    return decideEvictionOutcome(
-      {
-        status: response.status,
-        message: statusMessage(response),
-        causes: statusCauses(response),
-        ...(Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {}),
-      },
-      {
-        attempt: count,
-        evictOnly: isEvictOnly(pod),
-        promiseWords: options.promiseWords,
-        budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
-      },
-    );
+    return decideEvictionOutcome(answer, {
+      attempt: count,
+      evictOnly: isEvictOnly(pod),
+      promiseWords: options.promiseWords,
+      budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
+    });
   };
 
   const mark = async (pod: Pod, value: 'true' | null, signal: AbortSignal): Promise<void> => {

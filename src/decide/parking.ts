@@ -14,15 +14,19 @@ export interface ParkingFacts {
 }
 
 /**
- * The drains that count: not those of this node's own earlier shutdowns, which are over whatever the API server still
- * says, unless the policy is to wait for somebody to complete them.
+ * Whether a maintenance counts: not one of this node's own earlier shutdowns, which is over whatever the API server still
+ * says, unless the policy is to wait for somebody to complete it.
  */
-export function countingDrains({ phase, onBoot, own, drains = [] }: ParkingFacts): readonly NodeDrain[] {
+export function counts(maintenance: string, { phase, onBoot, own }: ParkingFacts): boolean {
   const current = phase.kind === 'draining' || phase.kind === 'released' ? phase.maintenance : undefined;
   const waiting =
     onBoot === 'wait' && (phase.kind === 'watching' || (phase.kind === 'recovering' && phase.cause === 'boot'));
-  if (waiting) return drains;
-  return drains.filter(({ maintenance }) => maintenance === current || !own.includes(maintenance));
+  return waiting || maintenance === current || !own.includes(maintenance);
+}
+
+/** The drains of the maintenances that count. */
+export function countingDrains(facts: ParkingFacts): readonly NodeDrain[] {
+  return (facts.drains ?? []).filter(({ maintenance }) => counts(maintenance, facts));
 }
 
 /** Whether a manifest that was parked for `maintenance` stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */

@@ -17,6 +17,8 @@ interface Shutdown {
   readonly reason: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
+  /** When the drain went on locally, in milliseconds since the epoch; only in that mode. */
+  readonly localSince?: number;
   readonly bootId: string;
 }
 
@@ -48,6 +50,10 @@ export interface PhaseFacts {
   readonly apiWaitMs: number;
   /** Whether the NodeMaintenance exists already: from then on the cluster does the drain. */
   readonly maintenanceExists: boolean;
+  /** For how long the API server has not answered questions that it was asked, in milliseconds; 0 where it has. */
+  readonly apiSilentMs: number;
+  /** Whether the cluster has taken over what was reached locally. */
+  readonly handedOver: boolean;
   readonly drained: boolean;
   readonly recovered: boolean;
 }
@@ -81,7 +87,11 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
       if (facts.drained) return { ...phase, kind: 'released', releasedAt: facts.now };
       const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
-      return phase.mode === 'cluster' && !facts.maintenanceExists && tooLong ? { ...phase, mode: 'local' } : phase;
+      const lost = !facts.maintenanceExists || facts.apiSilentMs >= facts.apiWaitMs;
+      if (phase.mode === 'cluster' && tooLong && lost) return { ...phase, mode: 'local', localSince: facts.now };
+      if (phase.mode === 'cluster' || !facts.handedOver) return phase;
+      const { localSince: _, ...shutdown } = phase;
+      return { ...shutdown, mode: 'cluster' };
     }
     case 'released': {
       const { releasedAt, ...shutdown } = phase;

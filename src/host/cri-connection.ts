@@ -22,6 +22,7 @@ export interface WireContainer {
   readonly id: string;
   readonly podSandboxId: string;
   readonly state: 'CONTAINER_CREATED' | 'CONTAINER_RUNNING' | 'CONTAINER_EXITED' | 'CONTAINER_UNKNOWN';
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** The answers by method. */

@@ -25,6 +25,8 @@ export interface PodSandbox {
   readonly labels: Readonly<Record<string, string>>;
   /** Containers that run, or of which the runtime does not know whether they do. */
   readonly runningContainers: number;
+  /** The pod's grace period in seconds, as the kubelet noted it on a running container; absent where none says. */
+  readonly graceSec?: number;
 }
 
 /** Every method throws NodemaintError RUNTIME_UNAVAILABLE, or the signal's reason when it is aborted. */
@@ -43,6 +45,8 @@ export interface ContainerRuntime {
 }
 
 const TIMEOUT_MS = 10_000;
+/** The kubelet writes it on each container (kuberuntime/labels.go, podTerminationGracePeriodLabel). */
+const GRACE_ANNOTATION = 'io.kubernetes.pod.terminationGracePeriod';
 
 /**
  * The runtime behind `endpoint`, the path of a unix socket, with or without `unix://`. Does not connect yet.
@@ -73,17 +77,14 @@ function parseEndpoint(endpoint: string): string {
 
 async function readLivePods(connection: Connection, signal: AbortSignal): Promise<readonly PodSandbox[]> {
   // Containers first: a pod that starts between the two calls then shows as a ready sandbox, and none is missed.
-  const running = new Map<string, number>();
-  for (const { podSandboxId } of await listRunning(connection, undefined, signal)) {
-    running.set(podSandboxId, (running.get(podSandboxId) ?? 0) + 1);
-  }
+  const running = Map.groupBy(await listRunning(connection, undefined, signal), ({ podSandboxId }) => podSandboxId);
   const doing = 'list the pods';
   const { items } = await connection.call(
     { method: 'ListPodSandbox', request: {}, timeoutMs: TIMEOUT_MS, doing },
     signal,
   );
   return items
-    .map((sandbox) => toPodSandbox(sandbox, running.get(sandbox.id) ?? 0))
+    .map((sandbox) => toPodSandbox(sandbox, running.get(sandbox.id) ?? []))
     .filter((pod) => pod.ready || pod.runningContainers > 0);
 }
 
@@ -105,8 +106,14 @@ async function listRunning(
   return containers.filter(({ state }) => state === 'CONTAINER_RUNNING' || state === 'CONTAINER_UNKNOWN');
 }
 
-function toPodSandbox(sandbox: WireSandbox, runningContainers: number): PodSandbox {
+function graceSecOf(containers: readonly WireContainer[]): number | undefined {
+  const noted = containers.map(({ annotations }) => Number.parseInt(annotations[GRACE_ANNOTATION] ?? '', 10));
+  return noted.find((graceSec) => graceSec >= 0);
+}
+
+function toPodSandbox(sandbox: WireSandbox, running: readonly WireContainer[]): PodSandbox {
   const { id, metadata, state, createdAt, annotations, labels } = sandbox;
+  const graceSec = graceSecOf(running);
   return {
     id,
     namespace: metadata?.namespace ?? '',
@@ -116,7 +123,8 @@ function toPodSandbox(sandbox: WireSandbox, runningContainers: number): PodSandb
     createdAt: Math.floor(createdAt / 1e6),
     annotations,
     labels,
-    runningContainers,
+    runningContainers: running.length,
+    ...(graceSec === undefined ? {} : { graceSec }),
   };
 }
 

@@ -4,6 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { createKubeClient } from '../../src/kube/client.ts';
+import { loadClusterAccess } from '../../src/kube/config.ts';
+import { NODE_MAINTENANCES, objectPath, statusMessage } from '../../src/kube/resource.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installManifests } from '../support/nodemaint.ts';
 
@@ -41,6 +44,31 @@ describe('the identity of a node, with its RBAC and policies', () => {
       await asNode(maintenanceOf('all', { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] })),
       refused,
     );
+    const named = maintenanceOf('named', field(NODE)) as { metadata: object };
+    const labels = { 'nodemaintenance.x-k8s.io/agent': 'node-b' };
+    assert.match(await asNode({ ...named, metadata: { name: 'named', labels } }), /in the name of another one/);
+
+    const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
+    stack.defer(client.close);
+    const patchStatus = async (name: string, node: string): Promise<string> => {
+      const status = {
+        nodeStatuses: [{ nodeRef: { name: node }, drainTargets: [{ podType: 'Static', podPriority: 0 }] }],
+      };
+      const where = objectPath(NODE_MAINTENANCES, { name }, 'status');
+      const patch = { method: 'PATCH', path: where, body: { status }, patch: { kind: 'merge' } } as const;
+      const response = await client.send(patch, AbortSignal.timeout(10_000));
+      return response.status === 200 ? 'patched' : statusMessage(response);
+    };
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenanceOf('foreign', field('node-b'))));
+    const both = {
+      matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }],
+      matchExpressions: [{ key: 'x', operator: 'Exists' }],
+    };
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenanceOf('both', both)));
+    assert.match(await patchStatus('own', NODE), /patched/);
+    assert.match(await patchStatus('own', 'node-b'), /may only write what becomes of itself/);
+    assert.match(await patchStatus('foreign', NODE), refused);
+    assert.match(await patchStatus('both', NODE), refused);
     const request = {
       apiVersion: 'coordination.x-k8s.io/v1alpha1',
       kind: 'EvictionRequest',

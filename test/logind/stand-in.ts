@@ -18,11 +18,20 @@ export interface StartedTarget {
   readonly at: number;
 }
 
+/** A unit that a test brings along. */
+export interface StandInUnit {
+  active: boolean;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 export interface StandIn {
   readonly started: readonly StartedTarget[];
   systemState: string;
   /** Whether the unit that holds the lock is installed. */
   holderInstalled: boolean;
+  /** Other units that it really starts and stops, by their names. */
+  readonly units: Map<string, StandInUnit>;
   /** Environment of the unit that holds the lock. */
   holderEnvironment: NodeJS.ProcessEnv;
   /** Answers on this bus from now on, in place of an earlier one. */
@@ -68,14 +77,26 @@ export async function createStandIn(): Promise<StandIn> {
     stopping = true;
     process.kill(-holder.pid, 'SIGTERM');
   };
+  const units = new Map<string, StandInUnit>();
+  const moving = new Set<string>();
+  const moveUnit = (name: string, unit: StandInUnit, active: boolean): void => {
+    moving.add(name);
+    (active ? unit.start() : unit.stop())
+      .then(() => {
+        unit.active = active;
+      })
+      .catch(() => undefined)
+      .finally(() => moving.delete(name));
+  };
   const property = (name: string): string => {
     if (name === 'LoadState') return 'loaded';
     return name === 'SystemState' ? standIn.systemState : 'inactive';
   };
   const unitRow = (name: string): unknown[] => {
     const shuttingDown = name === 'shutdown.target' && standIn.systemState === 'stopping';
-    const state = name === HOLDER_UNIT ? holderState() : 'inactive';
-    return [name, '', 'loaded', state, 'dead', '', '/unit', shuttingDown ? 1 : 0, '', '/'];
+    const own = units.get(name)?.active === true ? 'active' : 'inactive';
+    const state = name === HOLDER_UNIT ? holderState() : own;
+    return [name, '', 'loaded', state, 'dead', '', '/unit', shuttingDown || moving.has(name) ? 1 : 0, '', '/'];
   };
   const reply = (call: Message): Message | undefined => {
     const [first, second] = call.body as [unknown, unknown];
@@ -93,7 +114,9 @@ export async function createStandIn(): Promise<StandIn> {
           // The library's types take the call for a string.
           return Message.newError(call as never, 'org.freedesktop.systemd1.NoSuchUnit', `Unit ${unit} not found.`);
         }
-        if (unit === HOLDER_UNIT) (call.member === 'StartUnit' ? startHolder : stopHolder)();
+        const brought = units.get(unit);
+        if (brought !== undefined) moveUnit(unit, brought, call.member === 'StartUnit');
+        else if (unit === HOLDER_UNIT) (call.member === 'StartUnit' ? startHolder : stopHolder)();
         else if (!unit.startsWith('user')) {
           started.push({ unit, at: Date.now() });
           standIn.systemState = 'stopping';
@@ -110,6 +133,7 @@ export async function createStandIn(): Promise<StandIn> {
     started,
     systemState: 'running',
     holderInstalled: true,
+    units,
     holderEnvironment: {},
     serve: async (fresh) => {
       bus = fresh;

@@ -1,0 +1,34 @@
+import type { Pod } from '../api/pod.ts';
+import type { EvictionAnswer } from '../decide/eviction-answer.ts';
+import type { KubeClient } from './client.ts';
+import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from './resource.ts';
+
+/**
+ * Asks the Eviction API once for the end of this pod, and of no namesake (004, "How API-initiated eviction works").
+ * Throws API_UNREACHABLE; every answer is an outcome.
+ */
+export async function askForEviction(client: KubeClient, pod: Pod, signal: AbortSignal): Promise<EvictionAnswer> {
+  const { name, namespace, uid } = pod.metadata;
+  const body = {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name, namespace },
+    // So that a namesake is never evicted.
+    deleteOptions: { preconditions: { uid } },
+  };
+  const path = objectPath(PODS, pod.metadata, 'eviction');
+  const response = await client.send({ method: 'POST', path, body }, signal);
+  const retryAfter = Number(response.headers['retry-after']);
+  return {
+    status: response.status,
+    message: statusMessage(response),
+    causes: statusCauses(response),
+    ...(Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {}),
+  };
+}
+
+/** Deletes this pod, and no namesake; one that is gone is no error. Throws API_UNREACHABLE and API_REFUSED. */
+export async function deletePod(client: KubeClient, pod: Pod, signal: AbortSignal): Promise<void> {
+  const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
+  await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
+}

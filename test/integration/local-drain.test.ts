@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { type Program, waitUntil } from '../control-plane/process.ts';
+import { type Logind, startLogind } from '../logind/rig.ts';
+import { startNode, type TestNode } from '../node/node.ts';
+import { daemonSet, deployment, staticPod } from '../node/pods.ts';
+import { installManifests, readAgentStatus, startNodemaint } from '../support/nodemaint.ts';
+
+const NODE = 'node-a';
+/** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
+const ORDER = ['web', 'vip', 'logger', 'low', 'high'];
+
+interface Rig {
+  readonly folder: string;
+  readonly controlPlane: ControlPlane;
+  readonly node: TestNode;
+  readonly runtime: ContainerRuntime;
+  readonly logind: Logind;
+  readonly configFile: string;
+  readonly runDirectory: string;
+  readonly bootIdPath: string;
+  readonly witness: string;
+}
+
+async function waitFor(what: string, ask: () => Promise<boolean>, program?: Program): Promise<void> {
+  const options = { timeoutMs: 90_000, ...(program === undefined ? {} : { program }) };
+  await waitUntil(what, ask, options, AbortSignal.timeout(91_000));
+}
+
+async function runningPods(controlPlane: ControlPlane): Promise<number> {
+  const text = await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'json']);
+  const { items } = JSON.parse(text) as { items: { status: { phase: string } }[] };
+  return items.filter(({ status }) => status.phase === 'Running').length;
+}
+
+/** A node with five pods on a control plane without a controller, and a logind beside which systemd has its kubelet. */
+async function buildRig(stack: AsyncDisposableStack): Promise<Rig> {
+  const signal = AbortSignal.timeout(270_000);
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-local-drain-'));
+  stack.defer(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+  const controlPlane = stack.use(await startControlPlane({}, signal));
+  await installManifests(controlPlane);
+  const node = stack.use(await startNode(controlPlane, NODE, signal));
+  const witness = path.join(folder, 'witness');
+  await mkdir(witness);
+  await writeFile(path.join(witness, 'log'), '');
+  const shape = { stopSec: 2, witness };
+  const vip = deployment('vip', { stopSec: 3, witness, priorityClassName: 'system-cluster-critical' });
+  for (const object of [deployment('web', { ...shape, stopSec: 4 }), vip, daemonSet('logger', shape)]) {
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+  }
+  const high = staticPod('high', { ...shape, priorityClassName: 'system-node-critical' });
+  await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
+  await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
+  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === ORDER.length);
+
+  const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 120 }, signal));
+  const kubelet = { active: true, start: () => node.startKubelet({ untilReady: false }), stop: node.stopKubelet };
+  logind.standIn.units.set('kubelet.service', kubelet);
+  const runtime = createContainerRuntime(node.runtimeEndpoint);
+  stack.defer(() => {
+    runtime.close();
+  });
+  const bootIdPath = path.join(folder, 'boot-id');
+  await writeFile(bootIdPath, 'boot-1');
+  const runDirectory = path.join(folder, 'run');
+  const configFile = path.join(folder, 'config.yaml');
+  const config = {
+    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+    kind: 'AgentConfiguration',
+    kubeconfig: node.kubeconfig,
+    staticPodPath: node.staticPodPath,
+    containerRuntimeEndpoint: node.runtimeEndpoint,
+    stateDirectory: path.join(folder, 'state'),
+    runDirectory,
+    bootIdPath,
+    lock: 'child',
+    apiWaitSec: 3,
+  };
+  await writeFile(configFile, JSON.stringify(config));
+  return { folder, controlPlane, node, runtime, logind, configFile, runDirectory, bootIdPath, witness };
+}
+
+async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {
+  const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
+  const log = path.join(rig.folder, 'agent.log');
+  const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], log, environment));
+  const isHeld = async (): Promise<boolean> => (await readAgentStatus(rig.runDirectory)).lock.held;
+  await waitFor('the agent holds its lock', isHeld, agent);
+  return agent;
+}
+
+async function phaseIs(rig: Rig, kind: string, mode: string): Promise<boolean> {
+  const { phase } = await readAgentStatus(rig.runDirectory);
+  return phase.kind === kind && phase.mode === mode;
+}
+
+async function lines(rig: Rig): Promise<readonly string[]> {
+  return (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n').filter(Boolean);
+}
+
+async function assertOrder(rig: Rig): Promise<void> {
+  assert.deepEqual(
+    await lines(rig),
+    ORDER.flatMap((name) => [`${name} TERM`, `${name} END`]),
+  );
+}
+
+describe('a reboot while no API server answers, with a real logind, kubelet and containerd', () => {
+  it('waits for all pods in order, each with its grace period, and nothing comes back before the boot', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    await rig.logind.reboot();
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'local'), agent);
+    await assertOrder(rig);
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+    assert.deepEqual(await readdir(rig.node.staticPodPath), []);
+    const isDown = (): Promise<boolean> => Promise.resolve(rig.logind.startedTargets().length > 0);
+    await waitFor('logind goes on with the reboot', isDown);
+
+    await agent.stop();
+    await writeFile(rig.bootIdPath, 'boot-2');
+    rig.logind.standIn.finishJob();
+    await rig.node.startKubelet({ untilReady: false });
+    const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
+    stack.use(startNodemaint(['agent', '--config', rig.configFile], path.join(rig.folder, 'agent.log'), environment));
+    await waitFor('the agent watches again', async () => {
+      return (await readAgentStatus(rig.runDirectory)).phase.kind === 'watching';
+    });
+    assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
+    await rig.controlPlane.startApiServer();
+    await waitFor('all pods run again', async () => (await runningPods(rig.controlPlane)) === ORDER.length);
+    assert.equal((await rig.runtime.livePods(AbortSignal.timeout(10_000))).length, ORDER.length);
+  });
+
+  it('goes on in the cluster when its API server is back in mid-drain, and stops nothing twice', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    await rig.logind.reboot();
+    await waitFor('the second tier is on its way', async () => (await lines(rig)).includes('vip TERM'), agent);
+    await rig.controlPlane.startApiServer();
+    await waitFor('the cluster has taken over', () => phaseIs(rig, 'draining', 'cluster'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'cluster'), agent);
+    await assertOrder(rig);
+    const text = await rig.controlPlane.kubectl(['get', 'nm', '-o', 'json']);
+    const [maintenance] = (JSON.parse(text) as { items: NodeMaintenance[] }).items;
+    const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
+    assert.equal(drained?.status, 'True');
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+  });
+});
