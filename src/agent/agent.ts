@@ -179,7 +179,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
         }
         if (stop.aborted && (await mayStop(signal))) break;
         if (!isBusy()) context.runtime.close();
-        if (!moved) await context.waker.wait(isBusy() ? BUSY_MS : IDLE_MS, signal);
+        const waitMs = Math.min(isBusy() ? BUSY_MS : IDLE_MS, goingDown.beginsInMs());
+        if (!moved) await context.waker.wait(waitMs, signal);
       }
       // In mid-drain the lock stays: the agent that is started next goes on, and without one the dead man's handle ends it.
       const done = record.phase.kind === 'watching' || record.phase.kind === 'released';

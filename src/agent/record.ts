@@ -16,7 +16,7 @@ export interface AgentRecord {
 const shutdown = {
   maintenance: z.string(),
   mode: z.enum(['cluster', 'local']),
-  origin: z.enum(['logind', 'unit-stop', 'trigger']),
+  origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger']),
   reason: z.string(),
   since: z.number(),
   bootId: z.string(),

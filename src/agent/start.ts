@@ -9,6 +9,7 @@ import { createContainerRuntime } from '../host/cri.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
+import { SCHEDULED_FILE, watchScheduledFile } from '../host/scheduled-file.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
@@ -110,8 +111,12 @@ export async function runAgent(
     waker.wake();
   };
   host?.login1.onPrepareForShutdown(wake);
+  host?.login1.onScheduleChange(wake);
   bus?.onReconnect(wake);
-  const goingDown = createGoingDown(host, triggerOf(record.phase, bootId), log);
+  if (host !== undefined) watchScheduledFile(SCHEDULED_FILE, wake, log, living);
+  const triggered = triggerOf(record.phase, bootId);
+  const leadMs = config.scheduledShutdownLeadSec * 1000;
+  const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
   control.trigger = (reason) => {
     goingDown.trigger(reason);
   };

@@ -70,6 +70,14 @@ export const agentConfigSchema = z
       .max(3600)
       .default(15)
       .describe('how long a shutdown waits for an API server that does not answer before the drain goes on locally'),
+    scheduledShutdownLeadSec: z
+      .int()
+      .min(0)
+      .max(86_400)
+      .default(0)
+      .describe(
+        'how long before its time a scheduled shutdown (`shutdown +30`) begins to drain the node; 0: at its time',
+      ),
     drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
   })

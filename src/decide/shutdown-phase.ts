@@ -4,7 +4,7 @@
  */
 
 /** How the agent came to know that the node goes down. */
-export type Origin = 'logind' | 'unit-stop' | 'trigger';
+export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger';
 
 /** Who does the drain: the controller over the cluster's objects, or this agent from its record. */
 export type DrainMode = 'cluster' | 'local';

@@ -73,7 +73,8 @@ export async function createStandIn(): Promise<StandIn> {
     return name === 'SystemState' ? standIn.systemState : 'inactive';
   };
   const unitRow = (name: string): unknown[] => {
-    const shuttingDown = name === 'shutdown.target' && standIn.systemState === 'stopping';
+    const queued = ['shutdown.target', started.at(-1)?.unit];
+    const shuttingDown = queued.includes(name) && standIn.systemState === 'stopping';
     const state = name === HOLDER_UNIT ? holderState() : 'inactive';
     return [name, '', 'loaded', state, 'dead', '', '/unit', shuttingDown ? 1 : 0, '', '/'];
   };
