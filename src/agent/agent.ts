@@ -7,18 +7,21 @@ import { isDeepStrictEqual } from 'node:util';
 import { resolveDrain } from '../decide/drain-resolution.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
-import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
+import { newsOf } from '../decide/phase-news.ts';
+import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
 import type { StaticPodDecision } from '../decide/static-pods.ts';
-import { describeError } from '../errors.ts';
+import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
 import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
+import { statusLine } from './status-line.ts';
 import { buildStatus } from './status-view.ts';
 import type { AgentStatus } from './status.ts';
 
 const BUSY_MS = 1_000;
 const IDLE_MS = 60_000;
+const STATUS_MS = 30_000;
 
 /** What one turn of the loop saw and did, for the status. */
 export interface Turn {
@@ -29,6 +32,8 @@ export interface Turn {
 /** A running agent. */
 export interface Agent {
   status(): AgentStatus;
+  /** Ends the drain at once, for an operator in a hurry; throws USAGE where no shutdown is held. */
+  release(reason: string): void;
   /** Runs until `stop` is aborted and nothing is under way that only this agent can finish, or `signal` is aborted. */
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
@@ -46,38 +51,30 @@ function parkingFacts({ cluster, config }: AgentContext, phase: Phase): ParkingF
 
 /** Makes an agent from its parts. */
 export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
-  const { config, clock, log, cluster, staticPods, lock, goingDown } = context;
+  const { config, clock, log, cluster, staticPods, hold, goingDown } = context;
   let record = initial;
   let turn: Turn | undefined;
-  let lockMessage = '';
+  let releaseReason: string | undefined;
+  let toldAt = Number.NEGATIVE_INFINITY;
   const startedAt = clock.now();
 
   const save = async (next: AgentRecord): Promise<void> => {
-    const changed = next.phase !== record.phase;
+    const previous = record.phase;
     await writeRecord(config.stateDirectory, next);
     record = next;
-    if (changed) {
-      log.info({ phase: next.phase }, describePhase(next.phase));
-      await context.notify(describePhase(next.phase));
-    }
+    if (next.phase === previous) return;
+    log.info({ phase: next.phase }, describePhase(next.phase));
+    const news = newsOf(context.nodeName, previous, next.phase);
+    if (news !== undefined) context.announce(news);
+    toldAt = Number.NEGATIVE_INFINITY;
   };
-
-  const keepLock = async (signal: AbortSignal): Promise<void> => {
-    try {
-      if (!holdsLock(record.phase)) {
-        await lock.release(signal);
-        lockMessage = 'released';
-        return;
-      }
-      const outcome = await lock.acquire(signal);
-      lockMessage = outcome.kind === 'held' ? 'held' : 'a shutdown is under way, no new lock is granted';
-      await lock.heartbeat();
-    } catch (error) {
-      signal.throwIfAborted();
-      const message = describeError(error);
-      if (message !== lockMessage) log.error({ reason: message }, 'shutdown lock not held');
-      lockMessage = message;
-    }
+  const status = (): AgentStatus => buildStatus(context, { record, turn, startedAt });
+  /** systemd shows the state at each change, and while pods are waited for how it goes. */
+  const tellSystemd = async (): Promise<void> => {
+    const again = record.phase.kind === 'draining' ? STATUS_MS : Number.POSITIVE_INFINITY;
+    if (Math.abs(clock.now() - toldAt) < again) return;
+    toldAt = clock.now();
+    await context.notify(statusLine(status()));
   };
 
   /** One pass over the static pods; returns whether a local drain has nothing left. */
@@ -119,6 +116,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       clusterConfigured: cluster !== undefined,
       askingSince: startedAt,
       apiWaitMs: config.apiWaitSec * 1000,
+      release: releaseReason,
+      maxHoldMs: config.maxHoldSec === undefined ? undefined : config.maxHoldSec * 1000,
       maintenanceExists: cluster?.exists(name) === true,
       drained,
       recovered: turn !== undefined && !parked.some((pod) => pod.maintenance === name || pod.maintenance === ''),
@@ -129,6 +128,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const next = decidePhase(record.phase, await readFacts(drained, signal));
     if (next === record.phase) return false;
     if (next.kind === 'recovering') goingDown.trigger(undefined);
+    releaseReason = undefined;
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
     await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
     return true;
@@ -144,7 +144,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   /** One turn; returns whether the phase moved, so that the next turn follows at once. */
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
-    await keepLock(signal);
+    await hold.keep(record.phase, signal);
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
@@ -163,28 +163,39 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   };
 
   return {
-    status: () => buildStatus(context, { record, turn, lockMessage, startedAt }),
+    status,
+    release: (reason) => {
+      if (record.phase.kind === 'released') return;
+      if (record.phase.kind !== 'draining') {
+        throw new NodemaintError('USAGE', `no shutdown is held on this node: ${describePhase(record.phase)}`);
+      }
+      releaseReason = reason;
+    },
     run: async (stop, signal) => {
+      // Before the first turn, which may have to wait for an API server.
       await context.notify(describePhase(record.phase));
       stop.addEventListener('abort', () => {
         context.waker.wake();
       });
       while (!signal.aborted) {
         let moved = false;
+        context.alive();
         try {
           moved = await oneTurn(signal);
         } catch (error) {
           if (signal.aborted) break;
           log.error({ reason: describeError(error) }, 'turn of the loop failed, trying again');
         }
+        await tellSystemd();
         if (stop.aborted && (await mayStop(signal))) break;
         if (!isBusy()) context.runtime.close();
         const waitMs = Math.min(isBusy() ? BUSY_MS : IDLE_MS, goingDown.beginsInMs());
+        context.alive();
         if (!moved) await context.waker.wait(waitMs, signal);
       }
       // In mid-drain the lock stays: the agent that is started next goes on, and without one the dead man's handle ends it.
       const done = record.phase.kind === 'watching' || record.phase.kind === 'released';
-      if (done && !signal.aborted) await lock.release(signal);
+      if (done && !signal.aborted) await hold.release(signal);
     },
   };
 }

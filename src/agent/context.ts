@@ -1,10 +1,11 @@
 import type { AgentConfig } from '../config/schema.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
-import type { ShutdownLock } from '../host/inhibitor.ts';
+import type { PhaseNews } from '../decide/phase-news.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 import type { GoingDown } from './going-down.ts';
+import type { Hold } from './hold.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
@@ -18,7 +19,7 @@ export interface AgentContext {
   readonly clock: Clock;
   readonly log: Log;
   readonly waker: Waker;
-  readonly lock: ShutdownLock;
+  readonly hold: Hold;
   readonly goingDown: GoingDown;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
@@ -26,6 +27,10 @@ export interface AgentContext {
   readonly staticPods: StaticPods;
   /** On while manifests are parked, to see at once when somebody writes one again. */
   readonly directoryWatch: DirectoryWatch;
-  /** Tells systemd the phase. */
+  /** Tells systemd the state in one line. */
   notify(status: string): Promise<void>;
+  /** Tells people: log, Event, terminals. Never waits, never fails. */
+  announce(news: PhaseNews): void;
+  /** The loop got somewhere: it begins a turn, or waits. */
+  alive(): void;
 }

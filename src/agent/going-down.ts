@@ -1,4 +1,4 @@
-import { decideGoingDown, type ScheduledShutdown, scheduledStart } from '../decide/going-down.ts';
+import { decideGoingDown, type ScheduledShutdown, scheduledStart, type ShutdownKind } from '../decide/going-down.ts';
 import type { PhaseFacts } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
@@ -48,6 +48,8 @@ const OFF_THE_BUS =
 export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDownDependencies): GoingDown {
   let triggerReason = triggered;
   let scheduled: ScheduledShutdown | null = null;
+  /** The shutdown that logind prepares, which it would forget in a restart. */
+  let pending: { readonly owner: string; readonly kind: ShutdownKind } | undefined;
   let complained = '';
 
   const complain = (level: 'warn' | 'error', reason: string, message: string): void => {
@@ -58,16 +60,29 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
     { login1, systemd }: NonNullable<GoingDownDependencies['host']>,
     signal: AbortSignal,
   ): Promise<PhaseFacts['goingDown']> => {
-    const present = await login1.present(signal);
+    const owner = await login1.owner(signal);
+    const present = owner !== undefined;
     const preparing = present ? await login1.preparingForShutdown(signal) : 'unknown';
     scheduled = present && preparing === false ? await login1.scheduledShutdown(signal) : null;
     const stopping = preparing !== true && (await systemd.isGoingDown(signal));
+    if (present && !preparing && !stopping && pending !== undefined && pending.owner !== owner) {
+      // A shutdown that is called off is forgotten by the same logind; one that was restarted has only lost it.
+      const { kind } = pending;
+      pending = undefined;
+      log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
+      await login1.request(kind, signal);
+      return await readMachine({ login1, systemd }, signal);
+    }
     const origin = decideGoingDown({ now: clock.now(), preparing, stopping, scheduled, leadMs });
+    if (origin === 'no') pending = undefined;
     if (present) complained = '';
     else complain('error', OFF_THE_BUS, 'the hold on the machine is weaker than it should be');
     if (origin === 'no' || origin === 'unknown') return { kind: origin };
     const requester = present ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
     signal.throwIfAborted();
+    if (origin === 'logind' && owner !== undefined && requester.kind !== undefined) {
+      pending = { owner, kind: requester.kind };
+    }
     // The schedule's file is about this one only where logind does the shutdown, or will.
     const known = origin === 'unit-stop' ? {} : requester;
     const queued = origin === 'unit-stop' ? await systemd.queuedShutdown(signal) : undefined;

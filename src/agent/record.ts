@@ -27,7 +27,7 @@ const recordSchema = z.object({
   phase: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('watching') }),
     z.object({ kind: z.literal('draining'), ...shutdown }),
-    z.object({ kind: z.literal('released'), releasedAt: z.number(), ...shutdown }),
+    z.object({ kind: z.literal('released'), releasedAt: z.number(), forced: z.string().exactOptional(), ...shutdown }),
     z.object({ kind: z.literal('recovering'), cause: z.enum(['boot', 'canceled']), ...shutdown }),
   ]),
   localTargets: z.array(z.custom<DrainPlanEntry>((value) => typeof value === 'object' && value !== null)),

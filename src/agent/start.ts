@@ -4,15 +4,17 @@ import path from 'node:path';
 import type { AgentConfig } from '../config/schema.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
-import type { Clock } from '../host/clock.ts';
+import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
 import { SCHEDULED_FILE, watchScheduledFile } from '../host/scheduled-file.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
+import { tellUsers } from '../host/wall.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
+import { createEventRecorder, type EventSubject } from '../kube/events.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import { createDisk } from '../static-pods/disk.ts';
 import { createMover } from '../static-pods/mover.ts';
@@ -23,9 +25,16 @@ import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
+import { createHold } from './hold.ts';
+import { createPulse } from './pulse.ts';
 import { readRecord } from './record.ts';
 import { createStaticPods } from './static-pods.ts';
 import { createWaker } from './waker.ts';
+
+/** Under the minute that the lock's holder and the three minutes that systemd's watchdog allow. */
+const PULSE_MS = 45_000;
+/** A turn of the loop that takes longer hangs; each call of its own has a time-out far below. */
+const PATIENCE_MS = 300_000;
 
 interface Host {
   readonly login1: Login1;
@@ -49,6 +58,11 @@ async function readBootId(file: string): Promise<string> {
       },
     );
   }
+}
+
+/** The Node as kubelets name it in events: the name stands for the UID, which they do not know. */
+function nodeSubject(name: string): EventSubject {
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
 }
 
 /** A trigger holds over restarts of the agent, until it is taken back or the machine has gone down. */
@@ -83,14 +97,14 @@ export async function runAgent(
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
   let handler: () => unknown = () => ({ error: 'the agent is starting' });
-  const control = {
-    trigger: (_reason: string | undefined): void => {
-      throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
-    },
+  const refuse = (_reason: string | undefined): void => {
+    throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
   };
+  const control: { trigger: typeof refuse; release: (reason: string) => void } = { trigger: refuse, release: refuse };
   await using _socket = await openControlSocket(controlSocketPath(config.runDirectory), async (request) => {
     if (request.verb === 'status') return handler();
-    control.trigger(request.verb === 'trigger' ? request.reason : undefined);
+    if (request.verb === 'release') control.release(request.reason);
+    else control.trigger(request.verb === 'trigger' ? request.reason : undefined);
     log.info(request, 'told over the control socket');
     waker.wake();
     return { done: request.verb };
@@ -123,6 +137,7 @@ export async function runAgent(
 
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
   const cluster = client === undefined ? undefined : createCluster({ client, clock, log, nodeName, onChange: wake });
+  const events = client === undefined ? undefined : createEventRecorder('nodemaint-agent', { client, clock, log });
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
   const context: AgentContext = {
     config,
@@ -132,7 +147,7 @@ export async function runAgent(
     clock,
     log,
     waker,
-    lock: createLock(config, host, log, wake),
+    hold: createHold({ kind: config.lock, lock: createLock(config, host, log, wake), host, clock, log }),
     goingDown,
     cluster,
     runtime,
@@ -141,16 +156,41 @@ export async function runAgent(
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
+    announce: (news) => {
+      const level = news.type === 'Warning' ? 'error' : 'info';
+      log[level]({ reason: news.reason }, news.message);
+      events?.tell(nodeSubject(nodeName), news);
+      // It never rejects before the end, when nobody is there to hear it any more.
+      if (news.wall && host !== undefined) tellUsers(news.message, log, living).catch(() => undefined);
+    },
+    alive: () => {
+      pulse.alive();
+    },
   };
+  const pulse = createPulse(
+    {
+      everyMs: PULSE_MS,
+      patienceMs: PATIENCE_MS,
+      beat: async (until) => {
+        await notifySystemd({ WATCHDOG: '1' }, until);
+        await context.hold.beat();
+      },
+    },
+    clock,
+    monotonicNow,
+  );
   const agent = createAgent(context, record);
+  control.release = (reason) => {
+    agent.release(reason);
+  };
   handler = () => agent.status();
   log.info({ node: nodeName, server: context.server, staticPodPath: config.staticPodPath }, 'agent started');
-  const watching = cluster?.run(living);
+  const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living)]);
   try {
     await agent.run(stop, signal);
   } finally {
     lifetime.abort();
-    await watching;
+    await running;
     await context.directoryWatch.set(false);
     client?.close();
     runtime.close();

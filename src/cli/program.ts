@@ -166,6 +166,16 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     });
 
   program
+    .command('release')
+    .description('let a shutdown that is under way go on at once, with pods still there')
+    .option('--reason <text>', 'why, for people', 'an operator asked for it')
+    .addOption(runDirectory())
+    .action(async (options: { reason: string; runDirectory: string }) => {
+      const { releaseCommand } = await import('./release.ts');
+      terminal.write(await releaseCommand(options.runDirectory, nonEmpty(options.reason), terminal.signal));
+    });
+
+  program
     .command('demo')
     .description('show the main job in a sandbox folder, without a cluster and without root')
     .action(async () => {

@@ -78,6 +78,13 @@ export const agentConfigSchema = z
       .describe(
         'how long before its time a scheduled shutdown (`shutdown +30`) begins to drain the node; 0: at its time',
       ),
+    maxHoldSec: z
+      .int()
+      .min(60)
+      .exactOptional()
+      .describe(
+        'for how long a shutdown is held at most, for nodes that nobody attends; then it goes on with pods still there; default: as long as it takes',
+      ),
     drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
   })

@@ -26,7 +26,12 @@ export type Phase =
   /** The node goes down; the lock is held until its pods are gone. */
   | ({ readonly kind: 'draining' } & Shutdown)
   /** The pods are gone; the lock is released, the machine goes down. */
-  | ({ readonly kind: 'released'; readonly releasedAt: number } & Shutdown)
+  | ({
+      readonly kind: 'released';
+      readonly releasedAt: number;
+      /** Why the machine may go down although pods are left. */
+      readonly forced?: string;
+    } & Shutdown)
   /** The machine is back, or the shutdown was called off: what was taken away is put back. */
   | ({ readonly kind: 'recovering'; readonly cause: 'boot' | 'canceled' } & Shutdown);
 
@@ -49,6 +54,10 @@ export interface PhaseFacts {
   /** Whether the NodeMaintenance exists already: from then on the cluster does the drain. */
   readonly maintenanceExists: boolean;
   readonly drained: boolean;
+  /** Somebody wants the machine to wait no longer, and says why. */
+  readonly release: string | undefined;
+  /** For how long a shutdown is held at most, in milliseconds; undefined for as long as it takes. */
+  readonly maxHoldMs: number | undefined;
   readonly recovered: boolean;
 }
 
@@ -60,6 +69,13 @@ const MAX_NAME_LENGTH = 253;
 export function maintenanceName(nodeName: string, since: number): string {
   const stamp = Math.floor(since / 1000).toString(36);
   return `shutdown-${nodeName.slice(0, MAX_NAME_LENGTH - stamp.length - 10)}-${stamp}`;
+}
+
+/** Why the machine is to wait no longer although pods are left; undefined where it waits. */
+function forcedRelease(since: number, { now, release, maxHoldMs }: PhaseFacts): string | undefined {
+  if (release !== undefined) return release;
+  if (maxHoldMs === undefined || now - since < maxHoldMs) return undefined;
+  return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
 }
 
 /** The drain of a shutdown that was seen just now; undefined where there is none. */
@@ -80,11 +96,13 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (phase.bootId !== facts.bootId) return { ...phase, kind: 'recovering', cause: 'boot' };
       if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
       if (facts.drained) return { ...phase, kind: 'released', releasedAt: facts.now };
+      const forced = forcedRelease(phase.since, facts);
+      if (forced !== undefined) return { ...phase, kind: 'released', releasedAt: facts.now, forced };
       const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
       return phase.mode === 'cluster' && !facts.maintenanceExists && tooLong ? { ...phase, mode: 'local' } : phase;
     }
     case 'released': {
-      const { releasedAt, ...shutdown } = phase;
+      const { releasedAt, forced: _forced, ...shutdown } = phase;
       if (phase.bootId !== facts.bootId) return { ...shutdown, kind: 'recovering', cause: 'boot' };
       const waited = facts.now - releasedAt >= RELEASE_GRACE_MS;
       return facts.goingDown.kind === 'no' && waited ? { ...shutdown, kind: 'recovering', cause: 'canceled' } : phase;
@@ -108,7 +126,9 @@ export function describePhase(phase: Phase): string {
     case 'draining':
       return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance})`;
     case 'released':
-      return `drained: the machine may go down (${phase.maintenance})`;
+      return phase.forced === undefined
+        ? `drained: the machine may go down (${phase.maintenance})`
+        : `not drained, the machine may go down all the same: ${phase.forced} (${phase.maintenance})`;
     case 'recovering':
       return `putting back what ${phase.maintenance} took away (${phase.cause === 'boot' ? 'after the boot' : 'shutdown called off'})`;
   }

@@ -8,7 +8,7 @@ import * as z from 'zod';
 import { type ScheduledShutdown, type ShutdownKind, shutdownKind } from '../decide/going-down.ts';
 import { NodemaintError } from '../errors.ts';
 import type { BusCall } from './dbus-connection.ts';
-import type { SystemBus } from './dbus.ts';
+import { BusCallError, type SystemBus } from './dbus.ts';
 import { SCHEDULED_FILE } from './scheduled-file.ts';
 
 const SERVICE = { destination: 'org.freedesktop.login1', path: '/org/freedesktop/login1' };
@@ -18,6 +18,15 @@ const USEC_INFINITY = 2n ** 64n - 1n;
 /** A shutdown scheduled for later than this is not the one that is under way. */
 const DUE_MS = 60_000;
 const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
+const NO_OWNER = 'org.freedesktop.DBus.Error.NameHasNoOwner';
+/** The calls of org.freedesktop.login1(5); the numbers are SD_LOGIND_KEXEC_REBOOT and SD_LOGIND_SOFT_REBOOT. */
+const REQUESTS: Readonly<Record<ShutdownKind, Pick<BusCall, 'member' | 'signature' | 'body'>>> = {
+  poweroff: { member: 'PowerOff', signature: 'b', body: [false] },
+  reboot: { member: 'Reboot', signature: 'b', body: [false] },
+  halt: { member: 'Halt', signature: 'b', body: [false] },
+  kexec: { member: 'RebootWithFlags', signature: 't', body: [2n] },
+  'soft-reboot': { member: 'RebootWithFlags', signature: 't', body: [4n] },
+};
 const SCHEDULE_PROPERTIES = ['ScheduledShutdown', 'PreparingForShutdownWithMetadata'];
 const words = z.string().max(4096);
 const inhibitorRows = z.array(z.tuple([words, words, words, words, z.uint32(), z.uint32()]));
@@ -63,10 +72,12 @@ export interface Login1 {
   /** Calls `listener` when the scheduled shutdown may have changed; systemd before 257 never tells over the bus. */
   onScheduleChange(listener: () => void): void;
   /**
-   * Whether logind is on the bus. Under systemd 257 it may run and not be: after a restart of D-Bus a shutdown then
-   * passes all locks by and is not announced.
+   * The unique name under which logind is on the bus, another one after each restart; undefined where it is not there.
+   * Under systemd 257 it may run and not be: after a restart of D-Bus a shutdown then passes all locks by, unannounced.
    */
-  present(signal: AbortSignal): Promise<boolean>;
+  owner(signal: AbortSignal): Promise<string | undefined>;
+  /** Asks for a shutdown as systemctl does, for one that logind forgot when it was restarted. */
+  request(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
   preparingForShutdown(signal: AbortSignal): Promise<boolean>;
   scheduledShutdown(signal: AbortSignal): Promise<ScheduledShutdown | null>;
   /** The longest time for which logind lets locks delay a shutdown, in milliseconds. */
@@ -188,9 +199,17 @@ export function createLogin1(
         if (names.some((name) => SCHEDULE_PROPERTIES.includes(name))) listener();
       });
     },
-    present: async (signal) => {
-      const call = { ...DBUS, member: 'NameHasOwner', signature: 's', body: [SERVICE.destination] };
-      return (await bus.call(call, signal))[0] === true;
+    owner: async (signal) => {
+      const call = { ...DBUS, member: 'GetNameOwner', signature: 's', body: [SERVICE.destination] };
+      try {
+        return parseAnswer(words, 'name', (await bus.call(call, signal))[0]);
+      } catch (error) {
+        if (error instanceof BusCallError && error.errorName === NO_OWNER) return undefined;
+        throw error;
+      }
+    },
+    request: async (kind, signal) => {
+      await bus.call({ ...SERVICE, interface: MANAGER, ...REQUESTS[kind] }, signal);
     },
     preparingForShutdown,
     scheduledShutdown,

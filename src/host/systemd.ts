@@ -5,9 +5,10 @@
 import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import * as z from 'zod';
 import { SHUTDOWN_KINDS, type ShutdownKind } from '../decide/going-down.ts';
 import { NodemaintError } from '../errors.ts';
-import type { SystemBus } from './dbus.ts';
+import { BusCallError, type SystemBus } from './dbus.ts';
 
 const SERVICE = { destination: 'org.freedesktop.systemd1', path: '/org/freedesktop/systemd1' };
 const MANAGER = 'org.freedesktop.systemd1.Manager';
@@ -25,6 +26,8 @@ export interface Systemd {
   isGoingDown(signal: AbortSignal): Promise<boolean>;
   /** The kind of shutdown that is queued as a job: reboot.target and its like; undefined where none is. */
   queuedShutdown(signal: AbortSignal): Promise<ShutdownKind | undefined>;
+  /** The lines NAME=VALUE of a service's Environment=, drop-ins included; undefined where it has none to show. */
+  serviceEnvironment(name: string, signal: AbortSignal): Promise<readonly string[] | undefined>;
   /** Starts a unit and waits until it is active. Idempotent. */
   startUnit(name: string, signal: AbortSignal): Promise<void>;
   /** Stops a unit and waits until it is not active any more. Idempotent; a unit that is not installed is stopped. */
@@ -83,6 +86,17 @@ export function createSystemd(bus: SystemBus): Systemd {
         signal,
       );
       return SHUTDOWN_KINDS.find((kind) => targets.some(({ name, hasJob }) => hasJob && name === `${kind}.target`));
+    },
+    serviceEnvironment: async (name, signal) => {
+      try {
+        const [unit] = await bus.call({ ...manager, member: 'LoadUnit', signature: 's', body: [name] }, signal);
+        const at = { destination: SERVICE.destination, path: String(unit) };
+        const property = { ...at, interface: 'org.freedesktop.systemd1.Service', name: 'Environment' };
+        return z.array(z.string()).safeParse(await bus.getProperty(property, signal)).data;
+      } catch (error) {
+        if (error instanceof BusCallError) return undefined;
+        throw error;
+      }
     },
     unitActiveState: async (name, signal) => (await readUnit(name, signal)).activeState,
     startUnit: async (name, signal) => {
