@@ -5,6 +5,7 @@ import type { ShutdownLock } from '../host/inhibitor.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 import type { GoingDown } from './going-down.ts';
+import type { KubeletInterceptor } from './kubelet-interceptor.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
@@ -22,8 +23,12 @@ export interface AgentContext {
   readonly goingDown: GoingDown;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
+  /** Absent where no cluster is configured. */
+  readonly interceptor: KubeletInterceptor | undefined;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
+  /** Looks again for the static pod directory: the kubelet may have been restarted with another. */
+  locateStaticPods(signal: AbortSignal): Promise<void>;
   /** On while manifests are parked, to see at once when somebody writes one again. */
   readonly directoryWatch: DirectoryWatch;
   /** Tells systemd the phase. */

@@ -1,20 +1,24 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../config/schema.ts';
+import type { KubeletFacts } from '../decide/kubelet-config.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
+import { findKubelet } from '../host/kubelet-config.ts';
+import { isKubeletUp } from '../host/kubelet-health.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import { createDisk } from '../static-pods/disk.ts';
-import { createMover } from '../static-pods/mover.ts';
+import { createMover, type MoverPaths } from '../static-pods/mover.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
@@ -22,8 +26,10 @@ import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
+import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { readRecord } from './record.ts';
-import { createStaticPods } from './static-pods.ts';
+import { askKubelet, locateStaticPods, rememberStaticPods } from './static-pod-place.ts';
+import { createStaticPods, type StaticPodStore } from './static-pods.ts';
 import { createWaker } from './waker.ts';
 
 interface Host {
@@ -62,6 +68,32 @@ function createLock(config: AgentConfig, host: Host | undefined, log: Log, onLos
   return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
 }
 
+/** Says which files are no manifests. Throws for a directory that is configured and missing; the kubelet takes one for empty. */
+async function warnOfInvalid(
+  config: AgentConfig,
+  directory: string,
+  nodeName: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const { invalid } = await readManifests(directory, nodeName, signal);
+    for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
+  } catch (error) {
+    const isMissing = error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING';
+    if (!isMissing || config.staticPodPath !== undefined) throw error;
+    log.warn({ directory }, 'no static pod directory yet');
+  }
+}
+
+/** Opens the static pods' directories for writing, and finishes what was under way there. */
+async function openStore(config: AgentConfig, paths: MoverPaths): Promise<StaticPodStore> {
+  const mover = createMover(paths, createDisk());
+  await rememberStaticPods(config.stateDirectory, paths);
+  await mover.recover();
+  return { paths, mover };
+}
+
 /**
  * Builds the agent from its configuration and runs it. Throws for what a person has to put right before it can run: a bad
  * kubeconfig, a missing static pod directory, a second agent, a damaged journal.
@@ -75,8 +107,12 @@ export async function runAgent(
   const bootId = await readBootId(config.bootIdPath);
   const access = config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig);
   const nodeName = nodeNameOf(config, access);
-  const { invalid } = await readManifests(config.staticPodPath, nodeName, signal);
-  for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
+  const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
+    await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
+  const locate = async (look: AbortSignal): Promise<MoverPaths> =>
+    await locateStaticPods(config, await askKubelet(find, log, look), log);
+  const located = await locate(signal);
+  await warnOfInvalid(config, located.staticPodPath, nodeName, log, signal);
 
   const waker = createWaker(clock);
   const lifetime = new AbortController();
@@ -98,11 +134,7 @@ export async function runAgent(
   const record = await readRecord(config.stateDirectory, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
-  const parkedPath = config.parkedPath ?? path.join(path.dirname(config.staticPodPath), 'nodemaint-parked');
-  const journalPath = path.join(config.stateDirectory, 'journal');
-  const paths = { staticPodPath: config.staticPodPath, parkedPath, journalPath };
-  const mover = createMover(paths, createDisk());
-  await mover.recover();
+  let store = await openStore(config, located);
 
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
@@ -131,15 +163,38 @@ export async function runAgent(
     goingDown,
     cluster,
     runtime,
-    directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
-    staticPods: createStaticPods({ paths, nodeName, bootId, mover, runtime, clock, log }),
+    interceptor:
+      client === undefined || cluster === undefined
+        ? undefined
+        : createKubeletInterceptor({ client, cluster, clock, log, nodeName }),
+    locateStaticPods: async (look) => {
+      const paths = await locate(look);
+      if (isDeepStrictEqual(paths, store.paths)) return;
+      try {
+        store = await openStore(config, paths);
+        log.info(paths, 'the static pod directory has changed');
+      } catch (error) {
+        // A drain goes on with the directory that it knows.
+        log.error({ ...paths, reason: describeError(error) }, 'cannot use the new static pod directory');
+      }
+    },
+    directoryWatch: createDirectoryWatch(() => store.paths.staticPodPath, wake),
+    staticPods: createStaticPods({
+      store: () => store,
+      nodeName,
+      bootId,
+      runtime,
+      kubeletUp: (look) => isKubeletUp(config.kubeletHealthz, find, look),
+      clock,
+      log,
+    }),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
   };
   const agent = createAgent(context, record);
   handler = () => agent.status();
-  log.info({ node: nodeName, server: context.server, staticPodPath: config.staticPodPath }, 'agent started');
+  log.info({ node: nodeName, server: context.server, staticPodPath: located.staticPodPath }, 'agent started');
   const watching = cluster?.run(living);
   try {
     await agent.run(stop, signal);
