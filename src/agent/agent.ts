@@ -86,11 +86,12 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const { phase } = record;
     const view = await staticPods.observe(signal);
     const facts = parkingFacts(context, phase);
-    const keepParked: StaticPodIntent['keepParked'] = (pod) => keepsParked(pod.maintenance, facts);
+    const keepParked: StaticPodIntent['keepParked'] = (pod) =>
+      keepsParked(pod.maintenance, facts) && !context.byHand.isWanted(pod);
     const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
     const wish = await context.interceptor?.look(view, countingDrains(facts), wantsMirrors, signal);
-    let leave = wish?.leave ?? new Map();
-    let targeted = wish?.targeted ?? new Set<string>();
+    let leave: StaticPodIntent['leave'] = wish?.leave ?? new Map();
+    let targeted = wish?.targeted ?? new Set();
     let drained = false;
     if (phase.kind === 'draining' && phase.mode === 'local') {
       const plan = effectiveDrainPlan(config.drainPlan);
@@ -102,6 +103,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       targeted = new Set(leave.keys());
       drained = decision.drained;
     } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
+    context.byHand.settle(view);
+    leave = context.byHand.withParks(view, leave);
     const mirrors = wish?.mirrors;
     const decision = await staticPods.decide(view, { leave, targeted, mirrors, keepParked }, signal);
     turn = { view, decision };

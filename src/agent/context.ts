@@ -3,6 +3,7 @@ import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import type { ShutdownLock } from '../host/inhibitor.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { ByHand } from './by-hand.ts';
 import type { Cluster } from './cluster.ts';
 import type { GoingDown } from './going-down.ts';
 import type { KubeletInterceptor } from './kubelet-interceptor.ts';
@@ -27,6 +28,8 @@ export interface AgentContext {
   readonly interceptor: KubeletInterceptor | undefined;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
+  /** What people asked for with `nodemaint static-pods`. */
+  readonly byHand: ByHand;
   /** Looks again for the static pod directory: the kubelet may have been restarted with another. */
   locateStaticPods(signal: AbortSignal): Promise<void>;
   /** On while manifests are parked, to see at once when somebody writes one again. */

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../config/schema.ts';
@@ -15,45 +13,27 @@ import { isKubeletUp } from '../host/kubelet-health.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
 import { createKubeClient } from '../kube/client.ts';
-import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
+import { loadClusterAccess } from '../kube/config.ts';
 import { readManifests } from '../static-pods/directory.ts';
-import { createDisk } from '../static-pods/disk.ts';
-import { createMover, type MoverPaths } from '../static-pods/mover.ts';
+import type { MoverPaths } from '../static-pods/mover.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
+import { createByHand } from './by-hand.ts';
 import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
+import { nodeNameOf, readBootId } from './identity.ts';
 import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { readRecord } from './record.ts';
-import { askKubelet, locateStaticPods, rememberStaticPods } from './static-pod-place.ts';
-import { createStaticPods, type StaticPodStore } from './static-pods.ts';
+import { askKubelet, locateStaticPods, openStore } from './static-pod-place.ts';
+import { createStaticPods } from './static-pods.ts';
 import { createWaker } from './waker.ts';
 
 interface Host {
   readonly login1: Login1;
   readonly systemd: Systemd;
-}
-
-/** The node's name: configured, else of the identity system:node:NAME in the kubeconfig's certificate, else the host's. */
-function nodeNameOf(config: AgentConfig, access: ClusterAccess | undefined): string {
-  return config.nodeName ?? access?.nodeName ?? hostname().toLowerCase();
-}
-
-async function readBootId(file: string): Promise<string> {
-  try {
-    return (await readFile(file, 'utf8')).trim();
-  } catch (error) {
-    throw new NodemaintError(
-      'CONFIG_INVALID',
-      `cannot read the boot id ${file}: ${describeError(error)} (key "bootIdPath")`,
-      {
-        cause: error,
-      },
-    );
-  }
 }
 
 /** A trigger holds over restarts of the agent, until it is taken back or the machine has gone down. */
@@ -86,14 +66,6 @@ async function warnOfInvalid(
   }
 }
 
-/** Opens the static pods' directories for writing, and finishes what was under way there. */
-async function openStore(config: AgentConfig, paths: MoverPaths): Promise<StaticPodStore> {
-  const mover = createMover(paths, createDisk());
-  await rememberStaticPods(config.stateDirectory, paths);
-  await mover.recover();
-  return { paths, mover };
-}
-
 /**
  * Builds the agent from its configuration and runs it. Throws for what a person has to put right before it can run: a bad
  * kubeconfig, a missing static pod directory, a second agent, a damaged journal.
@@ -117,6 +89,7 @@ export async function runAgent(
   const waker = createWaker(clock);
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
+  const byHand = createByHand();
   let handler: () => unknown = () => ({ error: 'the agent is starting' });
   const control = {
     trigger: (_reason: string | undefined): void => {
@@ -125,7 +98,9 @@ export async function runAgent(
   };
   await using _socket = await openControlSocket(controlSocketPath(config.runDirectory), async (request) => {
     if (request.verb === 'status') return handler();
-    control.trigger(request.verb === 'trigger' ? request.reason : undefined);
+    if (request.verb === 'park') byHand.park(request.file);
+    else if (request.verb === 'restore') byHand.restore(request.file);
+    else control.trigger(request.verb === 'trigger' ? request.reason : undefined);
     log.info(request, 'told over the control socket');
     waker.wake();
     return { done: request.verb };
@@ -167,6 +142,7 @@ export async function runAgent(
       client === undefined || cluster === undefined
         ? undefined
         : createKubeletInterceptor({ client, cluster, clock, log, nodeName }),
+    byHand,
     locateStaticPods: async (look) => {
       const paths = await locate(look);
       if (isDeepStrictEqual(paths, store.paths)) return;

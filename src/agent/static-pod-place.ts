@@ -10,8 +10,10 @@ import { chooseStaticPodPath, type KubeletFacts } from '../decide/kubelet-config
 import { describeError } from '../errors.ts';
 import { replaceFile } from '../host/durable-file.ts';
 import { usualStaticPodPath } from '../host/kubelet-config.ts';
-import type { MoverPaths } from '../static-pods/mover.ts';
+import { createDisk } from '../static-pods/disk.ts';
+import { createMover, type MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { StaticPodStore } from './static-pods.ts';
 
 const placeSchema = z.object({ staticPodPath: z.string().startsWith('/'), parkedPath: z.string().startsWith('/') });
 type Place = z.infer<typeof placeSchema>;
@@ -61,12 +63,20 @@ export async function locateStaticPods(
 }
 
 /** Remembers the place before anything is parked there. */
-export async function rememberStaticPods(stateDirectory: string, paths: MoverPaths): Promise<void> {
+async function remember(stateDirectory: string, paths: MoverPaths): Promise<void> {
   const { staticPodPath, parkedPath } = paths;
   const last = await readPlace(stateDirectory);
   if (last?.staticPodPath === staticPodPath && last.parkedPath === parkedPath) return;
   await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
   await replaceFile(placeFile(stateDirectory), `${JSON.stringify({ staticPodPath, parkedPath })}\n`, 0o600);
+}
+
+/** Opens the static pods' directories for writing, and finishes what was under way there. */
+export async function openStore(config: PlaceConfig, paths: MoverPaths): Promise<StaticPodStore> {
+  const mover = createMover(paths, createDisk());
+  await remember(config.stateDirectory, paths);
+  await mover.recover();
+  return { paths, mover };
 }
 
 /** The running kubelet's configuration; one that cannot be read is said and taken for none. */

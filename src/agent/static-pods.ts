@@ -14,6 +14,7 @@ import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import type { Manifest } from '../static-pods/manifest.ts';
+import type { ParkStep } from '../static-pods/journal.ts';
 import type { Mover, MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -85,43 +86,89 @@ export function leaveByTargets(
   return new Map(covered.map((pod) => [podKey(pod), leave]));
 }
 
+/** What it takes to read the static pods; the callbacks are told what cannot be read. */
+export interface StaticPodReader {
+  readonly nodeName: string;
+  readonly bootId: string;
+  readonly runtime: ContainerRuntime;
+  readonly onMissing: (directory: string) => void;
+  /** Told why the runtime does not answer, and undefined when it does. */
+  readonly onRuntime: (reason: string | undefined) => void;
+}
+
+/** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
+async function readPlace(
+  { nodeName, onMissing }: StaticPodReader,
+  directory: string,
+  signal: AbortSignal,
+): Promise<readonly Manifest[]> {
+  try {
+    return (await readManifests(directory, nodeName, signal)).manifests;
+  } catch (error) {
+    if (!(error instanceof NodemaintError) || error.code !== 'STATIC_POD_DIRECTORY_MISSING') throw error;
+    onMissing(directory);
+    return [];
+  }
+}
+
+async function readLive({ runtime, onRuntime }: StaticPodReader, signal: AbortSignal): Promise<StaticPodView['live']> {
+  try {
+    const live = new Map<string, string[]>();
+    for (const sandbox of await runtime.livePods(signal)) {
+      // Only what comes from a file is ours to wait for and to stop, whatever name an ordinary pod gives itself.
+      if (sandbox.annotations[SOURCE_ANNOTATION] === 'api') continue;
+      const key = podKey(sandbox);
+      live.set(key, [...(live.get(key) ?? []), sandbox.id]);
+    }
+    onRuntime(undefined);
+    return live;
+  } catch (error) {
+    signal.throwIfAborted();
+    onRuntime(describeError(error));
+    return undefined;
+  }
+}
+
+/** Reads the static pods' directories, and asks the runtime where something may still be ending. */
+export async function readStaticPods(
+  reader: StaticPodReader,
+  paths: Pick<MoverPaths, 'staticPodPath' | 'parkedPath'>,
+  steps: ReadonlyMap<string, ParkStep>,
+  signal: AbortSignal,
+): Promise<StaticPodView> {
+  const inPlace = await readPlace(reader, paths.staticPodPath, signal);
+  const parked = (await readPlace(reader, paths.parkedPath, signal)).map((pod) => {
+    const step = steps.get(pod.file);
+    return {
+      ...pod,
+      maintenance: step?.maintenance ?? '',
+      parkedAt: step?.at ?? 0,
+      thisBoot: step === undefined || step.bootId === reader.bootId,
+    };
+  });
+  const live = parked.some(({ thisBoot }) => thisBoot) ? await readLive(reader, signal) : undefined;
+  return { inPlace, parked, live };
+}
+
 /** Makes the loop's hands. */
 export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
   const { store, nodeName, bootId, runtime, clock, log } = dependencies;
-  let complained = '';
+  let complained: string | undefined;
   let kubeletDownSince: number | undefined;
   let freeSince = new Map<string, number>();
   const stopping = new Set<string>();
 
-  /** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
-  const readPlace = async (directory: string, signal: AbortSignal): Promise<readonly Manifest[]> => {
-    try {
-      return (await readManifests(directory, nodeName, signal)).manifests;
-    } catch (error) {
-      if (!(error instanceof NodemaintError) || error.code !== 'STATIC_POD_DIRECTORY_MISSING') throw error;
+  const reader: StaticPodReader = {
+    nodeName,
+    bootId,
+    runtime,
+    onMissing: (directory) => {
       log.warn({ directory }, 'directory of manifests is gone');
-      return [];
-    }
-  };
-
-  const readLive = async (signal: AbortSignal): Promise<StaticPodView['live']> => {
-    try {
-      const live = new Map<string, string[]>();
-      for (const sandbox of await runtime.livePods(signal)) {
-        // Only what comes from a file is ours to wait for and to stop, whatever name an ordinary pod gives itself.
-        if (sandbox.annotations[SOURCE_ANNOTATION] === 'api') continue;
-        const key = podKey(sandbox);
-        live.set(key, [...(live.get(key) ?? []), sandbox.id]);
-      }
-      complained = '';
-      return live;
-    } catch (error) {
-      signal.throwIfAborted();
-      const reason = describeError(error);
-      if (reason !== complained) log.warn({ reason }, 'container runtime does not answer');
+    },
+    onRuntime: (reason) => {
+      if (reason !== undefined && reason !== complained) log.warn({ reason }, 'container runtime does not answer');
       complained = reason;
-      return undefined;
-    }
+    },
   };
 
   /** Stops a pod in the background: its grace period must not stop the loop, which keeps the lock alive. */
@@ -165,23 +212,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
   return {
     observe: async (signal) => {
       const { paths, mover } = store();
-      const inPlace = await readPlace(paths.staticPodPath, signal);
-      const parked = await readPlace(paths.parkedPath, signal);
-      const steps = mover.parkSteps();
-      const parkedPods = parked.map((pod) => {
-        const step = steps.get(pod.file);
-        return {
-          ...pod,
-          maintenance: step?.maintenance ?? '',
-          parkedAt: step?.at ?? 0,
-          thisBoot: step === undefined || step.bootId === bootId,
-        };
-      });
-      return {
-        inPlace,
-        parked: parkedPods,
-        live: parkedPods.some(({ thisBoot }) => thisBoot) ? await readLive(signal) : undefined,
-      };
+      return await readStaticPods(reader, paths, mover.parkSteps(), signal);
     },
     decide: async (view, intent, signal) => {
       const now = clock.now();
@@ -190,7 +221,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
       const parked = new Set(view.parked.map(({ file }) => file));
       const toPark = view.inPlace.some((pod) => intent.leave.has(podKey(pod)) || parked.has(pod.file));
       const downSince = await lookAtKubelet(toPark, signal);
-      const live = downSince === undefined ? view.live : (view.live ?? (await readLive(signal)));
+      const live = downSince === undefined ? view.live : (view.live ?? (await readLive(reader, signal)));
       const down = downSince === undefined ? {} : { kubeletDownSince: downSince };
       return decideStaticPods({ now, ...view, live, ...intent, ...down, freeSince });
     },

@@ -179,9 +179,11 @@ export function decideStaticPods(facts: StaticPodFacts): StaticPodDecision {
     if (leaving.has(pod.file)) continue;
     const action = decideParked(pod, facts);
     if (action !== undefined) actions.push(action);
-    const state = hasEnded(pod, facts) ? 'ended' : 'terminating';
-    const expectedFinishAt = pod.parkedAt + pod.graceSec * 1000;
-    progress.push({ key: podKey(pod), file: pod.file, state, expectedFinishAt });
+    const ended = hasEnded(pod, facts);
+    const entry = { key: podKey(pod), file: pod.file, expectedFinishAt: pod.parkedAt + pod.graceSec * 1000 };
+    if (ended && action === undefined && !facts.keepParked(pod)) {
+      progress.push({ ...entry, state: 'terminating', message: 'waiting for its mirror pod to go' });
+    } else progress.push({ ...entry, state: ended ? 'ended' : 'terminating' });
   }
   return { actions, progress };
 }
