@@ -14,7 +14,7 @@ import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
-import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
+import { drainPodsOf, leaveByTargets, type StaticPodIntent, type StaticPodView } from './static-pods.ts';
 import { statusLine } from './status-line.ts';
 import { buildStatus } from './status-view.ts';
 import type { AgentStatus } from './status.ts';
@@ -56,6 +56,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   let turn: Turn | undefined;
   let releaseReason: string | undefined;
   let toldAt = Number.NEGATIVE_INFINITY;
+  let wasDrained = false;
   const startedAt = clock.now();
 
   const save = async (next: AgentRecord): Promise<void> => {
@@ -82,7 +83,12 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const { phase } = record;
     const view = await staticPods.observe(signal);
     const facts = parkingFacts(context, phase);
-    let leave = cluster === undefined ? new Map() : leaveByCluster(view, cluster, countingDrains(facts));
+    const keepParked: StaticPodIntent['keepParked'] = (pod) =>
+      keepsParked(pod.maintenance, facts) && !context.byHand.isWanted(pod);
+    const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
+    const wish = await context.interceptor?.look(view, countingDrains(facts), wantsMirrors, signal);
+    let leave: StaticPodIntent['leave'] = wish?.leave ?? new Map();
+    let targeted = wish?.targeted ?? new Set();
     let drained = false;
     if (phase.kind === 'draining' && phase.mode === 'local') {
       const plan = effectiveDrainPlan(config.drainPlan);
@@ -91,16 +97,18 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
         await save({ ...record, localTargets: decision.drainTargets });
       }
       leave = leaveByTargets(view, decision.drainTargets, phase);
+      targeted = new Set(leave.keys());
       drained = decision.drained;
     } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
-    const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(pod.maintenance, facts);
-    const decision = await staticPods.act(view, { leave, keepParked }, signal);
+    context.byHand.settle(view);
+    leave = context.byHand.withParks(view, leave);
+    const mirrors = wish?.mirrors;
+    const decision = await staticPods.decide(view, { leave, targeted, mirrors, keepParked }, signal);
     turn = { view, decision };
+    // Before anything is moved: the API server may be one of the pods that leave.
+    await context.interceptor?.report(view, decision.progress, signal);
+    await staticPods.act(view, decision, signal);
     await context.directoryWatch.set(view.parked.length > 0);
-    if (cluster !== undefined) {
-      const reason = phase.kind === 'watching' ? 'see the NodeMaintenance' : phase.reason;
-      await reportProgress(cluster, decision.progress, reason, signal);
-    }
     return { drained };
   };
 
@@ -129,6 +137,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (next === record.phase) return false;
     if (next.kind === 'recovering') goingDown.trigger(undefined);
     releaseReason = undefined;
+    if (next.kind === 'draining' && record.phase.kind === 'watching') await context.locateStaticPods(signal);
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
     await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
     return true;
@@ -148,7 +157,10 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
-      cluster.watchRequests(countingDrains(parkingFacts(context, record.phase)).length > 0);
+      const isDrained = countingDrains(parkingFacts(context, record.phase)).length > 0;
+      if (isDrained && !wasDrained) await context.locateStaticPods(signal);
+      wasDrained = isDrained;
+      cluster.watchRequests(isDrained);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;

@@ -3,9 +3,11 @@ import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import type { PhaseNews } from '../decide/phase-news.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { ByHand } from './by-hand.ts';
 import type { Cluster } from './cluster.ts';
 import type { GoingDown } from './going-down.ts';
 import type { Hold } from './hold.ts';
+import type { KubeletInterceptor } from './kubelet-interceptor.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
@@ -23,8 +25,14 @@ export interface AgentContext {
   readonly goingDown: GoingDown;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
+  /** Absent where no cluster is configured. */
+  readonly interceptor: KubeletInterceptor | undefined;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
+  /** What people asked for with `nodemaint static-pods`. */
+  readonly byHand: ByHand;
+  /** Looks again for the static pod directory: the kubelet may have been restarted with another. */
+  locateStaticPods(signal: AbortSignal): Promise<void>;
   /** On while manifests are parked, to see at once when somebody writes one again. */
   readonly directoryWatch: DirectoryWatch;
   /** Tells systemd the state in one line. */

@@ -1,33 +1,38 @@
-import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../config/schema.ts';
+import type { KubeletFacts } from '../decide/kubelet-config.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
+import { findKubelet } from '../host/kubelet-config.ts';
+import { isKubeletUp } from '../host/kubelet-health.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
 import { SCHEDULED_FILE, watchScheduledFile } from '../host/scheduled-file.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
 import { tellUsers } from '../host/wall.ts';
 import { createKubeClient } from '../kube/client.ts';
-import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
+import { loadClusterAccess } from '../kube/config.ts';
 import { createEventRecorder, type EventSubject } from '../kube/events.ts';
 import { readManifests } from '../static-pods/directory.ts';
-import { createDisk } from '../static-pods/disk.ts';
-import { createMover } from '../static-pods/mover.ts';
+import type { MoverPaths } from '../static-pods/mover.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
+import { createByHand } from './by-hand.ts';
 import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
 import { createHold } from './hold.ts';
 import { createPulse } from './pulse.ts';
+import { nodeNameOf, readBootId } from './identity.ts';
+import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { readRecord } from './record.ts';
+import { askKubelet, locateStaticPods, openStore } from './static-pod-place.ts';
 import { createStaticPods } from './static-pods.ts';
 import { createWaker } from './waker.ts';
 
@@ -39,25 +44,6 @@ const PATIENCE_MS = 300_000;
 interface Host {
   readonly login1: Login1;
   readonly systemd: Systemd;
-}
-
-/** The node's name: configured, else of the identity system:node:NAME in the kubeconfig's certificate, else the host's. */
-function nodeNameOf(config: AgentConfig, access: ClusterAccess | undefined): string {
-  return config.nodeName ?? access?.nodeName ?? hostname().toLowerCase();
-}
-
-async function readBootId(file: string): Promise<string> {
-  try {
-    return (await readFile(file, 'utf8')).trim();
-  } catch (error) {
-    throw new NodemaintError(
-      'CONFIG_INVALID',
-      `cannot read the boot id ${file}: ${describeError(error)} (key "bootIdPath")`,
-      {
-        cause: error,
-      },
-    );
-  }
 }
 
 /** The Node as kubelets name it in events: the name stands for the UID, which they do not know. */
@@ -77,6 +63,24 @@ function createLock(config: AgentConfig, host: Host | undefined, log: Log, onLos
   return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
 }
 
+/** Says which files are no manifests. Throws for a directory that is configured and missing; the kubelet takes one for empty. */
+async function warnOfInvalid(
+  config: AgentConfig,
+  directory: string,
+  nodeName: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const { invalid } = await readManifests(directory, nodeName, signal);
+    for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
+  } catch (error) {
+    const isMissing = error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING';
+    if (!isMissing || config.staticPodPath !== undefined) throw error;
+    log.warn({ directory }, 'no static pod directory yet');
+  }
+}
+
 /**
  * Builds the agent from its configuration and runs it. Throws for what a person has to put right before it can run: a bad
  * kubeconfig, a missing static pod directory, a second agent, a damaged journal.
@@ -90,12 +94,17 @@ export async function runAgent(
   const bootId = await readBootId(config.bootIdPath);
   const access = config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig);
   const nodeName = nodeNameOf(config, access);
-  const { invalid } = await readManifests(config.staticPodPath, nodeName, signal);
-  for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
+  const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
+    await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
+  const locate = async (look: AbortSignal): Promise<MoverPaths> =>
+    await locateStaticPods(config, await askKubelet(find, log, look), log);
+  const located = await locate(signal);
+  await warnOfInvalid(config, located.staticPodPath, nodeName, log, signal);
 
   const waker = createWaker(clock);
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
+  const byHand = createByHand();
   let handler: () => unknown = () => ({ error: 'the agent is starting' });
   const refuse = (_reason: string | undefined): void => {
     throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
@@ -104,6 +113,8 @@ export async function runAgent(
   await using _socket = await openControlSocket(controlSocketPath(config.runDirectory), async (request) => {
     if (request.verb === 'status') return handler();
     if (request.verb === 'release') control.release(request.reason);
+    else if (request.verb === 'park') byHand.park(request.file);
+    else if (request.verb === 'restore') byHand.restore(request.file);
     else control.trigger(request.verb === 'trigger' ? request.reason : undefined);
     log.info(request, 'told over the control socket');
     waker.wake();
@@ -113,11 +124,7 @@ export async function runAgent(
   const record = await readRecord(config.stateDirectory, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
-  const parkedPath = config.parkedPath ?? path.join(path.dirname(config.staticPodPath), 'nodemaint-parked');
-  const journalPath = path.join(config.stateDirectory, 'journal');
-  const paths = { staticPodPath: config.staticPodPath, parkedPath, journalPath };
-  const mover = createMover(paths, createDisk());
-  await mover.recover();
+  let store = await openStore(config, located);
 
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
@@ -151,8 +158,32 @@ export async function runAgent(
     goingDown,
     cluster,
     runtime,
-    directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
-    staticPods: createStaticPods({ paths, nodeName, bootId, mover, runtime, clock, log }),
+    interceptor:
+      client === undefined || cluster === undefined
+        ? undefined
+        : createKubeletInterceptor({ client, cluster, clock, log, nodeName }),
+    byHand,
+    locateStaticPods: async (look) => {
+      const paths = await locate(look);
+      if (isDeepStrictEqual(paths, store.paths)) return;
+      try {
+        store = await openStore(config, paths);
+        log.info(paths, 'the static pod directory has changed');
+      } catch (error) {
+        // A drain goes on with the directory that it knows.
+        log.error({ ...paths, reason: describeError(error) }, 'cannot use the new static pod directory');
+      }
+    },
+    directoryWatch: createDirectoryWatch(() => store.paths.staticPodPath, wake),
+    staticPods: createStaticPods({
+      store: () => store,
+      nodeName,
+      bootId,
+      runtime,
+      kubeletUp: (look) => isKubeletUp(config.kubeletHealthz, find, look),
+      clock,
+      log,
+    }),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
@@ -184,7 +215,7 @@ export async function runAgent(
     agent.release(reason);
   };
   handler = () => agent.status();
-  log.info({ node: nodeName, server: context.server, staticPodPath: config.staticPodPath }, 'agent started');
+  log.info({ node: nodeName, server: context.server, staticPodPath: located.staticPodPath }, 'agent started');
   const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living)]);
   try {
     await agent.run(stop, signal);

@@ -36,7 +36,7 @@ function waitingFor(context: AgentContext, { record, turn }: StatusFacts): reado
   for (const pod of turn?.decision.progress ?? []) {
     if (pod.state === 'ended' || requested.has(pod.key)) continue;
     const parked = turn?.view.parked.find(({ file }) => file === pod.file);
-    const message = 'manifest parked, containers are ending';
+    const message = pod.message ?? 'manifest parked, containers are ending';
     waiting.push({
       what: pod.key,
       on: 'kubelet',

@@ -5,6 +5,7 @@ import type { LogLevel } from '../telemetry/log.ts';
 import type { EvictFlags } from './evict-options.ts';
 import { addClusterOptions, addMaintenanceCommands } from './maintenance-program.ts';
 import type { StatusFlags } from './status.ts';
+import { addStaticPods } from './static-pods-program.ts';
 import type { UninstallFlags } from './uninstall-cluster.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
@@ -184,6 +185,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     });
 
   addEvict(program, terminal, exitWith);
+  addStaticPods(program, terminal, exitWith);
   addMaintenanceCommands(program, terminal, exitWith);
   addUninstall(program, terminal, exitWith);
   return program;

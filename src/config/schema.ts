@@ -40,7 +40,14 @@ export const agentConfigSchema = z
       .string()
       .default('/etc/kubernetes/kubelet.conf')
       .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs standalone, without a cluster'),
-    staticPodPath: absolutePath.default('/etc/kubernetes/manifests').describe("the kubelet's staticPodPath"),
+    staticPodPath: absolutePath
+      .exactOptional()
+      .describe("the kubelet's staticPodPath; default: as the running kubelet has it, else /etc/kubernetes/manifests"),
+    kubeletHealthz: z
+      .string()
+      .regex(/^(?:http:\/\/\S+)?$/, 'must be http://ADDRESS:PORT/healthz or ""')
+      .exactOptional()
+      .describe('where the kubelet says whether it is up; default: as the running kubelet has it; "" takes it for up'),
     parkedPath: absolutePath
       .exactOptional()
       .describe(

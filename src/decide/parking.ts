@@ -25,9 +25,13 @@ export function countingDrains({ phase, onBoot, own, drains = [] }: ParkingFacts
   return drains.filter(({ maintenance }) => maintenance === current || !own.includes(maintenance));
 }
 
+/** Stands in place of a maintenance's name, which cannot be this, for what a person parked; only a person gives it back. */
+export const BY_HAND = '(by hand)';
+
 /** Whether a manifest that was parked for `maintenance` stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */
 export function keepsParked(maintenance: string, facts: ParkingFacts): boolean {
   const { phase, onBoot, clusterConfigured, drains } = facts;
+  if (maintenance === BY_HAND) return true;
   // Nothing is given back to a node that goes down.
   if (phase.kind === 'draining' || phase.kind === 'released') return true;
   if (phase.kind === 'recovering' && phase.maintenance === maintenance) {
