@@ -12,7 +12,7 @@ import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../deci
 import type { StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
-import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
+import { completeOwn, ensureMaintenance, removeLeftovers } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodIntent, type StaticPodView } from './static-pods.ts';
 import { statusLine } from './status-line.ts';
@@ -54,6 +54,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const { config, clock, log, cluster, staticPods, hold, goingDown } = context;
   let record = initial;
   let turn: Turn | undefined;
+  let leftovers = true;
   let releaseReason: string | undefined;
   let toldAt = Number.NEGATIVE_INFINITY;
   let wasDrained = false;
@@ -137,6 +138,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (next === record.phase) return false;
     if (next.kind === 'recovering') goingDown.trigger(undefined);
     releaseReason = undefined;
+    if (next.kind === 'recovering') leftovers = true;
     if (next.kind === 'draining' && record.phase.kind === 'watching') await context.locateStaticPods(signal);
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
     await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
@@ -157,6 +159,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
+      leftovers = leftovers && !(await removeLeftovers(context, record.phase, signal));
       const isDrained = countingDrains(parkingFacts(context, record.phase)).length > 0;
       if (isDrained && !wasDrained) await context.locateStaticPods(signal);
       wasDrained = isDrained;

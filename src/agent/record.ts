@@ -22,8 +22,19 @@ const shutdown = {
   bootId: z.string(),
 };
 
+const VERSION = 1;
+
+/** The version that a record claims; undefined where it claims none. */
+function versionOf(text: string): number | undefined {
+  try {
+    return z.object({ version: z.int() }).safeParse(JSON.parse(text)).data?.version;
+  } catch {
+    return undefined;
+  }
+}
+
 const recordSchema = z.object({
-  version: z.literal(1),
+  version: z.literal(VERSION),
   phase: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('watching') }),
     z.object({ kind: z.literal('draining'), ...shutdown }),
@@ -42,7 +53,7 @@ export function recordPath(stateDirectory: string): string {
 
 /** Writes the record as one durable step. */
 export async function writeRecord(stateDirectory: string, record: AgentRecord): Promise<void> {
-  await replaceFile(recordPath(stateDirectory), `${JSON.stringify({ version: 1, ...record }, null, 2)}\n`, 0o600);
+  await replaceFile(recordPath(stateDirectory), `${JSON.stringify({ version: VERSION, ...record }, null, 2)}\n`, 0o600);
 }
 
 /**
@@ -67,12 +78,15 @@ export async function readRecord(
   try {
     return recordSchema.parse(JSON.parse(text));
   } catch (error) {
-    await rename(file, `${file}.damaged`);
-    onDamage(
-      new NodemaintError('RECORD_CORRUPT', `the record ${file} is damaged and was moved to ${file}.damaged`, {
-        cause: error,
-      }),
-    );
+    const version = versionOf(text);
+    const isNewer = version !== undefined && version > VERSION;
+    const aside = isNewer ? `${file}.version-${version}` : `${file}.damaged`;
+    await rename(file, aside);
+    const why = isNewer
+      ? `was written by a newer nodemaint (version ${version}, this one knows ${VERSION})`
+      : 'is damaged';
+    const message = `the record ${file} ${why} and was moved to ${aside}`;
+    onDamage(new NodemaintError('RECORD_CORRUPT', message, { cause: error }));
     return EMPTY;
   }
 }

@@ -22,6 +22,7 @@ import type { MoverPaths } from '../static-pods/mover.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
+import { learnSoftReboots, markSoftReboot, readBootId } from './boot.ts';
 import { createByHand } from './by-hand.ts';
 import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
@@ -29,7 +30,7 @@ import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
 import { createHold } from './hold.ts';
 import { createPulse } from './pulse.ts';
-import { nodeNameOf, readBootId } from './identity.ts';
+import { nodeNameOf } from './identity.ts';
 import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { readRecord } from './record.ts';
 import { askKubelet, locateStaticPods, openStore } from './static-pod-place.ts';
@@ -91,7 +92,6 @@ export async function runAgent(
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
-  const bootId = await readBootId(config.bootIdPath);
   const access = config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig);
   const nodeName = nodeNameOf(config, access);
   const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
@@ -135,6 +135,8 @@ export async function runAgent(
   host?.login1.onScheduleChange(wake);
   bus?.onReconnect(wake);
   if (host !== undefined) watchScheduledFile(SCHEDULED_FILE, wake, log, living);
+  if (host !== undefined) await learnSoftReboots(host.systemd, config.runDirectory, signal);
+  const bootId = await readBootId(config);
   const triggered = triggerOf(record.phase, bootId);
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
@@ -219,6 +221,7 @@ export async function runAgent(
   const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living)]);
   try {
     await agent.run(stop, signal);
+    if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, config.runDirectory, signal);
   } finally {
     lifetime.abort();
     await running;

@@ -2,7 +2,8 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { readBootId, nodeNameOf } from '../agent/identity.ts';
+import { readBootId } from '../agent/boot.ts';
+import { nodeNameOf } from '../agent/identity.ts';
 import { askKubelet, locateStaticPods } from '../agent/static-pod-place.ts';
 import { readStaticPods } from '../agent/static-pods.ts';
 import { loadAgentConfig } from '../config/load.ts';
@@ -56,7 +57,7 @@ export async function openLocalNode(configPath: string, terminal: Terminal): Pro
   const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
     await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
   const paths = await locateStaticPods(config, await askKubelet(find, log, terminal.stop), log);
-  return { config, nodeName, bootId: await readBootId(config.bootIdPath), paths, log, find };
+  return { config, nodeName, bootId: await readBootId(config), paths, log, find };
 }
 
 function print(value: unknown, table: () => string, output: OutputFormat): string {

@@ -92,6 +92,10 @@ export const agentConfigSchema = z
       .describe(
         'for how long a shutdown is held at most, for nodes that nobody attends; then it goes on with pods still there; default: as long as it takes',
       ),
+    removeFailedPods: z
+      .boolean()
+      .default(false)
+      .describe('after a shutdown: delete the pods of this node that the kubelet left behind as Failed because of it'),
     drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
   })

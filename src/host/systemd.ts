@@ -26,6 +26,8 @@ export interface Systemd {
   isGoingDown(signal: AbortSignal): Promise<boolean>;
   /** The kind of shutdown that is queued as a job: reboot.target and its like; undefined where none is. */
   queuedShutdown(signal: AbortSignal): Promise<ShutdownKind | undefined>;
+  /** How often the machine was soft-rebooted since its boot; undefined where systemd does not count (before 256). */
+  softReboots(signal: AbortSignal): Promise<number | undefined>;
   /** The lines NAME=VALUE of a service's Environment=, drop-ins included; undefined where it has none to show. */
   serviceEnvironment(name: string, signal: AbortSignal): Promise<readonly string[] | undefined>;
   /** Starts a unit and waits until it is active. Idempotent. */
@@ -86,6 +88,14 @@ export function createSystemd(bus: SystemBus): Systemd {
         signal,
       );
       return SHUTDOWN_KINDS.find((kind) => targets.some(({ name, hasJob }) => hasJob && name === `${kind}.target`));
+    },
+    softReboots: async (signal) => {
+      try {
+        return z.uint32().safeParse(await bus.getProperty({ ...manager, name: 'SoftRebootsCount' }, signal)).data;
+      } catch (error) {
+        if (error instanceof BusCallError) return undefined;
+        throw error;
+      }
     },
     serviceEnvironment: async (name, signal) => {
       try {

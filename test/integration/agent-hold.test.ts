@@ -20,7 +20,7 @@ const MANIFEST = {
 };
 
 /**
- * A standalone agent with one static pod. There is no container runtime, so it can never prove that the pod has ended:
+ * A standalone agent with one static pod. There is neither kubelet nor runtime, so it can never tell that the pod ended:
  * its drain lasts until somebody ends it.
  */
 class Bench implements AsyncDisposable {
@@ -96,7 +96,7 @@ class Bench implements AsyncDisposable {
   /** Begins a shutdown and waits until the agent holds it. */
   async held(): Promise<AgentStatus> {
     await this.rig.reboot();
-    return await this.statusWhere(({ phase, parked }) => phase.kind === 'draining' && parked.length === 1);
+    return await this.statusWhere(({ phase, waitingFor }) => phase.kind === 'draining' && waitingFor.length === 1);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
