@@ -27,6 +27,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 lib=/usr/lib/nodemaint
 units=/etc/systemd/system
 logind=/etc/systemd/logind.conf.d/zz-nodemaint.conf
+targets='poweroff reboot halt kexec soft-reboot'
 config=/etc/nodemaint/config.yaml
 
 action=install
@@ -126,6 +127,10 @@ do_install() {
   for unit in nodemaint.service nodemaint-inhibitor.service; do
     install -m 0644 "$here/systemd/system/$unit" "$units/$unit"
   done
+  for target in $targets; do
+    install -d -m 0755 "$units/$target.target.d"
+    install -m 0644 "$here/systemd/system/$target.target.d/zz-nodemaint.conf" "$units/$target.target.d/zz-nodemaint.conf"
+  done
   install -m 0644 "$here/systemd/logind.conf.d/zz-nodemaint.conf" "$logind"
   reload_logind
   systemctl daemon-reload
@@ -156,6 +161,10 @@ do_uninstall() {
   systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
   systemctl stop nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
   rm -f "$units/nodemaint.service" "$units/nodemaint-inhibitor.service" "$logind"
+  for target in $targets; do
+    rm -f "$units/$target.target.d/zz-nodemaint.conf"
+    rmdir --ignore-fail-on-non-empty "$units/$target.target.d" 2>/dev/null || true
+  done
   rm -f /usr/local/bin/nodemaint /usr/local/bin/kubectl-nodemaint
   rm -rf "$lib"
   systemctl daemon-reload

@@ -3,23 +3,24 @@
  * Everything is decided anew from what was read, so that a lost signal, a restart or a reboot changes nothing.
  * Stop order: the loop ends, the watches end, the control socket closes, the lock is released if nothing is held by it.
  */
-import { isDeepStrictEqual } from 'node:util';
-import { resolveDrain } from '../decide/drain-resolution.ts';
-import { effectiveDrainPlan } from '../decide/drain-plan.ts';
-import { countingDrains, counts, keepsParked, type ParkingFacts } from '../decide/parking.ts';
-import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
-import { podKey, type StaticPodDecision } from '../decide/static-pods.ts';
-import { describeError } from '../errors.ts';
+import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
+import { newsOf } from '../decide/phase-news.ts';
+import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
+import type { StaticPodDecision } from '../decide/static-pods.ts';
+import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
-import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
 import { handOver } from './hand-over.ts';
+import { findLeaving } from './leaving.ts';
+import { completeOwn, ensureMaintenance, removeLeftovers } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
-import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
+import type { StaticPodIntent, StaticPodView } from './static-pods.ts';
+import { statusLine } from './status-line.ts';
 import { buildStatus } from './status-view.ts';
 import type { AgentStatus, Waiting } from './status.ts';
 
 const BUSY_MS = 1_000;
 const IDLE_MS = 60_000;
+const STATUS_MS = 30_000;
 
 /** What one turn of the loop saw and did, for the status. */
 export interface Turn {
@@ -32,6 +33,8 @@ export interface Turn {
 /** A running agent. */
 export interface Agent {
   status(): AgentStatus;
+  /** Ends the drain at once, for an operator in a hurry; throws USAGE where no shutdown is held. */
+  release(reason: string): void;
   /** Runs until `stop` is aborted and nothing is under way that only this agent can finish, or `signal` is aborted. */
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
@@ -49,38 +52,32 @@ function parkingFacts({ cluster, config }: AgentContext, phase: Phase): ParkingF
 
 /** Makes an agent from its parts. */
 export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
-  const { config, clock, log, cluster, staticPods, lock, goingDown } = context;
+  const { config, clock, log, cluster, staticPods, hold, goingDown } = context;
   let record = initial;
   let turn: Turn | undefined;
-  let lockMessage = '';
+  let leftovers = true;
+  let releaseReason: string | undefined;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let wasDrained = false;
   const startedAt = clock.now();
 
   const save = async (next: AgentRecord): Promise<void> => {
-    const changed = next.phase !== record.phase;
+    const previous = record.phase;
     await writeRecord(config.stateDirectory, next);
     record = next;
-    if (changed) {
-      log.info({ phase: next.phase }, describePhase(next.phase));
-      await context.notify(describePhase(next.phase));
-    }
+    if (next.phase === previous) return;
+    log.info({ phase: next.phase }, describePhase(next.phase));
+    const news = newsOf(context.nodeName, previous, next.phase);
+    if (news !== undefined) context.announce(news);
+    toldAt = Number.NEGATIVE_INFINITY;
   };
-
-  const keepLock = async (signal: AbortSignal): Promise<void> => {
-    try {
-      if (!holdsLock(record.phase)) {
-        await lock.release(signal);
-        lockMessage = 'released';
-        return;
-      }
-      const outcome = await lock.acquire(signal);
-      lockMessage = outcome.kind === 'held' ? 'held' : 'a shutdown is under way, no new lock is granted';
-      await lock.heartbeat();
-    } catch (error) {
-      signal.throwIfAborted();
-      const message = describeError(error);
-      if (message !== lockMessage) log.error({ reason: message }, 'shutdown lock not held');
-      lockMessage = message;
-    }
+  const status = (): AgentStatus => buildStatus(context, { record, turn, startedAt });
+  /** systemd shows the state at each change, and while pods are waited for how it goes. */
+  const tellSystemd = async (): Promise<void> => {
+    const again = record.phase.kind === 'draining' ? STATUS_MS : Number.POSITIVE_INFINITY;
+    if (Math.abs(clock.now() - toldAt) < again) return;
+    toldAt = clock.now();
+    await context.notify(statusLine(status()));
   };
 
   /** One pass over the static pods; returns whether a local drain has nothing left. */
@@ -88,45 +85,19 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const { phase } = record;
     const view = await staticPods.observe(signal);
     const facts = parkingFacts(context, phase);
-    let leave = cluster === undefined ? new Map() : leaveByCluster(view, cluster, countingDrains(facts));
-    let drained = false;
-    let waiting: readonly Waiting[] = [];
-    const isLocal = phase.kind === 'draining' && phase.mode === 'local';
-    if (isLocal) context.ownDrain?.rest();
-    const own = isLocal
-      ? undefined
-      : await context.ownDrain?.tend((name) => counts(name, facts), drainPodsOf(view), signal);
-    for (const drain of own?.drains ?? []) {
-      const mayLeave = leaveByTargets(view, drain.drainTargets, drain);
-      for (const [key, why] of mayLeave) if (own?.heldStaticPods.has(key) === false) leave.set(key, why);
-    }
-    if (phase.kind === 'draining' && phase.mode === 'local') {
-      const plan = effectiveDrainPlan(config.drainPlan);
-      const local = await context.localDrain?.observe(signal);
-      const pods = [...(local?.pods ?? []), ...drainPodsOf(view)];
-      const decision = resolveDrain(plan, pods, record.localTargets);
-      if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) {
-        await save({ ...record, localTargets: decision.drainTargets });
-      }
-      leave = leaveByTargets(view, decision.drainTargets, phase);
-      drained = decision.drained && local?.seen !== false;
-      const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
-      if (local !== undefined) {
-        waiting = (await context.localDrain?.stop(local, decision.evicting, parked, signal)) ?? [];
-      }
-    } else if (phase.kind === 'draining') {
-      const { maintenance } = phase;
-      drained = cluster?.isDrained(maintenance) === true || own?.drained.has(maintenance) === true;
-    }
-    const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(pod.maintenance, facts);
-    const decision = await staticPods.act(view, { leave, keepParked }, signal);
-    turn = { view, decision, waiting: own?.waiting ?? waiting };
+    const keepParked: StaticPodIntent['keepParked'] = (pod) =>
+      keepsParked(pod.maintenance, facts) && !context.byHand.isWanted(pod);
+    const saveTargets = (localTargets: AgentRecord['localTargets']): Promise<void> => save({ ...record, localTargets });
+    const leaving = await findLeaving(context, { record, view, parking: facts, keepParked, saveTargets }, signal);
+    context.byHand.settle(view);
+    const leave = context.byHand.withParks(view, leaving.leave);
+    const decision = await staticPods.decide(view, { ...leaving, leave, keepParked }, signal);
+    turn = { view, decision, waiting: leaving.waiting };
+    // Before anything is moved: the API server may be one of the pods that leave.
+    await context.interceptor?.report(view, decision.progress, signal);
+    await staticPods.act(view, decision, signal);
     await context.directoryWatch.set(view.parked.length > 0);
-    if (cluster !== undefined) {
-      const reason = phase.kind === 'watching' ? 'see the NodeMaintenance' : phase.reason;
-      await reportProgress(cluster, decision.progress, reason, signal);
-    }
-    return { drained };
+    return { drained: leaving.drained };
   };
 
   const readFacts = async (drained: boolean, handedOver: boolean, signal: AbortSignal): Promise<PhaseFacts> => {
@@ -141,6 +112,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       clusterConfigured: cluster !== undefined,
       askingSince: startedAt,
       apiWaitMs: config.apiWaitSec * 1000,
+      release: releaseReason,
+      maxHoldMs: config.maxHoldSec === undefined ? undefined : config.maxHoldSec * 1000,
       maintenanceExists: cluster?.exists(name) === true,
       apiSilentMs: context.ownDrain?.apiSilentMs() ?? 0,
       handedOver,
@@ -154,6 +127,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const next = decidePhase(record.phase, await readFacts(drained, handedOver, signal));
     if (next === record.phase) return false;
     if (next.kind === 'recovering') goingDown.trigger(undefined);
+    releaseReason = undefined;
+    if (next.kind === 'recovering') leftovers = true;
+    if (next.kind === 'draining' && record.phase.kind === 'watching') await context.locateStaticPods(signal);
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
     await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
     return true;
@@ -169,7 +145,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   /** One turn; returns whether the phase moved, so that the next turn follows at once. */
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
-    await keepLock(signal);
+    await hold.keep(record.phase, signal);
     if (record.phase.kind === 'watching' || record.phase.kind === 'recovering') {
       await context.localDrain?.giveBack(signal);
       await context.knownPods.refresh(signal);
@@ -177,8 +153,11 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
-      const drains = countingDrains(parkingFacts(context, record.phase));
-      cluster.watchRequests(drains.length > 0 || context.ownDrain?.isBusy() === true);
+      leftovers = leftovers && !(await removeLeftovers(context, record.phase, signal));
+      const isDrained = countingDrains(parkingFacts(context, record.phase)).length > 0;
+      if (isDrained && !wasDrained) await context.locateStaticPods(signal);
+      wasDrained = isDrained;
+      cluster.watchRequests(isDrained || context.ownDrain?.isBusy() === true);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;
@@ -193,27 +172,39 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   };
 
   return {
-    status: () => buildStatus(context, { record, turn, lockMessage, startedAt }),
+    status,
+    release: (reason) => {
+      if (record.phase.kind === 'released') return;
+      if (record.phase.kind !== 'draining') {
+        throw new NodemaintError('USAGE', `no shutdown is held on this node: ${describePhase(record.phase)}`);
+      }
+      releaseReason = reason;
+    },
     run: async (stop, signal) => {
+      // Before the first turn, which may have to wait for an API server.
       await context.notify(describePhase(record.phase));
       stop.addEventListener('abort', () => {
         context.waker.wake();
       });
       while (!signal.aborted) {
         let moved = false;
+        context.alive();
         try {
           moved = await oneTurn(signal);
         } catch (error) {
           if (signal.aborted) break;
           log.error({ reason: describeError(error) }, 'turn of the loop failed, trying again');
         }
+        await tellSystemd();
         if (stop.aborted && (await mayStop(signal))) break;
         if (!isBusy()) context.runtime.close();
-        if (!moved) await context.waker.wait(isBusy() ? BUSY_MS : IDLE_MS, signal);
+        const waitMs = Math.min(isBusy() ? BUSY_MS : IDLE_MS, goingDown.beginsInMs());
+        context.alive();
+        if (!moved) await context.waker.wait(waitMs, signal);
       }
       // In mid-drain the lock stays: the agent that is started next goes on, and without one the dead man's handle ends it.
       const done = record.phase.kind === 'watching' || record.phase.kind === 'released';
-      if (done && !signal.aborted) await lock.release(signal);
+      if (done && !signal.aborted) await hold.release(signal);
     },
   };
 }

@@ -7,6 +7,7 @@ import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { reportTurn, type Turn } from '../kube/interceptor.ts';
+import { removeFailedPods } from '../kube/failed-pods.ts';
 import { collectionPath, EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -36,6 +37,8 @@ export interface Cluster {
   remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
   /** Reports as the interceptor kubelet.k8s.io. */
   report(request: EvictionRequest, turn: Turn, signal: AbortSignal): Promise<void>;
+  /** Deletes the pods of this node that a shutdown left behind as Failed. */
+  removeFailedPods(signal: AbortSignal): Promise<readonly string[]>;
   /** Starts or stops the watch on EvictionRequests. */
   watchRequests(wanted: boolean): void;
   run(signal: AbortSignal): Promise<void>;
@@ -103,6 +106,7 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
     report: async (request, turn, signal) => {
       await reportTurn(client, request, KUBELET_INTERCEPTOR, turn, clock.now(), signal);
     },
+    removeFailedPods: (signal) => removeFailedPods(client, nodeName, signal),
     watchRequests: (wanted) => {
       if (wanted === (stopRequests !== undefined) || lifetime.aborted) return;
       stopRequests?.abort();

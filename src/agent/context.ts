@@ -1,13 +1,16 @@
 import type { AgentConfig } from '../config/schema.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
-import type { ShutdownLock } from '../host/inhibitor.ts';
+import type { PhaseNews } from '../decide/phase-news.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { ByHand } from './by-hand.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KnownPods } from './known-pods.ts';
 import type { LocalDrainer } from './local-drain.ts';
 import type { GoingDown } from './going-down.ts';
+import type { Hold } from './hold.ts';
+import type { KubeletInterceptor } from './kubelet-interceptor.ts';
 import type { OwnDrainer } from './own-drain.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
@@ -22,10 +25,12 @@ export interface AgentContext {
   readonly clock: Clock;
   readonly log: Log;
   readonly waker: Waker;
-  readonly lock: ShutdownLock;
+  readonly hold: Hold;
   readonly goingDown: GoingDown;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
+  /** Absent where no cluster is configured. */
+  readonly interceptor: KubeletInterceptor | undefined;
   /** The drain of this node while no controller lives; absent where no cluster is configured. */
   readonly ownDrain: OwnDrainer | undefined;
   /** Absent where no cluster is configured. */
@@ -35,8 +40,16 @@ export interface AgentContext {
   readonly knownPods: KnownPods;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;
+  /** What people asked for with `nodemaint static-pods`. */
+  readonly byHand: ByHand;
+  /** Looks again for the static pod directory: the kubelet may have been restarted with another. */
+  locateStaticPods(signal: AbortSignal): Promise<void>;
   /** On while manifests are parked, to see at once when somebody writes one again. */
   readonly directoryWatch: DirectoryWatch;
-  /** Tells systemd the phase. */
+  /** Tells systemd the state in one line. */
   notify(status: string): Promise<void>;
+  /** Tells people: log, Event, terminals. Never waits, never fails. */
+  announce(news: PhaseNews): void;
+  /** The loop got somewhere: it begins a turn, or waits. */
+  alive(): void;
 }

@@ -8,6 +8,11 @@ const requestSchema = z.discriminatedUnion('verb', [
   z.strictObject({ verb: z.literal('status') }),
   z.strictObject({ verb: z.literal('trigger'), reason: z.string().min(1).max(1024) }),
   z.strictObject({ verb: z.literal('cancel') }),
+  z.strictObject({ verb: z.literal('release'), reason: z.string().min(1).max(1024) }),
+  z.strictObject({
+    verb: z.enum(['park', 'restore']),
+    file: z.string().regex(/^[^./\0][^/\0]{0,254}$/, 'no file name'),
+  }),
 ]);
 
 /** What a local client may ask of the agent: one JSON line, answered by one JSON line. */

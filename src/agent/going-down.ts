@@ -1,5 +1,7 @@
+import { decideGoingDown, type ScheduledShutdown, scheduledStart, type ShutdownKind } from '../decide/going-down.ts';
 import type { PhaseFacts } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
+import type { Clock } from '../host/clock.ts';
 import type { Login1, ShutdownRequester } from '../host/login1.ts';
 import type { Systemd } from '../host/systemd.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -7,6 +9,10 @@ import type { Log } from '../telemetry/log.ts';
 /** Whether this machine is going down, as far as can be read now. */
 export interface GoingDown {
   read(signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
+  /** The shutdown that logind had scheduled for later when it was read last. */
+  scheduled(): ScheduledShutdown | null;
+  /** In how many milliseconds a scheduled shutdown will begin to count, as of the last reading; Infinity for none. */
+  beginsInMs(): number;
   /**
    * Whether systemd itself is stopping units, so that no unit can be started any more. True also where systemd cannot be
    * asked: who asks has pods to wait for, and staying is the safe side.
@@ -24,15 +30,72 @@ export function describeRequester(kind: string, { uid, tty, wall }: ShutdownRequ
   return `node ${kind}${who}${where}${why}`;
 }
 
-/** Makes the reader; without logind and systemd only the trigger counts. */
-export function createGoingDown(
-  host: { readonly login1: Login1; readonly systemd: Systemd } | undefined,
-  triggered: string | undefined,
-  log: Log,
-): GoingDown {
+export interface GoingDownDependencies {
+  /** Without logind and systemd only the trigger counts. */
+  readonly host: { readonly login1: Login1; readonly systemd: Systemd } | undefined;
+  /** The reason of a trigger that was given before this process started. */
+  readonly triggered: string | undefined;
+  /** How long before its time a scheduled shutdown counts, in milliseconds. */
+  readonly leadMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const OFF_THE_BUS =
+  'logind is not on the bus: a shutdown passes the lock by, only the stop of nodemaint.service holds it; run "systemctl restart systemd-logind"';
+
+/** Makes the reader. */
+export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDownDependencies): GoingDown {
   let triggerReason = triggered;
+  let scheduled: ScheduledShutdown | null = null;
+  /** The shutdown that logind prepares, which it would forget in a restart. */
+  let pending: { readonly owner: string; readonly kind: ShutdownKind } | undefined;
   let complained = '';
+
+  const complain = (level: 'warn' | 'error', reason: string, message: string): void => {
+    if (reason !== complained) log[level]({ reason }, message);
+    complained = reason;
+  };
+  const readMachine = async (
+    { login1, systemd }: NonNullable<GoingDownDependencies['host']>,
+    signal: AbortSignal,
+  ): Promise<PhaseFacts['goingDown']> => {
+    const owner = await login1.owner(signal);
+    const present = owner !== undefined;
+    const preparing = present ? await login1.preparingForShutdown(signal) : 'unknown';
+    scheduled = present && preparing === false ? await login1.scheduledShutdown(signal) : null;
+    const stopping = preparing !== true && (await systemd.isGoingDown(signal));
+    if (present && !preparing && !stopping && pending !== undefined && pending.owner !== owner) {
+      // A shutdown that is called off is forgotten by the same logind; one that was restarted has only lost it.
+      const { kind } = pending;
+      pending = undefined;
+      log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
+      await login1.request(kind, signal);
+      return await readMachine({ login1, systemd }, signal);
+    }
+    const origin = decideGoingDown({ now: clock.now(), preparing, stopping, scheduled, leadMs });
+    if (origin === 'no') pending = undefined;
+    if (present) complained = '';
+    else complain('error', OFF_THE_BUS, 'the hold on the machine is weaker than it should be');
+    if (origin === 'no' || origin === 'unknown') return { kind: origin };
+    const requester = present ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
+    signal.throwIfAborted();
+    if (origin === 'logind' && owner !== undefined && requester.kind !== undefined) {
+      pending = { owner, kind: requester.kind };
+    }
+    // The schedule's file is about this one only where logind does the shutdown, or will.
+    const known = origin === 'unit-stop' ? {} : requester;
+    const queued = origin === 'unit-stop' ? await systemd.queuedShutdown(signal) : undefined;
+    const ahead = origin === 'schedule' ? scheduled?.kind : undefined;
+    return { kind: 'yes', origin, reason: describeRequester(queued ?? ahead ?? requester.kind ?? 'shutdown', known) };
+  };
+
   return {
+    scheduled: () => scheduled,
+    beginsInMs: () => {
+      const start = scheduledStart(scheduled, leadMs);
+      return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
+    },
     trigger: (reason) => {
       triggerReason = reason;
     },
@@ -49,18 +112,10 @@ export function createGoingDown(
       if (triggerReason !== undefined) return { kind: 'yes', origin: 'trigger', reason: triggerReason };
       if (host === undefined) return { kind: 'no' };
       try {
-        const preparing = await host.login1.preparingForShutdown(signal);
-        if (!preparing && !(await host.systemd.isGoingDown(signal))) return { kind: 'no' };
-        const requester = await host.login1.shutdownRequester(signal).catch((): ShutdownRequester => ({}));
-        signal.throwIfAborted();
-        const reason = describeRequester(requester.kind ?? 'shutdown', requester);
-        complained = '';
-        return { kind: 'yes', origin: preparing ? 'logind' : 'unit-stop', reason };
+        return await readMachine(host, signal);
       } catch (error) {
         signal.throwIfAborted();
-        const reason = describeError(error);
-        if (reason !== complained) log.warn({ reason }, 'cannot ask logind or systemd whether the machine goes down');
-        complained = reason;
+        complain('warn', describeError(error), 'cannot ask logind or systemd whether the machine goes down');
         return { kind: 'unknown' };
       }
     },

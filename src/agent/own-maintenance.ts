@@ -22,6 +22,22 @@ export async function ensureMaintenance(context: AgentContext, phase: Phase, sig
   }
 }
 
+/** Deletes what a shutdown left behind, where that is configured; returns whether that is done. */
+export async function removeLeftovers(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<boolean> {
+  const { cluster, config, log } = context;
+  if (cluster === undefined || !config.removeFailedPods) return true;
+  if (phase.kind === 'draining' || phase.kind === 'released') return false;
+  try {
+    const pods = await cluster.removeFailedPods(signal);
+    if (pods.length > 0) log.info({ pods }, 'removed failed pods of the shutdown');
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ reason: describeError(error) }, 'cannot remove the failed pods of the shutdown yet');
+    return false;
+  }
+}
+
 /**
  * Completes the maintenances that this node's agent made and whose shutdown is over: after the boot by policy, after a
  * cancellation always. What they took from the cluster (cordon, requests, gates) the controller then gives back.

@@ -16,19 +16,30 @@ export interface AgentRecord {
 const shutdown = {
   maintenance: z.string(),
   mode: z.enum(['cluster', 'local']),
-  origin: z.enum(['logind', 'unit-stop', 'trigger']),
+  origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger']),
   reason: z.string(),
   since: z.number(),
   localSince: z.number().exactOptional(),
   bootId: z.string(),
 };
 
+const VERSION = 1;
+
+/** The version that a record claims; undefined where it claims none. */
+function versionOf(text: string): number | undefined {
+  try {
+    return z.object({ version: z.int() }).safeParse(JSON.parse(text)).data?.version;
+  } catch {
+    return undefined;
+  }
+}
+
 const recordSchema = z.object({
-  version: z.literal(1),
+  version: z.literal(VERSION),
   phase: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('watching') }),
     z.object({ kind: z.literal('draining'), ...shutdown }),
-    z.object({ kind: z.literal('released'), releasedAt: z.number(), ...shutdown }),
+    z.object({ kind: z.literal('released'), releasedAt: z.number(), forced: z.string().exactOptional(), ...shutdown }),
     z.object({ kind: z.literal('recovering'), cause: z.enum(['boot', 'canceled']), ...shutdown }),
   ]),
   localTargets: z.array(z.custom<DrainPlanEntry>((value) => typeof value === 'object' && value !== null)),
@@ -43,7 +54,7 @@ export function recordPath(stateDirectory: string): string {
 
 /** Writes the record as one durable step. */
 export async function writeRecord(stateDirectory: string, record: AgentRecord): Promise<void> {
-  await replaceFile(recordPath(stateDirectory), `${JSON.stringify({ version: 1, ...record }, null, 2)}\n`, 0o600);
+  await replaceFile(recordPath(stateDirectory), `${JSON.stringify({ version: VERSION, ...record }, null, 2)}\n`, 0o600);
 }
 
 /**
@@ -68,12 +79,15 @@ export async function readRecord(
   try {
     return recordSchema.parse(JSON.parse(text));
   } catch (error) {
-    await rename(file, `${file}.damaged`);
-    onDamage(
-      new NodemaintError('RECORD_CORRUPT', `the record ${file} is damaged and was moved to ${file}.damaged`, {
-        cause: error,
-      }),
-    );
+    const version = versionOf(text);
+    const isNewer = version !== undefined && version > VERSION;
+    const aside = isNewer ? `${file}.version-${version}` : `${file}.damaged`;
+    await rename(file, aside);
+    const why = isNewer
+      ? `was written by a newer nodemaint (version ${version}, this one knows ${VERSION})`
+      : 'is damaged';
+    const message = `the record ${file} ${why} and was moved to ${aside}`;
+    onDamage(new NodemaintError('RECORD_CORRUPT', message, { cause: error }));
     return EMPTY;
   }
 }

@@ -1,57 +1,59 @@
-import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../config/schema.ts';
+import type { KubeletFacts } from '../decide/kubelet-config.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
-import type { Clock } from '../host/clock.ts';
+import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createKubeletUnit } from '../host/kubelet-unit.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
+import { findKubelet } from '../host/kubelet-config.ts';
+import { isKubeletUp } from '../host/kubelet-health.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
+import { SCHEDULED_FILE, watchScheduledFile } from '../host/scheduled-file.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
+import { tellUsers } from '../host/wall.ts';
 import { createKubeClient } from '../kube/client.ts';
-import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
+import { loadClusterAccess } from '../kube/config.ts';
+import { createEventRecorder, type EventSubject } from '../kube/events.ts';
 import { readManifests } from '../static-pods/directory.ts';
-import { createDisk } from '../static-pods/disk.ts';
-import { createMover } from '../static-pods/mover.ts';
+import type { MoverPaths } from '../static-pods/mover.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
+import { learnSoftReboots, markSoftReboot, readBootId } from './boot.ts';
+import { createByHand } from './by-hand.ts';
 import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
+import { createHold } from './hold.ts';
+import { createPulse } from './pulse.ts';
+import { nodeNameOf } from './identity.ts';
+import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { createKnownPods } from './known-pods.ts';
-import { createLocalDrainer, type LocalDrainer } from './local-drain.ts';
+import { createLocalDrainer } from './local-drain.ts';
 import { createOwnDrainer } from './own-drain.ts';
 import { readRecord } from './record.ts';
+import { askKubelet, locateStaticPods, openStore } from './static-pod-place.ts';
 import { createStaticPods } from './static-pods.ts';
 import { createWaker } from './waker.ts';
+
+/** Under the minute that the lock's holder and the three minutes that systemd's watchdog allow. */
+const PULSE_MS = 45_000;
+/** A turn of the loop that takes longer hangs; each call of its own has a time-out far below. */
+const PATIENCE_MS = 300_000;
 
 interface Host {
   readonly login1: Login1;
   readonly systemd: Systemd;
 }
 
-/** The node's name: configured, else of the identity system:node:NAME in the kubeconfig's certificate, else the host's. */
-function nodeNameOf(config: AgentConfig, access: ClusterAccess | undefined): string {
-  return config.nodeName ?? access?.nodeName ?? hostname().toLowerCase();
-}
-
-async function readBootId(file: string): Promise<string> {
-  try {
-    return (await readFile(file, 'utf8')).trim();
-  } catch (error) {
-    throw new NodemaintError(
-      'CONFIG_INVALID',
-      `cannot read the boot id ${file}: ${describeError(error)} (key "bootIdPath")`,
-      {
-        cause: error,
-      },
-    );
-  }
+/** The Node as kubelets name it in events: the name stands for the UID, which they do not know. */
+function nodeSubject(name: string): EventSubject {
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
 }
 
 /** A trigger holds over restarts of the agent, until it is taken back or the machine has gone down. */
@@ -66,6 +68,24 @@ function createLock(config: AgentConfig, host: Host | undefined, log: Log, onLos
   return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
 }
 
+/** Says which files are no manifests. Throws for a directory that is configured and missing; the kubelet takes one for empty. */
+async function warnOfInvalid(
+  config: AgentConfig,
+  directory: string,
+  nodeName: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const { invalid } = await readManifests(directory, nodeName, signal);
+    for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
+  } catch (error) {
+    const isMissing = error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING';
+    if (!isMissing || config.staticPodPath !== undefined) throw error;
+    log.warn({ directory }, 'no static pod directory yet');
+  }
+}
+
 /**
  * Builds the agent from its configuration and runs it. Throws for what a person has to put right before it can run: a bad
  * kubeconfig, a missing static pod directory, a second agent, a damaged journal.
@@ -76,24 +96,30 @@ export async function runAgent(
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
-  const bootId = await readBootId(config.bootIdPath);
   const access = config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig);
   const nodeName = nodeNameOf(config, access);
-  const { invalid } = await readManifests(config.staticPodPath, nodeName, signal);
-  for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
+  const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
+    await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
+  const locate = async (look: AbortSignal): Promise<MoverPaths> =>
+    await locateStaticPods(config, await askKubelet(find, log, look), log);
+  const located = await locate(signal);
+  await warnOfInvalid(config, located.staticPodPath, nodeName, log, signal);
 
   const waker = createWaker(clock);
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
+  const byHand = createByHand();
   let handler: () => unknown = () => ({ error: 'the agent is starting' });
-  const control = {
-    trigger: (_reason: string | undefined): void => {
-      throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
-    },
+  const refuse = (_reason: string | undefined): void => {
+    throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
   };
+  const control: { trigger: typeof refuse; release: (reason: string) => void } = { trigger: refuse, release: refuse };
   await using _socket = await openControlSocket(controlSocketPath(config.runDirectory), async (request) => {
     if (request.verb === 'status') return handler();
-    control.trigger(request.verb === 'trigger' ? request.reason : undefined);
+    if (request.verb === 'release') control.release(request.reason);
+    else if (request.verb === 'park') byHand.park(request.file);
+    else if (request.verb === 'restore') byHand.restore(request.file);
+    else control.trigger(request.verb === 'trigger' ? request.reason : undefined);
     log.info(request, 'told over the control socket');
     waker.wake();
     return { done: request.verb };
@@ -102,11 +128,7 @@ export async function runAgent(
   const record = await readRecord(config.stateDirectory, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
-  const parkedPath = config.parkedPath ?? path.join(path.dirname(config.staticPodPath), 'nodemaint-parked');
-  const journalPath = path.join(config.stateDirectory, 'journal');
-  const paths = { staticPodPath: config.staticPodPath, parkedPath, journalPath };
-  const mover = createMover(paths, createDisk());
-  await mover.recover();
+  let store = await openStore(config, located);
 
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
@@ -114,8 +136,14 @@ export async function runAgent(
     waker.wake();
   };
   host?.login1.onPrepareForShutdown(wake);
+  host?.login1.onScheduleChange(wake);
   bus?.onReconnect(wake);
-  const goingDown = createGoingDown(host, triggerOf(record.phase, bootId), log);
+  if (host !== undefined) watchScheduledFile(SCHEDULED_FILE, wake, log, living);
+  if (host !== undefined) await learnSoftReboots(host.systemd, config.runDirectory, signal);
+  const bootId = await readBootId(config);
+  const triggered = triggerOf(record.phase, bootId);
+  const leadMs = config.scheduledShutdownLeadSec * 1000;
+  const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
   control.trigger = (reason) => {
     goingDown.trigger(reason);
   };
@@ -123,13 +151,13 @@ export async function runAgent(
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
   const parts = client === undefined ? undefined : { client, clock, log, nodeName, onChange: wake };
   const cluster = parts === undefined ? undefined : createCluster(parts);
+  const events = client === undefined ? undefined : createEventRecorder('nodemaint-agent', { client, clock, log });
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
   const knownPods = createKnownPods({ stateDirectory: config.stateDirectory, nodeName, client, clock, log });
-  const hands = (): LocalDrainer | undefined => {
-    if (host === undefined || config.kubeletUnit === '') return undefined;
-    const kubelet = createKubeletUnit(host.systemd, config.kubeletUnit, config.stateDirectory, bootId);
-    return createLocalDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
-  };
+  const kubelet =
+    host === undefined || config.kubeletUnit === ''
+      ? undefined
+      : createKubeletUnit(host.systemd, config.kubeletUnit, config.stateDirectory, bootId);
   const context: AgentContext = {
     config,
     nodeName,
@@ -138,29 +166,83 @@ export async function runAgent(
     clock,
     log,
     waker,
-    lock: createLock(config, host, log, wake),
+    hold: createHold({ kind: config.lock, lock: createLock(config, host, log, wake), host, clock, log }),
     goingDown,
     cluster,
     client,
     knownPods,
-    localDrain: hands(),
+    localDrain:
+      kubelet === undefined
+        ? undefined
+        : createLocalDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
     ownDrain: cluster === undefined || parts === undefined ? undefined : createOwnDrainer(cluster, parts, living),
     runtime,
-    directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
-    staticPods: createStaticPods({ paths, nodeName, bootId, mover, runtime, clock, log }),
+    interceptor:
+      client === undefined || cluster === undefined
+        ? undefined
+        : createKubeletInterceptor({ client, cluster, clock, log, nodeName }),
+    byHand,
+    locateStaticPods: async (look) => {
+      const paths = await locate(look);
+      if (isDeepStrictEqual(paths, store.paths)) return;
+      try {
+        store = await openStore(config, paths);
+        log.info(paths, 'the static pod directory has changed');
+      } catch (error) {
+        // A drain goes on with the directory that it knows.
+        log.error({ ...paths, reason: describeError(error) }, 'cannot use the new static pod directory');
+      }
+    },
+    directoryWatch: createDirectoryWatch(() => store.paths.staticPodPath, wake),
+    staticPods: createStaticPods({
+      store: () => store,
+      nodeName,
+      bootId,
+      runtime,
+      kubeletUp: (look) => isKubeletUp(config.kubeletHealthz, find, look),
+      kubeletStopped: async () => (await kubelet?.isStopped()) === true,
+      clock,
+      log,
+    }),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
+    announce: (news) => {
+      const level = news.type === 'Warning' ? 'error' : 'info';
+      log[level]({ reason: news.reason }, news.message);
+      events?.tell(nodeSubject(nodeName), news);
+      // It never rejects before the end, when nobody is there to hear it any more.
+      if (news.wall && host !== undefined) tellUsers(news.message, log, living).catch(() => undefined);
+    },
+    alive: () => {
+      pulse.alive();
+    },
   };
+  const pulse = createPulse(
+    {
+      everyMs: PULSE_MS,
+      patienceMs: PATIENCE_MS,
+      beat: async (until) => {
+        await notifySystemd({ WATCHDOG: '1' }, until);
+        await context.hold.beat();
+      },
+    },
+    clock,
+    monotonicNow,
+  );
   const agent = createAgent(context, record);
+  control.release = (reason) => {
+    agent.release(reason);
+  };
   handler = () => agent.status();
-  log.info({ node: nodeName, server: context.server, staticPodPath: config.staticPodPath }, 'agent started');
-  const watching = cluster?.run(living);
+  log.info({ node: nodeName, server: context.server, staticPodPath: located.staticPodPath }, 'agent started');
+  const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living)]);
   try {
     await agent.run(stop, signal);
+    if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, config.runDirectory, signal);
   } finally {
     lifetime.abort();
-    await watching;
+    await running;
     await context.directoryWatch.set(false);
     client?.close();
     runtime.close();

@@ -1,7 +1,5 @@
-import { KUBELET_INTERCEPTOR } from '../api/names.ts';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import { targetsCover } from '../decide/drain-plan.ts';
-import type { NodeDrain } from '../decide/maintenance.ts';
 import type { DrainPod } from '../decide/pod.ts';
 import {
   decideStaticPods,
@@ -10,17 +8,18 @@ import {
   podKey,
   type StaticPodAction,
   type StaticPodDecision,
-  type StaticPodProgress,
 } from '../decide/static-pods.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
-import { isTurnOf, type Turn } from '../kube/interceptor.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import type { Manifest } from '../static-pods/manifest.ts';
+import type { ParkStep } from '../static-pods/journal.ts';
 import type { Mover, MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { Cluster } from './cluster.ts';
+
+/** Where the kubelet has a pod from: file, http or api. */
+const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 
 /** The static pods at one moment. */
 export interface StaticPodView {
@@ -32,15 +31,26 @@ export interface StaticPodView {
 /** Which pods are to leave, and which parked ones stay parked. */
 export interface StaticPodIntent {
   readonly leave: ReadonlyMap<string, Leave>;
+  readonly targeted: ReadonlySet<string>;
+  readonly mirrors: ReadonlySet<string> | undefined;
   readonly keepParked: (pod: ParkedPod) => boolean;
 }
 
-export interface StaticPodDependencies {
+/** The place of the static pods, and who may write there. */
+export interface StaticPodStore {
   readonly paths: MoverPaths;
+  readonly mover: Mover;
+}
+
+export interface StaticPodDependencies {
+  /** The store in use; the kubelet may come back with another directory. */
+  readonly store: () => StaticPodStore;
   readonly nodeName: string;
   readonly bootId: string;
-  readonly mover: Mover;
   readonly runtime: ContainerRuntime;
+  readonly kubeletUp: (signal: AbortSignal) => Promise<boolean>;
+  /** Whether the agent itself stopped the kubelet, for a drain without an API server. */
+  readonly kubeletStopped: () => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -48,7 +58,9 @@ export interface StaticPodDependencies {
 /** Observes the static pods and carries out what is decided about them. */
 export interface StaticPods {
   observe(signal: AbortSignal): Promise<StaticPodView>;
-  act(view: StaticPodView, intent: StaticPodIntent, signal: AbortSignal): Promise<StaticPodDecision>;
+  /** What is to be done; asks the kubelet, and the runtime where it has to. */
+  decide(view: StaticPodView, intent: StaticPodIntent, signal: AbortSignal): Promise<StaticPodDecision>;
+  act(view: StaticPodView, decision: StaticPodDecision, signal: AbortSignal): Promise<void>;
 }
 
 /** The pods of the view that still run or would run, as the drain plan sees them. */
@@ -76,91 +88,108 @@ export function leaveByTargets(
   return new Map(covered.map((pod) => [podKey(pod), leave]));
 }
 
-/**
- * The pods that the cluster wants to leave (KEP-4212, "kubelet: Static Pods"): this agent is the active interceptor of
- * their EvictionRequest, and a maintenance of the node targets them.
- */
-export function leaveByCluster(
-  view: StaticPodView,
-  cluster: Cluster,
-  drains: readonly NodeDrain[],
-): Map<string, Leave> {
-  const manifests = new Map(view.inPlace.map((pod) => [podKey(pod), pod]));
-  const leave = new Map<string, Leave>();
-  for (const request of cluster.requests()) {
-    if (!isTurnOf(request, KUBELET_INTERCEPTOR)) continue;
-    const key = `${request.metadata.namespace}/${request.spec.target.pod.name}`;
-    const pod = manifests.get(key);
-    if (pod === undefined) continue;
-    const drain = drains.find(({ drainTargets }) => targetsCover(drainTargets, { ...pod, podType: 'Static' }));
-    if (drain !== undefined) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
-  }
-  return leave;
+/** What it takes to read the static pods; the callbacks are told what cannot be read. */
+export interface StaticPodReader {
+  readonly nodeName: string;
+  readonly bootId: string;
+  readonly runtime: ContainerRuntime;
+  readonly onMissing: (directory: string) => void;
+  /** Told why the runtime does not answer, and undefined when it does. */
+  readonly onRuntime: (reason: string | undefined) => void;
 }
 
-/** Tells each EvictionRequest that this agent handles how far its pod is (KEP-4212, "kubelet: Static Pods"). */
-export async function reportProgress(
-  cluster: Cluster,
-  progress: readonly StaticPodProgress[],
-  reason: string,
+/** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
+async function readPlace(
+  { nodeName, onMissing }: StaticPodReader,
+  directory: string,
   signal: AbortSignal,
-): Promise<void> {
-  for (const request of cluster.requests()) {
-    if (!isTurnOf(request, KUBELET_INTERCEPTOR)) continue;
-    const { name } = request.spec.target.pod;
-    const pod = progress.find(({ key }) => key === `${request.metadata.namespace}/${name}`);
-    if (pod === undefined) continue;
-    const turn: Turn =
-      pod.state === 'ended'
-        ? {
-            kind: 'completed',
-            message: `${name} has ended; its manifest ${pod.file} is kept out until the node maintenance is complete.`,
-          }
-        : {
-            kind: 'working',
-            message: `${name} is terminating the pod due to node maintenance (${reason}).`,
-            expectedFinishAt: pod.expectedFinishAt,
-          };
-    await cluster.report(request, turn, signal);
+): Promise<readonly Manifest[]> {
+  try {
+    return (await readManifests(directory, nodeName, signal)).manifests;
+  } catch (error) {
+    if (!(error instanceof NodemaintError) || error.code !== 'STATIC_POD_DIRECTORY_MISSING') throw error;
+    onMissing(directory);
+    return [];
   }
+}
+
+async function readLive({ runtime, onRuntime }: StaticPodReader, signal: AbortSignal): Promise<StaticPodView['live']> {
+  try {
+    const live = new Map<string, string[]>();
+    for (const sandbox of await runtime.livePods(signal)) {
+      // Only what comes from a file is ours to wait for and to stop, whatever name an ordinary pod gives itself.
+      if (sandbox.annotations[SOURCE_ANNOTATION] === 'api') continue;
+      const key = podKey(sandbox);
+      live.set(key, [...(live.get(key) ?? []), sandbox.id]);
+    }
+    onRuntime(undefined);
+    return live;
+  } catch (error) {
+    signal.throwIfAborted();
+    onRuntime(describeError(error));
+    return undefined;
+  }
+}
+
+/** Reads the static pods' directories, and asks the runtime where something may still be ending. */
+export async function readStaticPods(
+  reader: StaticPodReader,
+  paths: Pick<MoverPaths, 'staticPodPath' | 'parkedPath'>,
+  steps: ReadonlyMap<string, ParkStep>,
+  signal: AbortSignal,
+): Promise<StaticPodView> {
+  const inPlace = await readPlace(reader, paths.staticPodPath, signal);
+  const parked = (await readPlace(reader, paths.parkedPath, signal)).map((pod) => {
+    const step = steps.get(pod.file);
+    return {
+      ...pod,
+      maintenance: step?.maintenance ?? '',
+      parkedAt: step?.at ?? 0,
+      thisBoot: step === undefined || step.bootId === reader.bootId,
+    };
+  });
+  const live = parked.some(({ thisBoot }) => thisBoot) ? await readLive(reader, signal) : undefined;
+  return { inPlace, parked, live };
 }
 
 /** Makes the loop's hands. */
 export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
-  const { paths, nodeName, bootId, mover, runtime, clock, log } = dependencies;
-  let complained = '';
+  const { store, nodeName, bootId, runtime, clock, log } = dependencies;
+  let complained: string | undefined;
+  let kubeletDownSince: number | undefined;
+  let freeSince = new Map<string, number>();
+  const stopping = new Set<string>();
 
-  /** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
-  const readPlace = async (directory: string, signal: AbortSignal): Promise<readonly Manifest[]> => {
-    try {
-      return (await readManifests(directory, nodeName, signal)).manifests;
-    } catch (error) {
-      if (!(error instanceof NodemaintError) || error.code !== 'STATIC_POD_DIRECTORY_MISSING') throw error;
+  const reader: StaticPodReader = {
+    nodeName,
+    bootId,
+    runtime,
+    onMissing: (directory) => {
       log.warn({ directory }, 'directory of manifests is gone');
-      return [];
-    }
+    },
+    onRuntime: (reason) => {
+      if (reason !== undefined && reason !== complained) log.warn({ reason }, 'container runtime does not answer');
+      complained = reason;
+    },
   };
 
-  const readLive = async (signal: AbortSignal): Promise<StaticPodView['live']> => {
-    try {
-      const live = new Map<string, string[]>();
-      for (const sandbox of await runtime.livePods(signal)) {
-        const key = podKey(sandbox);
-        live.set(key, [...(live.get(key) ?? []), sandbox.id]);
-      }
-      complained = '';
-      return live;
-    } catch (error) {
-      signal.throwIfAborted();
-      const reason = describeError(error);
-      if (reason !== complained) log.warn({ reason }, 'container runtime does not answer');
-      complained = reason;
-      return undefined;
-    }
+  /** Stops a pod in the background: its grace period must not stop the loop, which keeps the lock alive. */
+  const startStop = (file: string, sandboxId: string, graceSec: number, signal: AbortSignal): void => {
+    if (stopping.has(sandboxId)) return;
+    stopping.add(sandboxId);
+    log.warn({ manifest: file, sandbox: sandboxId, graceSec }, 'the kubelet does not stop the pod, asking the runtime');
+    runtime
+      .stopPod(sandboxId, graceSec, signal)
+      .catch((error: unknown) => {
+        log.error({ manifest: file, sandbox: sandboxId, reason: describeError(error) }, 'runtime did not stop the pod');
+      })
+      .finally(() => stopping.delete(sandboxId))
+      .catch(() => undefined);
   };
 
   const perform = async (action: StaticPodAction, view: StaticPodView, signal: AbortSignal): Promise<void> => {
     const { file } = action;
+    const { mover } = store();
     if (action.kind === 'park') {
       const sha256 = view.inPlace.find((pod) => pod.file === file)?.sha256 ?? '';
       const { maintenance, reason } = action.leave;
@@ -169,47 +198,48 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
     } else if (action.kind === 'restore') {
       const outcome = await mover.restore(file);
       log.info({ manifest: file, outcome }, 'restored manifest');
-    } else {
-      log.warn({ manifest: file, sandbox: action.sandboxId }, 'kubelet did not stop the pod, asking the runtime');
-      await runtime.stopPod(action.sandboxId, action.graceSec, signal);
+    } else startStop(file, action.sandboxId, action.graceSec, signal);
+  };
+
+  /** Since when the kubelet does not answer; it is asked only when a manifest is to be moved. */
+  const lookAtKubelet = async (isAsked: boolean, signal: AbortSignal): Promise<number | undefined> => {
+    if (!isAsked) return (kubeletDownSince = undefined);
+    // Nobody is to wait for a kubelet that does not come back before the drain is over.
+    if (await dependencies.kubeletStopped()) return 0;
+    if (await dependencies.kubeletUp(signal)) return (kubeletDownSince = undefined);
+    if (kubeletDownSince === undefined) {
+      log.warn({}, 'the kubelet does not answer at its /healthz; no manifest is moved from under its containers');
     }
+    return (kubeletDownSince ??= clock.now());
   };
 
   return {
     observe: async (signal) => {
-      const inPlace = await readPlace(paths.staticPodPath, signal);
-      const parked = await readPlace(paths.parkedPath, signal);
-      const steps = mover.parkSteps();
-      const parkedPods = parked.map((pod) => {
-        const step = steps.get(pod.file);
-        return {
-          ...pod,
-          maintenance: step?.maintenance ?? '',
-          parkedAt: step?.at ?? 0,
-          thisBoot: step === undefined || step.bootId === bootId,
-        };
-      });
-      return {
-        inPlace,
-        parked: parkedPods,
-        live: parkedPods.some(({ thisBoot }) => thisBoot) ? await readLive(signal) : undefined,
-      };
+      const { paths, mover } = store();
+      return await readStaticPods(reader, paths, mover.parkSteps(), signal);
     },
-    act: async (view, intent, signal) => {
-      const decision = decideStaticPods({ now: clock.now(), ...view, ...intent });
+    decide: async (view, intent, signal) => {
+      const now = clock.now();
+      const free = view.parked.filter((pod) => !intent.keepParked(pod));
+      freeSince = new Map(free.map(({ file }) => [file, freeSince.get(file) ?? now]));
+      const parked = new Set(view.parked.map(({ file }) => file));
+      const toPark = view.inPlace.some((pod) => intent.leave.has(podKey(pod)) || parked.has(pod.file));
+      const downSince = await lookAtKubelet(toPark, signal);
+      const live = downSince === undefined ? view.live : (view.live ?? (await readLive(reader, signal)));
+      const down = downSince === undefined ? {} : { kubeletDownSince: downSince };
+      return decideStaticPods({ now, ...view, live, ...intent, ...down, freeSince });
+    },
+    act: async (view, decision, signal) => {
       for (const action of decision.actions) {
         try {
           await perform(action, view, signal);
         } catch (error) {
           // One manifest that cannot be moved must not keep the others.
           signal.throwIfAborted();
-          log.error(
-            { manifest: action.file, action: action.kind, reason: describeError(error) },
-            'static pod action failed',
-          );
+          const reason = describeError(error);
+          log.error({ manifest: action.file, action: action.kind, reason }, 'static pod action failed');
         }
       }
-      return decision;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { interceptorEntry } from '../decide/heartbeat.ts';
-import { describePhase, holdsLock } from '../decide/shutdown-phase.ts';
+import { describePhase } from '../decide/shutdown-phase.ts';
 import type { AgentContext } from './context.ts';
 import type { AgentRecord } from './record.ts';
 import type { AgentStatus, Waiting } from './status.ts';
@@ -8,7 +8,6 @@ import type { Turn } from './agent.ts';
 export interface StatusFacts {
   readonly record: AgentRecord;
   readonly turn: Turn | undefined;
-  readonly lockMessage: string;
   readonly startedAt: number;
 }
 
@@ -42,7 +41,7 @@ function waitingFor(context: AgentContext, { record, turn }: StatusFacts): reado
   for (const pod of turn?.decision.progress ?? []) {
     if (pod.state === 'ended' || requested.has(pod.key)) continue;
     const parked = turn?.view.parked.find(({ file }) => file === pod.file);
-    const message = 'manifest parked, containers are ending';
+    const message = pod.message ?? 'manifest parked, containers are ending';
     waiting.push({
       what: pod.key,
       on: 'kubelet',
@@ -63,7 +62,8 @@ function waitingFor(context: AgentContext, { record, turn }: StatusFacts): reado
 /** The status of the agent as plain data. */
 export function buildStatus(context: AgentContext, facts: StatusFacts): AgentStatus {
   const { phase } = facts.record;
-  const { cluster, config, nodeName } = context;
+  const { cluster, nodeName } = context;
+  const scheduled = context.goingDown.scheduled();
   const name = phase.kind === 'watching' ? undefined : phase.maintenance;
   const maintenance = name === undefined ? undefined : cluster?.maintenance(name);
   const controller = context.ownDrain?.controller();
@@ -72,7 +72,8 @@ export function buildStatus(context: AgentContext, facts: StatusFacts): AgentSta
     node: nodeName,
     phase,
     summary: describePhase(phase),
-    lock: { kind: config.lock, held: holdsLock(phase) && facts.lockMessage === 'held', message: facts.lockMessage },
+    lock: context.hold.status(phase),
+    scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
     cluster: { configured: cluster !== undefined, server: context.server, heardAt: cluster?.heardAt() ?? 0 },
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
     maintenance: name === undefined ? null : { name, message: node?.drainMessage ?? '' },

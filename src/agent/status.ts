@@ -17,9 +17,17 @@ export interface AgentStatus {
   readonly node: string;
   readonly phase: Phase;
   readonly summary: string;
-  readonly lock: { readonly kind: string; readonly held: boolean; readonly message: string };
-  /** How long logind lets a lock delay a shutdown, in milliseconds; absent where it was not asked. */
-  readonly lockLimitMs?: number;
+  readonly lock: {
+    readonly kind: string;
+    readonly held: boolean;
+    readonly message: string;
+    /** For how long logind lets a lock delay a shutdown, and the file that says so; absent where it was not asked. */
+    readonly delay?: { readonly limitMs: number; readonly file?: string; readonly problem: string };
+    /** After how long without a sign of life of the agent the lock goes by itself, in milliseconds. */
+    readonly deadManMs?: number;
+  };
+  /** A shutdown that is scheduled for later, in milliseconds since the epoch. */
+  readonly scheduled: { readonly kind: string; readonly at: number } | null;
   readonly cluster: { readonly configured: boolean; readonly server: string; readonly heardAt: number };
   /** Whether a controller lives; absent while this agent does not have to know. */
   readonly controller?: { readonly state: 'alive' | 'dead' | 'unknown'; readonly silentMs: number };

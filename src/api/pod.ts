@@ -14,6 +14,7 @@ export interface Pod extends KubeObject {
   };
   readonly status?: {
     readonly phase?: string;
+    readonly reason?: string;
     readonly conditions?: readonly PodCondition[];
   };
 }

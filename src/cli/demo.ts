@@ -47,6 +47,7 @@ async function prepare(root: string): Promise<Sandbox> {
     nodeName: NODE,
     kubeconfig: '',
     staticPodPath: sandbox.staticPodPath,
+    kubeletHealthz: '',
     containerRuntimeEndpoint: `unix://${sandbox.socketPath}`,
     stateDirectory: path.join(root, 'state'),
     runDirectory: sandbox.runDirectory,

@@ -5,6 +5,7 @@ import type { LogLevel } from '../telemetry/log.ts';
 import type { EvictFlags } from './evict-options.ts';
 import { addClusterOptions, addMaintenanceCommands } from './maintenance-program.ts';
 import type { StatusFlags } from './status.ts';
+import { addStaticPods } from './static-pods-program.ts';
 import type { UninstallFlags } from './uninstall-cluster.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
@@ -166,6 +167,16 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     });
 
   program
+    .command('release')
+    .description('let a shutdown that is under way go on at once, with pods still there')
+    .option('--reason <text>', 'why, for people', 'an operator asked for it')
+    .addOption(runDirectory())
+    .action(async (options: { reason: string; runDirectory: string }) => {
+      const { releaseCommand } = await import('./release.ts');
+      terminal.write(await releaseCommand(options.runDirectory, nonEmpty(options.reason), terminal.signal));
+    });
+
+  program
     .command('demo')
     .description('show the main job in a sandbox folder, without a cluster and without root')
     .action(async () => {
@@ -174,6 +185,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     });
 
   addEvict(program, terminal, exitWith);
+  addStaticPods(program, terminal, exitWith);
   addMaintenanceCommands(program, terminal, exitWith);
   addUninstall(program, terminal, exitWith);
   return program;

@@ -48,6 +48,15 @@ function describeController({ controller }: AgentStatus): string[][] {
   return [['Controller:', words]];
 }
 
+/** For how long the lock holds, and what would end it. */
+function lockWorth({ delay, deadManMs }: AgentStatus['lock']): string[][] {
+  if (delay === undefined) return [];
+  const file = delay.file === undefined ? 'the default' : delay.file;
+  const dead = deadManMs === undefined ? '' : `; ${formatSpan(deadManMs)} without a living agent`;
+  const limit = `at most ${formatSpan(delay.limitMs)} (${file})${dead}`;
+  return [['Holds:', limit], ...(delay.problem === '' ? [] : [['', `WARNING: ${delay.problem}`]])];
+}
+
 /** The status as a table for a tired operator. */
 export function formatStatus(status: AgentStatus, now: number): string {
   const { phase, lock, cluster, maintenance } = status;
@@ -58,6 +67,10 @@ export function formatStatus(status: AgentStatus, now: number): string {
     ['Phase:', `${phase.kind}, since ${formatSpan(now - since)}: ${status.summary}`],
     ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
     ['Lock:', `${lock.held ? 'held' : 'NOT HELD'} (${lock.kind}${lock.held ? '' : `: ${lock.message}`})`],
+    ...lockWorth(lock),
+    ...(status.scheduled === null
+      ? []
+      : [['Scheduled:', `${status.scheduled.kind} in ${formatSpan(status.scheduled.at - now)}`]]),
     ['Cluster:', cluster.configured ? `${cluster.server}, ${heard}` : 'none configured, standalone'],
     ...describeController(status),
     ...(maintenance === null

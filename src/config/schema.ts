@@ -40,7 +40,14 @@ export const agentConfigSchema = z
       .string()
       .default('/etc/kubernetes/kubelet.conf')
       .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs standalone, without a cluster'),
-    staticPodPath: absolutePath.default('/etc/kubernetes/manifests').describe("the kubelet's staticPodPath"),
+    staticPodPath: absolutePath
+      .exactOptional()
+      .describe("the kubelet's staticPodPath; default: as the running kubelet has it, else /etc/kubernetes/manifests"),
+    kubeletHealthz: z
+      .string()
+      .regex(/^(?:http:\/\/\S+)?$/, 'must be http://ADDRESS:PORT/healthz or ""')
+      .exactOptional()
+      .describe('where the kubelet says whether it is up; default: as the running kubelet has it; "" takes it for up'),
     parkedPath: absolutePath
       .exactOptional()
       .describe(
@@ -77,6 +84,25 @@ export const agentConfigSchema = z
       .max(3600)
       .default(15)
       .describe('how long a shutdown waits for an API server that does not answer before the drain goes on locally'),
+    scheduledShutdownLeadSec: z
+      .int()
+      .min(0)
+      .max(86_400)
+      .default(0)
+      .describe(
+        'how long before its time a scheduled shutdown (`shutdown +30`) begins to drain the node; 0: at its time',
+      ),
+    maxHoldSec: z
+      .int()
+      .min(60)
+      .exactOptional()
+      .describe(
+        'for how long a shutdown is held at most, for nodes that nobody attends; then it goes on with pods still there; default: as long as it takes',
+      ),
+    removeFailedPods: z
+      .boolean()
+      .default(false)
+      .describe('after a shutdown: delete the pods of this node that the kubelet left behind as Failed because of it'),
     drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
   })

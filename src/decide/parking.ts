@@ -29,9 +29,13 @@ export function countingDrains(facts: ParkingFacts): readonly NodeDrain[] {
   return (facts.drains ?? []).filter(({ maintenance }) => counts(maintenance, facts));
 }
 
+/** Stands in place of a maintenance's name, which cannot be this, for what a person parked; only a person gives it back. */
+export const BY_HAND = '(by hand)';
+
 /** Whether a manifest that was parked for `maintenance` stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */
 export function keepsParked(maintenance: string, facts: ParkingFacts): boolean {
   const { phase, onBoot, clusterConfigured, drains } = facts;
+  if (maintenance === BY_HAND) return true;
   // Nothing is given back to a node that goes down.
   if (phase.kind === 'draining' || phase.kind === 'released') return true;
   if (phase.kind === 'recovering' && phase.maintenance === maintenance) {

@@ -4,7 +4,7 @@
  */
 
 /** How the agent came to know that the node goes down. */
-export type Origin = 'logind' | 'unit-stop' | 'trigger';
+export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger';
 
 /** Who does the drain: the controller over the cluster's objects, or this agent from its record. */
 export type DrainMode = 'cluster' | 'local';
@@ -28,7 +28,12 @@ export type Phase =
   /** The node goes down; the lock is held until its pods are gone. */
   | ({ readonly kind: 'draining' } & Shutdown)
   /** The pods are gone; the lock is released, the machine goes down. */
-  | ({ readonly kind: 'released'; readonly releasedAt: number } & Shutdown)
+  | ({
+      readonly kind: 'released';
+      readonly releasedAt: number;
+      /** Why the machine may go down although pods are left. */
+      readonly forced?: string;
+    } & Shutdown)
   /** The machine is back, or the shutdown was called off: what was taken away is put back. */
   | ({ readonly kind: 'recovering'; readonly cause: 'boot' | 'canceled' } & Shutdown);
 
@@ -55,6 +60,10 @@ export interface PhaseFacts {
   /** Whether the cluster has taken over what was reached locally. */
   readonly handedOver: boolean;
   readonly drained: boolean;
+  /** Somebody wants the machine to wait no longer, and says why. */
+  readonly release: string | undefined;
+  /** For how long a shutdown is held at most, in milliseconds; undefined for as long as it takes. */
+  readonly maxHoldMs: number | undefined;
   readonly recovered: boolean;
 }
 
@@ -66,6 +75,13 @@ const MAX_NAME_LENGTH = 253;
 export function maintenanceName(nodeName: string, since: number): string {
   const stamp = Math.floor(since / 1000).toString(36);
   return `shutdown-${nodeName.slice(0, MAX_NAME_LENGTH - stamp.length - 10)}-${stamp}`;
+}
+
+/** Why the machine is to wait no longer although pods are left; undefined where it waits. */
+function forcedRelease(since: number, { now, release, maxHoldMs }: PhaseFacts): string | undefined {
+  if (release !== undefined) return release;
+  if (maxHoldMs === undefined || now - since < maxHoldMs) return undefined;
+  return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
 }
 
 /** The drain of a shutdown that was seen just now; undefined where there is none. */
@@ -86,6 +102,8 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (phase.bootId !== facts.bootId) return { ...phase, kind: 'recovering', cause: 'boot' };
       if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
       if (facts.drained) return { ...phase, kind: 'released', releasedAt: facts.now };
+      const forced = forcedRelease(phase.since, facts);
+      if (forced !== undefined) return { ...phase, kind: 'released', releasedAt: facts.now, forced };
       const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
       const lost = !facts.maintenanceExists || facts.apiSilentMs >= facts.apiWaitMs;
       if (phase.mode === 'cluster' && tooLong && lost) return { ...phase, mode: 'local', localSince: facts.now };
@@ -94,7 +112,7 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       return { ...shutdown, mode: 'cluster' };
     }
     case 'released': {
-      const { releasedAt, ...shutdown } = phase;
+      const { releasedAt, forced: _forced, ...shutdown } = phase;
       if (phase.bootId !== facts.bootId) return { ...shutdown, kind: 'recovering', cause: 'boot' };
       const waited = facts.now - releasedAt >= RELEASE_GRACE_MS;
       return facts.goingDown.kind === 'no' && waited ? { ...shutdown, kind: 'recovering', cause: 'canceled' } : phase;
@@ -118,7 +136,9 @@ export function describePhase(phase: Phase): string {
     case 'draining':
       return `shutdown held: draining the node (${phase.mode}, ${phase.maintenance})`;
     case 'released':
-      return `drained: the machine may go down (${phase.maintenance})`;
+      return phase.forced === undefined
+        ? `drained: the machine may go down (${phase.maintenance})`
+        : `not drained, the machine may go down all the same: ${phase.forced} (${phase.maintenance})`;
     case 'recovering':
       return `putting back what ${phase.maintenance} took away (${phase.cause === 'boot' ? 'after the boot' : 'shutdown called off'})`;
   }

@@ -2,6 +2,7 @@
  * What the node agent does with the manifests of its static pods: park them when their pods are to leave, prove that
  * the pods ended, keep them parked, give them back. Never lets a manifest be in no place.
  */
+import { type ControlPlaneComponent, leaveRank } from './control-plane-pod.ts';
 
 /** A manifest, wherever it lies. */
 export interface StaticPod {
@@ -10,6 +11,7 @@ export interface StaticPod {
   /** With the node's name at the end, as the API server and the runtime have it. */
   readonly podName: string;
   readonly graceSec: number;
+  readonly component?: ControlPlaneComponent;
 }
 
 /** A manifest that was moved out of the static pod directory. */
@@ -33,10 +35,18 @@ export interface StaticPodFacts {
   readonly now: number;
   readonly inPlace: readonly StaticPod[];
   readonly parked: readonly ParkedPod[];
-  /** Sandboxes with life in them, by pod key; undefined while the container runtime does not answer. */
+  /** Sandboxes with life in them, by pod key; undefined while the container runtime does not answer or was not asked. */
   readonly live: ReadonlyMap<string, readonly string[]> | undefined;
   /** Pods that are to leave now: targeted, and with this agent as their active interceptor. */
   readonly leave: ReadonlyMap<string, Leave>;
+  /** Pods that are targeted, whoever is asked about them now. */
+  readonly targeted: ReadonlySet<string>;
+  /** Since when the kubelet has not answered, in milliseconds since the epoch; absent where it does. */
+  readonly kubeletDownSince?: number;
+  /** Mirror pods that the API server has, by pod key; undefined where that is not known. */
+  readonly mirrors: ReadonlySet<string> | undefined;
+  /** Since when each parked manifest may go back, by file, in milliseconds since the epoch. */
+  readonly freeSince: ReadonlyMap<string, number>;
   /** Whether parked manifests stay where they are. */
   readonly keepParked: (pod: ParkedPod) => boolean;
 }
@@ -53,6 +63,8 @@ export interface StaticPodProgress {
   readonly state: 'terminating' | 'ended';
   /** When it should have ended, in milliseconds since the epoch. */
   readonly expectedFinishAt: number;
+  /** What it waits for, where that is not the end of its containers. */
+  readonly message?: string;
 }
 
 export interface StaticPodDecision {
@@ -62,50 +74,116 @@ export interface StaticPodDecision {
 
 /** The kubelet looks at its directory at least every 20 s; twice that and the grace period is its time to act. */
 const KUBELET_TIME_MS = 40_000;
+/** A restart of the kubelet takes seconds; one that is away for so long is not waited for any longer. */
+const KUBELET_WAIT_MS = 30_000;
 
 /** The key of a pod: NAMESPACE/NAME. */
 export function podKey(pod: { readonly namespace: string; readonly podName: string }): string {
   return `${pod.namespace}/${pod.podName}`;
 }
 
+/** Whether containers of the pod may run; where the runtime does not tell, they may. */
+function mayRun(pod: StaticPod, { live }: StaticPodFacts): boolean {
+  return live === undefined || (live.get(podKey(pod)) ?? []).length > 0;
+}
+
+function hasEnded(pod: ParkedPod, facts: StaticPodFacts): boolean {
+  return !pod.thisBoot || !mayRun(pod, facts);
+}
+
 function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | undefined {
-  const sandboxes = pod.thisBoot ? facts.live?.get(podKey(pod)) : undefined;
-  const alive = pod.thisBoot && (facts.live === undefined || (sandboxes ?? []).length > 0);
   if (!facts.keepParked(pod)) {
     // A manifest goes back only when its old containers are gone: the kubelet mixes up the two otherwise.
-    return alive ? undefined : { kind: 'restore', file: pod.file };
+    if (!hasEnded(pod, facts)) return undefined;
+    // The mirror pod goes last of all. One that stays, as a dead kubelet's does, must not keep the pod away for ever.
+    const waitsForMirror = pod.thisBoot && facts.mirrors?.has(podKey(pod)) === true;
+    const freeSince = facts.freeSince.get(pod.file) ?? facts.now;
+    if (waitsForMirror && facts.now < freeSince + KUBELET_TIME_MS) return undefined;
+    return { kind: 'restore', file: pod.file };
   }
   const overdue = facts.now > pod.parkedAt + pod.graceSec * 1000 + KUBELET_TIME_MS;
-  const sandboxId = sandboxes?.[0];
+  const sandboxId = pod.thisBoot ? facts.live?.get(podKey(pod))?.[0] : undefined;
   // A kubelet that was restarted without an API server ignores removals, so the runtime is asked directly.
   if (overdue && sandboxId !== undefined) return { kind: 'stop', file: pod.file, sandboxId, graceSec: pod.graceSec };
   return undefined;
 }
 
-/** One look at the static pods: what to do, and how far each parked one is. */
-export function decideStaticPods(facts: StaticPodFacts): StaticPodDecision {
-  const parkedByFile = new Map(facts.parked.map((pod) => [pod.file, pod]));
-  const actions: StaticPodAction[] = [];
-  for (const pod of facts.inPlace) {
-    const wanted = facts.leave.get(podKey(pod));
-    const parked = parkedByFile.get(pod.file);
-    // Somebody wrote the file again while it is parked: the newest content is the one that stays parked.
-    const again = parked !== undefined && facts.keepParked(parked) ? parked.maintenance : undefined;
-    if (wanted !== undefined) actions.push({ kind: 'park', file: pod.file, leave: wanted });
-    else if (again !== undefined) {
-      actions.push({ kind: 'park', file: pod.file, leave: { maintenance: again, reason: 'written again' } });
-    }
+/** What keeps a pod that is to leave from being parked now: in words, and with what to do about it. */
+interface Hold {
+  readonly message: string;
+  readonly action?: StaticPodAction;
+}
+
+/**
+ * A manifest that is moved while the kubelet is down gives its containers one second when it comes back: to it they are
+ * orphans (kubernetes pkg/kubelet/kubelet_pods.go, HandlePodCleanups). So the kubelet is waited for, as its restarts take
+ * seconds; one that stays away cannot start them again either, and the runtime ends them with their whole grace period first.
+ */
+function holdForKubelet(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
+  const { kubeletDownSince, live, now } = facts;
+  if (kubeletDownSince === undefined || !mayRun(pod, facts)) return undefined;
+  const sandboxId = live?.get(podKey(pod))?.[0];
+  if (now < kubeletDownSince + KUBELET_WAIT_MS || sandboxId === undefined) {
+    const what = live === undefined ? 'neither the kubelet nor the container runtime answers' : 'the kubelet is down';
+    return { message: `${what}; waiting before the manifest ${pod.file} is moved` };
   }
-  const parkedNow = new Set(actions.map(({ file }) => file));
+  return {
+    message: 'the kubelet is down; the container runtime ends the containers before the manifest is moved',
+    action: { kind: 'stop', file: pod.file, sandboxId, graceSec: pod.graceSec },
+  };
+}
+
+/** etcd and the API server leave after all other static pods that leave with them, whatever priorities they share. */
+function holdForOthers(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
+  const rank = leaveRank(pod.component);
+  if (rank === 0) return undefined;
+  const isBefore = (other: StaticPod): boolean => leaveRank(other.component) < rank;
+  const before = [
+    ...facts.inPlace.filter((other) => isBefore(other) && facts.targeted.has(podKey(other))),
+    ...facts.parked.filter((other) => isBefore(other) && facts.keepParked(other) && !hasEnded(other, facts)),
+  ];
+  const [first] = before;
+  if (first === undefined) return undefined;
+  return { message: `${pod.component} leaves after the other static pods; waiting for ${podKey(first)}` };
+}
+
+/** Why a manifest that is in place is to be parked; undefined where it is not. */
+function leaveOf(pod: StaticPod, facts: StaticPodFacts): Leave | undefined {
+  const wanted = facts.leave.get(podKey(pod));
+  if (wanted !== undefined) return wanted;
+  const parked = facts.parked.find(({ file }) => file === pod.file);
+  // Somebody wrote the file again while it is parked: the newest content is the one that stays parked.
+  if (parked === undefined || !facts.keepParked(parked)) return undefined;
+  return { maintenance: parked.maintenance, reason: 'written again' };
+}
+
+/** One look at the static pods: what to do, and how far each one is that leaves. */
+export function decideStaticPods(facts: StaticPodFacts): StaticPodDecision {
+  const actions: StaticPodAction[] = [];
   const progress: StaticPodProgress[] = [];
+  const leaving = new Set<string>();
+  for (const pod of facts.inPlace) {
+    const leave = leaveOf(pod, facts);
+    if (leave === undefined) continue;
+    leaving.add(pod.file);
+    const hold = holdForOthers(pod, facts) ?? holdForKubelet(pod, facts);
+    if (hold === undefined) {
+      actions.push({ kind: 'park', file: pod.file, leave });
+      continue;
+    }
+    if (hold.action !== undefined) actions.push(hold.action);
+    const expectedFinishAt = facts.now + pod.graceSec * 1000;
+    progress.push({ key: podKey(pod), file: pod.file, state: 'terminating', expectedFinishAt, message: hold.message });
+  }
   for (const pod of facts.parked) {
-    if (parkedNow.has(pod.file)) continue;
+    if (leaving.has(pod.file)) continue;
     const action = decideParked(pod, facts);
     if (action !== undefined) actions.push(action);
-    const key = podKey(pod);
-    const ended = !pod.thisBoot || (facts.live !== undefined && (facts.live.get(key) ?? []).length === 0);
-    const expectedFinishAt = pod.parkedAt + pod.graceSec * 1000;
-    progress.push({ key, file: pod.file, state: ended ? 'ended' : 'terminating', expectedFinishAt });
+    const ended = hasEnded(pod, facts);
+    const entry = { key: podKey(pod), file: pod.file, expectedFinishAt: pod.parkedAt + pod.graceSec * 1000 };
+    if (ended && action === undefined && !facts.keepParked(pod)) {
+      progress.push({ ...entry, state: 'terminating', message: 'waiting for its mirror pod to go' });
+    } else progress.push({ ...entry, state: ended ? 'ended' : 'terminating' });
   }
   return { actions, progress };
 }

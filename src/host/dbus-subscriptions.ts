@@ -29,13 +29,13 @@ function matchRule(fields: Readonly<Record<string, string>>): string {
   return ['type=signal', ...Object.entries(fields).map(([key, value]) => `${key}='${value}'`)].join(',');
 }
 
-/** Makes an empty set; `onServiceStarted` is called when a name that is listened to has a new owner. */
+/** Makes an empty set; `onServiceChanged` is called when a name that is listened to has a new owner, or none. */
 export function createBusSubscriptions({
   log,
-  onServiceStarted,
+  onServiceChanged,
 }: {
   readonly log: Log;
-  readonly onServiceStarted: () => void;
+  readonly onServiceChanged: () => void;
 }): BusSubscriptions {
   const entries: { readonly match: SignalMatch; readonly listener: (body: readonly unknown[]) => void }[] = [];
   const owners = new Map<string, string>();
@@ -71,7 +71,7 @@ export function createBusSubscriptions({
   const dispatchOwner = ([name, , owner]: readonly unknown[]): void => {
     if (typeof name !== 'string' || typeof owner !== 'string' || !owners.has(name)) return;
     owners.set(name, owner);
-    if (owner !== '') onServiceStarted();
+    onServiceChanged();
   };
   const dispatchSignal = (event: BusSignal): void => {
     for (const { match, listener } of entries) {

@@ -53,7 +53,7 @@ export interface SystemBus {
   subscribe(match: SignalMatch, listener: (body: readonly unknown[]) => void): void;
   /**
    * Calls `listener` when signals may have been missed: the bus was lost and is back, or a service that is subscribed
-   * to has started anew. Subscriptions work again by then; what they tell of is to be read anew.
+   * to has ended or started anew. Subscriptions work again by then; what they tell of is to be read anew.
    */
   onReconnect(listener: () => void): void;
 }
@@ -100,7 +100,7 @@ export function createSystemBus(
       }
     }
   };
-  const subscriptions = createBusSubscriptions({ log, onServiceStarted: tellReconnected });
+  const subscriptions = createBusSubscriptions({ log, onServiceChanged: tellReconnected });
   let connection: BusConnection | undefined;
   let attempt = Promise.withResolvers<BusConnection>();
   let started = false;

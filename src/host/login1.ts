@@ -4,17 +4,35 @@
  * and the signal for a shutdown that was called off is not always sent, so callers read again after each.
  */
 import { readFile } from 'node:fs/promises';
+import * as z from 'zod';
+import { type ScheduledShutdown, type ShutdownKind, shutdownKind } from '../decide/going-down.ts';
+import { NodemaintError } from '../errors.ts';
 import type { BusCall } from './dbus-connection.ts';
-import type { SystemBus } from './dbus.ts';
+import { BusCallError, type SystemBus } from './dbus.ts';
+import { SCHEDULED_FILE } from './scheduled-file.ts';
 
 const SERVICE = { destination: 'org.freedesktop.login1', path: '/org/freedesktop/login1' };
 const MANAGER = 'org.freedesktop.login1.Manager';
-const SCHEDULED_FILE = '/run/systemd/shutdown/scheduled';
 /** What logind shows for "no time". */
 const USEC_INFINITY = 2n ** 64n - 1n;
 /** A shutdown scheduled for later than this is not the one that is under way. */
 const DUE_MS = 60_000;
-const KINDS = ['poweroff', 'reboot', 'halt', 'kexec', 'soft-reboot'] as const;
+const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
+const NO_OWNER = 'org.freedesktop.DBus.Error.NameHasNoOwner';
+/** The calls of org.freedesktop.login1(5); the numbers are SD_LOGIND_KEXEC_REBOOT and SD_LOGIND_SOFT_REBOOT. */
+const REQUESTS: Readonly<Record<ShutdownKind, Pick<BusCall, 'member' | 'signature' | 'body'>>> = {
+  poweroff: { member: 'PowerOff', signature: 'b', body: [false] },
+  reboot: { member: 'Reboot', signature: 'b', body: [false] },
+  halt: { member: 'Halt', signature: 'b', body: [false] },
+  kexec: { member: 'RebootWithFlags', signature: 't', body: [2n] },
+  'soft-reboot': { member: 'RebootWithFlags', signature: 't', body: [4n] },
+};
+const SCHEDULE_PROPERTIES = ['ScheduledShutdown', 'PreparingForShutdownWithMetadata'];
+const words = z.string().max(4096);
+const inhibitorRows = z.array(z.tuple([words, words, words, words, z.uint32(), z.uint32()]));
+const scheduledValue = z.tuple([words, z.bigint().nonnegative()]);
+const metadataValue = z.object({ type: words });
+const changedBody = z.tuple([z.literal(MANAGER), z.record(z.string(), z.unknown()), z.array(z.string())]);
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   a: '\x07',
   b: '\b',
@@ -35,29 +53,31 @@ export interface Inhibitor {
   readonly pid: number;
 }
 
-/** A shutdown that logind has in mind; `at` is in milliseconds since the epoch, null where it has begun. */
-export interface ScheduledShutdown {
-  /** For example poweroff or reboot; with the prefix `dry-` nothing will happen. */
-  readonly kind: string;
-  readonly at: number | null;
-}
-
 /** Who asked for a shutdown, as far as logind knows. */
 export interface ShutdownRequester {
-  readonly kind?: 'poweroff' | 'reboot' | 'halt' | 'kexec' | 'soft-reboot';
+  readonly kind?: ShutdownKind;
   readonly uid?: number;
   readonly tty?: string;
   /** The message to all users that came with it. */
   readonly wall?: string;
 }
 
-/** Errors of all that read: DBUS_UNAVAILABLE, DBUS_CALL_FAILED. */
+/** Errors of all that read: DBUS_UNAVAILABLE; DBUS_CALL_FAILED, also for an answer that is not what logind says. */
 export interface Login1 {
   /**
    * Calls `listener` on PrepareForShutdown and, with the kind of shutdown, on PrepareForShutdownWithMetadata. One event
    * may come as both.
    */
   onPrepareForShutdown(listener: (active: boolean, metadata?: { readonly type?: string }) => void): void;
+  /** Calls `listener` when the scheduled shutdown may have changed; systemd before 257 never tells over the bus. */
+  onScheduleChange(listener: () => void): void;
+  /**
+   * The unique name under which logind is on the bus, another one after each restart; undefined where it is not there.
+   * Under systemd 257 it may run and not be: after a restart of D-Bus a shutdown then passes all locks by, unannounced.
+   */
+  owner(signal: AbortSignal): Promise<string | undefined>;
+  /** Asks for a shutdown as systemctl does, for one that logind forgot when it was restarted. */
+  request(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
   preparingForShutdown(signal: AbortSignal): Promise<boolean>;
   scheduledShutdown(signal: AbortSignal): Promise<ScheduledShutdown | null>;
   /** The longest time for which logind lets locks delay a shutdown, in milliseconds. */
@@ -65,11 +85,6 @@ export interface Login1 {
   listInhibitors(signal: AbortSignal): Promise<readonly Inhibitor[]>;
   /** Who asked for the present shutdown and which kind it is, as far as logind tells; never fails for lack of it. */
   shutdownRequester(signal: AbortSignal): Promise<ShutdownRequester>;
-}
-
-/** The kind of shutdown that `text` names, if it names one that will happen. */
-function shutdownKind(text: string | undefined): ShutdownRequester['kind'] {
-  return KINDS.find((kind) => kind === text);
 }
 
 /** Undoes systemd's C-style escapes, which write each byte beyond ASCII in octal. */
@@ -106,8 +121,17 @@ export function parseScheduledFile(text: string, now: number): ShutdownRequester
 }
 
 function typeOf(metadata: unknown): string | undefined {
-  if (typeof metadata !== 'object' || metadata === null || !('type' in metadata)) return undefined;
-  return typeof metadata.type === 'string' ? metadata.type : undefined;
+  return metadataValue.safeParse(metadata).data?.type;
+}
+
+/** What `schema` makes of an answer that need not be one; throws DBUS_CALL_FAILED. */
+function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new NodemaintError(
+    'DBUS_CALL_FAILED',
+    `${what} of logind is of another kind: ${z.prettifyError(result.error)}`,
+  );
 }
 
 /** Makes the reader of logind on `bus`; `scheduledFile` is where logind keeps the scheduled shutdown. */
@@ -120,12 +144,12 @@ export function createLogin1(
   const read = (name: string, signal: AbortSignal): Promise<unknown> =>
     bus.getProperty({ ...SERVICE, interface: MANAGER, name }, signal);
   const preparingForShutdown = async (signal: AbortSignal): Promise<boolean> =>
-    (await read('PreparingForShutdown', signal)) === true;
+    parseAnswer(z.boolean(), 'PreparingForShutdown', await read('PreparingForShutdown', signal));
 
   const scheduledShutdown: Login1['scheduledShutdown'] = async (signal) => {
     const value = await read('ScheduledShutdown', signal);
-    const [kind, usec] = Array.isArray(value) ? value : [];
-    if (typeof kind !== 'string' || kind === '' || typeof usec !== 'bigint') return null;
+    const [kind, usec] = parseAnswer(scheduledValue, 'ScheduledShutdown', value);
+    if (kind === '') return null;
     // While one is prepared the number is 0 or, from systemd 257 on, a monotonic time: no date in either case.
     const isDate = usec > 0n && usec < USEC_INFINITY && !(await preparingForShutdown(signal));
     return { kind, at: isDate ? Number(usec / 1000n) : null };
@@ -136,7 +160,11 @@ export function createLogin1(
     const sources = [
       async () => typeOf(await read('PreparingForShutdownWithMetadata', signal)),
       () => Promise.resolve(announcedType),
-      async () => (await scheduledShutdown(signal))?.kind,
+      async () => {
+        // One for later tells nothing about the one that is under way.
+        const scheduled = await scheduledShutdown(signal);
+        return (scheduled?.at ?? 0) <= bus.clock.now() + DUE_MS ? scheduled?.kind : undefined;
+      },
     ];
     for (const source of sources) {
       // A property that this version lacks, or a bus that is away: the next source may know.
@@ -151,21 +179,48 @@ export function createLogin1(
     onPrepareForShutdown: (listener) => {
       const signal = { sender: SERVICE.destination, path: SERVICE.path, interface: MANAGER };
       bus.subscribe({ ...signal, member: 'PrepareForShutdown' }, ([active]) => {
-        if (active !== true) announcedType = undefined;
-        listener(active === true);
+        if (typeof active !== 'boolean') return;
+        if (!active) announcedType = undefined;
+        listener(active);
       });
       bus.subscribe({ ...signal, member: 'PrepareForShutdownWithMetadata' }, ([active, metadata]) => {
+        if (typeof active !== 'boolean') return;
         const type = typeOf(metadata);
-        announcedType = active === true ? type : undefined;
-        listener(active === true, type === undefined ? {} : { type });
+        announcedType = active ? type : undefined;
+        listener(active, type === undefined ? {} : { type });
       });
+    },
+    onScheduleChange: (listener) => {
+      const match = { sender: SERVICE.destination, path: SERVICE.path, interface: 'org.freedesktop.DBus.Properties' };
+      bus.subscribe({ ...match, member: 'PropertiesChanged' }, (body) => {
+        const { data } = changedBody.safeParse(body);
+        if (data === undefined) return;
+        const names = [...Object.keys(data[1]), ...data[2]];
+        if (names.some((name) => SCHEDULE_PROPERTIES.includes(name))) listener();
+      });
+    },
+    owner: async (signal) => {
+      const call = { ...DBUS, member: 'GetNameOwner', signature: 's', body: [SERVICE.destination] };
+      try {
+        return parseAnswer(words, 'name', (await bus.call(call, signal))[0]);
+      } catch (error) {
+        if (error instanceof BusCallError && error.errorName === NO_OWNER) return undefined;
+        throw error;
+      }
+    },
+    request: async (kind, signal) => {
+      await bus.call({ ...SERVICE, interface: MANAGER, ...REQUESTS[kind] }, signal);
     },
     preparingForShutdown,
     scheduledShutdown,
-    inhibitDelayMaxMs: async (signal) => Number(await read('InhibitDelayMaxUSec', signal)) / 1000,
+    inhibitDelayMaxMs: async (signal) => {
+      const value = await read('InhibitDelayMaxUSec', signal);
+      return Number(parseAnswer(z.bigint().nonnegative(), 'InhibitDelayMaxUSec', value)) / 1000;
+    },
     listInhibitors: async (signal) => {
       const call: BusCall = { ...SERVICE, interface: MANAGER, member: 'ListInhibitors' };
-      const [rows] = (await bus.call(call, signal)) as [[string, string, string, string, number, number][]];
+      const [answer] = await bus.call(call, signal);
+      const rows = parseAnswer(inhibitorRows, 'ListInhibitors', answer);
       return rows.map(([what, who, why, mode, uid, pid]) => ({ what, who, why, mode, uid, pid }));
     },
     shutdownRequester: async (signal) => {

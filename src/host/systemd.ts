@@ -5,8 +5,10 @@
 import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import * as z from 'zod';
+import { SHUTDOWN_KINDS, type ShutdownKind } from '../decide/going-down.ts';
 import { NodemaintError } from '../errors.ts';
-import type { SystemBus } from './dbus.ts';
+import { BusCallError, type SystemBus } from './dbus.ts';
 
 const SERVICE = { destination: 'org.freedesktop.systemd1', path: '/org/freedesktop/systemd1' };
 const MANAGER = 'org.freedesktop.systemd1.Manager';
@@ -22,6 +24,12 @@ export interface Systemd {
   systemState(signal: AbortSignal): Promise<string>;
   /** Whether systemd is stopping all units, or has it as a job; false while logind still delays a shutdown. */
   isGoingDown(signal: AbortSignal): Promise<boolean>;
+  /** The kind of shutdown that is queued as a job: reboot.target and its like; undefined where none is. */
+  queuedShutdown(signal: AbortSignal): Promise<ShutdownKind | undefined>;
+  /** How often the machine was soft-rebooted since its boot; undefined where systemd does not count (before 256). */
+  softReboots(signal: AbortSignal): Promise<number | undefined>;
+  /** The lines NAME=VALUE of a service's Environment=, drop-ins included; undefined where it has none to show. */
+  serviceEnvironment(name: string, signal: AbortSignal): Promise<readonly string[] | undefined>;
   /** Starts a unit and waits until it is active. Idempotent. */
   startUnit(name: string, signal: AbortSignal): Promise<void>;
   /** Stops a unit and waits until it is not active any more. Idempotent; a unit that is not installed is stopped. */
@@ -31,6 +39,7 @@ export interface Systemd {
 }
 
 interface UnitView {
+  readonly name: string;
   readonly activeState: string;
   readonly hasJob: boolean;
 }
@@ -38,15 +47,16 @@ interface UnitView {
 /** Makes the client of process 1 on `bus`. */
 export function createSystemd(bus: SystemBus): Systemd {
   const manager = { ...SERVICE, interface: MANAGER };
-  const readUnit = async (name: string, signal: AbortSignal): Promise<UnitView> => {
+  const readUnits = async (names: readonly string[], signal: AbortSignal): Promise<readonly UnitView[]> => {
     // One call; a unit that is not loaded or does not exist is listed all the same.
-    const list = { ...manager, member: 'ListUnitsByNames', signature: 'as', body: [[name]] };
+    const list = { ...manager, member: 'ListUnitsByNames', signature: 'as', body: [names] };
     const [rows] = (await bus.call(list, signal)) as [
       [string, string, string, string, string, string, string, number, string, string][],
     ];
-    const [row] = rows;
-    return { activeState: row?.[3] ?? 'inactive', hasJob: (row?.[7] ?? 0) !== 0 };
+    return rows.map((row) => ({ name: row[0], activeState: row[3], hasJob: row[7] !== 0 }));
   };
+  const readUnit = async (name: string, signal: AbortSignal): Promise<UnitView> =>
+    (await readUnits([name], signal))[0] ?? { name, activeState: 'inactive', hasJob: false };
   const systemState = async (signal: AbortSignal): Promise<string> =>
     String(await bus.getProperty({ ...manager, name: 'SystemState' }, signal));
 
@@ -71,6 +81,32 @@ export function createSystemd(bus: SystemBus): Systemd {
       if ((await systemState(signal)) === 'stopping') return true;
       const { activeState, hasJob } = await readUnit(SHUTDOWN_TARGET, signal);
       return hasJob || activeState === 'active';
+    },
+    queuedShutdown: async (signal) => {
+      const targets = await readUnits(
+        SHUTDOWN_KINDS.map((kind) => `${kind}.target`),
+        signal,
+      );
+      return SHUTDOWN_KINDS.find((kind) => targets.some(({ name, hasJob }) => hasJob && name === `${kind}.target`));
+    },
+    softReboots: async (signal) => {
+      try {
+        return z.uint32().safeParse(await bus.getProperty({ ...manager, name: 'SoftRebootsCount' }, signal)).data;
+      } catch (error) {
+        if (error instanceof BusCallError) return undefined;
+        throw error;
+      }
+    },
+    serviceEnvironment: async (name, signal) => {
+      try {
+        const [unit] = await bus.call({ ...manager, member: 'LoadUnit', signature: 's', body: [name] }, signal);
+        const at = { destination: SERVICE.destination, path: String(unit) };
+        const property = { ...at, interface: 'org.freedesktop.systemd1.Service', name: 'Environment' };
+        return z.array(z.string()).safeParse(await bus.getProperty(property, signal)).data;
+      } catch (error) {
+        if (error instanceof BusCallError) return undefined;
+        throw error;
+      }
     },
     unitActiveState: async (name, signal) => (await readUnit(name, signal)).activeState,
     startUnit: async (name, signal) => {

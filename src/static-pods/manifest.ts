@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type Document, parseDocument, type Tags } from 'yaml';
 import * as z from 'zod';
+import { type ControlPlaneComponent, componentOf } from '../decide/control-plane-pod.ts';
 import { describeError } from '../errors.ts';
 
 /** A file in the static pod directory that holds one v1 Pod. */
@@ -27,6 +28,8 @@ export interface Manifest {
   readonly priorityKnown: boolean;
   /** Seconds between SIGTERM and SIGKILL; at least 1, as the kubelet has it, at most a year. */
   readonly graceSec: number;
+  /** Absent for everything but etcd and the API server. */
+  readonly component?: ControlPlaneComponent;
 }
 
 /** A file that is no pod. `reason` names the file, what is wrong, whether the kubelet ignores it too, and what to do. */
@@ -73,6 +76,7 @@ const POD = z.object({
       priority: INT32.nullish(),
       priorityClassName: z.string().nullish(),
       terminationGracePeriodSeconds: z.number().refine(Number.isInteger, 'expected an integer').nullish(),
+      containers: z.unknown().optional(),
     })
     .nullish(),
 });
@@ -183,6 +187,8 @@ function describePod(
   if (namespace.length > 63 || !DNS_LABEL.test(namespace)) {
     throw new Refusal(`metadata.namespace ${namespace.slice(0, 100)} is no DNS label`, 'correct it');
   }
+  const labels = withoutNulls(metadata?.labels);
+  const component = componentOf({ name, labels, containers: spec?.containers });
   const priority = spec?.priority ?? SYSTEM_PRIORITIES.get(spec?.priorityClassName ?? '');
   return {
     kind: 'pod',
@@ -191,11 +197,12 @@ function describePod(
     namespace,
     name,
     podName,
-    labels: withoutNulls(metadata?.labels),
+    labels,
     annotations: withoutNulls(metadata?.annotations),
     priority: priority ?? 0,
     priorityKnown: priority !== undefined,
     graceSec: clamp(spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC, MIN_GRACE_SEC, MAX_GRACE_SEC),
+    ...(component === undefined ? {} : { component }),
   };
 }
 

@@ -6,7 +6,7 @@ export interface DirectoryWatch {
 }
 
 /** Makes a watch that is off; chokidar, of which this is the only importer, is loaded when it is first switched on. */
-export function createDirectoryWatch(directory: string, onChange: () => void): DirectoryWatch {
+export function createDirectoryWatch(directory: () => string, onChange: () => void): DirectoryWatch {
   let watcher: FSWatcher | undefined;
   return {
     set: async (wanted) => {
@@ -16,7 +16,7 @@ export function createDirectoryWatch(directory: string, onChange: () => void): D
       await old?.close();
       if (!wanted) return;
       const { watch } = await import('chokidar');
-      watcher = watch(directory, { ignoreInitial: true, depth: 0 });
+      watcher = watch(directory(), { ignoreInitial: true, depth: 0 });
       watcher.on('all', onChange);
       // A directory that goes away is seen, and said, by the next reading of it.
       watcher.on('error', onChange);

@@ -100,7 +100,7 @@ async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Progra
 
 async function phaseIs(rig: Rig, kind: string, mode: string): Promise<boolean> {
   const { phase } = await readAgentStatus(rig.runDirectory);
-  return phase.kind === kind && phase.mode === mode;
+  return phase.kind === kind && 'mode' in phase && phase.mode === mode;
 }
 
 async function lines(rig: Rig): Promise<readonly string[]> {

@@ -31,9 +31,16 @@ export interface Logind extends AsyncDisposable {
   powerOff(): Promise<void>;
   reboot(): Promise<void>;
   /** Calls any other method of logind's manager. */
-  call(member: string, signature: string, body: readonly unknown[]): Promise<readonly unknown[]>;
+  call(
+    member: string,
+    signature: string,
+    body: readonly unknown[],
+    destination?: 'login1' | 'systemd1',
+  ): Promise<readonly unknown[]>;
   /** What logind asked systemd to start. */
   startedTargets(): readonly StartedTarget[];
+  /** Ends logind and leaves its name on the bus without an owner, as systemd 257 may after a restart of D-Bus. */
+  stopLogind(): Promise<void>;
   restartLogind(killedBy: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   /** Kills the bus and starts it anew at the same address, and logind with it. */
   restartDbus(): Promise<void>;
@@ -125,7 +132,7 @@ export async function startLogind(
     const call = new Message({
       destination: name,
       path: `/${name.replaceAll('.', '/')}`,
-      interface: destination === 'login1' ? `${name}.Manager` : name,
+      interface: destination === 'DBus' ? name : `${name}.Manager`,
       member,
       signature,
       body: [...body],
@@ -189,6 +196,9 @@ export async function startLogind(
     },
     call: invoke,
     startedTargets: () => standIn.started,
+    stopLogind: async () => {
+      await end(logind, 'SIGTERM');
+    },
     restartLogind: async (killedBy) => {
       await end(logind, killedBy);
       await startLogindItself();

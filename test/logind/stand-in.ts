@@ -93,7 +93,8 @@ export async function createStandIn(): Promise<StandIn> {
     return name === 'SystemState' ? standIn.systemState : 'inactive';
   };
   const unitRow = (name: string): unknown[] => {
-    const shuttingDown = name === 'shutdown.target' && standIn.systemState === 'stopping';
+    const queued = ['shutdown.target', started.at(-1)?.unit];
+    const shuttingDown = queued.includes(name) && standIn.systemState === 'stopping';
     const own = units.get(name)?.active === true ? 'active' : 'inactive';
     const state = name === HOLDER_UNIT ? holderState() : own;
     return [name, '', 'loaded', state, 'dead', '', '/unit', shuttingDown || moving.has(name) ? 1 : 0, '', '/'];

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decidePhase, maintenanceName, type Phase, type PhaseFacts } from '../../src/decide/shutdown-phase.ts';
+import {
+  decidePhase,
+  describePhase,
+  maintenanceName,
+  type Phase,
+  type PhaseFacts,
+} from '../../src/decide/shutdown-phase.ts';
 
 const FACTS: PhaseFacts = {
   now: 1_000_000,
@@ -14,6 +20,8 @@ const FACTS: PhaseFacts = {
   apiSilentMs: 0,
   handedOver: false,
   drained: false,
+  release: undefined,
+  maxHoldMs: undefined,
   recovered: false,
 };
 const YES = { kind: 'yes', origin: 'logind', reason: 'node reboot' } as const;
@@ -42,6 +50,15 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['holds on while pods are left', DRAINING, { goingDown: YES }, 'draining cluster'],
   ['holds on while nobody can be asked', DRAINING, { goingDown: { kind: 'unknown' } }, 'draining cluster'],
   ['releases when all pods are gone', DRAINING, { goingDown: YES, drained: true }, 'released cluster'],
+  ['waits no longer when somebody wants so', DRAINING, { goingDown: YES, release: 'in a hurry' }, 'released cluster'],
+  ['waits up to the bound', DRAINING, { goingDown: YES, now: 1_059_999, maxHoldMs: 60_000 }, 'draining cluster'],
+  [
+    'waits no longer than the bound',
+    DRAINING,
+    { goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 },
+    'released cluster',
+  ],
+  ['has nothing to release while it watches', { kind: 'watching' }, { release: 'in a hurry' }, 'watching'],
   ['goes back when the shutdown is called off', DRAINING, {}, 'recovering cluster canceled'],
   ['goes back after a boot in mid-drain', DRAINING, { bootId: 'boot-2', goingDown: YES }, 'recovering cluster boot'],
   [
@@ -112,6 +129,15 @@ describe('the shutdown phase', () => {
       assert.equal(describeState(decidePhase(phase, { ...FACTS, ...facts })), expected);
     });
   }
+
+  it('says why a machine may go down with pods still there', () => {
+    const bound = decidePhase(DRAINING, { ...FACTS, goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 });
+    assert.match(describePhase(bound), /not drained, .*held for 60 s, the most that maxHoldSec allows/);
+    const asked = decidePhase(DRAINING, { ...FACTS, goingDown: YES, release: 'in a hurry' });
+    assert.equal(asked.kind === 'released' ? asked.forced : '', 'in a hurry');
+    const back = decidePhase(asked, { ...FACTS, bootId: 'boot-2' });
+    assert.deepEqual(back, { ...RECOVERING });
+  });
 
   it('names maintenances so that long node names fit', () => {
     assert.equal(maintenanceName('node-a', 1_000_000), 'shutdown-node-a-rs');

@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { DrainPlanEntry } from '../api/node-maintenance.ts';
+import { effectiveDrainPlan } from '../decide/drain-plan.ts';
+import { resolveDrain } from '../decide/drain-resolution.ts';
+import { countingDrains, counts, type ParkingFacts } from '../decide/parking.ts';
+import type { Phase } from '../decide/shutdown-phase.ts';
+import { type Leave, type ParkedPod, podKey } from '../decide/static-pods.ts';
+import type { AgentContext } from './context.ts';
+import type { AgentRecord } from './record.ts';
+import { drainPodsOf, leaveByTargets, type StaticPodIntent, type StaticPodView } from './static-pods.ts';
+import type { Waiting } from './status.ts';
+
+/** What a turn wants of the static pods, whoever drains the node, and how far the drain is. */
+export interface Leaving extends Omit<StaticPodIntent, 'keepParked'> {
+  /** Whether nothing is left to wait for. */
+  readonly drained: boolean;
+  /** What this agent's own drain waits for, beside the static pods. */
+  readonly waiting: readonly Waiting[];
+}
+
+/** What the turn has read. */
+export interface LeavingFacts {
+  readonly record: AgentRecord;
+  readonly view: StaticPodView;
+  readonly parking: ParkingFacts;
+  readonly keepParked: (pod: ParkedPod) => boolean;
+  /** Makes the targets of a local drain durable, before anybody acts on them. */
+  readonly saveTargets: (targets: readonly DrainPlanEntry[]) => Promise<void>;
+}
+
+/** A drain from the local record: no API server answers, or there is none. */
+async function leaveLocally(
+  context: AgentContext,
+  phase: Extract<Phase, { kind: 'draining' }>,
+  { record, view, saveTargets }: LeavingFacts,
+  signal: AbortSignal,
+): Promise<Leaving> {
+  const { config, localDrain, ownDrain } = context;
+  ownDrain?.rest();
+  const local = await localDrain?.observe(signal);
+  const pods = [...(local?.pods ?? []), ...drainPodsOf(view)];
+  const decision = resolveDrain(effectiveDrainPlan(config.drainPlan), pods, record.localTargets);
+  if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) await saveTargets(decision.drainTargets);
+  const leave = leaveByTargets(view, decision.drainTargets, phase);
+  const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
+  const waiting = local === undefined ? [] : await localDrain?.stop(local, decision.evicting, parked, signal);
+  return {
+    leave,
+    targeted: new Set(leave.keys()),
+    mirrors: undefined,
+    drained: decision.drained && local?.seen !== false,
+    waiting: waiting ?? [],
+  };
+}
+
+/** Finds out which static pods are to leave now, and lets the other pods leave that this agent has to see to. */
+export async function findLeaving(context: AgentContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
+  const { record, view, parking, keepParked } = facts;
+  const { phase } = record;
+  if (phase.kind === 'draining' && phase.mode === 'local') return await leaveLocally(context, phase, facts, signal);
+  const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
+  const wish = await context.interceptor?.look(view, countingDrains(parking), wantsMirrors, signal);
+  const own = await context.ownDrain?.tend((name) => counts(name, parking), drainPodsOf(view), signal);
+  const leave = new Map<string, Leave>(wish?.leave);
+  const targeted = new Set<string>(wish?.targeted);
+  for (const drain of own?.drains ?? []) {
+    for (const [key, why] of leaveByTargets(view, drain.drainTargets, drain)) {
+      targeted.add(key);
+      if (own?.heldStaticPods.has(key) === false) leave.set(key, why);
+    }
+  }
+  const name = phase.kind === 'draining' ? phase.maintenance : undefined;
+  const drained = name !== undefined && (context.cluster?.isDrained(name) === true || own?.drained.has(name) === true);
+  return { leave, targeted, mirrors: wish?.mirrors, drained, waiting: own?.waiting ?? [] };
+}

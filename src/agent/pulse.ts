@@ -1,0 +1,32 @@
+import type { Clock } from '../host/clock.ts';
+
+/** The sign of life of a loop: it beats while the loop gets anywhere, and stops where it hangs. */
+export interface Pulse {
+  /** The loop got somewhere: it begins a turn, or waits for an event. */
+  alive(): void;
+  /** Beats until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Makes a pulse that calls `beat` every `everyMs`, as long as the loop said within `patienceMs` that it is alive. One
+ * slow turn, in which an API server does not answer, must cost neither the lock nor the process.
+ */
+export function createPulse(
+  { everyMs, patienceMs, beat }: { everyMs: number; patienceMs: number; beat: (signal: AbortSignal) => Promise<void> },
+  clock: Pick<Clock, 'sleep'>,
+  monotonicNow: () => number,
+): Pulse {
+  let aliveAt = monotonicNow();
+  return {
+    alive: () => {
+      aliveAt = monotonicNow();
+    },
+    run: async (signal) => {
+      while (!signal.aborted) {
+        if (monotonicNow() - aliveAt < patienceMs) await beat(signal).catch(() => undefined);
+        await clock.sleep(everyMs, signal).catch(() => undefined);
+      }
+    },
+  };
+}

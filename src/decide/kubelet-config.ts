@@ -1,0 +1,167 @@
+/**
+ * What configuration a kubelet runs with: its flags, its configuration file and the drop-ins over that, put together as
+ * the kubelet does it (kubernetes cmd/kubelet/app/server.go, mergeKubeletConfigurations and kubeletConfigFlagPrecedence).
+ */
+
+/** The flags that matter here, by name without dashes; of one that is given twice the last counts. */
+export type KubeletFlags = ReadonlyMap<string, string>;
+
+/** The fields of a KubeletConfiguration (v1beta1) that matter here. Durations are as Go writes them. */
+export interface KubeletDocument {
+  readonly staticPodPath?: string | undefined;
+  readonly containerRuntimeEndpoint?: string | undefined;
+  readonly fileCheckFrequency?: string | undefined;
+  readonly healthzPort?: number | undefined;
+  readonly healthzBindAddress?: string | undefined;
+  readonly shutdownGracePeriod?: string | undefined;
+  readonly shutdownGracePeriodCriticalPods?: string | undefined;
+  readonly shutdownGracePeriodByPodPriority?: readonly ShutdownGracePeriod[] | undefined;
+}
+
+/** Pods of this priority and up to the next entry's have so long (KubeletConfiguration, ShutdownGracePeriodByPodPriority). */
+export interface ShutdownGracePeriod {
+  readonly priority: number;
+  readonly shutdownGracePeriodSeconds: number;
+}
+
+/** The effective configuration of a running kubelet. */
+export interface KubeletFacts {
+  readonly pid: number;
+  /** The file of --config; absent where it has none. */
+  readonly configFile: string | undefined;
+  /** The folder of --config-dir; absent where it has none. */
+  readonly dropInDirectory: string | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly hostnameOverride: string | undefined;
+  /** Absent where it takes no static pods from files. */
+  readonly staticPodPath: string | undefined;
+  readonly containerRuntimeEndpoint: string | undefined;
+  /** How often it reads the static pod directory anew, in milliseconds. */
+  readonly fileCheckFrequencyMs: number;
+  /** 0 where it serves no /healthz. */
+  readonly healthzPort: number;
+  readonly healthzBindAddress: string;
+  /** The whole time of its own graceful shutdown, in milliseconds; 0 is off. */
+  readonly shutdownGracePeriodMs: number;
+  /** The part of it for critical pods, in milliseconds. */
+  readonly shutdownGracePeriodCriticalPodsMs: number;
+  readonly shutdownGracePeriodByPodPriority: readonly ShutdownGracePeriod[];
+}
+
+const DEFAULT_FILE_CHECK_MS = 20_000;
+const DEFAULT_HEALTHZ_PORT = 10_248;
+const UNIT_MS: Readonly<Record<string, number>> = {
+  h: 3_600_000,
+  m: 60_000,
+  s: 1000,
+  ms: 1,
+  us: 1e-3,
+  µs: 1e-3,
+  ns: 1e-6,
+};
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Lays a drop-in over a configuration: maps are merged, everything else is replaced, null takes away (RFC 7386). */
+export function mergeKubeletConfig(base: unknown, dropIn: unknown): unknown {
+  if (!isObject(dropIn)) return dropIn;
+  const merged = new Map(Object.entries(isObject(base) ? base : {}));
+  for (const [key, value] of Object.entries(dropIn)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, mergeKubeletConfig(merged.get(key), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+/** The flags of a command line: `--name=value` and `--name value`. */
+export function parseKubeletFlags(argv: readonly string[]): KubeletFlags {
+  const flags = new Map<string, string>();
+  for (const [index, word] of argv.entries()) {
+    const match = /^--([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word);
+    if (match?.[1] === undefined) continue;
+    const next = argv[index + 1];
+    const value = match[2] ?? (next === undefined || next.startsWith('--') ? undefined : next);
+    if (value !== undefined) flags.set(match[1], value);
+  }
+  return flags;
+}
+
+/** A duration as Go writes it, such as 1h30m or 20s, in milliseconds; undefined if it is none. */
+export function goDurationMs(text: string): number | undefined {
+  if (text === '0') return 0;
+  if (!/^(?:\d+(?:\.\d+)?(?:h|ms|m|us|µs|ns|s))+$/.test(text)) return undefined;
+  const parts = text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|us|µs|ns|s)/g);
+  return [...parts].reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS[unit] ?? 0), 0);
+}
+
+function nonEmpty(...values: readonly (string | undefined)[]): string | undefined {
+  return values.find((value) => value !== undefined && value !== '');
+}
+
+function portOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : undefined;
+}
+
+/** What a kubelet with these flags and this merged configuration does; flags win over files. */
+export function effectiveKubelet(pid: number, flags: KubeletFlags, document: KubeletDocument): KubeletFacts {
+  const frequency = goDurationMs(flags.get('file-check-frequency') ?? document.fileCheckFrequency ?? '0') ?? 0;
+  return {
+    pid,
+    configFile: nonEmpty(flags.get('config')),
+    dropInDirectory: nonEmpty(flags.get('config-dir')),
+    kubeconfig: nonEmpty(flags.get('kubeconfig')),
+    hostnameOverride: nonEmpty(flags.get('hostname-override')),
+    // A flag that is given counts, even an empty one.
+    staticPodPath: nonEmpty(flags.get('pod-manifest-path') ?? document.staticPodPath),
+    containerRuntimeEndpoint: nonEmpty(flags.get('container-runtime-endpoint'), document.containerRuntimeEndpoint),
+    fileCheckFrequencyMs: frequency > 0 ? frequency : DEFAULT_FILE_CHECK_MS,
+    healthzPort: portOf(flags.get('healthz-port')) ?? document.healthzPort ?? DEFAULT_HEALTHZ_PORT,
+    healthzBindAddress: nonEmpty(flags.get('healthz-bind-address'), document.healthzBindAddress) ?? '127.0.0.1',
+    shutdownGracePeriodMs: goDurationMs(document.shutdownGracePeriod ?? '0') ?? 0,
+    shutdownGracePeriodCriticalPodsMs: goDurationMs(document.shutdownGracePeriodCriticalPods ?? '0') ?? 0,
+    shutdownGracePeriodByPodPriority: document.shutdownGracePeriodByPodPriority ?? [],
+  };
+}
+
+/** What tells the kubelet of this node from others that can be seen, such as those of nodes in containers. */
+export interface KubeletScope {
+  readonly kubeconfig?: string;
+  readonly nodeName?: string;
+}
+
+/** This node's kubelet among those that run: by kubeconfig, else by name, else the only one, if it may be this node's. */
+export function chooseKubelet(kubelets: readonly KubeletFacts[], scope: KubeletScope): KubeletFacts | undefined {
+  const { kubeconfig, nodeName } = scope;
+  const byKubeconfig = kubelets.find((kubelet) => kubeconfig !== undefined && kubelet.kubeconfig === kubeconfig);
+  if (byKubeconfig !== undefined) return byKubeconfig;
+  const byName = kubelets.find((kubelet) => nodeName !== undefined && kubelet.hostnameOverride === nodeName);
+  const [only] = kubelets;
+  if (byName !== undefined || only === undefined || kubelets.length > 1) return byName;
+  return nodeName === undefined || only.hostnameOverride === undefined ? only : undefined;
+}
+
+/** Where static pods are taken from; with a warning where the configuration and the running kubelet do not agree. */
+export interface StaticPodPlace {
+  readonly path: string;
+  readonly warning?: string;
+}
+
+/** The configured directory, else the kubelet's, else `fallback`. */
+export function chooseStaticPodPath(
+  configured: string | undefined,
+  kubelet: KubeletFacts | undefined,
+  fallback: string,
+): StaticPodPlace {
+  const found = kubelet?.staticPodPath?.replace(/(?<=.)\/+$/, '');
+  if (configured === undefined) return { path: found ?? fallback };
+  if (kubelet === undefined || found === configured.replace(/(?<=.)\/+$/, '')) return { path: configured };
+  const theirs = found === undefined ? 'takes no static pods from files' : `takes static pods from ${found}`;
+  return {
+    path: configured,
+    warning: `the configuration has staticPodPath ${configured}, but the running kubelet (process ${kubelet.pid}) ${theirs}; the agent uses ${configured}, and the kubelet's pods are not drained: make the two the same, or leave the key out`,
+  };
+}

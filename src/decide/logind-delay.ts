@@ -1,0 +1,105 @@
+/**
+ * Which of logind's configuration files decides for how long a lock may delay a shutdown (logind.conf(5), "Configuration
+ * Directories and Precedence"). Others raise and lower it too: unattended-upgrades to 30 s, the kubelet to what it needs.
+ */
+
+/** The drop-in that comes with the agent. */
+export const OWN_DROP_IN = 'zz-nodemaint.conf';
+/** What it sets, in milliseconds. */
+export const WANTED_DELAY_MS = 604_800_000;
+
+/** A configuration file as it was read. */
+export interface ConfigFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The assignment that counts. */
+export interface DelaySetting {
+  readonly path: string;
+  /** As it is written. */
+  readonly value: string;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  us: 0.001,
+  usec: 0.001,
+  ms: 1,
+  msec: 1,
+  '': 1_000,
+  s: 1_000,
+  sec: 1_000,
+  second: 1_000,
+  seconds: 1_000,
+  m: 60_000,
+  min: 60_000,
+  minute: 60_000,
+  minutes: 60_000,
+  h: 3_600_000,
+  hr: 3_600_000,
+  hour: 3_600_000,
+  hours: 3_600_000,
+  d: 86_400_000,
+  day: 86_400_000,
+  days: 86_400_000,
+  w: 604_800_000,
+  week: 604_800_000,
+  weeks: 604_800_000,
+};
+
+/** Reads a time span as in "1h 30min" (systemd.time(7)), to milliseconds; undefined for what systemd would not take. */
+export function parseTimeSpan(text: string): number | undefined {
+  const trimmed = text.trim();
+  if (trimmed === 'infinity') return Number.POSITIVE_INFINITY;
+  if (!/^(?:\d+(?:\.\d+)?\s*[a-z]*\s*)+$/.test(trimmed)) return undefined;
+  let total = 0;
+  for (const [, count, unit = ''] of trimmed.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/g)) {
+    const factor = UNIT_MS[unit];
+    if (factor === undefined) return undefined;
+    total += Number(count) * factor;
+  }
+  return total;
+}
+
+/**
+ * The drop-ins in the order in which they are read, of those that were found: by name, whatever their directory, and of
+ * the same name only the one in the directory that comes first in `directories`.
+ */
+export function orderDropIns(
+  directories: readonly string[],
+  namesIn: (directory: string) => readonly string[],
+): readonly string[] {
+  const chosen = new Map<string, string>();
+  for (const directory of directories) {
+    for (const name of namesIn(directory)) {
+      if (name.endsWith('.conf') && !chosen.has(name)) chosen.set(name, `${directory}/${name}`);
+    }
+  }
+  return [...chosen].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
+}
+
+/** The last valid InhibitDelayMaxSec in files that are in the order in which logind reads them. */
+export function winningDelay(files: readonly ConfigFile[]): DelaySetting | undefined {
+  let winner: DelaySetting | undefined;
+  for (const { path, text } of files) {
+    let section = '';
+    for (const line of text.replaceAll(/\\\n/g, ' ').split('\n')) {
+      section = /^\s*\[([^\]]*)\]\s*$/.exec(line)?.[1] ?? section;
+      const value = /^\s*InhibitDelayMaxSec\s*=(.*)$/.exec(line)?.[1]?.trim();
+      if (section === 'Login' && value !== undefined && parseTimeSpan(value) !== undefined) winner = { path, value };
+    }
+  }
+  return winner;
+}
+
+/** What is wrong with the delay, for people, with the fix; '' where nothing is. */
+export function delayProblem(effectiveMs: number, winner: DelaySetting | undefined): string {
+  if (effectiveMs >= WANTED_DELAY_MS) return '';
+  const only = `logind lets locks delay a shutdown for ${effectiveMs / 1000} s only`;
+  if (winner === undefined) return `${only}: ${OWN_DROP_IN} is not installed; run install.sh`;
+  if (!winner.path.endsWith(`/${OWN_DROP_IN}`)) {
+    return `${only}: ${winner.path} (InhibitDelayMaxSec=${winner.value}) wins over ${OWN_DROP_IN}; remove it, or mask it by a link to /dev/null under its name in /etc/systemd/logind.conf.d`;
+  }
+  if (parseTimeSpan(winner.value) === effectiveMs) return `${only}: ${winner.path} was changed; run install.sh`;
+  return `${only}, although ${winner.path} says ${winner.value}; run "systemctl kill -s HUP systemd-logind"`;
+}

@@ -1,0 +1,43 @@
+import type { Phase } from './shutdown-phase.ts';
+
+/** What the world is to hear of a change of phase: the log always, the Node as an Event, logged-in users by a line. */
+export interface PhaseNews {
+  readonly type: 'Normal' | 'Warning';
+  /** The reason of the Event, in one word. */
+  readonly reason: string;
+  readonly message: string;
+  /** Whether users at terminals are told. */
+  readonly wall: boolean;
+}
+
+function news(reason: string, message: string, wall: boolean, type: PhaseNews['type'] = 'Normal'): PhaseNews {
+  return { type, reason, message, wall };
+}
+
+/** The news of a change from one phase to another; undefined where there is none. Honest about what did not go well. */
+export function newsOf(nodeName: string, previous: Phase, next: Phase): PhaseNews | undefined {
+  if (next.kind === 'watching') {
+    return news('ShutdownOver', `Node ${nodeName}: everything that a shutdown took away is back.`, false);
+  }
+  const { maintenance, reason } = next;
+  if (next.kind === 'draining') {
+    if (previous.kind === 'draining') return undefined;
+    const how = 'see "nodemaint status", or "nodemaint release" to wait no longer';
+    return news('ShutdownHeld', `${reason}: waiting for the pods of node ${nodeName} to leave; ${how}.`, true);
+  }
+  if (next.kind === 'released') {
+    if (next.forced === undefined) {
+      return news('ShutdownReleased', `The pods of node ${nodeName} have left (${maintenance}).`, true);
+    }
+    const left = `The shutdown of node ${nodeName} waits no longer, with pods still there (${maintenance})`;
+    return news('ShutdownForced', `${left}: ${next.forced}.`, true, 'Warning');
+  }
+  if (next.cause === 'canceled') {
+    return news('ShutdownCanceled', `The shutdown of node ${nodeName} was called off (${maintenance}).`, true);
+  }
+  if (previous.kind === 'draining') {
+    const down = `Node ${nodeName} went down before its pods had ended (${maintenance}, ${reason})`;
+    return news('WentDownUndrained', `${down}: the shutdown was forced, or the power was cut.`, false, 'Warning');
+  }
+  return news('NodeBack', `Node ${nodeName} is back after ${maintenance} (${reason}).`, false);
+}
