@@ -21,6 +21,8 @@ export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completi
 export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
 /** On a NodeMaintenance: the node whose agent made it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
+/** On a NodeMaintenance, "true": it drains even what the control plane cannot do without. */
+export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: it was unschedulable already when the first maintenance cordoned it, so it stays so. */
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
 /** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */

@@ -46,7 +46,7 @@ async function completeOne(
   const say = (text: string): void => {
     if (flags.output === 'table') terminal.write(text);
   };
-  const changed = await maintenances.change(known, { stage: 'Complete' }, isDry, signal);
+  const changed = await maintenances.change(known, { spec: { stage: 'Complete' } }, isDry, signal);
   if (changed === undefined) {
     terminal.warn(`nodemaint: nodemaintenances "${name}" not found: somebody has deleted it\n`);
     return EXIT.failed;

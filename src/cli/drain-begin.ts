@@ -97,6 +97,7 @@ export async function beginMaintenance(
     ...(flags.name === undefined ? {} : { name: flags.name }),
     ...(flags.reason === undefined ? {} : { reason: flags.reason }),
     ...(plan === undefined ? {} : { plan }),
+    ...(flags.force === true ? { force: true } : {}),
   };
   const dryRun = flags.dryRun === true;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -112,7 +113,7 @@ export async function beginMaintenance(
       step.kind === 'create'
         ? await client.create(step.maintenance, dryRun, signal)
         : step.kind === 'change'
-          ? await client.change(step.known, step.spec, dryRun, signal)
+          ? await client.change(step.known, step.change, dryRun, signal)
           : step.known;
     // Somebody else was quicker: all over again.
     if (done === undefined) continue;

@@ -1,8 +1,9 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import { MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
+import { AGENT_LABEL, FORCE_ANNOTATION, MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { whyBlocking } from '../decide/blocking-pods.ts';
+import { type GuardedDrain, guardControlPlane } from '../decide/control-plane-guard.ts';
 import { estimateDrain } from '../decide/drain-estimate.ts';
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { type Drain, type DrainResolution, type NodeResolution, resolveDrains } from '../decide/drain-resolution.ts';
@@ -87,17 +88,29 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
     });
   };
 
-  /** The maintenances that may drain now, by the limit of nodes under maintenance at once. */
-  const admitted = (draining: readonly NodeMaintenance[]): ReadonlySet<string> => {
-    const max = context.options.maxParallelNodes;
-    if (max === undefined) return new Set(draining.map(({ metadata }) => metadata.name));
-    const waiting = draining.map((maintenance) => ({
-      name: maintenance.metadata.name,
-      createdAt: Date.parse(maintenance.metadata.creationTimestamp ?? ''),
+  const guardedOf = (maintenance: NodeMaintenance): GuardedDrain => {
+    const { name, creationTimestamp = '', labels, annotations } = maintenance.metadata;
+    return {
+      name,
+      createdAt: Date.parse(creationTimestamp),
       begun: maintenance.status?.drainPlanPosition !== undefined,
       nodes: nodesOf(maintenance).map(({ metadata }) => metadata.name),
-    }));
-    return admitDrains(waiting, max);
+      // Where a node's agent made it, the machine goes down in any case: holding its pods there saves nothing.
+      forced: annotations?.[FORCE_ANNOTATION] === 'true' || labels?.[AGENT_LABEL] !== undefined,
+    };
+  };
+
+  /** Which of the maintenances may not drain now, and why: the control plane first, then the limit of nodes at once. */
+  const heldBack = (draining: readonly NodeMaintenance[]): ReadonlyMap<string, string> => {
+    const drains = draining.map(guardedOf);
+    const held = new Map(guardControlPlane(context.nodes.list(), drains));
+    const max = context.options.maxParallelNodes;
+    if (max === undefined) return held;
+    const free = drains.filter(({ name }) => !held.has(name));
+    const admitted = admitDrains(free, max);
+    const message = `Waiting for other maintenances: at most ${max} ${max === 1 ? 'node is' : 'nodes are'} drained at once.`;
+    for (const { name } of free) if (!admitted.has(name)) held.set(name, message);
+    return held;
   };
 
   return {
@@ -107,15 +120,14 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       // Of itself it is told more than our copy may show yet: what it has reached is not to be decided from before that.
       const all = context.maintenances.list().map((each) => (each.metadata.name === name ? maintenance : each));
       const draining = all.filter((each) => stageOf(each) === 'Drain');
-      const allowed = admitted(draining);
-      if (!allowed.has(name)) {
+      const held = heldBack(draining);
+      const why = held.get(name);
+      if (why !== undefined) {
         const nodes = nodesOf(maintenance).map(({ metadata }) => metadata.name);
-        const max = context.options.maxParallelNodes;
-        const message = `Waiting for other maintenances: at most ${max} ${max === 1 ? 'node is' : 'nodes are'} drained at once.`;
-        return { status: waitingStatus(maintenance, nodes, message, now), resolution: undefined, wishes: [] };
+        return { status: waitingStatus(maintenance, nodes, why, now), resolution: undefined, wishes: [] };
       }
       const pods = podsByNode();
-      const drains = draining.filter(({ metadata }) => allowed.has(metadata.name)).map((each) => drainOf(each, pods));
+      const drains = draining.filter(({ metadata }) => !held.has(metadata.name)).map((each) => drainOf(each, pods));
       const resolution = resolveDrains(drains).get(name);
       if (resolution === undefined) return { status: {}, resolution, wishes: [] };
       const wishes = resolution.nodes.flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })));

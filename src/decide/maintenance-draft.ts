@@ -1,5 +1,5 @@
 import type { NodeSelector } from '../api/meta.ts';
-import { AGENT_LABEL, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
+import { AGENT_LABEL, FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance, Stage } from '../api/node-maintenance.ts';
 import { describeEntry, effectiveDrainPlan, selectorKey } from './drain-plan.ts';
 import { stageOf } from './maintenance.ts';
@@ -8,6 +8,7 @@ const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
 /** The length of a name that people still want to type, in characters. */
 const NAME_LENGTH = 63;
 const MAX_NAMES = 1000;
+const FORCED = { [FORCE_ANNOTATION]: 'true' };
 
 /** What a person wants of some nodes. */
 export interface MaintenanceWish {
@@ -17,13 +18,21 @@ export interface MaintenanceWish {
   readonly name?: string;
   readonly reason?: string;
   readonly plan?: readonly DrainPlanEntry[];
+  /** Drains even what the control plane cannot do without. */
+  readonly force?: boolean;
+}
+
+/** What is changed of a maintenance that is there. */
+export interface MaintenanceChange {
+  readonly spec?: Partial<NodeMaintenance['spec']>;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** How the wish is fulfilled. */
 export type MaintenanceStep =
   | { readonly kind: 'create'; readonly maintenance: NodeMaintenance }
   /** A maintenance over these very nodes is moved on, or only given another reason. */
-  | { readonly kind: 'change'; readonly known: NodeMaintenance; readonly spec: Partial<NodeMaintenance['spec']> }
+  | { readonly kind: 'change'; readonly known: NodeMaintenance; readonly change: MaintenanceChange }
   | { readonly kind: 'already'; readonly known: NodeMaintenance }
   | { readonly kind: 'refused'; readonly message: string };
 
@@ -74,7 +83,12 @@ function moveOn(known: NodeMaintenance, wish: MaintenanceWish): MaintenanceStep 
   const stage = STAGES.indexOf(wish.stage) > STAGES.indexOf(stageOf(known)) ? { stage: wish.stage } : {};
   const reason = wish.reason === undefined || wish.reason === known.spec.reason ? {} : { reason: wish.reason };
   const spec = { ...stage, ...reason };
-  return Object.keys(spec).length === 0 ? { kind: 'already', known } : { kind: 'change', known, spec };
+  const isForced = known.metadata.annotations?.[FORCE_ANNOTATION] === 'true';
+  const change = {
+    ...(Object.keys(spec).length === 0 ? {} : { spec }),
+    ...(wish.force === true && !isForced ? { annotations: FORCED } : {}),
+  };
+  return Object.keys(change).length === 0 ? { kind: 'already', known } : { kind: 'change', known, change };
 }
 
 /**
@@ -112,7 +126,7 @@ export function decideMaintenanceStep(
   const maintenance: NodeMaintenance = {
     apiVersion: NODE_MAINTENANCE_API_VERSION,
     kind: 'NodeMaintenance',
-    metadata: { name: free },
+    metadata: { name: free, ...(wish.force === true ? { annotations: FORCED } : {}) },
     spec: {
       stage: wish.stage,
       nodeSelector: selectorOfNodes(nodes),

@@ -8,6 +8,13 @@ export interface WaitingDrain {
   readonly nodes: readonly string[];
 }
 
+/** In the order in which they may begin: those that have begun, then the others by age. */
+export function inTurn<T extends WaitingDrain>(drains: readonly T[]): readonly T[] {
+  return drains.toSorted((a, b) => {
+    return Number(b.begun) - Number(a.begun) || a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1);
+  });
+}
+
 /**
  * The maintenances that may drain when no more than `max` nodes are to be under maintenance at once: those that have
  * begun, then the others by age as long as their nodes fit. One that is larger than `max` begins when it is alone, for
@@ -16,10 +23,7 @@ export interface WaitingDrain {
 export function admitDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
   const admitted = new Set<string>();
   const busy = new Set<string>();
-  const byAge = drains.toSorted((a, b) => {
-    return Number(b.begun) - Number(a.begun) || a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1);
-  });
-  for (const { name, begun, nodes } of byAge) {
+  for (const { name, begun, nodes } of inTurn(drains)) {
     const after = new Set([...busy, ...nodes]);
     if (!begun && after.size > max && busy.size > 0) continue;
     admitted.add(name);

@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { NODE_MAINTENANCE_GROUP } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
+import type { MaintenanceChange } from '../decide/maintenance-draft.ts';
 import { NodemaintError } from '../errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
 import { missingName, notInstalled, refusal } from './refusal.ts';
@@ -19,10 +20,10 @@ export interface MaintenanceClient {
   findMaintenance(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
   /** Makes the maintenance; undefined where there is one of the name already. */
   create(maintenance: NodeMaintenance, dryRun: boolean, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
-  /** Changes fields of the spec of this very maintenance; undefined where it is gone or was replaced. */
+  /** Changes fields of the spec and annotations of this very maintenance; undefined where it is gone or was replaced. */
   change(
     known: NodeMaintenance,
-    spec: Partial<NodeMaintenance['spec']>,
+    change: MaintenanceChange,
     dryRun: boolean,
     signal: AbortSignal,
   ): Promise<NodeMaintenance | undefined>;
@@ -108,10 +109,10 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
       const path = collectionPath(NODE_MAINTENANCES) + dry(dryRun);
       return await send<NodeMaintenance>({ method: 'POST', path, body }, [409], signal);
     },
-    change: async ({ metadata: { name, uid } }, spec, dryRun, signal) => {
+    change: async ({ metadata: { name, uid } }, { spec, annotations }, dryRun, signal) => {
       const path = objectPath(NODE_MAINTENANCES, { name }) + dry(dryRun);
       // The UID makes the write fail where the maintenance was replaced since it was read.
-      const body = { metadata: { uid }, spec };
+      const body = { metadata: { uid, annotations }, spec };
       return await send<NodeMaintenance>({ method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);
     },
     remove: async ({ metadata: { name, uid } }, dryRun, signal) => {

@@ -12,9 +12,9 @@ import { machineImage } from './machine/image.ts';
 import { installAgent } from './machine/install.ts';
 import { API_ADDRESS, API_PORT, joinNode } from './machine/kube-node.ts';
 import { bootMachine, type Machine } from './machine/machine.ts';
+import { startWitness, WITNESS } from './machine/witness.ts';
 
 const NODE = 'node-a';
-const WITNESS = '/var/witness';
 const ORDER = ['web', 'logger', 'low', 'high'];
 const REBOOT_MS = 300_000;
 
@@ -40,20 +40,6 @@ async function runningPods(controlPlane: ControlPlane): Promise<readonly string[
 async function maintenance(controlPlane: ControlPlane): Promise<NodeMaintenance | undefined> {
   const text = await controlPlane.kubectl(['get', 'nm', '-o', 'json']);
   return (JSON.parse(text) as { items: NodeMaintenance[] }).items[0];
-}
-
-/** Lines that pods write to a file reach the machine's journal, with their time. */
-async function startWitness(machine: Machine): Promise<void> {
-  const unit = `[Unit]
-DefaultDependencies=no
-[Service]
-ExecStart=/bin/sh -c 'tail -n0 -F ${WITNESS}/log | systemd-cat -t witness'
-[Install]
-WantedBy=multi-user.target
-`;
-  await machine.must(`mkdir -p ${WITNESS} && : > ${WITNESS}/log`);
-  await machine.must('cat > /etc/systemd/system/witness.service', { input: unit });
-  await machine.must('systemctl daemon-reload && systemctl enable --now witness');
 }
 
 async function writeStaticPods(machine: Machine): Promise<string> {

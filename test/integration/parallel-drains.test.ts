@@ -23,11 +23,11 @@ describe('limits of a drain, on a real API server', () => {
   const apply = async (object: object): Promise<string> =>
     await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
 
-  const drain = async (node: string): Promise<void> => {
+  const drain = async (node: string, labels: Readonly<Record<string, string>> = {}): Promise<void> => {
     const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
     const spec = { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [byName] } };
     const kind = { apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1', kind: 'NodeMaintenance' };
-    await apply({ ...kind, metadata: { name: `drain-${node}` }, spec });
+    await apply({ ...kind, metadata: { name: `drain-${node}`, labels }, spec });
   };
 
   const messageOf = async (node: string): Promise<string> => {
@@ -56,6 +56,28 @@ describe('limits of a drain, on a real API server', () => {
     const complete = ['patch', 'nm', 'drain-one', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}'];
     await rig.controlPlane.kubectl(complete);
     await waitFor('the second begins', async () => (await messageOf('two')) === 'Evacuating');
+    await controller.stop();
+  });
+
+  it('holds a drain back that would break the quorum of etcd, until it is forced; the machine that goes down is not held', async () => {
+    const ready = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+    for (const name of ['cp-a', 'cp-b', 'cp-c']) {
+      const labels = { 'node-role.kubernetes.io/control-plane': '' };
+      await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
+      await rig.controlPlane.kubectl(['patch', 'node', name, '--subresource=status', '--type=strategic', '-p', ready]);
+      await rig.createPod(`pod-${name}`, {}, { nodeName: name });
+    }
+    const controller = await rig.startController();
+    await drain('cp-a');
+    await waitFor('the first is drained', async () => (await messageOf('cp-a')) === 'Evacuating');
+    await drain('cp-b');
+    await waitFor('the second is held back', async () => (await messageOf('cp-b')).startsWith('Held back: '));
+    assert.match(await messageOf('cp-b'), /leaves 1 of 3 members of the control plane at work, and etcd needs 2/);
+    assert.equal((await rig.getPod('pod-cp-b'))?.metadata.deletionTimestamp, undefined);
+    await rig.controlPlane.kubectl(['annotate', 'nm', 'drain-cp-b', 'nodemaintenance.x-k8s.io/force=true']);
+    await waitFor('it begins', async () => (await messageOf('cp-b')) === 'Evacuating');
+    await drain('cp-c', { 'nodemaintenance.x-k8s.io/agent': 'cp-c' });
+    await waitFor('the agent is not held', async () => (await messageOf('cp-c')) === 'Evacuating');
     await controller.stop();
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Node } from '../../src/api/pod.ts';
-import { judgeControlPlane } from '../../src/decide/control-plane-guard.ts';
+import { type GuardedDrain, guardControlPlane, judgeControlPlane } from '../../src/decide/control-plane-guard.ts';
 
 function node(name: string, controlPlane: boolean, ready = true): Node {
   return {
@@ -31,5 +31,34 @@ describe('the guard of the control plane', () => {
   });
   it('holds the last one', () => {
     assert.equal(judge([node('a', true)], ['a']), 'draining a takes the last healthy member of the control plane');
+  });
+});
+
+describe('drains over the control plane', () => {
+  const three = [node('a', true), node('b', true), node('c', true), node('w', false)];
+  const drain = (name: string, nodes: readonly string[], more: Partial<GuardedDrain> = {}): GuardedDrain => {
+    return { name, createdAt: 0, begun: false, forced: false, nodes, ...more };
+  };
+  const held = (drains: readonly GuardedDrain[]): readonly string[] => [...guardControlPlane(three, drains).keys()];
+
+  it('lets the oldest begin, and holds the others back until it has given its node back', () => {
+    const [old, young] = [drain('z', ['a'], { createdAt: 1 }), drain('y', ['b'], { createdAt: 2 })];
+    assert.deepEqual(held([young, old]), ['y']);
+    assert.deepEqual(held([young]), []);
+  });
+  it('stops none that has begun, for a second maintenance of the same node neither', () => {
+    assert.deepEqual(held([drain('old', ['a']), drain('begun', ['b'], { begun: true, createdAt: 9 })]), ['old']);
+    assert.deepEqual(held([drain('begun', ['b'], { begun: true }), drain('again', ['b'])]), []);
+  });
+  it('lets through what is forced, and counts it', () => {
+    assert.deepEqual(held([drain('all', ['a', 'b', 'c'], { forced: true })]), []);
+    assert.deepEqual(held([drain('one', ['a'], { forced: true }), drain('two', ['b'], { createdAt: 1 })]), ['two']);
+  });
+  it('says what it would cost and how to go on all the same', () => {
+    const all = guardControlPlane(three, [drain('all', ['a', 'b', 'c'])]).get('all') ?? '';
+    assert.match(
+      all,
+      /^Held back: draining a, b, c takes the last healthy member of the control plane; .*force=true\.$/,
+    );
   });
 });

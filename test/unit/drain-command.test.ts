@@ -88,8 +88,15 @@ describe('which maintenance a command means', () => {
     assert.deepEqual(decideMaintenanceStep(wish, [cordon]), {
       kind: 'change',
       known: cordon,
-      spec: { stage: 'Drain' },
+      change: { spec: { stage: 'Drain' } },
     });
+    const forced = { annotations: { 'nodemaintenance.x-k8s.io/force': 'true' } };
+    const change = decideMaintenanceStep({ ...wish, stage: 'Cordon', force: true }, [cordon]);
+    assert.deepEqual(change, { kind: 'change', known: cordon, change: forced });
+    const already = decideMaintenanceStep({ ...wish, stage: 'Cordon', force: true }, [
+      maintenance('m', { stage: 'Cordon' }, forced),
+    ]);
+    assert.equal(already.kind, 'already');
     const drain = maintenance('m', { stage: 'Drain' });
     assert.equal(decideMaintenanceStep({ ...wish, stage: 'Cordon' }, [drain]).kind, 'already');
     const agent = maintenance('m', { stage: 'Drain' }, { labels: { 'nodemaintenance.x-k8s.io/agent': 'n' } });

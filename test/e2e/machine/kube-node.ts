@@ -55,21 +55,30 @@ const KUBELET_CONFIG = {
 
 const NETWORK = { cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: 'loopback' }] };
 
-/** Makes the machine a node of a control plane that runs on the host, with containerd and the real kubelet. */
-export async function joinNode(machine: Machine, controlPlane: ControlPlane, name: string): Promise<void> {
+/** What a machine needs to run the kubelet. */
+export interface KubeletParts {
+  readonly kubelet: string;
+  readonly kubeconfig: string;
+  readonly caFile: string;
+  readonly name: string;
+}
+
+/** Starts containerd and the real kubelet on the machine, with the tests' image. */
+export async function startKubelet(
+  machine: Machine,
+  { kubelet, kubeconfig, caFile, name }: KubeletParts,
+): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-join-'));
   try {
-    const server = `https://${API_ADDRESS}:${API_PORT}`;
-    const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes'], server);
     const write = async (file: string, text: string): Promise<string> => {
       await writeFile(path.join(folder, file), text);
       return path.join(folder, file);
     };
     await machine.must('mkdir -p /etc/kubernetes/manifests');
     await machine.copy({
-      '/usr/local/bin/kubelet': controlPlane.binaries.kubelet,
+      '/usr/local/bin/kubelet': kubelet,
       '/etc/kubernetes/kubelet.conf': kubeconfig,
-      '/etc/kubernetes/ca.crt': controlPlane.caFile,
+      '/etc/kubernetes/ca.crt': caFile,
       '/etc/containerd/config.toml': await write('config.toml', CONTAINERD_CONFIG),
       '/etc/cni/net.d/99-loopback.conflist': await write('net.conflist', JSON.stringify(NETWORK)),
       '/var/lib/kubelet/config.yaml': await write('kubelet.yaml', JSON.stringify(KUBELET_CONFIG)),
@@ -79,11 +88,17 @@ export async function joinNode(machine: Machine, controlPlane: ControlPlane, nam
     await machine.must('chown root:root /etc/kubernetes/* && systemctl restart containerd', { timeoutMs: 60_000 });
     await machine.must('ctr -n k8s.io images import /root/image.tar', { timeoutMs: 120_000 });
     await machine.must('systemctl daemon-reload && systemctl enable --now kubelet', { timeoutMs: 60_000 });
-    const ready = ['wait', '--for=condition=Ready', `node/${name}`, '--timeout=180s'];
-    const create = ['wait', '--for=create', `node/${name}`, '--timeout=120s'];
-    await controlPlane.kubectl(create);
-    await controlPlane.kubectl(ready);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Makes the machine a node of a control plane that runs on the host, with containerd and the real kubelet. */
+export async function joinNode(machine: Machine, controlPlane: ControlPlane, name: string): Promise<void> {
+  const server = `https://${API_ADDRESS}:${API_PORT}`;
+  const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes'], server);
+  const { binaries, caFile } = controlPlane;
+  await startKubelet(machine, { kubelet: binaries.kubelet, kubeconfig, caFile, name });
+  await controlPlane.kubectl(['wait', '--for=create', `node/${name}`, '--timeout=120s']);
+  await controlPlane.kubectl(['wait', '--for=condition=Ready', `node/${name}`, '--timeout=180s']);
 }

@@ -1,0 +1,180 @@
+/**
+ * A machine that is a whole cluster: etcd, kube-apiserver, controller manager and scheduler are its static pods, the
+ * kubeconfig of its agent points at itself, and the controller of node maintenance is one of the pods that leave.
+ * NODEMAINT_E2E_REBOOTS is how often it reboots; twice unless told.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { waitUntil } from '../control-plane/process.ts';
+import { TEST_IMAGE } from '../node/images.ts';
+import { deployment, staticPod } from '../node/pods.ts';
+import { machineImage } from './machine/image.ts';
+import { installAgent } from './machine/install.ts';
+import { bootMachine, type Machine } from './machine/machine.ts';
+import { becomeControlPlane, OWN_ADDRESS, type SoleControlPlane } from './machine/sole-control-plane.ts';
+import { startWitness, WITNESS } from './machine/witness.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..');
+const NODE = 'node-a';
+const REBOOTS = Number(process.env['NODEMAINT_E2E_REBOOTS'] ?? '2');
+/** Everything that is to run: the control plane, a static pod, a Deployment, and the controller. */
+const PODS = 7;
+const ASK_EVERY_MS = 5_000;
+const SETTLE_MS = 600_000;
+const MANIFESTS = 'cd /etc/kubernetes/manifests && sha256sum *';
+
+const say = (text: string): void => {
+  console.log(`${new Date().toISOString()} ${text}`);
+};
+
+/** manifests/ as a user with one node and no kube-proxy would change it. */
+const OVERLAY = {
+  apiVersion: 'kustomize.config.k8s.io/v1beta1',
+  kind: 'Kustomization',
+  resources: ['manifests'],
+  patches: [
+    {
+      target: { kind: 'Deployment', name: 'nodemaint-controller' },
+      patch: JSON.stringify([
+        { op: 'replace', path: '/spec/replicas', value: 1 },
+        { op: 'add', path: '/spec/template/spec/hostNetwork', value: true },
+        {
+          op: 'add',
+          path: '/spec/template/spec/containers/0/env',
+          value: [
+            { name: 'KUBERNETES_SERVICE_HOST', value: OWN_ADDRESS },
+            { name: 'KUBERNETES_SERVICE_PORT', value: '6443' },
+          ],
+        },
+      ]),
+    },
+    {
+      target: { kind: 'Namespace', name: 'nodemaint-system' },
+      patch: JSON.stringify([
+        { op: 'replace', path: '/metadata/labels/pod-security.kubernetes.io~1enforce', value: 'privileged' },
+      ]),
+    },
+  ],
+};
+
+/** Asks now and then: kubectl on a machine in software costs seconds of its processors. */
+async function until(what: string, ask: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  const signal = AbortSignal.timeout(timeoutMs + ASK_EVERY_MS);
+  const asked = async (): Promise<boolean> => {
+    const yes = await ask().catch(() => false);
+    if (!yes) await setTimeout(ASK_EVERY_MS, undefined, { signal });
+    return yes;
+  };
+  await waitUntil(what, asked, { timeoutMs }, signal);
+}
+
+async function installController(machine: Machine, cluster: SoleControlPlane): Promise<void> {
+  const run = promisify(execFile);
+  await run(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
+  await run(process.execPath, [path.join(ROOT, '.ci', 'image.ts')], { cwd: ROOT });
+  await machine.copy({
+    '/root/nodemaint-image.tar': path.join(ROOT, 'dist', 'nodemaint-image.tar'),
+    '/root/cluster/manifests': path.join(ROOT, 'manifests'),
+  });
+  await machine.must('ctr -n k8s.io images import /root/nodemaint-image.tar', { timeoutMs: 120_000 });
+  await machine.must('cat > /root/cluster/kustomization.yaml', { input: JSON.stringify(OVERLAY) });
+  // The second time for what the first found no kind for yet.
+  await until(
+    'the manifests are applied',
+    () => cluster.kubectl(['apply', '-k', '/root/cluster']).then(() => true),
+    120_000,
+  );
+}
+
+async function isRunning(cluster: SoleControlPlane): Promise<boolean> {
+  const { items } = JSON.parse(await cluster.kubectl(['get', 'pods', '-A', '-o', 'json'])) as {
+    items: { status: { phase: string; containerStatuses?: { ready: boolean }[] } }[];
+  };
+  const ready = items.filter(
+    ({ status }) => status.phase === 'Running' && status.containerStatuses?.[0]?.ready === true,
+  );
+  return items.length === PODS && ready.length === PODS;
+}
+
+async function allRun(cluster: SoleControlPlane): Promise<void> {
+  await until('all pods run', () => isRunning(cluster), SETTLE_MS).catch(async (error: unknown) => {
+    say(await cluster.kubectl(['get', 'pods,nm,evreq', '-A', '-o', 'wide']).catch(String));
+    throw error;
+  });
+}
+
+/** What the journal of the boot before this one tells of the shutdown, in order. */
+async function journalOfShutdown(machine: Machine): Promise<readonly string[]> {
+  const text = await machine.must('journalctl -b -1 -o short-iso-precise --no-pager', { timeoutMs: 120_000 });
+  const told =
+    /witness\[|parked manifest|System is rebooting|systemd\[1\]: (Reached target .*shutdown|Stopping kubelet)|released|draining/;
+  return text.split('\n').filter((line) => told.test(line));
+}
+
+function assertShutdown(journal: readonly string[]): void {
+  const told = journal.flatMap((line) => /witness\[\d+\]: (\w+ (?:TERM|END))$/.exec(line)?.[1] ?? []);
+  assert.deepEqual(told, ['web TERM', 'web END', 'low TERM', 'low END']);
+  const parked = journal.flatMap(
+    (line) => /"manifest":"([\w-]+)\.(?:yaml|json)".*parked manifest/.exec(line)?.[1] ?? [],
+  );
+  assert.deepEqual(parked.slice(0, 1), ['low'], 'the static pod of low priority first');
+  assert.deepEqual(parked.slice(-2), ['kube-apiserver', 'etcd'], 'kube-apiserver and etcd last');
+  const lastEnd = journal.findIndex((line) => line.endsWith(': low END'));
+  const down = journal.findIndex((line) => /System is rebooting|Reached target .*shutdown|Stopping kubelet/.test(line));
+  assert.ok(down > lastEnd, 'the machine goes down only after the last pod');
+}
+
+describe('a machine that is the only control plane of its cluster', () => {
+  it(`reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {
+    const signal = AbortSignal.timeout(2_300_000 + REBOOTS * SETTLE_MS);
+    await using stack = new AsyncDisposableStack();
+    const machine = stack.use(await bootMachine(await machineImage(signal), [], signal));
+    say('machine up');
+    const cluster = await becomeControlPlane(machine, NODE, signal);
+    const isReady = async (): Promise<boolean> =>
+      (await cluster.kubectl(['get', 'node', NODE, '--no-headers'])).includes(' Ready ');
+    await until('the node is ready', isReady, SETTLE_MS);
+    await cluster.kubectl(['label', 'node', NODE, 'node-role.kubernetes.io/control-plane=']);
+    say('cluster up');
+    await installController(machine, cluster);
+    await startWitness(machine);
+    await cluster.kubectl(['apply', '-f', '-'], JSON.stringify(deployment('web', { stopSec: 2, witness: WITNESS })));
+    await machine.must('cat > /root/low && mv /root/low /etc/kubernetes/manifests/low.yaml', {
+      input: JSON.stringify(staticPod('low', { stopSec: 2, witness: WITNESS })),
+    });
+    await installAgent(machine);
+    await allRun(cluster);
+    const manifests = await machine.must(MANIFESTS);
+    say(`${await machine.must('nodemaint status')}\n${manifests}image ${TEST_IMAGE}`);
+
+    for (let count = 1; count <= REBOOTS; count += 1) {
+      const before = await machine.bootId();
+      const began = Date.now();
+      await machine.must('systemctl reboot');
+      await machine.waitForReboot(before, SETTLE_MS);
+      const back = Date.now();
+      const journal = await journalOfShutdown(machine);
+      console.log(journal.join('\n'));
+      assertShutdown(journal);
+      const completed = async (): Promise<boolean> => {
+        const stages = await cluster.kubectl(['get', 'nm', '-o', 'jsonpath={.items[*].spec.stage}']);
+        return stages !== '' && stages.split(' ').every((stage) => stage === 'Complete');
+      };
+      await until('the maintenance is completed', completed, SETTLE_MS);
+      await allRun(cluster);
+      assert.equal(await machine.must(MANIFESTS), manifests);
+      const uncordoned = async (): Promise<boolean> =>
+        (await cluster.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'])) === '';
+      await until('the node is uncordoned', uncordoned, SETTLE_MS);
+      const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
+      say(
+        `reboot ${count}: shell back after ${seconds(back - began)}, all in order after ${seconds(Date.now() - began)}`,
+      );
+    }
+  });
+});
