@@ -12,6 +12,8 @@ usage: install.sh [install|uninstall] [options]
     --standalone         no cluster: hold shutdowns for the static pods of this machine only
     --static-pods DIR    the kubelet's staticPodPath (default: /etc/kubernetes/manifests)
     --runtime SOCKET     CRI socket (default: /run/containerd/containerd.sock)
+    --disable-kubelet-graceful-shutdown
+                         switch the kubelet's own graceful shutdown off by a drop-in, and restart the kubelet
     --no-start           install, but do not start
   uninstall            stop the agent and remove it; refuses while manifests are parked
     --purge              remove the configuration and the state too
@@ -36,6 +38,7 @@ standalone=no
 static_pods=/etc/kubernetes/manifests
 runtime=/run/containerd/containerd.sock
 start=yes
+disable_kubelet_shutdown=no
 purge=no
 
 if [ $# -gt 0 ]; then
@@ -49,6 +52,7 @@ while [ $# -gt 0 ]; do
     --standalone) standalone=yes ;;
     --static-pods) [ $# -ge 2 ] || fail "$1 needs a folder"; static_pods=$2; shift ;;
     --runtime) [ $# -ge 2 ] || fail "$1 needs a socket"; runtime=$2; shift ;;
+    --disable-kubelet-graceful-shutdown) disable_kubelet_shutdown=yes ;;
     --no-start) start=no ;;
     --purge) purge=yes ;;
     -h | --help) usage; exit 0 ;;
@@ -65,15 +69,19 @@ reload_logind() {
   systemctl kill --signal=HUP systemd-logind.service || true
 }
 
-# The kubelet's own graceful shutdown would kill pods by its own clock, at the same moment as the drain begins.
-warn_of_kubelet_shutdown() {
-  for file in /var/lib/kubelet/config.yaml /etc/kubernetes/kubelet/*.yaml /etc/kubernetes/kubelet.conf.d/*; do
-    [ -f "$file" ] || continue
-    if grep -Eq '^[[:space:]]*"?shutdownGracePeriod(ByPodPriority)?"?:[[:space:]]*"?(\[|[0-9.]*[1-9]|$)' "$file"; then
-      echo "install.sh: warning: $file switches the kubelet's own graceful shutdown on; it will kill pods beside the" >&2
-      echo "  agent. Set shutdownGracePeriod and shutdownGracePeriodCriticalPods to 0s and restart the kubelet." >&2
-    fi
-  done
+# The kubelet's own graceful shutdown would kill pods by its own clock, at the same moment as the drain begins. It is
+# switched off with consent only.
+tend_kubelet_shutdown() {
+  if [ "$disable_kubelet_shutdown" = yes ]; then
+    said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") || return 0
+    echo "$said"
+    case $said in
+      *Wrote*) systemctl try-restart kubelet.service ;;
+    esac
+  elif "$lib/nodemaint" doctor --config "$config" 2>/dev/null | grep -q '^warn .*graceful shutdown is on'; then
+    echo "install.sh: warning: the kubelet's own graceful shutdown is on; it will kill pods beside the agent." >&2
+    echo "  Switch it off with: install.sh --disable-kubelet-graceful-shutdown" >&2
+  fi
 }
 
 find_node() {
@@ -134,7 +142,7 @@ do_install() {
   install -m 0644 "$here/systemd/logind.conf.d/zz-nodemaint.conf" "$logind"
   reload_logind
   systemctl daemon-reload
-  warn_of_kubelet_shutdown
+  tend_kubelet_shutdown
   systemctl enable --quiet nodemaint.service
   if [ "$start" = yes ]; then
     systemctl restart nodemaint.service
@@ -158,6 +166,7 @@ do_uninstall() {
   configured=$(sed -n 's/^staticPodPath: *//p' "$config" 2>/dev/null || true)
   [ -z "$configured" ] || static_pods=$configured
   refuse_while_parked
+  "$lib/nodemaint" disable-kubelet-shutdown --undo --config "$config" >/dev/null 2>&1 || true
   systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
   systemctl stop nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
   rm -f "$units/nodemaint.service" "$units/nodemaint-inhibitor.service" "$logind"

@@ -46,6 +46,8 @@ export interface AgentContext {
   locateStaticPods(signal: AbortSignal): Promise<void>;
   /** On while manifests are parked, to see at once when somebody writes one again. */
   readonly directoryWatch: DirectoryWatch;
+  /** What is wrong with the set-up of this node, for people. */
+  warnings(): readonly string[];
   /** Tells systemd the state in one line. */
   notify(status: string): Promise<void>;
   /** Tells people: log, Event, terminals. Never waits, never fails. */

@@ -2,6 +2,7 @@
  * The agent's hold on the machine: takes and gives back the lock as the phase wants it, and knows what it is worth: for
  * how long logind lets it hold, which file says so, and when the lock goes by itself if the agent dies.
  */
+import * as z from 'zod';
 import type { AgentConfig } from '../config/schema.ts';
 import { delayProblem, winningDelay } from '../decide/logind-delay.ts';
 import { holdsLock, type Phase } from '../decide/shutdown-phase.ts';
@@ -47,11 +48,13 @@ export function createHold({ kind, lock, host, clock, log }: HoldDependencies): 
     if (Math.abs(clock.now() - lookedAt) < LOOK_MS) return;
     const limitMs = await login1.inhibitDelayMaxMs(signal);
     const winner = winningDelay(await readLogindConfig('/', signal));
-    const found = delayProblem(limitMs, winner);
+    const wrong = delayProblem(limitMs, winner);
+    const found = wrong === undefined ? '' : `${wrong.message}; ${wrong.fix}`;
     if (found !== problem && found !== '') log.warn({ reason: found }, 'the lock holds for less than it should');
     problem = found;
     const delay = { limitMs, ...(winner === undefined ? {} : { file: winner.path }), problem };
-    const environment = kind === 'unit' ? await systemd.serviceEnvironment(HOLDER_UNIT, signal) : undefined;
+    const value = kind === 'unit' ? await systemd.unitProperty(HOLDER_UNIT, 'Service', 'Environment', signal) : [];
+    const environment = z.array(z.string()).safeParse(value).data;
     const told = environment?.find((line) => line.startsWith('NODEMAINT_DEAD_MAN_SEC='))?.split('=')[1];
     const deadManMs = told === undefined ? DEAD_MAN_MS : Number(told) * 1000;
     worth = kind === 'unit' ? { delay, deadManMs } : { delay };

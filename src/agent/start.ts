@@ -2,6 +2,7 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
+import { kubeletShutdownWarning } from '../decide/kubelet-graceful-shutdown.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
@@ -100,8 +101,15 @@ export async function runAgent(
   const nodeName = nodeNameOf(config, access);
   const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
     await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
-  const locate = async (look: AbortSignal): Promise<MoverPaths> =>
-    await locateStaticPods(config, await askKubelet(find, log, look), log);
+  let kubeletWarning = '';
+  const locate = async (look: AbortSignal): Promise<MoverPaths> => {
+    const kubelet = await askKubelet(find, log, look);
+    const warning = kubelet === undefined ? '' : kubeletShutdownWarning(kubelet);
+    if (warning !== '' && warning !== kubeletWarning)
+      log.warn({ reason: warning }, 'the kubelet would kill pods itself');
+    kubeletWarning = warning;
+    return await locateStaticPods(config, kubelet, log);
+  };
   const located = await locate(signal);
   await warnOfInvalid(config, located.staticPodPath, nodeName, log, signal);
 
@@ -204,6 +212,7 @@ export async function runAgent(
       clock,
       log,
     }),
+    warnings: () => (kubeletWarning === '' ? [] : [kubeletWarning]),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },

@@ -80,6 +80,7 @@ export function buildStatus(context: AgentContext, facts: StatusFacts): AgentSta
     waitingFor: waitingFor(context, facts),
     inPlace: facts.turn?.view.inPlace.map(({ file }) => file) ?? [],
     parked: facts.turn?.view.parked.map(({ file }) => file) ?? [],
+    warnings: context.warnings(),
     startedAt: facts.startedAt,
   };
 }

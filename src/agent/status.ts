@@ -35,5 +35,7 @@ export interface AgentStatus {
   readonly waitingFor: readonly Waiting[];
   readonly inPlace: readonly string[];
   readonly parked: readonly string[];
+  /** What is wrong with the set-up of this node, for people. */
+  readonly warnings: readonly string[];
   readonly startedAt: number;
 }

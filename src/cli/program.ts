@@ -5,6 +5,7 @@ import type { LogLevel } from '../telemetry/log.ts';
 import type { EvictFlags } from './evict-options.ts';
 import { addClusterOptions, addMaintenanceCommands } from './maintenance-program.ts';
 import type { StatusFlags } from './status.ts';
+import { addDoctor } from './doctor-program.ts';
 import { addStaticPods } from './static-pods-program.ts';
 import type { UninstallFlags } from './uninstall-cluster.ts';
 
@@ -184,6 +185,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
       await demoCommand(terminal, terminal.stop);
     });
 
+  addDoctor(program, terminal, exitWith);
   addEvict(program, terminal, exitWith);
   addStaticPods(program, terminal, exitWith);
   addMaintenanceCommands(program, terminal, exitWith);

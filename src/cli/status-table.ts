@@ -80,6 +80,7 @@ export function formatStatus(status: AgentStatus, now: number): string {
       'Static pods:',
       `${status.inPlace.length} in place, ${status.parked.length} parked${status.parked.length > 0 ? ` (${status.parked.join(', ')})` : ''}`,
     ],
+    ...status.warnings.map((warning) => ['WARNING:', warning]),
   ];
   return `${formatTable(lines)}\n${formatWaiting(status, now)}\n`;
 }

@@ -92,14 +92,23 @@ export function winningDelay(files: readonly ConfigFile[]): DelaySetting | undef
   return winner;
 }
 
-/** What is wrong with the delay, for people, with the fix; '' where nothing is. */
-export function delayProblem(effectiveMs: number, winner: DelaySetting | undefined): string {
-  if (effectiveMs >= WANTED_DELAY_MS) return '';
+/** Something that a person should put right. */
+export interface Problem {
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** What is wrong with the delay; undefined where nothing is. */
+export function delayProblem(effectiveMs: number, winner: DelaySetting | undefined): Problem | undefined {
+  if (effectiveMs >= WANTED_DELAY_MS) return undefined;
   const only = `logind lets locks delay a shutdown for ${effectiveMs / 1000} s only`;
-  if (winner === undefined) return `${only}: ${OWN_DROP_IN} is not installed; run install.sh`;
-  if (!winner.path.endsWith(`/${OWN_DROP_IN}`)) {
-    return `${only}: ${winner.path} (InhibitDelayMaxSec=${winner.value}) wins over ${OWN_DROP_IN}; remove it, or mask it by a link to /dev/null under its name in /etc/systemd/logind.conf.d`;
+  if (winner === undefined) return { message: `${only}: ${OWN_DROP_IN} is not installed`, fix: 'run install.sh' };
+  const { path, value } = winner;
+  if (!path.endsWith(`/${OWN_DROP_IN}`)) {
+    const fix = 'remove it, or mask it by a link to /dev/null under its name in /etc/systemd/logind.conf.d';
+    return { message: `${only}: ${path} (InhibitDelayMaxSec=${value}) wins over ${OWN_DROP_IN}`, fix };
   }
-  if (parseTimeSpan(winner.value) === effectiveMs) return `${only}: ${winner.path} was changed; run install.sh`;
-  return `${only}, although ${winner.path} says ${winner.value}; run "systemctl kill -s HUP systemd-logind"`;
+  if (parseTimeSpan(value) === effectiveMs) return { message: `${only}: ${path} was changed`, fix: 'run install.sh' };
+  const fix = 'run "systemctl kill -s HUP systemd-logind"';
+  return { message: `${only}, although ${path} says ${value}`, fix };
 }

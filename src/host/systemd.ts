@@ -28,8 +28,8 @@ export interface Systemd {
   queuedShutdown(signal: AbortSignal): Promise<ShutdownKind | undefined>;
   /** How often the machine was soft-rebooted since its boot; undefined where systemd does not count (before 256). */
   softReboots(signal: AbortSignal): Promise<number | undefined>;
-  /** The lines NAME=VALUE of a service's Environment=, drop-ins included; undefined where it has none to show. */
-  serviceEnvironment(name: string, signal: AbortSignal): Promise<readonly string[] | undefined>;
+  /** A property of a unit, of the interface Unit or Service, drop-ins included; undefined where there is none. */
+  unitProperty(unit: string, kind: 'Unit' | 'Service', name: string, signal: AbortSignal): Promise<unknown>;
   /** Starts a unit and waits until it is active. Idempotent. */
   startUnit(name: string, signal: AbortSignal): Promise<void>;
   /** Stops a unit and waits until it is not active any more. Idempotent; a unit that is not installed is stopped. */
@@ -97,12 +97,11 @@ export function createSystemd(bus: SystemBus): Systemd {
         throw error;
       }
     },
-    serviceEnvironment: async (name, signal) => {
+    unitProperty: async (unit, kind, name, signal) => {
       try {
-        const [unit] = await bus.call({ ...manager, member: 'LoadUnit', signature: 's', body: [name] }, signal);
-        const at = { destination: SERVICE.destination, path: String(unit) };
-        const property = { ...at, interface: 'org.freedesktop.systemd1.Service', name: 'Environment' };
-        return z.array(z.string()).safeParse(await bus.getProperty(property, signal)).data;
+        const [place] = await bus.call({ ...manager, member: 'LoadUnit', signature: 's', body: [unit] }, signal);
+        const at = { destination: SERVICE.destination, path: String(place) };
+        return await bus.getProperty({ ...at, interface: `org.freedesktop.systemd1.${kind}`, name }, signal);
       } catch (error) {
         if (error instanceof BusCallError) return undefined;
         throw error;

@@ -16,6 +16,7 @@ import { installManifests } from '../support/nodemaint.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { residentMiB } from './process-figures.ts';
+import { benchStaticPods } from './static-pods.ts';
 
 const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
 const IDLE_MS = 15_000;
@@ -116,6 +117,7 @@ async function main(): Promise<void> {
   });
   const signal = AbortSignal.timeout(900_000);
   await benchAgent(signal);
+  await benchStaticPods([process.execPath, BUNDLE], signal);
   await benchDrain([process.execPath, BUNDLE], signal);
   await benchEvictionRequests([process.execPath, BUNDLE], signal);
 }

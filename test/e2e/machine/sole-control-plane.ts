@@ -115,7 +115,7 @@ export async function becomeControlPlane(
       '/etc/kubernetes/scheduler.conf': await kubeconfig('scheduler.conf', 'system:kube-scheduler', []),
     });
     const kubelet = await kubeconfig('kubelet.conf', `system:node:${name}`, ['system:nodes']);
-    await startKubelet(machine, { kubelet: binaries.kubelet, kubeconfig: kubelet, caFile: ca.cert, name });
+    await startKubelet(machine, { kubelet: binaries.kubelet, name, cluster: { kubeconfig: kubelet, caFile: ca.cert } });
     await machine.must('mv /root/manifests/*.yaml /etc/kubernetes/manifests/');
   } finally {
     await rm(folder, { recursive: true, force: true });

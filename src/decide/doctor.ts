@@ -1,0 +1,136 @@
+/** What a node's checks mean: from what was read to a verdict and the fix, for `nodemaint doctor`. */
+import { SHUTDOWN_KINDS, type ShutdownKind } from './going-down.ts';
+import { judgeKubeletShutdown } from './kubelet-graceful-shutdown.ts';
+import type { KubeletFacts } from './kubelet-config.ts';
+import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from './logind-delay.ts';
+
+export interface Check {
+  readonly name: string;
+  readonly result: 'ok' | 'warn' | 'fail';
+  readonly message: string;
+  /** What to do; '' where nothing is to be done. */
+  readonly fix: string;
+}
+
+/** What was read; a text in place of a value says why it could not be. */
+export interface NodeFacts {
+  readonly lock: { readonly held: boolean; readonly message: string } | string;
+  readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
+  /** JobTimeoutSec of the targets, in milliseconds. */
+  readonly targetTimeoutsMs: Readonly<Partial<Record<ShutdownKind, number>>> | string;
+  /** The units after which nodemaint.service starts, and so before which it stops. */
+  readonly startsAfter: readonly string[] | string;
+  readonly kubelet: KubeletFacts | undefined | string;
+  /** The directory in use and whether it is there; `warning` where the kubelet has another. */
+  readonly staticPods: { readonly path: string; readonly isThere: boolean; readonly warning?: string };
+  /** The runtime's name and version. */
+  readonly runtime: { readonly version: string } | string;
+  readonly api:
+    | { readonly kind: 'standalone' }
+    | { readonly kind: 'ok' | 'failed'; readonly server: string; readonly message: string };
+  /** Whether the API server's address is this machine's. */
+  readonly serverIsLocal: boolean;
+  /** The manifests of this node's own API server. */
+  readonly apiServerManifests: readonly string[];
+}
+
+const OK = { result: 'ok', fix: '' } as const;
+const RUNTIMES = ['containerd.service', 'crio.service', 'docker.service'];
+const BEFORE_US = ['kubelet.service', 'dbus.service', 'systemd-logind.service'];
+
+function checkLock({ lock }: NodeFacts): Check {
+  const name = 'lock';
+  if (typeof lock === 'string') {
+    return { name, result: 'fail', message: lock, fix: 'systemctl start nodemaint; then journalctl -u nodemaint' };
+  }
+  if (lock.held) return { name, ...OK, message: 'the agent runs and holds the shutdown lock' };
+  return { name, result: 'fail', message: lock.message, fix: 'see journalctl -u nodemaint -u nodemaint-inhibitor' };
+}
+
+function checkDelay({ delay }: NodeFacts): Check {
+  const name = 'lock delay';
+  if (typeof delay === 'string')
+    return { name, result: 'fail', message: delay, fix: 'systemctl restart systemd-logind' };
+  const problem = delayProblem(delay.effectiveMs, delay.winner);
+  if (problem !== undefined) return { name, result: 'fail', ...problem };
+  return { name, ...OK, message: `${delay.effectiveMs / 1000} s, from ${delay.winner?.path ?? 'logind itself'}` };
+}
+
+function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
+  const name = 'target time-outs';
+  const fix = 'run install.sh, then systemctl daemon-reload';
+  if (typeof targetTimeoutsMs === 'string') return { name, result: 'fail', message: targetTimeoutsMs, fix };
+  const short = SHUTDOWN_KINDS.filter((kind) => (targetTimeoutsMs[kind] ?? Infinity) < WANTED_DELAY_MS);
+  if (short.length === 0) return { name, ...OK, message: 'no target forces the shutdown before the drain can end' };
+  const list = short.map((kind) => `${kind}.target after ${(targetTimeoutsMs[kind] ?? 0) / 1000} s`).join(', ');
+  return { name, result: 'fail', message: `systemd forces the shutdown: ${list}`, fix };
+}
+
+function checkOrder({ startsAfter }: NodeFacts): Check {
+  const name = 'unit order';
+  const fix = 'run install.sh';
+  if (typeof startsAfter === 'string') return { name, result: 'fail', message: startsAfter, fix };
+  const missing = BEFORE_US.filter((unit) => !startsAfter.includes(unit));
+  if (!RUNTIMES.some((unit) => startsAfter.includes(unit))) missing.push('the container runtime');
+  if (missing.length === 0) return { name, ...OK, message: 'kubelet, runtime, D-Bus and logind outlive the drain' };
+  const message = `nodemaint.service is not ordered after ${missing.join(', ')}: they may stop before the pods`;
+  return { name, result: 'fail', message, fix };
+}
+
+function checkKubelet({ kubelet }: NodeFacts): Check {
+  const name = 'kubelet shutdown';
+  if (typeof kubelet === 'string') return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file" };
+  if (kubelet === undefined) {
+    return { name, result: 'warn', message: 'no kubelet of this node runs', fix: 'systemctl start kubelet' };
+  }
+  const found = judgeKubeletShutdown(kubelet);
+  if (found.kind === 'off') return { name, ...OK, message: "the kubelet's own graceful shutdown is off" };
+  const message = `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it kills pods beside the drain`;
+  return { name, result: 'warn', message, fix: 'nodemaint disable-kubelet-shutdown' };
+}
+
+function checkStaticPods({ staticPods: { path, isThere, warning } }: NodeFacts): Check {
+  const name = 'static pods';
+  if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
+  if (isThere) return { name, ...OK, message: path };
+  return {
+    name,
+    result: 'warn',
+    message: `${path} is not there`,
+    fix: `mkdir ${path}, or set the key "staticPodPath"`,
+  };
+}
+
+function checkRuntime({ runtime }: NodeFacts): Check {
+  const name = 'runtime';
+  if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
+  return { name, result: 'fail', message: runtime, fix: 'correct the key "containerRuntimeEndpoint"' };
+}
+
+function checkApi({ api }: NodeFacts): Check {
+  const name = 'API server';
+  if (api.kind === 'standalone') return { name, ...OK, message: 'none configured, standalone' };
+  if (api.kind === 'ok') return { name, ...OK, message: `${api.server}, ${api.message}` };
+  return {
+    name,
+    result: 'fail',
+    message: api.message,
+    fix: 'correct the key "kubeconfig"; kubectl apply -k manifests',
+  };
+}
+
+function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check {
+  const name = 'own API server';
+  if (apiServerManifests.length === 0 || !serverIsLocal || api.kind === 'standalone') {
+    return { name, ...OK, message: 'the agent does not depend on an API server that it takes away itself' };
+  }
+  const message = `the kubeconfig points at this very node (${api.server}), whose API server leaves with ${apiServerManifests.join(', ')}: the end of a drain is done from the local record`;
+  const fix = 'with more control plane nodes: point the kubeconfig at a load balancer; with one: nothing';
+  return { name, result: 'warn', message, fix };
+}
+
+/** All checks, in the order in which a person should look at them. */
+export function examineNode(facts: NodeFacts): readonly Check[] {
+  const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkStaticPods, checkRuntime];
+  return [...checks, checkApi, checkSelf].map((check) => check(facts));
+}

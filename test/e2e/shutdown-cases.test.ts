@@ -1,0 +1,123 @@
+/**
+ * Every way down of a real machine, and what may happen in the middle of it: one machine, one case after the other. Choose
+ * among them with `--test-name-pattern`. The node stands alone: two static pods, the real kubelet, no API server.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { controlPlaneBinaries } from '../control-plane/binaries.ts';
+import { staticPod } from '../node/pods.ts';
+import { machineImage } from './machine/image.ts';
+import { installAgent } from './machine/install.ts';
+import { startKubelet } from './machine/kube-node.ts';
+import { bootMachine, type Machine } from './machine/machine.ts';
+import { allBack, runCase, type ShutdownCase } from './machine/shutdown-case.ts';
+import { startWitness, WITNESS } from './machine/witness.ts';
+
+const HOLDER_DROP_IN = '/etc/systemd/system/nodemaint-inhibitor.service.d';
+const RESTART = 'systemctl restart --no-block';
+
+const WAYS_DOWN: readonly ShutdownCase[] = [
+  { name: 'systemctl reboot', begin: 'systemctl reboot', ends: 'reboot', says: /node reboot/ },
+  { name: 'systemctl poweroff', begin: 'systemctl poweroff', ends: 'off', says: /node poweroff/ },
+  { name: 'systemctl halt', begin: 'systemctl halt', ends: 'halt', says: /node halt/ },
+  { name: 'shutdown -r now', begin: 'shutdown -r now', ends: 'reboot', says: /node reboot/ },
+  {
+    name: 'systemctl start reboot.target, past logind',
+    begin: 'systemctl start --no-block reboot.target',
+    ends: 'reboot',
+    says: /unit-stop.*node reboot|node reboot.*unit-stop/,
+  },
+  { name: 'init 6', begin: 'init 6', ends: 'reboot' },
+  { name: 'Ctrl-Alt-Del', begin: 'systemctl start --no-block ctrl-alt-del.target', ends: 'reboot' },
+  { name: 'the power button', begin: (machine) => machine.powerButton(), ends: 'off', says: /node poweroff/ },
+  {
+    name: 'shutdown +1 with a lead, then -c',
+    before: 'echo "scheduledShutdownLeadSec: 120" >> /etc/nodemaint/config.yaml && systemctl restart nodemaint',
+    begin: 'shutdown -r +1',
+    meanwhile: 'shutdown -c',
+    ends: 'called off',
+    says: /ShutdownCanceled/,
+    after: 'sed -i /scheduledShutdownLeadSec/d /etc/nodemaint/config.yaml && systemctl restart nodemaint',
+  },
+];
+
+const IN_MID_DRAIN: readonly ShutdownCase[] = [
+  {
+    name: 'the agent is killed',
+    meanwhile: 'systemctl kill --kill-who=main -s KILL nodemaint',
+    begin: '',
+    ends: 'reboot',
+  },
+  { name: 'the agent is restarted, as by an upgrade', meanwhile: `${RESTART} nodemaint`, begin: '', ends: 'reboot' },
+  { name: 'D-Bus is restarted', meanwhile: 'systemctl restart dbus', begin: '', ends: 'reboot' },
+  {
+    name: 'logind is restarted',
+    meanwhile: 'systemctl restart systemd-logind',
+    begin: '',
+    ends: 'reboot',
+    says: /has forgotten the shutdown/,
+  },
+  { name: 'the kubelet is restarted', meanwhile: 'systemctl restart kubelet', begin: '', ends: 'reboot' },
+  { name: 'containerd is restarted', meanwhile: `${RESTART} containerd`, begin: '', ends: 'reboot' },
+].map((one) => ({ ...one, begin: 'systemctl reboot', ends: 'reboot' as const }));
+
+const DEAD_MAN: ShutdownCase = {
+  name: 'a stopped agent',
+  before: `mkdir -p ${HOLDER_DROP_IN} && printf '[Service]\\nEnvironment=NODEMAINT_DEAD_MAN_SEC=10 NODEMAINT_CHECK_SEC=5\\n' > ${HOLDER_DROP_IN}/short.conf && systemctl daemon-reload && systemctl restart nodemaint-inhibitor`,
+  begin: 'systemctl kill --kill-who=main -s STOP nodemaint && systemctl reboot',
+  ends: 'reboot',
+  says: /no sign of life from the agent for 10 s/,
+  after: `rm -r ${HOLDER_DROP_IN} && systemctl daemon-reload`,
+};
+
+describe('a real machine goes down', () => {
+  let machine: Machine;
+
+  before(async () => {
+    const signal = new AbortController();
+    const image = await machineImage(signal.signal);
+    machine = await bootMachine(image, [], signal.signal);
+    const { kubelet } = await controlPlaneBinaries(signal.signal);
+    await startKubelet(machine, { kubelet, name: 'node-a' });
+    await startWitness(machine);
+    const pods = {
+      low: staticPod('low', { stopSec: 4, witness: WITNESS }),
+      high: staticPod('high', { stopSec: 4, witness: WITNESS, priorityClassName: 'system-node-critical' }),
+    };
+    for (const [name, pod] of Object.entries(pods)) {
+      const input = JSON.stringify(pod, null, 1);
+      await machine.must(`cat > /root/${name} && mv /root/${name} /etc/kubernetes/manifests/${name}.yaml`, { input });
+    }
+    await installAgent(machine, ['--standalone']);
+    await allBack(machine);
+  });
+
+  after(async () => {
+    await machine?.[Symbol.asyncDispose]();
+  });
+
+  it('is found well set up by nodemaint doctor', async (t) => {
+    const { stdout, code } = await machine.ssh('nodemaint doctor');
+    t.diagnostic(stdout);
+    assert.equal(code, 0, stdout);
+    const status = await machine.must('nodemaint status; systemctl status nodemaint --no-pager | head -8');
+    t.diagnostic(status);
+    assert.match(status, /at most 168h0m \(\/etc\/systemd\/logind\.conf\.d\/zz-nodemaint\.conf\); 3m0s without/);
+  });
+
+  for (const shutdown of WAYS_DOWN) {
+    it(`in order by ${shutdown.name}`, async (t) => {
+      t.diagnostic(await runCase(machine, shutdown));
+    });
+  }
+
+  for (const shutdown of IN_MID_DRAIN) {
+    it(`in order although ${shutdown.name} in mid-drain`, async (t) => {
+      t.diagnostic(await runCase(machine, shutdown));
+    });
+  }
+
+  it('soon although its agent stands still, for the lock gives way', async (t) => {
+    t.diagnostic(await runCase(machine, DEAD_MAN));
+  });
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it, type TestContext } from 'node:test';
+import { loadAgentConfig } from '../../src/config/load.ts';
+import { kubeletShutdownWarning } from '../../src/decide/kubelet-graceful-shutdown.ts';
+import { findKubelet } from '../../src/host/kubelet-config.ts';
+import { runNodemaint } from '../support/nodemaint.ts';
+
+const HEAD = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
+const GROUPS = [
+  { priority: 0, shutdownGracePeriodSeconds: 60 },
+  { priority: 1000, shutdownGracePeriodSeconds: 30 },
+];
+
+interface Bench {
+  readonly folder: string;
+  readonly config: string;
+  run(...flags: string[]): ReturnType<typeof runNodemaint>;
+  /** What the agent would say of the kubelet now. */
+  warning(): Promise<string>;
+}
+
+/** A process with the command line of a kubelet, and an agent's configuration that goes with it. */
+async function createBench(t: TestContext, flags: readonly string[]): Promise<Bench> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubelet-shutdown-'));
+  const kubeconfig = path.join(folder, 'kubeconfig');
+  await writeFile(
+    path.join(folder, 'kubelet.yaml'),
+    JSON.stringify({ ...HEAD, staticPodPath: folder, shutdownGracePeriodByPodPriority: GROUPS }),
+  );
+  const argv = ['-e', 'process.stdout.write("up"); setInterval(() => 0, 1e6)', '--', `--kubeconfig=${kubeconfig}`];
+  const child = spawn(process.execPath, [...argv, '--config=kubelet.yaml', ...flags], {
+    argv0: '/usr/bin/kubelet',
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  await once(child.stdout, 'data');
+  const config = path.join(folder, 'config.yaml');
+  await writeFile(
+    config,
+    `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\nkubeconfig: ${kubeconfig}\nstaticPodPath: ${folder}\nstateDirectory: ${folder}/state\n`,
+  );
+  t.after(async () => {
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+    await rm(folder, { recursive: true });
+  });
+  return {
+    folder,
+    config,
+    run: (...more) => runNodemaint(['disable-kubelet-shutdown', '--config', config, ...more]),
+    warning: async () => {
+      const kubelet = await findKubelet({ kubeconfig }, t.signal);
+      return kubelet === undefined ? 'no kubelet' : kubeletShutdownWarning(kubelet);
+    },
+  };
+}
+
+describe('nodemaint disable-kubelet-shutdown', () => {
+  it('writes a drop-in, takes the order over into the drain plan once, and can be undone', async (t) => {
+    const bench = await createBench(t, ['--config-dir=conf.d']);
+    assert.match(await bench.warning(), /is on \(90 s\)/);
+    const first = await bench.run();
+    assert.equal(first.code, 0, first.stderr);
+    assert.match(first.stdout, /is now the drainPlan.*\nWrote .*zz-nodemaint\.conf/);
+    assert.equal(await bench.warning(), '');
+    const { drainPlan } = await loadAgentConfig(bench.config);
+    assert.deepEqual(
+      drainPlan,
+      ['Default', 'DaemonSet', 'Static'].map((podType) => ({ podType, podPriority: 999 })),
+    );
+    assert.match((await bench.run()).stdout, /is off/);
+    await bench.run('--undo');
+    assert.match(await bench.warning(), /is on/);
+    assert.match((await bench.run()).stdout, /has a drainPlan already/);
+  });
+
+  it('says what to do by hand where the kubelet has no folder of drop-ins, and changes nothing', async (t) => {
+    const bench = await createBench(t, []);
+    const before = await readFile(bench.config, 'utf8');
+    const { code, stderr } = await bench.run();
+    assert.equal(code, 1);
+    assert.match(stderr, /no --config-dir; in .*kubelet\.yaml set shutdownGracePeriod/);
+    assert.equal(await readFile(bench.config, 'utf8'), before);
+    await assert.rejects(access(path.join(bench.folder, 'zz-nodemaint.conf')));
+  });
+});
