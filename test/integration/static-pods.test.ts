@@ -39,7 +39,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     });
     const witness = path.join(folder, 'witness');
     await mkdir(witness);
-    content = JSON.stringify(staticPod(POD, { stopSec: STOP_SEC, graceSec: 20, witness }));
+    content = JSON.stringify(staticPod(POD, { stopSec: STOP_SEC, graceSec: 8, witness }));
     await writeFile(path.join(node.staticPodPath, FILE), content);
     stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
     await writeFile(path.join(folder, 'boot-id'), 'boot-1');
