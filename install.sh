@@ -10,7 +10,7 @@ usage: install.sh [install|uninstall] [options]
   install              install or upgrade the agent and start it (default)
     --kubeconfig FILE    kubeconfig of the agent (default: the kubelet's, /etc/kubernetes/kubelet.conf)
     --standalone         no cluster: hold shutdowns for the static pods of this machine only
-    --static-pods DIR    the kubelet's staticPodPath (default: /etc/kubernetes/manifests)
+    --static-pods DIR    the kubelet's staticPodPath (default: as the running kubelet has it)
     --runtime SOCKET     CRI socket (default: /run/containerd/containerd.sock)
     --disable-kubelet-graceful-shutdown
                          switch the kubelet's own graceful shutdown off by a drop-in, and restart the kubelet
@@ -35,7 +35,7 @@ config=/etc/nodemaint/config.yaml
 action=install
 kubeconfig=
 standalone=no
-static_pods=/etc/kubernetes/manifests
+static_pods=
 runtime=/run/containerd/containerd.sock
 start=yes
 disable_kubelet_shutdown=no
@@ -105,15 +105,15 @@ write_config() {
   elif [ ! -f "$kubeconfig" ]; then
     fail "no kubeconfig $kubeconfig"
   fi
-  [ -d "$static_pods" ] || fail "no static pod directory $static_pods; name the kubelet's staticPodPath with --static-pods"
+  [ -z "$static_pods" ] || [ -d "$static_pods" ] || fail "no static pod directory $static_pods; name the kubelet's staticPodPath with --static-pods"
   install -d -m 0755 /etc/nodemaint
   cat > "$config.new" <<TEXT
 apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
 kind: AgentConfiguration
 kubeconfig: "$kubeconfig"
-staticPodPath: $static_pods
 containerRuntimeEndpoint: unix://$runtime
 TEXT
+  [ -z "$static_pods" ] || echo "staticPodPath: $static_pods" >> "$config.new"
   chmod 0644 "$config.new"
   mv "$config.new" "$config"
 }
@@ -152,19 +152,19 @@ do_install() {
   fi
 }
 
-# Manifests that are parked would be forgotten, and their pods never come back.
+# Manifests that are parked would be forgotten, and their pods never come back. The agent has written down where they lie.
 refuse_while_parked() {
-  for dir in "$(dirname "$static_pods")/nodemaint-parked" "$(sed -n 's/^parkedPath: *//p' "$config" 2>/dev/null)"; do
+  place=/var/lib/nodemaint/static-pods.json
+  noted=$(sed -n 's/.*"parkedPath":"\([^"]*\)".*/\1/p' "$place" 2>/dev/null || true)
+  for dir in "$noted" "$(sed -n 's/^parkedPath: *//p' "$config" 2>/dev/null)" /etc/kubernetes/nodemaint-parked; do
     [ -n "$dir" ] && [ -d "$dir" ] || continue
     parked=$(find "$dir" -maxdepth 1 ! -type d ! -name '.*' | sort)
-    [ -z "$parked" ] || fail "these manifests are parked for a maintenance: $(echo $parked)
-  end the maintenance first (nodemaint cancel, or complete its NodeMaintenance), or move them back to $static_pods"
+    [ -z "$parked" ] || fail "these manifests are parked: $(echo $parked)
+  end the maintenance first (nodemaint cancel, or complete its NodeMaintenance), or give them back: nodemaint restore --all"
   done
 }
 
 do_uninstall() {
-  configured=$(sed -n 's/^staticPodPath: *//p' "$config" 2>/dev/null || true)
-  [ -z "$configured" ] || static_pods=$configured
   refuse_while_parked
   "$lib/nodemaint" disable-kubelet-shutdown --undo --config "$config" >/dev/null 2>&1 || true
   systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true

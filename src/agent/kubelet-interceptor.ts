@@ -153,16 +153,21 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
       const ids = new Set(requests.map(idOf));
       checked = new Map([...checked].filter(([id]) => ids.has(id)));
       const isNew = requests.some((request) => !isCurrent(checked.get(idOf(request))));
-      const mirrors = isNew || wantsMirrors ? await readMirrors(signal) : undefined;
+      const waiting = new Set(requests.map(keyOf));
+      // Whether etcd or the API server may go depends on the others, which need not have requests yet.
+      const isLast = view.inPlace.some((pod) => pod.component !== undefined && waiting.has(podKey(pod)));
+      const mirrors = isNew || isLast || wantsMirrors ? await readMirrors(signal) : undefined;
       if (mirrors !== undefined) check(requests, view, mirrors);
       const ours = new Set(requests.filter(isOurs).map(keyOf));
       const leave = new Map<string, Leave>();
       const targeted = new Set<string>();
+      const requested = new Set(cluster.requests().map(keyOf));
       for (const pod of view.inPlace) {
         const drain = drainOf(pod, drains, mirrors, requests);
         if (drain === undefined) continue;
         const key = podKey(pod);
-        targeted.add(key);
+        // A pod that the API server does not know will never be asked to leave: nobody is to wait for it.
+        if (requested.has(key) || mirrors?.has(key) === true) targeted.add(key);
         if (ours.has(key)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
       }
       return { leave, targeted, mirrors: mirrors === undefined ? undefined : new Set(mirrors.keys()) };

@@ -112,6 +112,21 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     assert.match(await log(), /no mirror pod kube-system\/twin-node-z/);
   });
 
+  it('lets etcd wait for the others, and says for whom', async () => {
+    await mirrors.writeManifest('orphan', { app: 'without-a-mirror-pod' });
+    await mirrors.writeManifest('etcd', { component: 'etcd' });
+    const uid = (await mirrors.createMirror('etcd')).metadata.uid ?? '';
+    await mirrors.createRequest('etcd', uid);
+    await mirrors.activate(uid);
+    await waitFor('that is said', async () => (await entryOf(uid)) !== undefined);
+    const { message = '' } = (await entryOf(uid)) ?? {};
+    assert.match(
+      message,
+      /etcd-node-z is to leave: etcd leaves after the other static pods; waiting for kube-system\/stale-/,
+    );
+    assert.equal(await inPlace('etcd'), true);
+  });
+
   it('gives no manifest back blindly when the maintenance is over', async () => {
     // Without a runtime nobody knows whether the containers have ended: they wait for the next boot, or for the runtime.
     await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--wait=false']);

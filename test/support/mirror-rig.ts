@@ -21,7 +21,7 @@ export interface MirrorRig {
   readonly runDirectory: string;
   readonly configFile: string;
   /** Writes a manifest NAME.yaml. */
-  writeManifest(name: string): Promise<void>;
+  writeManifest(name: string, labels?: Readonly<Record<string, string>>): Promise<void>;
   /** Makes the mirror pod of a manifest as a kubelet does; `nodeName` for one of another node. */
   createMirror(name: string, nodeName?: string): Promise<Pod>;
   /** Makes the request for a pod of this name and UID, labelled with NODE as the controller labels it. */
@@ -66,8 +66,8 @@ export async function buildMirrorRig(rig: EvictionRig): Promise<MirrorRig> {
     parkedPath: path.join(folder, 'nodemaint-parked'),
     runDirectory,
     configFile,
-    writeManifest: async (name) => {
-      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: NAMESPACE }, spec: {} };
+    writeManifest: async (name, labels = {}) => {
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: NAMESPACE, labels }, spec: {} };
       await writeFile(path.join(staticPodPath, `${name}.yaml`), JSON.stringify(pod));
     },
     createMirror: async (name, nodeName = NODE) => {

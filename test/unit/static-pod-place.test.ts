@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it } from 'node:test';
+import { startSandboxRuntime } from '../../src/demo/sandbox-runtime.ts';
+import { waitUntil } from '../control-plane/process.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
+
+const NODE = 'place-of-static-pods';
+const MANIFEST = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: {} });
+
+/** A process with the command line of a kubelet that takes its static pods from `directory`. */
+async function startKubelet(directory: string): Promise<ChildProcess> {
+  const flags = [`--hostname-override=${NODE}`, `--pod-manifest-path=${directory}`, '--healthz-port=0'];
+  const script = 'process.stdout.write("up"); setInterval(() => 0, 1e6)';
+  const kubelet = spawn(process.execPath, ['-e', script, '--', ...flags], {
+    argv0: 'kubelet',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  await once(kubelet.stdout, 'data');
+  return kubelet;
+}
+
+async function stop(kubelet: ChildProcess): Promise<void> {
+  const gone = once(kubelet, 'exit');
+  kubelet.kill('SIGKILL');
+  await gone;
+}
+
+describe('the agent of a node whose kubelet is restarted with another static pod directory', () => {
+  it('drains the directory that the kubelet has then', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { signal } = new AbortController();
+    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-place-'));
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    const [first, second] = [path.join(folder, 'first', 'pods'), path.join(folder, 'second', 'pods')];
+    for (const directory of [first, second]) {
+      await mkdir(directory, { recursive: true });
+      await writeFile(path.join(directory, 'web.yaml'), MANIFEST);
+    }
+    const socketPath = path.join(folder, 'cri.sock');
+    stack.use(await startSandboxRuntime({ staticPodPath: second, socketPath, nodeName: NODE }, signal));
+    const runDirectory = path.join(folder, 'run');
+    const config = {
+      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'AgentConfiguration',
+      nodeName: NODE,
+      kubeconfig: '',
+      containerRuntimeEndpoint: `unix://${socketPath}`,
+      stateDirectory: path.join(folder, 'state'),
+      runDirectory,
+      lock: 'none',
+    };
+    await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
+    let kubelet = await startKubelet(first);
+    stack.defer(() => stop(kubelet));
+    const log = path.join(folder, 'agent.log');
+    const agent = stack.use(startNodemaint(['agent', '--config', path.join(folder, 'config.yaml')], log));
+    const phase = async (): Promise<string> => (await readAgentStatus(runDirectory)).phase.kind;
+    const options = { timeoutMs: 30_000, program: agent };
+    await waitUntil('the agent watches', async () => (await phase()) === 'watching', options, signal);
+    assert.match(await readFile(log, 'utf8'), new RegExp(`"staticPodPath":"${first}"`));
+
+    await stop(kubelet);
+    kubelet = await startKubelet(second);
+    await runNodemaint(['trigger', '--reason', 'test', '--run-directory', runDirectory]);
+    await waitUntil('the machine is released', async () => (await phase()) === 'released', options, signal);
+    assert.deepEqual(await readdir(first), ['web.yaml']);
+    assert.deepEqual(await readdir(second), []);
+    assert.deepEqual(await readdir(path.join(folder, 'second', 'nodemaint-parked')), ['web.yaml']);
+  });
+});
