@@ -12,7 +12,7 @@ import { podKey, type StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
-import { handOver } from './hand-over.ts';
+import { createHandOver } from './hand-over.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
 import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
 import { buildStatus } from './status-view.ts';
@@ -50,6 +50,7 @@ function parkingFacts({ cluster, config }: AgentContext, phase: Phase): ParkingF
 /** Makes an agent from its parts. */
 export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
   const { config, clock, log, cluster, staticPods, lock, goingDown } = context;
+  const handOver = createHandOver(context);
   let record = initial;
   let turn: Turn | undefined;
   let lockMessage = '';
@@ -150,7 +151,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   };
 
   const movePhase = async (drained: boolean, signal: AbortSignal): Promise<boolean> => {
-    const handedOver = await handOver(context, record, signal);
+    const handedOver = await handOver.attempt(record, signal);
     const next = decidePhase(record.phase, await readFacts(drained, handedOver, signal));
     if (next === record.phase) return false;
     if (next.kind === 'recovering') goingDown.trigger(undefined);
