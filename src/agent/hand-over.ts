@@ -21,6 +21,11 @@ export interface HandOver {
 }
 
 const EVERY_MS = 5_000;
+/**
+ * So long the API server has to answer and the node to be cordoned before pods are deleted there: a scheduler that was away
+ * from it as well still takes the node for free, and would put their replacements on it.
+ */
+const STEADY_MS = 15_000;
 /** No try may keep the loop for longer: first to see whether anybody answers at all, then to the end. */
 const ASK_MS = 2_000;
 const CALL_MS = 10_000;
@@ -33,6 +38,7 @@ const CALL_MS = 10_000;
 export function createHandOver(context: AgentContext): HandOver {
   const { client, clock, cluster, config, localDrain, log, nodeName } = context;
   let triedAt = -Infinity;
+  let answersSince: number | undefined;
 
   const deleteEnded = async (
     api: KubeClient,
@@ -73,9 +79,11 @@ export function createHandOver(context: AgentContext): HandOver {
         const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
         const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: localTargets }] } };
         await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);
-        log.info({ maintenance: phase.maintenance }, 'the API server is back, handing the drain over');
         const signal = within(CALL_MS);
         await cordon(client, phase.maintenance, signal);
+        answersSince ??= clock.now();
+        if (clock.now() - answersSince < STEADY_MS) return false;
+        log.info({ maintenance: phase.maintenance }, 'the API server is back, handing the drain over');
         if (localDrain === undefined) return true;
         const view = await localDrain.observe(signal);
         if (!view.seen) return false;
@@ -83,6 +91,7 @@ export function createHandOver(context: AgentContext): HandOver {
         return await localDrain.giveBack(signal);
       } catch (error) {
         outer.throwIfAborted();
+        answersSince = undefined;
         log.debug({ reason: describeError(error) }, 'cannot hand the drain over to the cluster yet');
         return false;
       }

@@ -57,7 +57,7 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   for (const object of [
     deployment('web', { ...shape, stopSec: 4 }),
     vip,
-    daemonSet('logger', { ...shape, stopSec: loggerSec }),
+    daemonSet('logger', { ...shape, stopSec: loggerSec, graceSec: 60 }),
   ]) {
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   }
@@ -149,7 +149,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
 
   it('goes on in the cluster when its API server is back in mid-drain, and stops nothing twice', async () => {
     await using stack = new AsyncDisposableStack();
-    const rig = await buildRig(stack, 20);
+    const rig = await buildRig(stack, 45);
     const agent = await startAgent(stack, rig);
     await rig.controlPlane.stopApiServer();
     await rig.logind.reboot();
