@@ -9,7 +9,7 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { startNode, type TestNode } from '../node/node.ts';
-import { daemonSet, deployment, staticPod } from '../node/pods.ts';
+import { daemonSet, type PodShape, podSpec, staticPod } from '../node/pods.ts';
 import { installManifests, readAgentStatus, startNodemaint } from '../support/nodemaint.ts';
 
 const NODE = 'node-a';
@@ -53,12 +53,13 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   await mkdir(witness);
   await writeFile(path.join(witness, 'log'), '');
   const shape = { stopSec: 2, witness };
-  const vip = deployment('vip', { stopSec: 3, witness, priorityClassName: 'system-cluster-critical' });
-  for (const object of [
-    deployment('web', { ...shape, stopSec: 4 }),
-    vip,
-    daemonSet('logger', { ...shape, stopSec: loggerSec, graceSec: 60 }),
-  ]) {
+  // Pods of their own: a scheduler that was cut off as well may put a replacement on the node before it sees the cordon.
+  const bare = (name: string, fields: PodShape): object => {
+    return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec: podSpec(name, fields) };
+  };
+  const web = bare('web', { ...shape, stopSec: 4 });
+  const vip = bare('vip', { stopSec: 3, witness, priorityClassName: 'system-cluster-critical' });
+  for (const object of [web, vip, daemonSet('logger', { ...shape, stopSec: loggerSec, graceSec: 60 })]) {
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   }
   const high = staticPod('high', { ...shape, priorityClassName: 'system-node-critical' });
