@@ -9,7 +9,7 @@ import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../deci
 import type { StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
-import { handOver } from './hand-over.ts';
+import { createHandOver } from './hand-over.ts';
 import { findLeaving } from './leaving.ts';
 import { completeOwn, ensureMaintenance, removeLeftovers } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
@@ -53,6 +53,7 @@ function parkingFacts({ cluster, config }: AgentContext, phase: Phase): ParkingF
 /** Makes an agent from its parts. */
 export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
   const { config, clock, log, cluster, staticPods, hold, goingDown } = context;
+  const handOver = createHandOver(context);
   let record = initial;
   let turn: Turn | undefined;
   let leftovers = true;
@@ -123,7 +124,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   };
 
   const movePhase = async (drained: boolean, signal: AbortSignal): Promise<boolean> => {
-    const handedOver = await handOver(context, record, signal);
+    const handedOver = await handOver.attempt(record, signal);
     const next = decidePhase(record.phase, await readFacts(drained, handedOver, signal));
     if (next === record.phase) return false;
     if (next.kind === 'recovering') goingDown.trigger(undefined);

@@ -1,62 +1,100 @@
+import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { effectiveDrainPlan, targetsCover } from '../decide/drain-plan.ts';
 import { decideCordon } from '../decide/maintenance.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { deletePod } from '../kube/evictor.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
+import { keyOf } from '../kube/watch.ts';
 import type { AgentContext } from './context.ts';
 import type { AgentRecord } from './record.ts';
 
-/** No call may keep the loop for longer. */
+/** The way back from a local drain. */
+export interface HandOver {
+  /**
+   * Tries it, where that was not tried just now. Returns whether the cluster goes on from here and all that was the agent's
+   * to do is done; each step may be repeated.
+   */
+  attempt(record: AgentRecord, signal: AbortSignal): Promise<boolean>;
+}
+
+const EVERY_MS = 5_000;
+/**
+ * So long the API server has to answer and the node to be cordoned before pods are deleted there: a scheduler that was away
+ * from it as well still takes the node for free, and would put their replacements on it.
+ */
+const STEADY_MS = 15_000;
+/** No try may keep the loop for longer: first to see whether anybody answers at all, then to the end. */
+const ASK_MS = 2_000;
 const CALL_MS = 10_000;
 
 /**
  * Hands a local drain over to the cluster when its API server is back: the NodeMaintenance with the targets that were
- * reached, so that nobody begins anew and no DaemonSet pod comes back; then the cordon, and the pods that have ended here are deleted
- * there, for the kubelet would start them again; then the kubelet. Each step may be repeated. Returns whether all is done.
+ * reached, so that nobody begins anew and no DaemonSet pod comes back; then the cordon, and the pods that have ended here
+ * are deleted there, for the kubelet would start them again; then the kubelet.
  */
-export async function handOver(context: AgentContext, record: AgentRecord, signal: AbortSignal): Promise<boolean> {
-  const { cluster, client, localDrain, log, nodeName } = context;
-  const { phase, localTargets } = record;
-  if (cluster === undefined || client === undefined || phase.kind !== 'draining' || phase.mode !== 'local')
-    return false;
-  // A watch that has told nothing since the drain went on locally may be as dead as the API server.
-  if (cluster.heardAt() <= (phase.localSince ?? phase.since)) return false;
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-  try {
-    if (!cluster.exists(phase.maintenance)) {
-      const plan = effectiveDrainPlan(context.config.drainPlan);
-      await cluster.create(phase.maintenance, phase.reason, plan, limited);
+export function createHandOver(context: AgentContext): HandOver {
+  const { client, clock, cluster, config, localDrain, log, nodeName } = context;
+  let triedAt = -Infinity;
+  let answersSince: number | undefined;
+
+  const deleteEnded = async (
+    api: KubeClient,
+    alive: ReadonlySet<string>,
+    targets: readonly DrainPlanEntry[],
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const query = `fieldSelector=${encodeURIComponent(`spec.nodeName=${nodeName}`)}`;
+    const list = { method: 'GET', path: `${collectionPath(PODS)}?${query}` } as const;
+    const answer = await sendForObject<{ items: readonly Pod[] }>(api, list, [], signal);
+    for (const pod of answer?.items ?? []) {
+      const { uid = '', deletionTimestamp } = pod.metadata;
+      const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
+      if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;
+      await deletePod(api, pod, signal);
+      log.info({ pod: keyOf(pod) }, 'deleted pod that was drained locally');
     }
-    const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
-    const status = { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: localTargets }] };
-    await sendForObject(client, { method: 'PATCH', path, body: { status }, patch: { kind: 'merge' } }, [], limited);
-    const place = objectPath(NODES, { name: nodeName });
-    const node = await sendForObject<Node>(client, { method: 'GET', path: place }, [404], limited);
-    const body = node === undefined ? undefined : decideCordon(node, [phase.maintenance]);
-    const cordon = { method: 'PATCH', path: place, body, patch: { kind: 'merge' } } as const;
-    if (body !== undefined) await sendForObject(client, cordon, [], limited);
-    if (localDrain !== undefined) {
-      const view = await localDrain.observe(limited);
-      if (!view.seen) return false;
-      const alive = new Set(view.pods.map(({ uid }) => uid));
-      const query = `fieldSelector=${encodeURIComponent(`spec.nodeName=${nodeName}`)}`;
-      const list = { method: 'GET', path: `${collectionPath(PODS)}?${query}` } as const;
-      const answer = await sendForObject<{ items: readonly Pod[] }>(client, list, [], limited);
-      for (const pod of answer?.items ?? []) {
-        const { uid = '', deletionTimestamp } = pod.metadata;
-        const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(localTargets, drainPodOf(pod));
-        if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;
-        await deletePod(client, pod, limited);
-        log.info({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }, 'deleted pod that was drained locally');
+  };
+
+  const cordon = async (api: KubeClient, maintenance: string, signal: AbortSignal): Promise<void> => {
+    const path = objectPath(NODES, { name: nodeName });
+    const node = await sendForObject<Node>(api, { method: 'GET', path }, [404], signal);
+    const body = node === undefined ? undefined : decideCordon(node, [maintenance]);
+    if (body !== undefined)
+      await sendForObject(api, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], signal);
+  };
+
+  return {
+    attempt: async ({ phase, localTargets }, outer) => {
+      if (cluster === undefined || client === undefined) return false;
+      if (phase.kind !== 'draining' || phase.mode !== 'local' || clock.now() - triedAt < EVERY_MS) return false;
+      triedAt = clock.now();
+      try {
+        const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
+        const ask = within(ASK_MS);
+        const plan = effectiveDrainPlan(config.drainPlan);
+        if (!cluster.exists(phase.maintenance)) await cluster.create(phase.maintenance, phase.reason, plan, ask);
+        const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
+        const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: localTargets }] } };
+        await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);
+        const signal = within(CALL_MS);
+        await cordon(client, phase.maintenance, signal);
+        answersSince ??= clock.now();
+        if (clock.now() - answersSince < STEADY_MS) return false;
+        log.info({ maintenance: phase.maintenance }, 'the API server is back, handing the drain over');
+        if (localDrain === undefined) return true;
+        const view = await localDrain.observe(signal);
+        if (!view.seen) return false;
+        await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), localTargets, signal);
+        return await localDrain.giveBack(signal);
+      } catch (error) {
+        outer.throwIfAborted();
+        answersSince = undefined;
+        log.debug({ reason: describeError(error) }, 'cannot hand the drain over to the cluster yet');
+        return false;
       }
-      return await localDrain.giveBack(limited);
-    }
-    return true;
-  } catch (error) {
-    signal.throwIfAborted();
-    log.warn({ reason: describeError(error) }, 'cannot hand the drain over to the cluster yet');
-    return false;
-  }
+    },
+  };
 }

@@ -19,7 +19,6 @@ const shutdown = {
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger']),
   reason: z.string(),
   since: z.number(),
-  localSince: z.number().exactOptional(),
   bootId: z.string(),
 };
 

@@ -17,8 +17,6 @@ interface Shutdown {
   readonly reason: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
-  /** When the drain went on locally, in milliseconds since the epoch; only in that mode. */
-  readonly localSince?: number;
   readonly bootId: string;
 }
 
@@ -106,10 +104,8 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (forced !== undefined) return { ...phase, kind: 'released', releasedAt: facts.now, forced };
       const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
       const lost = !facts.maintenanceExists || facts.apiSilentMs >= facts.apiWaitMs;
-      if (phase.mode === 'cluster' && tooLong && lost) return { ...phase, mode: 'local', localSince: facts.now };
-      if (phase.mode === 'cluster' || !facts.handedOver) return phase;
-      const { localSince: _, ...shutdown } = phase;
-      return { ...shutdown, mode: 'cluster' };
+      if (phase.mode === 'cluster' && tooLong && lost) return { ...phase, mode: 'local' };
+      return phase.mode === 'local' && facts.handedOver ? { ...phase, mode: 'cluster' } : phase;
     }
     case 'released': {
       const { releasedAt, forced: _forced, ...shutdown } = phase;

@@ -100,7 +100,7 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ],
   [
     'goes back to the cluster that has taken over',
-    { ...DRAINING, mode: 'local', localSince: 2 },
+    { ...DRAINING, mode: 'local' },
     { goingDown: YES, now: 9_000_000, handedOver: true },
     'draining cluster',
   ],
