@@ -18,7 +18,8 @@ import type { ContainerRuntime } from '../host/cri.ts';
 import { isTurnOf, type Turn } from '../kube/interceptor.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import type { Manifest } from '../static-pods/manifest.ts';
-import type { Mover, MoverPaths } from '../static-pods/mover.ts';
+import type { Mover } from '../static-pods/mover.ts';
+import type { MoverPaths } from '../static-pods/places.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 

@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { describeError, NodemaintError } from '../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 import { type InvalidManifest, type Manifest, MAX_MANIFEST_BYTES, parseManifest } from './manifest.ts';
 
 /** What a directory holds, by file name. */
@@ -47,7 +47,7 @@ async function listFiles(dir: string): Promise<readonly Buffer[]> {
 }
 
 function directoryError(dir: string, cause: unknown): NodemaintError {
-  const code = errorCode(cause);
+  const code = errorCodeOf(cause);
   if (code !== 'ENOENT' && code !== 'ENOTDIR') {
     return new NodemaintError('FILE_OPERATION_FAILED', `cannot list the static pod directory ${dir}`, { cause });
   }
@@ -73,7 +73,7 @@ async function readManifest(
     }
     return parseManifest({ name, bytes }, nodeName);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
     return { kind: 'invalid', file: name, reason: `${name}: cannot be read: ${describeError(error)}` };
   }
 }
@@ -96,8 +96,4 @@ async function readBounded(file: FileHandle, limit: number): Promise<Buffer> {
     size += bytesRead;
   }
   return Buffer.concat(chunks);
-}
-
-function errorCode(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
