@@ -12,9 +12,10 @@ import { createLogin1, type Login1 } from '../host/login1.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { type ClusterAccess, loadClusterAccess } from '../kube/config.ts';
-import { readManifests } from '../static-pods/directory.ts';
 import { createDisk } from '../static-pods/disk.ts';
+import { readInPlace } from '../static-pods/inventory.ts';
 import { createMover } from '../static-pods/mover.ts';
+import { findPlaces } from '../static-pods/places.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
@@ -75,7 +76,8 @@ export async function runAgent(
   const bootId = await readBootId(config.bootIdPath);
   const access = config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig);
   const nodeName = nodeNameOf(config, access);
-  const { invalid } = await readManifests(config.staticPodPath, nodeName, signal);
+  const paths = await findPlaces(config);
+  const { invalid } = await readInPlace(paths, nodeName, signal);
   for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
 
   const waker = createWaker(clock);
@@ -98,11 +100,11 @@ export async function runAgent(
   const record = await readRecord(config.stateDirectory, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
-  const parkedPath = config.parkedPath ?? path.join(path.dirname(config.staticPodPath), 'nodemaint-parked');
-  const journalPath = path.join(config.stateDirectory, 'journal');
-  const paths = { staticPodPath: config.staticPodPath, parkedPath, journalPath };
-  const mover = createMover(paths, createDisk());
-  await mover.recover();
+  const disk = createDisk();
+  const mover = createMover(paths, disk);
+  const { failed, missing } = await mover.recover();
+  for (const { file, reason } of failed) log.error({ manifest: file, reason }, 'a move that was interrupted stays so');
+  for (const file of missing) log.error({ manifest: file }, 'a parked manifest has been taken away');
 
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
@@ -132,14 +134,15 @@ export async function runAgent(
     cluster,
     runtime,
     directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
-    staticPods: createStaticPods({ paths, nodeName, bootId, mover, runtime, clock, log }),
+    staticPods: createStaticPods({ paths, nodeName, bootId, disk, mover, runtime, clock, log }),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
   };
   const agent = createAgent(context, record);
   handler = () => agent.status();
-  log.info({ node: nodeName, server: context.server, staticPodPath: config.staticPodPath }, 'agent started');
+  const { staticPodPath, parkedPath } = paths;
+  log.info({ node: nodeName, server: context.server, staticPodPath, parkedPath }, 'agent started');
   const watching = cluster?.run(living);
   try {
     await agent.run(stop, signal);

@@ -16,10 +16,10 @@ import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import { isTurnOf, type Turn } from '../kube/interceptor.ts';
-import { readManifests } from '../static-pods/directory.ts';
+import type { Disk } from '../static-pods/disk.ts';
+import { readInPlace, readParked } from '../static-pods/inventory.ts';
 import type { Manifest } from '../static-pods/manifest.ts';
-import type { Mover } from '../static-pods/mover.ts';
-import type { MoverPaths } from '../static-pods/places.ts';
+import type { Mover, MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -40,6 +40,7 @@ export interface StaticPodDependencies {
   readonly paths: MoverPaths;
   readonly nodeName: string;
   readonly bootId: string;
+  readonly disk: Disk;
   readonly mover: Mover;
   readonly runtime: ContainerRuntime;
   readonly clock: Clock;
@@ -128,16 +129,16 @@ export async function reportProgress(
 
 /** Makes the loop's hands. */
 export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
-  const { paths, nodeName, bootId, mover, runtime, clock, log } = dependencies;
+  const { paths, nodeName, bootId, disk, mover, runtime, clock, log } = dependencies;
   let complained = '';
 
-  /** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
-  const readPlace = async (directory: string, signal: AbortSignal): Promise<readonly Manifest[]> => {
+  /** The manifests in place; a directory that is gone holds none, as for the kubelet, and must not stop a drain. */
+  const readPlace = async (signal: AbortSignal): Promise<readonly Manifest[]> => {
     try {
-      return (await readManifests(directory, nodeName, signal)).manifests;
+      return (await readInPlace(paths, nodeName, signal)).manifests;
     } catch (error) {
       if (!(error instanceof NodemaintError) || error.code !== 'STATIC_POD_DIRECTORY_MISSING') throw error;
-      log.warn({ directory }, 'directory of manifests is gone');
+      log.warn({ directory: paths.staticPodPath }, 'directory of manifests is gone');
       return [];
     }
   };
@@ -163,9 +164,10 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
   const perform = async (action: StaticPodAction, view: StaticPodView, signal: AbortSignal): Promise<void> => {
     const { file } = action;
     if (action.kind === 'park') {
-      const sha256 = view.inPlace.find((pod) => pod.file === file)?.sha256 ?? '';
+      const pod = view.inPlace.find((manifest) => manifest.file === file);
       const { maintenance, reason } = action.leave;
-      await mover.park({ op: 'park', file, sha256, maintenance, at: clock.now(), bootId });
+      const step = { op: 'park', file, sha256: pod?.sha256 ?? '', maintenance, at: clock.now(), bootId } as const;
+      await mover.park({ ...step, ...(pod && { pod }) });
       log.info({ manifest: file, maintenance, reason }, 'parked manifest');
     } else if (action.kind === 'restore') {
       const outcome = await mover.restore(file);
@@ -178,9 +180,9 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
 
   return {
     observe: async (signal) => {
-      const inPlace = await readPlace(paths.staticPodPath, signal);
-      const parked = await readPlace(paths.parkedPath, signal);
+      const inPlace = await readPlace(signal);
       const steps = mover.parkSteps();
+      const parked = await readParked(paths, steps, disk, nodeName, signal);
       const parkedPods = parked.map((pod) => {
         const step = steps.get(pod.file);
         return {

@@ -58,9 +58,9 @@ function checksum(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, CHECKSUM_LENGTH);
 }
 
-/** The line of a step, with its newline. */
+/** The line of a step, with its newline; of what a caller adds to a step, nothing is written. */
 export function formatStep(step: JournalStep): string {
-  const text = JSON.stringify(step);
+  const text = JSON.stringify(stepSchema.parse(step));
   return `${checksum(text)} ${text}\n`;
 }
 

@@ -12,8 +12,17 @@ import type { Disk } from './disk.ts';
 import { ensureDirectory } from './ensure-directory.ts';
 import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep, readJournal } from './journal.ts';
 import { createMoves, type RestoreOutcome } from './moves.ts';
-import type { MoverPaths } from './places.ts';
 import { LEAVING } from './transfer.ts';
+
+/** The places that the mover moves between. */
+export interface MoverPaths {
+  /** The directory that the manifests are in; where the kubelet's staticPodPath is a file, the one that file is in. */
+  readonly staticPodPath: string;
+  readonly parkedPath: string;
+  readonly journalPath: string;
+  /** The one manifest there is where the kubelet's staticPodPath is a file. */
+  readonly only?: string;
+}
 
 /** What a start found: manifests that are not where they should be. */
 export interface Recovery {
@@ -61,7 +70,6 @@ export function createMover(paths: MoverPaths, disk: Disk): Mover {
   const recoverFile = async (file: string, step: JournalStep | undefined): Promise<void> => {
     checkName(file);
     const parkStep = parkStepOf(step);
-    await moves.adopt(file, parkStep);
     await moves.settle(file);
     if (step?.op === 'restore') await moves.restore(file, parkStep);
     // A park that never came to its rename is not repeated: whether the pod is to leave is decided anew.
@@ -81,42 +89,52 @@ export function createMover(paths: MoverPaths, disk: Disk): Mover {
   };
 
   const prepare = async (): Promise<Journal> => {
-    try {
-      await ensureDirectory(disk, parkedPath);
-      await ensureDirectory(disk, path.dirname(journalPath));
-      return createJournal(journalPath, disk, await readJournal(journalPath));
-    } catch (error) {
-      if (error instanceof NodemaintError) throw error;
-      const message = `no manifest can be moved without ${parkedPath} and the journal ${journalPath}: ${describeError(error)}`;
-      throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
+    await ensureDirectory(disk, parkedPath);
+    await ensureDirectory(disk, path.dirname(journalPath));
+    return createJournal(journalPath, disk, await readJournal(journalPath));
+  };
+
+  /** Every file on its own: one that cannot be moved must not keep the others. */
+  const recoverAll = async (next: Journal): Promise<Recovery['failed']> => {
+    const leaving = [staticPodPath, parkedPath].map((directory) => disk.list(path.join(directory, LEAVING)));
+    const failed: { file: string; reason: string }[] = [];
+    for (const file of new Set([...next.last().keys(), ...(await Promise.all(leaving)).flat()])) {
+      try {
+        await named('recover', file, () => recoverFile(file, next.last().get(file)));
+      } catch (error) {
+        failed.push({ file, reason: describeError(error) });
+      }
     }
+    return failed;
+  };
+
+  const recover = async (): Promise<Recovery> => {
+    const next = await prepare();
+    const failed = await recoverAll(next);
+    const unfinished = new Set(failed.map(({ file }) => file));
+    const isParked = new Set(await disk.list(parkedPath));
+    const missing: string[] = [];
+    for (const [file, step] of next.last()) {
+      if (step.op !== 'park' || isParked.has(file) || unfinished.has(file)) continue;
+      if ((await disk.identify(inPlace(file))) === undefined) missing.push(file);
+    }
+    await disk.syncDirectory(parkedPath);
+    if ((await disk.identify(staticPodPath)) !== undefined) await disk.syncDirectory(staticPodPath);
+    // Starting from whole lines keeps a torn end from spoiling the next step, and the journal short.
+    await next.compact(new Set([...isParked, ...unfinished]));
+    opened = next;
+    return { failed, missing };
   };
 
   return {
     recover: async () => {
-      const next = await prepare();
-      const failed: { file: string; reason: string }[] = [];
-      const missing: string[] = [];
-      const leaving = [staticPodPath, parkedPath].map((directory) => disk.list(path.join(directory, LEAVING)));
-      for (const file of new Set([...next.last().keys(), ...(await Promise.all(leaving)).flat()])) {
-        try {
-          await named('recover', file, () => recoverFile(file, next.last().get(file)));
-        } catch (error) {
-          failed.push({ file, reason: describeError(error) });
-        }
+      try {
+        return await recover();
+      } catch (error) {
+        if (error instanceof NodemaintError) throw error;
+        const message = `no manifest can be moved without ${parkedPath} and the journal ${journalPath}: ${describeError(error)}`;
+        throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
       }
-      const unfinished = new Set(failed.map(({ file }) => file));
-      const isParked = new Set(await disk.list(parkedPath));
-      for (const [file, step] of next.last()) {
-        if (step.op !== 'park' || isParked.has(file) || unfinished.has(file)) continue;
-        if ((await disk.identify(inPlace(file))) === undefined) missing.push(file);
-      }
-      await disk.syncDirectory(parkedPath);
-      if ((await disk.identify(staticPodPath)) !== undefined) await disk.syncDirectory(staticPodPath);
-      // Starting from whole lines keeps a torn end from spoiling the next step, and the journal short.
-      await next.compact(new Set([...isParked, ...unfinished]));
-      opened = next;
-      return { failed, missing };
     },
     park: async (step) => {
       const { file } = step;

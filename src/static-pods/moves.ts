@@ -6,7 +6,7 @@ import path from 'node:path';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
 import type { ParkStep } from './journal.ts';
-import type { MoverPaths } from './places.ts';
+import type { MoverPaths } from './mover.ts';
 import { createSuperseded } from './superseded.ts';
 import { createTransfer, LEAVING, type Route } from './transfer.ts';
 
@@ -24,8 +24,6 @@ export interface Moves {
   restore(file: string, step: ParkStep | undefined): Promise<RestoreOutcome>;
   /** Finishes a move between file systems that a crash interrupted. */
   settle(file: string): Promise<void>;
-  /** Brings a manifest along that was parked when another parked directory was configured. */
-  adopt(file: string, step: ParkStep | undefined): Promise<void>;
 }
 
 /** Makes the moves between the two directories of `paths`. */
@@ -35,8 +33,8 @@ export function createMoves({ staticPodPath, parkedPath }: MoverPaths, disk: Dis
 
   const inPlace = (file: string): string => path.join(staticPodPath, file);
   const parked = (file: string): string => path.join(parkedPath, file);
-  const outOf = (from: string, file: string): Route => ({ from, to: parkedPath, file });
-  const backIn = (file: string): Route => ({ from: parkedPath, to: staticPodPath, file });
+  const wayOut = (file: string): Route => ({ from: staticPodPath, to: parkedPath, file });
+  const wayBack = (file: string): Route => ({ from: parkedPath, to: staticPodPath, file });
 
   const syncBoth = async (): Promise<void> => {
     await disk.syncDirectory(parkedPath);
@@ -78,14 +76,14 @@ export function createMoves({ staticPodPath, parkedPath }: MoverPaths, disk: Dis
         await placeParked(inPlace(file), file);
       } catch (error) {
         if (errorCodeOf(error) !== 'EXDEV') throw error;
-        await transfer.start(outOf(staticPodPath, file), (arriving) => placeParked(arriving, file));
+        await transfer.start(wayOut(file), (arriving) => placeParked(arriving, file));
       }
     }
     await syncBoth();
   };
 
   const restoreAcross = async (file: string, way: 'start' | 'resume'): Promise<boolean> => {
-    const placed = await transfer[way](backIn(file), (arriving) => placeBack(arriving, file));
+    const placed = await transfer[way](wayBack(file), (arriving) => placeBack(arriving, file));
     if (!placed) {
       await superseded.take(path.join(parkedPath, LEAVING, file));
       await disk.removeDirectory(path.join(parkedPath, LEAVING));
@@ -117,25 +115,9 @@ export function createMoves({ staticPodPath, parkedPath }: MoverPaths, disk: Dis
 
   /** Finishes a move between file systems that a crash interrupted. */
   const settle = async (file: string): Promise<void> => {
-    await transfer.resume(outOf(staticPodPath, file), (arriving) => placeParked(arriving, file));
+    await transfer.resume(wayOut(file), (arriving) => placeParked(arriving, file));
     await restoreAcross(file, 'resume');
   };
 
-  /** Brings a manifest along that was parked when another parked directory was configured. */
-  const adopt = async (file: string, step: ParkStep | undefined): Promise<void> => {
-    const old = step?.origin?.parkedPath ?? parkedPath;
-    if (old === parkedPath) return;
-    const route = outOf(old, file);
-    await transfer.resume(route, (arriving) => placeParked(arriving, file));
-    if ((await disk.identify(path.join(old, file))) === undefined) return;
-    try {
-      await placeParked(path.join(old, file), file);
-    } catch (error) {
-      if (errorCodeOf(error) !== 'EXDEV') throw error;
-      await transfer.start(route, (arriving) => placeParked(arriving, file));
-    }
-    await disk.syncDirectory(parkedPath);
-  };
-
-  return { park, restore, settle, adopt };
+  return { park, restore, settle };
 }

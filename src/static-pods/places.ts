@@ -2,16 +2,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { errorCodeOf } from '../errors.ts';
-
-/** The places that the mover moves between. */
-export interface MoverPaths {
-  /** The directory that the manifests are in; where the kubelet's staticPodPath is a file, the one that file is in. */
-  readonly staticPodPath: string;
-  readonly parkedPath: string;
-  readonly journalPath: string;
-  /** The one manifest there is where the kubelet's staticPodPath is a file. */
-  readonly only?: string;
-}
+import type { MoverPaths } from './mover.ts';
 
 /** What is configured about them. */
 export interface ConfiguredPlaces {
@@ -21,11 +12,6 @@ export interface ConfiguredPlaces {
 }
 
 const BESIDE = 'nodemaint-parked';
-
-/** The path that the kubelet reads: the directory, or the one file. */
-export function kubeletPath({ staticPodPath, only }: MoverPaths): string {
-  return only === undefined ? staticPodPath : path.join(staticPodPath, only);
-}
 
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
