@@ -107,7 +107,12 @@ export function createDisk(): Disk {
     },
     // Node.js cannot copy owners, times to the nanosecond, or extended attributes (the SELinux label is one); cp can.
     copy: async (from, to) => {
-      await execute('cp', ['-aT', '--', from, to], { env: { PATH: process.env['PATH'], LC_ALL: 'C' } });
+      try {
+        await execute('cp', ['-aT', '--', from, to], { env: { PATH: process.env['PATH'], LC_ALL: 'C' } });
+      } catch (error) {
+        const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+        throw said === '' ? error : new Error(said.replaceAll('\n', '; '));
+      }
     },
     syncFile: async (file) => {
       // A link has no content of its own: its directory's entry is all of it.

@@ -110,6 +110,7 @@ export function createTransfer(disk: Disk): Transfer {
     } catch (error) {
       // What cannot be put back now stays beside its name and is settled by the next move or start.
       await putBack(route).catch(() => undefined);
+      await drop(placesOf(route).arriving).catch(() => undefined);
       throw error;
     }
   };

@@ -27,12 +27,14 @@ const RUNS = 10_000;
 const FILES = ['a.yaml', 'b.yaml'];
 
 /** What somebody else does to the static pod directory, and what the mover is told. */
-type Foreign = { readonly kind: 'replace' | 'open' | 'finish' | 'delete' | 'pause'; readonly file: number };
+type Foreign = { readonly kind: 'replace' | 'open' | 'finish' | 'delete'; readonly file: number; readonly gap: number };
 type Told = { readonly kind: 'park' | 'restore' | 'recover'; readonly file: number; readonly dieAfter: number };
 
 const foreign: fc.Arbitrary<Foreign> = fc.record({
-  kind: fc.constantFrom('replace', 'open', 'finish', 'finish', 'delete', 'pause', 'pause', 'pause', 'pause'),
+  kind: fc.constantFrom('replace', 'replace', 'open', 'finish', 'delete'),
   file: fc.nat(1),
+  // Calls of the disk between this and the one before.
+  gap: fc.nat(15),
 });
 const told: fc.Arbitrary<Told> = fc.record({
   kind: fc.constantFrom('park', 'park', 'restore', 'recover'),
@@ -154,11 +156,16 @@ async function play(
   };
   mkdirSync(paths.staticPodPath, { recursive: true });
   const writers = new Writers(paths.staticPodPath);
-  for (const file of [0, 1]) writers.act({ kind: 'replace', file });
+  for (const file of [0, 1]) writers.act({ kind: 'replace', file, gap: 0 });
   const waiting = [...deeds];
+  let idle = 0;
   const turn = (): void => {
-    const deed = waiting.shift();
-    if (deed !== undefined) writers.act(deed);
+    idle += 1;
+    const [deed] = waiting;
+    if (deed === undefined || idle <= deed.gap) return;
+    idle = 0;
+    waiting.shift();
+    writers.act(deed);
   };
   const quick: Disk = { ...createQuickDisk(), writers: async (file) => writers.writersOf(file) };
   const diskOf = (dieAfter: number, between: () => void): Disk => {
@@ -198,8 +205,8 @@ describe('the mover among writers that do not know of it', () => {
     let parks = 0;
     const lists = fc.tuple(
       fc.boolean(),
-      fc.array(told, { minLength: 1, maxLength: 5 }),
-      fc.array(foreign, { maxLength: 60 }),
+      fc.array(told, { minLength: 1, maxLength: 6, size: 'max' }),
+      fc.array(foreign, { maxLength: 25, size: 'max' }),
     );
     await fc.assert(
       fc.asyncProperty(lists, async ([apart, orders, deeds]) => {
