@@ -56,6 +56,7 @@ export function createTransfer(disk: Disk): Transfer {
     await removeIfThere(arriving);
     await disk.copy(from, arriving);
     await disk.syncFile(arriving);
+    await disk.syncDirectory(path.dirname(arriving));
   };
 
   /** Removes a file's leftover and the dot directory it is in, as far as they are there. */

@@ -1,26 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  chmod,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  readFile,
-  readlink,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, lstat, open, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { NodemaintError } from '../../src/errors.ts';
 import { createDisk } from '../../src/static-pods/disk.ts';
 import { createMover, type Mover, type MoverPaths } from '../../src/static-pods/mover.ts';
-import { findPlaces } from '../../src/static-pods/places.ts';
+import { createMountRoot, type MountRoot } from '../support/mounts.ts';
 
 const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n';
 const NOBODY = 65534;
@@ -31,27 +18,11 @@ interface Rig {
   readonly mover: Mover;
 }
 
-const mounts: string[] = [];
-
-function mount(place: string, ...args: readonly string[]): void {
-  execFileSync('mount', [...args, place]);
-  mounts.push(place);
-}
-
-async function createRoot(t: TestContext): Promise<string> {
-  const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-disk-'));
-  t.after(async () => {
-    for (const place of mounts.splice(0)) execFileSync('umount', ['--lazy', place]);
-    await rm(root, { recursive: true });
-  });
-  for (const folder of ['manifests', 'parked', 'state']) await mkdir(path.join(root, folder));
-  return root;
-}
-
 /** A mover over one manifest; `before` may mount something at the three directories first. */
-async function createRig(t: TestContext, before: (root: string) => void = () => {}): Promise<Rig> {
-  const root = await createRoot(t);
-  before(root);
+async function createRig(t: TestContext, before: (mounts: MountRoot) => void = () => {}): Promise<Rig> {
+  const mounts = await createMountRoot(t);
+  before(mounts);
+  const { root } = mounts;
   const paths = {
     staticPodPath: path.join(root, 'manifests'),
     parkedPath: path.join(root, 'parked'),
@@ -104,9 +75,11 @@ async function asNobody(body: () => Promise<void>): Promise<void> {
   }
 }
 
-const small = (folder: string) => (root: string) => {
-  mount(path.join(root, folder), '-t', 'tmpfs', '-o', 'size=64k,nr_inodes=64', 'tmpfs');
-};
+const small =
+  (folder: string) =>
+  ({ mountSmall }: MountRoot): void => {
+    mountSmall(folder);
+  };
 
 describe('a full disk', () => {
   it('of the journal leaves the manifest in place, says so, and is over when there is room again', async (t) => {
@@ -256,41 +229,12 @@ describe('two file systems', () => {
   });
 
   it('are told apart where one file system is mounted twice, which no rename crosses either', async (t) => {
-    const rig = await createRig(t, (root) => {
-      mount(path.join(root, 'parked'), '--bind', path.join(root, 'parked'));
+    const rig = await createRig(t, ({ root, mount }) => {
+      mount('parked', '--bind', path.join(root, 'parked'));
     });
     await park(rig.mover);
     await assertUntouched(rig, 'parkedPath');
     assert.equal(await rig.mover.restore('web.yaml'), 'restored');
     await assertUntouched(rig, 'staticPodPath');
-  });
-});
-
-describe('the place for parked manifests', () => {
-  it('is the configured one, else beside the static pod directory, whichever a rename reaches', async (t) => {
-    const root = await createRoot(t);
-    const staticPodPath = path.join(root, 'manifests');
-    const state = { staticPodPath, stateDirectory: path.join(root, 'state') };
-    const beside = path.join(root, 'nodemaint-parked');
-    const elsewhere = path.join(root, 'parked');
-    assert.equal((await findPlaces(state)).parkedPath, beside);
-    assert.equal((await findPlaces({ ...state, parkedPath: elsewhere })).parkedPath, elsewhere);
-    small('parked')(root);
-    assert.equal((await findPlaces({ ...state, parkedPath: elsewhere })).parkedPath, beside);
-    small('manifests')(root);
-    assert.equal((await findPlaces({ ...state, parkedPath: elsewhere })).parkedPath, elsewhere);
-    assert.equal((await findPlaces(state)).parkedPath, beside);
-  });
-
-  it('is beside the directory that a link leads to', async (t) => {
-    const root = await createRoot(t);
-    await mkdir(path.join(root, 'real', 'manifests'), { recursive: true });
-    await symlink(path.join(root, 'real', 'manifests'), path.join(root, 'link'));
-    const places = await findPlaces({
-      staticPodPath: path.join(root, 'link'),
-      stateDirectory: path.join(root, 'state'),
-    });
-    assert.equal(places.staticPodPath, path.join(root, 'real', 'manifests'));
-    assert.equal(places.parkedPath, path.join(root, 'real', 'nodemaint-parked'));
   });
 });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -111,6 +112,23 @@ describe('a manifest that the kubelet runs', () => {
       text: `${HEAD}x: &m {name: web}\nmetadata:\n  <<: *m\n  namespace: apps`,
       gives: { name: 'web', namespace: 'apps' },
     },
+    { is: 'with an octal number of YAML 1.2', text: `${NAMED}spec: {priority: 0o17}`, gives: { priority: 15 } },
+    { is: 'with one of YAML 1.1', text: `${NAMED}spec: {priority: -017}`, gives: { priority: -15 } },
+    { is: 'with capitals in its number', text: `${NAMED}spec: {priority: 0X1F}`, gives: { priority: 31 } },
+    { is: 'with old Macintosh line ends', text: NAMED.replaceAll('\n', '\r'), gives: { name: 'web' } },
+    { is: 'with Windows line ends', text: NAMED.replaceAll('\n', '\r\n'), gives: { name: 'web' } },
+    {
+      is: 'with the other line ends of YAML 1.1',
+      text: 'apiVersion: v1\u0085kind: Pod\u2028metadata: {name: web}',
+      gives: { name: 'web' },
+    },
+    { is: 'with a comment close to a quoted text', text: `${HEAD}metadata:\n  name: "web"#c`, gives: { name: 'web' } },
+    {
+      is: 'whose kind has a capital',
+      text: 'apiVersion: v1\nKind: Pod\nmetadata: {name: web}',
+      gives: { name: 'web' },
+    },
+    { is: 'of the empty group', text: 'apiVersion: /v1\nkind: Pod\nmetadata: {name: web}', gives: { name: 'web' } },
     {
       is: 'that ends in "-", as the node name follows',
       text: `${HEAD}metadata: {name: web-}`,
@@ -138,6 +156,16 @@ describe('a file that is no manifest', () => {
       is: 'a List',
       text: 'apiVersion: v1\nkind: List\nitems: []',
       reason: /not a v1 Pod \(kind is List\).*one Pod a file/,
+    },
+    {
+      is: 'a PodList',
+      text: 'apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: web}}]',
+      reason: /not a v1 Pod \(kind is PodList\); the kubelet ignores it too; write one Pod a file/,
+    },
+    {
+      is: 'with a truth of YAML 1.1 as a label',
+      text: `${HEAD}metadata: {name: web, labels: {a: on}}`,
+      reason: /metadata\.labels\.a/,
     },
     { is: 'without a kind', text: 'apiVersion: v1', reason: /kind is missing/ },
     { is: 'of another version', text: 'apiVersion: v2\nkind: Pod', reason: /apiVersion is v2/ },
@@ -204,6 +232,8 @@ describe('a static pod directory', () => {
     await symlink(path.join(outside, 'gone'), path.join(folder, 'dangling.yaml'));
     await symlink('/dev/zero', path.join(folder, 'device.yaml'));
     await mkdir(path.join(folder, 'folder.yaml'));
+    execFileSync('mkfifo', [path.join(folder, 'pipe.yaml')]);
+    await symlink('loop.yaml', path.join(folder, 'loop.yaml'));
 
     const { manifests, invalid } = await readManifests(folder, 'node-1', signal);
 
@@ -233,12 +263,12 @@ describe('a static pod directory', () => {
     assert.match(invalid[0]?.reason ?? '', /large: 10 MiB or larger/);
   });
 
-  it('says what to do when the directory is missing or is a file', async (t) => {
+  it('says what to do when the directory is missing or is neither a directory nor a file', async (t) => {
     const folder = await createFolder(t);
-    await writeFile(path.join(folder, 'file'), NAMED);
+    execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     for (const [name, problem] of [
       ['missing', /missing does not exist: create it, or set/],
-      ['file', /file is not a directory: make it one, or set/],
+      ['pipe', /pipe is neither a directory nor a file: make it one, or set/],
     ] as const) {
       await assert.rejects(readManifests(path.join(folder, name), 'node-1', signal), (error) => {
         assert.ok(error instanceof NodemaintError);
@@ -247,6 +277,17 @@ describe('a static pod directory', () => {
         return true;
       });
     }
+  });
+
+  it('may be one file, as for the kubelet, and then nothing beside it counts', async (t) => {
+    const folder = await createFolder(t);
+    await writeFile(path.join(folder, '.one'), NAMED);
+    await writeFile(path.join(folder, 'other'), NAMED);
+    const { manifests } = await readManifests(path.join(folder, '.one'), 'node-1', signal);
+    assert.deepEqual(
+      manifests.map(({ file }) => file),
+      ['.one'],
+    );
   });
 
   it('stops when it is told to', async (t) => {
