@@ -39,3 +39,8 @@ export function describeError(error: unknown): string {
   if (error.cause === undefined) return error.message;
   return `${error.message}: ${describeError(error.cause)}`;
 }
+
+/** The `code` of an error of Node.js (`ENOENT`); undefined where there is none. */
+export function errorCodeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -19,7 +19,7 @@ import { tellUsers } from '../host/wall.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/config.ts';
 import { createEventRecorder, type EventSubject } from '../kube/events.ts';
-import { readManifests } from '../static-pods/directory.ts';
+import { readInPlace } from '../static-pods/inventory.ts';
 import type { MoverPaths } from '../static-pods/mover.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -72,18 +72,18 @@ function createLock(config: AgentConfig, host: Host | undefined, log: Log, onLos
 /** Says which files are no manifests. Throws for a directory that is configured and missing; the kubelet takes one for empty. */
 async function warnOfInvalid(
   config: AgentConfig,
-  directory: string,
+  paths: MoverPaths,
   nodeName: string,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    const { invalid } = await readManifests(directory, nodeName, signal);
+    const { invalid } = await readInPlace(paths, nodeName, signal);
     for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
   } catch (error) {
     const isMissing = error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING';
     if (!isMissing || config.staticPodPath !== undefined) throw error;
-    log.warn({ directory }, 'no static pod directory yet');
+    log.warn({ directory: paths.staticPodPath }, 'no static pod directory yet');
   }
 }
 
@@ -111,7 +111,7 @@ export async function runAgent(
     return await locateStaticPods(config, kubelet, log);
   };
   const located = await locate(signal);
-  await warnOfInvalid(config, located.staticPodPath, nodeName, log, signal);
+  await warnOfInvalid(config, located, nodeName, log, signal);
 
   const waker = createWaker(clock);
   const lifetime = new AbortController();
@@ -136,7 +136,7 @@ export async function runAgent(
   const record = await readRecord(config.stateDirectory, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
-  let store = await openStore(config, located);
+  let store = await openStore(config, located, log);
 
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
@@ -194,7 +194,7 @@ export async function runAgent(
       const paths = await locate(look);
       if (isDeepStrictEqual(paths, store.paths)) return;
       try {
-        store = await openStore(config, paths);
+        store = await openStore(config, paths, log);
         log.info(paths, 'the static pod directory has changed');
       } catch (error) {
         // A drain goes on with the directory that it knows.
@@ -244,7 +244,10 @@ export async function runAgent(
     agent.release(reason);
   };
   handler = () => agent.status();
-  log.info({ node: nodeName, server: context.server, staticPodPath: located.staticPodPath }, 'agent started');
+  log.info(
+    { node: nodeName, server: context.server, staticPodPath: located.staticPodPath, parkedPath: located.parkedPath },
+    'agent started',
+  );
   const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living)]);
   try {
     await agent.run(stop, signal);

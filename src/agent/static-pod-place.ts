@@ -12,10 +12,15 @@ import { replaceFile } from '../host/durable-file.ts';
 import { usualStaticPodPath } from '../host/kubelet-config.ts';
 import { createDisk } from '../static-pods/disk.ts';
 import { createMover, type MoverPaths } from '../static-pods/mover.ts';
+import { findPlaces } from '../static-pods/places.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { StaticPodStore } from './static-pods.ts';
 
-const placeSchema = z.object({ staticPodPath: z.string().startsWith('/'), parkedPath: z.string().startsWith('/') });
+const placeSchema = z.object({
+  staticPodPath: z.string().startsWith('/'),
+  parkedPath: z.string().startsWith('/'),
+  only: z.string().exactOptional(),
+});
 type Place = z.infer<typeof placeSchema>;
 
 type PlaceConfig = Pick<AgentConfig, 'staticPodPath' | 'parkedPath' | 'stateDirectory'>;
@@ -33,6 +38,10 @@ async function readPlace(stateDirectory: string): Promise<Place | undefined> {
   }
 }
 
+function isPlace(one: Place, other: Place): boolean {
+  return one.staticPodPath === other.staticPodPath && one.parkedPath === other.parkedPath && one.only === other.only;
+}
+
 async function hasParked(parkedPath: string): Promise<boolean> {
   const names = await readdir(parkedPath).catch((): string[] => []);
   return names.some((name) => !name.startsWith('.'));
@@ -48,35 +57,42 @@ export async function locateStaticPods(
   log: Pick<Log, 'warn'>,
 ): Promise<MoverPaths> {
   const last = await readPlace(config.stateDirectory);
-  const fallback = last?.staticPodPath ?? (await usualStaticPodPath());
-  const { path: staticPodPath, warning } = chooseStaticPodPath(config.staticPodPath, kubelet, fallback);
+  const used = last === undefined ? undefined : path.join(last.staticPodPath, last.only ?? '');
+  const fallback = used ?? (await usualStaticPodPath());
+  const { path: given, warning } = chooseStaticPodPath(config.staticPodPath, kubelet, fallback);
   if (warning !== undefined) log.warn({ reason: warning }, 'the kubelet has another static pod directory');
-  const parkedPath = config.parkedPath ?? path.join(path.dirname(staticPodPath), 'nodemaint-parked');
-  const journalPath = path.join(config.stateDirectory, 'journal');
-  const isSame = last?.staticPodPath === staticPodPath && last.parkedPath === parkedPath;
-  if (last !== undefined && !isSame && (await hasParked(last.parkedPath))) {
-    const reason = `manifests of ${last.staticPodPath} lie parked in ${last.parkedPath}; going on with these until they are given back, then with ${staticPodPath}`;
+  const { stateDirectory, parkedPath } = config;
+  const found = await findPlaces({ staticPodPath: given, parkedPath, stateDirectory });
+  if (last !== undefined && !isPlace(last, found) && (await hasParked(last.parkedPath))) {
+    const reason = `manifests of ${last.staticPodPath} lie parked in ${last.parkedPath}; going on with these until they are given back, then with ${given}`;
     log.warn({ reason }, 'the static pod directory has changed while manifests are parked');
-    return { ...last, journalPath };
+    return { ...last, journalPath: found.journalPath };
   }
-  return { staticPodPath, parkedPath, journalPath };
+  return found;
 }
 
 /** Remembers the place before anything is parked there. */
 async function remember(stateDirectory: string, paths: MoverPaths): Promise<void> {
-  const { staticPodPath, parkedPath } = paths;
+  const { journalPath: _, ...place } = paths;
   const last = await readPlace(stateDirectory);
-  if (last?.staticPodPath === staticPodPath && last.parkedPath === parkedPath) return;
+  if (last !== undefined && isPlace(last, place)) return;
   await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
-  await replaceFile(placeFile(stateDirectory), `${JSON.stringify({ staticPodPath, parkedPath })}\n`, 0o600);
+  await replaceFile(placeFile(stateDirectory), `${JSON.stringify(place)}\n`, 0o600);
 }
 
-/** Opens the static pods' directories for writing, and finishes what was under way there. */
-export async function openStore(config: PlaceConfig, paths: MoverPaths): Promise<StaticPodStore> {
-  const mover = createMover(paths, createDisk());
+/** Opens the static pods' directories for writing, finishes what was under way there, and says what could not be. */
+export async function openStore(
+  config: PlaceConfig,
+  paths: MoverPaths,
+  log: Pick<Log, 'error'>,
+): Promise<StaticPodStore> {
+  const disk = createDisk();
+  const mover = createMover(paths, disk);
   await remember(config.stateDirectory, paths);
-  await mover.recover();
-  return { paths, mover };
+  const { failed, missing } = await mover.recover();
+  for (const { file, reason } of failed) log.error({ manifest: file, reason }, 'a move that was interrupted stays so');
+  for (const file of missing) log.error({ manifest: file }, 'a parked manifest has been taken away');
+  return { paths, disk, mover };
 }
 
 /** The running kubelet's configuration; one that cannot be read is said and taken for none. */

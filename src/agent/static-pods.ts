@@ -12,7 +12,8 @@ import {
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
-import { readManifests } from '../static-pods/directory.ts';
+import type { Disk } from '../static-pods/disk.ts';
+import { readInPlace, readParked } from '../static-pods/inventory.ts';
 import type { Manifest } from '../static-pods/manifest.ts';
 import type { ParkStep } from '../static-pods/journal.ts';
 import type { Mover, MoverPaths } from '../static-pods/mover.ts';
@@ -39,6 +40,7 @@ export interface StaticPodIntent {
 /** The place of the static pods, and who may write there. */
 export interface StaticPodStore {
   readonly paths: MoverPaths;
+  readonly disk: Disk;
   readonly mover: Mover;
 }
 
@@ -98,17 +100,17 @@ export interface StaticPodReader {
   readonly onRuntime: (reason: string | undefined) => void;
 }
 
-/** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
+/** The manifests in place; a directory that is gone holds none, as for the kubelet, and must not stop a drain. */
 async function readPlace(
   { nodeName, onMissing }: StaticPodReader,
-  directory: string,
+  paths: MoverPaths,
   signal: AbortSignal,
 ): Promise<readonly Manifest[]> {
   try {
-    return (await readManifests(directory, nodeName, signal)).manifests;
+    return (await readInPlace(paths, nodeName, signal)).manifests;
   } catch (error) {
     if (!(error instanceof NodemaintError) || error.code !== 'STATIC_POD_DIRECTORY_MISSING') throw error;
-    onMissing(directory);
+    onMissing(paths.staticPodPath);
     return [];
   }
 }
@@ -134,12 +136,12 @@ async function readLive({ runtime, onRuntime }: StaticPodReader, signal: AbortSi
 /** Reads the static pods' directories, and asks the runtime where something may still be ending. */
 export async function readStaticPods(
   reader: StaticPodReader,
-  paths: Pick<MoverPaths, 'staticPodPath' | 'parkedPath'>,
+  { paths, disk }: Pick<StaticPodStore, 'paths' | 'disk'>,
   steps: ReadonlyMap<string, ParkStep>,
   signal: AbortSignal,
 ): Promise<StaticPodView> {
-  const inPlace = await readPlace(reader, paths.staticPodPath, signal);
-  const parked = (await readPlace(reader, paths.parkedPath, signal)).map((pod) => {
+  const inPlace = await readPlace(reader, paths, signal);
+  const parked = (await readParked(paths, steps, disk, reader.nodeName, signal)).map((pod) => {
     const step = steps.get(pod.file);
     return {
       ...pod,
@@ -191,9 +193,10 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
     const { file } = action;
     const { mover } = store();
     if (action.kind === 'park') {
-      const sha256 = view.inPlace.find((pod) => pod.file === file)?.sha256 ?? '';
+      const pod = view.inPlace.find((manifest) => manifest.file === file);
       const { maintenance, reason } = action.leave;
-      await mover.park({ op: 'park', file, sha256, maintenance, at: clock.now(), bootId });
+      const step = { op: 'park', file, sha256: pod?.sha256 ?? '', maintenance, at: clock.now(), bootId } as const;
+      await mover.park({ ...step, ...(pod && { pod }) });
       log.info({ manifest: file, maintenance, reason }, 'parked manifest');
     } else if (action.kind === 'restore') {
       const outcome = await mover.restore(file);
@@ -215,8 +218,8 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
 
   return {
     observe: async (signal) => {
-      const { paths, mover } = store();
-      return await readStaticPods(reader, paths, mover.parkSteps(), signal);
+      const place = store();
+      return await readStaticPods(reader, place, place.mover.parkSteps(), signal);
     },
     decide: async (view, intent, signal) => {
       const now = clock.now();

@@ -9,7 +9,8 @@ import { openStore } from '../agent/static-pod-place.ts';
 import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
-import { readManifests } from '../static-pods/directory.ts';
+import { createDisk } from '../static-pods/disk.ts';
+import { readInPlace } from '../static-pods/inventory.ts';
 import { EXIT } from './cluster-flags.ts';
 import { parseTimeout } from './evict-options.ts';
 import type { Terminal } from './program.ts';
@@ -26,9 +27,13 @@ export interface MoveFlags {
 
 const LOOK_MS = 200;
 
-async function filesIn(directory: string, node: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
+/** What there is to move: manifests in place, and whatever lies parked. */
+async function filesFor(verb: MoveVerb, node: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
+  if (verb === 'restore') {
+    return (await createDisk().list(node.paths.parkedPath)).filter((name) => !name.startsWith('.'));
+  }
   try {
-    return (await readManifests(directory, node.nodeName, signal)).manifests.map(({ file }) => file);
+    return (await readInPlace(node.paths, node.nodeName, signal)).manifests.map(({ file }) => file);
   } catch (error) {
     if (error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING') return [];
     throw error;
@@ -44,7 +49,7 @@ async function chooseFiles(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const directory = verb === 'park' ? node.paths.staticPodPath : node.paths.parkedPath;
-  const there = await filesIn(directory, node, signal);
+  const there = await filesFor(verb, node, signal);
   if (all) return there;
   if (names.length === 0) throw new NodemaintError('USAGE', `${verb} needs the names of manifests, or --all`);
   const files = [...new Set(names.map((name) => path.basename(name)))];
@@ -65,10 +70,9 @@ async function moveByAgent(
 ): Promise<void> {
   const socket = controlSocketPath(node.config.runDirectory);
   for (const file of files) await askAgent(socket, { verb, file });
-  const { staticPodPath, parkedPath } = node.paths;
   const clock = createSystemClock();
   for (;;) {
-    const left = await filesIn(verb === 'park' ? staticPodPath : parkedPath, node, signal);
+    const left = await filesFor(verb, node, signal);
     if (!files.some((file) => left.includes(file))) return;
     await clock.sleep(LOOK_MS, signal);
   }
@@ -85,7 +89,7 @@ async function moveHere(
   for (const file of files) byHand[verb](file);
   const runtime = createContainerRuntime(node.config.containerRuntimeEndpoint);
   try {
-    const store = await openStore(node.config, node.paths);
+    const store = await openStore(node.config, node.paths, node.log);
     const onWait = (message: string): void => {
       terminal.warn(`${message}\n`);
     };

@@ -13,7 +13,8 @@ import { listStaticPods } from '../decide/static-pod-list.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { findKubelet } from '../host/kubelet-config.ts';
 import { loadClusterAccess } from '../kube/config.ts';
-import { lastSteps, type JournalStep, type ParkStep, readJournal } from '../static-pods/journal.ts';
+import { createDisk } from '../static-pods/disk.ts';
+import { lastSteps, type JournalStep, parkStepOf, type ParkStep, readJournal } from '../static-pods/journal.ts';
 import type { MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Terminal } from './program.ts';
@@ -65,8 +66,23 @@ function print(value: unknown, table: () => string, output: OutputFormat): strin
   return output === 'yaml' ? stringify(value) : `${table()}\n`;
 }
 
+/** Older contents, by their paths in the parked directory. */
+async function supersededIn(parkedPath: string): Promise<readonly string[]> {
+  const entries = await readdir(path.join(parkedPath, '.superseded'), { recursive: true, withFileTypes: true }).catch(
+    () => [],
+  );
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => path.relative(parkedPath, path.join(entry.parentPath, entry.name)));
+}
+
 function parkSteps(steps: readonly JournalStep[]): ReadonlyMap<string, ParkStep> {
-  return new Map([...lastSteps(steps)].flatMap(([file, step]) => (step.op === 'park' ? [[file, step] as const] : [])));
+  return new Map(
+    [...lastSteps(steps)].flatMap(([file, step]) => {
+      const parked = parkStepOf(step);
+      return parked === undefined ? [] : [[file, parked] as const];
+    }),
+  );
 }
 
 /** `nodemaint static-pods list`: every manifest of this node and where it is. */
@@ -78,8 +94,8 @@ export async function listStaticPodsCommand(flags: StaticPodsFlags, terminal: Te
     const steps = parkSteps(await readJournal(paths.journalPath));
     const ignore = (): void => undefined;
     const reader = { ...node, runtime, onMissing: ignore, onRuntime: ignore };
-    const view = await readStaticPods(reader, paths, steps, terminal.stop);
-    const superseded = await readdir(path.join(paths.parkedPath, '.superseded')).catch((): string[] => []);
+    const view = await readStaticPods(reader, { paths, disk: createDisk() }, steps, terminal.stop);
+    const superseded = await supersededIn(paths.parkedPath);
     const entries = listStaticPods({ ...view, superseded });
     const table = (): string => {
       if (entries.length === 0) return `no static pods in ${paths.staticPodPath}`;

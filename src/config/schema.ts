@@ -51,7 +51,7 @@ export const agentConfigSchema = z
     parkedPath: absolutePath
       .exactOptional()
       .describe(
-        'where manifests lie while they are parked; same file system as staticPodPath, outside of it; default: beside it',
+        'where manifests lie while they are parked; best on the file system of staticPodPath, outside of it; default: beside it',
       ),
     containerRuntimeEndpoint: z
       .string()

@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { describeError, NodemaintError } from '../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 import { type InvalidManifest, type Manifest, MAX_MANIFEST_BYTES, parseManifest } from './manifest.ts';
 
 /** What a directory holds, by file name. */
@@ -16,7 +16,7 @@ export interface ManifestDirectory {
 }
 
 /**
- * Reads every manifest in `dir` for the node `nodeName`. Dot files, folders, sockets, dangling links and files that
+ * Reads every manifest in `dir`, or the one that `dir` is, for the node `nodeName`. Dot files, folders, sockets, dangling links and files that
  * disappear meanwhile are skipped.
  *
  * @throws NodemaintError STATIC_POD_DIRECTORY_MISSING if `dir` is no directory, FILE_OPERATION_FAILED if it cannot be
@@ -25,15 +25,26 @@ export interface ManifestDirectory {
 export async function readManifests(dir: string, nodeName: string, signal: AbortSignal): Promise<ManifestDirectory> {
   const manifests: Manifest[] = [];
   const invalid: InvalidManifest[] = [];
-  for (const file of await listFiles(dir)) {
+  const isFile = await isRegularFile(dir);
+  const folder = isFile ? path.dirname(dir) : dir;
+  for (const file of isFile ? [Buffer.from(path.basename(dir))] : await listFiles(dir)) {
     signal.throwIfAborted();
-    const result = await readManifest(dir, file, nodeName);
+    const result = await readManifest(folder, file, nodeName);
     if (result === undefined) continue;
     if (result.kind === 'pod') manifests.push(result);
-    else invalid.push({ ...result, reason: `${path.join(dir, path.sep)}${result.reason}` });
+    else invalid.push({ ...result, reason: `${path.join(folder, path.sep)}${result.reason}` });
   }
   signal.throwIfAborted();
   return { manifests, invalid };
+}
+
+async function isRegularFile(place: string): Promise<boolean> {
+  try {
+    return (await stat(place)).isFile();
+  } catch {
+    // What is wrong with it is said when it is listed.
+    return false;
+  }
 }
 
 /** Names that do not begin with a dot, sorted, as bytes: a name need not be UTF-8. */
@@ -47,11 +58,11 @@ async function listFiles(dir: string): Promise<readonly Buffer[]> {
 }
 
 function directoryError(dir: string, cause: unknown): NodemaintError {
-  const code = errorCode(cause);
+  const code = errorCodeOf(cause);
   if (code !== 'ENOENT' && code !== 'ENOTDIR') {
     return new NodemaintError('FILE_OPERATION_FAILED', `cannot list the static pod directory ${dir}`, { cause });
   }
-  const wrong = code === 'ENOENT' ? 'does not exist: create it' : 'is not a directory: make it one';
+  const wrong = code === 'ENOENT' ? 'does not exist: create it' : 'is neither a directory nor a file: make it one';
   const fix = "or set the agent's static pod directory to the kubelet's staticPodPath";
   return new NodemaintError('STATIC_POD_DIRECTORY_MISSING', `the static pod directory ${dir} ${wrong}, ${fix}`, {
     cause,
@@ -73,7 +84,7 @@ async function readManifest(
     }
     return parseManifest({ name, bytes }, nodeName);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
     return { kind: 'invalid', file: name, reason: `${name}: cannot be read: ${describeError(error)}` };
   }
 }
@@ -96,8 +107,4 @@ async function readBounded(file: FileHandle, limit: number): Promise<Buffer> {
     size += bytesRead;
   }
   return Buffer.concat(chunks);
-}
-
-function errorCode(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

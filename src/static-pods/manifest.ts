@@ -4,10 +4,10 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { type Document, parseDocument, type Tags } from 'yaml';
 import * as z from 'zod';
 import { type ControlPlaneComponent, componentOf } from '../decide/control-plane-pod.ts';
 import { describeError } from '../errors.ts';
+import { decodeYaml } from './manifest-yaml.ts';
 
 /** A file in the static pod directory that holds one v1 Pod. */
 export interface Manifest {
@@ -41,10 +41,6 @@ export interface InvalidManifest {
 
 /** The kubelet refuses files of this many bytes or more. */
 export const MAX_MANIFEST_BYTES = 10 * 1024 * 1024;
-
-/** Parsing 1 MiB of hostile YAML takes up to 4 s and 1 GB. JSON is cheap and needs no such bound. */
-const MAX_YAML_BYTES = 512 * 1024;
-const MAX_ALIASES = 100;
 
 const DEFAULT_GRACE_SEC = 30;
 const MIN_GRACE_SEC = 1;
@@ -125,38 +121,14 @@ function decodeJson(text: string): unknown {
   }
 }
 
-function decodeYaml(text: string, size: number): unknown {
-  if (size > MAX_YAML_BYTES) {
-    throw new Error(`over ${MAX_YAML_BYTES / 1024} KiB of YAML, too costly to parse: write it as JSON`);
-  }
-  const document: Document = parseDocument(text, {
-    // The kubelet's parser is a YAML 1.1 parser that leaves times and base 60 numbers as strings.
-    schema: 'yaml-1.1',
-    customTags: (tags: Tags) => tags.filter((tag) => typeof tag !== 'object' || !isForeignTag(tag)),
-    resolveKnownTags: false,
-    uniqueKeys: false,
-    prettyErrors: false,
-    logLevel: 'error',
-  });
-  const problem = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS');
-  if (problem !== undefined) {
-    const line = text.slice(0, problem.pos[0]).split('\n').length;
-    throw new Error(`YAML, line ${line}: ${problem.message}`);
-  }
-  return document.toJS({ maxAliasCount: MAX_ALIASES });
-}
-
-function isForeignTag(tag: { readonly tag: string; readonly format?: string }): boolean {
-  return tag.format === 'TIME' || /:(timestamp|binary|omap|pairs|set)$/.test(tag.tag);
-}
-
 function decodePod(content: unknown): PodDocument {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     const what = content === null || content === undefined ? 'its first document is empty' : 'it is no object';
     throw new Refusal(`not a v1 Pod (${what})`, 'write one Pod into it, or move it out of the directory');
   }
-  const { apiVersion, kind } = content as { apiVersion?: unknown; kind?: unknown };
-  if (kind !== 'Pod' || apiVersion !== 'v1') {
+  // The kubelet looks these two up whatever their case, and takes an empty group for none.
+  const [kind, apiVersion] = [lookUp(content, 'kind'), lookUp(content, 'apiVersion')];
+  if (kind !== 'Pod' || (apiVersion !== 'v1' && apiVersion !== '/v1')) {
     const what = kind === 'Pod' ? `apiVersion is ${inWords(apiVersion)}` : `kind is ${inWords(kind)}`;
     throw new Refusal(`not a v1 Pod (${what})`, 'write one Pod a file, or move it out of the directory');
   }
@@ -164,6 +136,12 @@ function decodePod(content: unknown): PodDocument {
   if (pod.success) return pod.data;
   const issues = pod.error.issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`);
   throw new Refusal(`not a valid Pod (${issues.slice(0, 3).join('; ')})`, 'correct it');
+}
+
+function lookUp(content: object, name: string): unknown {
+  const entries = Object.entries(content);
+  return (entries.find(([key]) => key === name) ??
+    entries.find(([key]) => key.toLowerCase() === name.toLowerCase()))?.[1];
 }
 
 function inWords(value: unknown): string {

@@ -1,27 +1,45 @@
 /**
  * Moves manifests out of the static pod directory and back. Protocol of a move, each step repeatable:
  * 1. the intent is appended to the journal and made durable;
- * 2. the file is renamed (park), or linked and then unlinked (restore: a link never overwrites);
+ * 2. the file is renamed (park), or linked and then unlinked (restore: a link never overwrites), or, between two file
+ *    systems, copied, taken, verified and removed (`transfer.ts`);
  * 3. both directories are made durable.
  * After a crash `recover` finishes or forgets what was under way; a manifest is always in at least one of the two places.
  */
 import path from 'node:path';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
-import { formatStep, type JournalStep, lastSteps, type ParkStep, readJournal } from './journal.ts';
+import { ensureDirectory } from './ensure-directory.ts';
+import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep, readJournal } from './journal.ts';
+import { createMoves, type RestoreOutcome } from './moves.ts';
+import { LEAVING } from './transfer.ts';
 
+/** The places that the mover moves between. */
 export interface MoverPaths {
+  /** The directory that the manifests are in; where the kubelet's staticPodPath is a file, the one that file is in. */
   readonly staticPodPath: string;
   readonly parkedPath: string;
   readonly journalPath: string;
+  /** The one manifest there is where the kubelet's staticPodPath is a file. */
+  readonly only?: string;
 }
 
-export type RestoreOutcome = 'restored' | 'kept-newer';
+/** What a start found: manifests that are not where they should be. */
+export interface Recovery {
+  /** Moves that could not be finished; the manifest is where it was. */
+  readonly failed: readonly { readonly file: string; readonly reason: string }[];
+  /** Manifests that the journal says are parked and that somebody else has taken away. */
+  readonly missing: readonly string[];
+}
 
 /** The only writer of the static pod directory, the parked directory and the journal. */
 export interface Mover {
-  /** Finishes what a crash interrupted. Call it first. */
-  recover(): Promise<void>;
+  /**
+   * Finishes what a crash interrupted. Call it first. Throws JOURNAL_CORRUPT, and FILE_OPERATION_FAILED if there can be
+   * no journal or parked directory.
+   */
+  recover(): Promise<Recovery>;
+  /** Throws FILE_OPERATION_FAILED, and has then left the manifest where it was. One that is gone is no error. */
   park(step: ParkStep): Promise<void>;
   /** Puts a manifest back; where somebody has written one of that name meanwhile, theirs stays and ours is set aside. */
   restore(file: string): Promise<RestoreOutcome>;
@@ -29,120 +47,126 @@ export interface Mover {
   parkSteps(): ReadonlyMap<string, ParkStep>;
 }
 
-/** Refuses names that would leave the directory; they come from a directory listing or a journal, never trusted. */
-function checkedName(file: string): string {
-  if (file === '' || file.startsWith('.') || file.includes('/') || file.includes('\0')) {
-    throw new NodemaintError(
-      'FILE_OPERATION_FAILED',
-      `refusing to move a manifest with the name ${JSON.stringify(file)}`,
-    );
-  }
-  return file;
-}
-
 /** Makes a mover; nothing is touched before `recover`. */
 export function createMover(paths: MoverPaths, disk: Disk): Mover {
-  const { staticPodPath, parkedPath, journalPath } = paths;
-  const supersededPath = path.join(parkedPath, '.superseded');
-  let last = new Map<string, JournalStep>();
+  const { staticPodPath, parkedPath, journalPath, only } = paths;
+  const moves = createMoves(paths, disk);
+  const inPlace = (file: string): string => path.join(staticPodPath, file);
+  let opened: Journal | undefined;
 
-  const inPlace = (file: string): string => path.join(staticPodPath, checkedName(file));
-  const parked = (file: string): string => path.join(parkedPath, checkedName(file));
-
-  const syncBoth = async (): Promise<void> => {
-    await disk.syncDirectory(parkedPath);
-    await disk.syncDirectory(staticPodPath);
+  const journal = (): Journal => {
+    if (opened !== undefined) return opened;
+    throw new NodemaintError('FILE_OPERATION_FAILED', 'the mover has not recovered yet');
   };
 
-  const append = async (step: JournalStep): Promise<void> => {
-    await disk.append(journalPath, formatStep(step));
-    last.set(step.file, step);
+  /** Refuses names that would leave the directory; they come from a directory listing or a journal, never trusted. */
+  const checkName = (file: string): void => {
+    const climbs = file === '' || file.startsWith('.') || file.includes('/') || file.includes('\0');
+    if (!climbs && (only === undefined || file === only)) return;
+    const message = `refusing to move a manifest with the name ${JSON.stringify(file)}`;
+    throw new NodemaintError('FILE_OPERATION_FAILED', message);
   };
 
-  /** Keeps an older parked version under a name of its own, so that no content is ever lost. */
-  const setAside = async (file: string): Promise<void> => {
-    await disk.makeDirectory(supersededPath, 0o700);
-    const taken = new Set(await disk.list(supersededPath));
-    let count = 1;
-    while (taken.has(`${file}.${count}`)) count += 1;
-    await disk.rename(parked(file), path.join(supersededPath, `${file}.${count}`));
-    await disk.syncDirectory(supersededPath);
-  };
-
-  const finishPark = async (file: string): Promise<void> => {
-    const source = await disk.identify(inPlace(file));
-    const target = await disk.identify(parked(file));
-    if (source === undefined) return;
-    // The same file under both names is a restore that was interrupted before this park: one name is enough.
-    if (source === target) await disk.unlink(inPlace(file));
-    else {
-      if (target !== undefined) await setAside(file);
-      await disk.rename(inPlace(file), parked(file));
+  const recoverFile = async (file: string, step: JournalStep | undefined): Promise<void> => {
+    checkName(file);
+    const parkStep = parkStepOf(step);
+    await moves.settle(file);
+    if (step?.op === 'restore') await moves.restore(file, parkStep);
+    // A park that never came to its rename is not repeated: whether the pod is to leave is decided anew.
+    else if ((await disk.identify(inPlace(file))) === (await disk.identify(path.join(parkedPath, file)))) {
+      await moves.park(file);
     }
-    await syncBoth();
-  };
-
-  const finishRestore = async (file: string): Promise<RestoreOutcome> => {
-    const source = await disk.identify(parked(file));
-    if (source === undefined) return 'restored';
-    let outcome: RestoreOutcome = 'restored';
-    try {
-      await disk.link(parked(file), inPlace(file));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      if ((await disk.identify(inPlace(file))) !== source) outcome = 'kept-newer';
-    }
-    await disk.syncDirectory(staticPodPath);
-    if (outcome === 'restored') await disk.unlink(parked(file));
-    else await setAside(file);
-    await disk.syncDirectory(parkedPath);
-    return outcome;
   };
 
   const named = async <T>(what: string, file: string, move: () => Promise<T>): Promise<T> => {
     try {
       return await move();
     } catch (error) {
-      if (error instanceof NodemaintError) throw error;
-      throw new NodemaintError(
-        'FILE_OPERATION_FAILED',
-        `cannot ${what} the manifest ${file} between ${staticPodPath} and ${parkedPath}: ${describeError(error)}`,
-        { cause: error },
-      );
+      const places = `between ${staticPodPath} and ${parkedPath}`;
+      const message = `cannot ${what} the manifest ${JSON.stringify(file)} ${places}: ${describeError(error)}`;
+      throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
     }
+  };
+
+  const prepare = async (): Promise<Journal> => {
+    await ensureDirectory(disk, parkedPath);
+    await ensureDirectory(disk, path.dirname(journalPath));
+    return createJournal(journalPath, disk, await readJournal(journalPath));
+  };
+
+  /** Every file on its own: one that cannot be moved must not keep the others. */
+  const recoverAll = async (next: Journal): Promise<Recovery['failed']> => {
+    const leaving = [staticPodPath, parkedPath].map((directory) => disk.list(path.join(directory, LEAVING)));
+    const failed: { file: string; reason: string }[] = [];
+    for (const file of new Set([...next.last().keys(), ...(await Promise.all(leaving)).flat()])) {
+      try {
+        await named('recover', file, () => recoverFile(file, next.last().get(file)));
+      } catch (error) {
+        failed.push({ file, reason: describeError(error) });
+      }
+    }
+    return failed;
+  };
+
+  const recover = async (): Promise<Recovery> => {
+    const next = await prepare();
+    const failed = await recoverAll(next);
+    const unfinished = new Set(failed.map(({ file }) => file));
+    const isParked = new Set(await disk.list(parkedPath));
+    const missing: string[] = [];
+    for (const [file, step] of next.last()) {
+      if (step.op !== 'park' || isParked.has(file) || unfinished.has(file)) continue;
+      if ((await disk.identify(inPlace(file))) === undefined) missing.push(file);
+    }
+    await disk.syncDirectory(parkedPath);
+    if ((await disk.identify(staticPodPath)) !== undefined) await disk.syncDirectory(staticPodPath);
+    // Starting from whole lines keeps a torn end from spoiling the next step, and the journal short.
+    await next.compact(new Set([...isParked, ...unfinished]));
+    opened = next;
+    return { failed, missing };
   };
 
   return {
     recover: async () => {
-      await disk.makeDirectory(parkedPath, 0o700);
-      await disk.makeDirectory(path.dirname(journalPath), 0o700);
-      last = new Map(lastSteps(await readJournal(journalPath)));
-      for (const [file, { op }] of last) {
-        if (op === 'restore') await named('restore', file, () => finishRestore(file));
-        // A park that never came to its rename is not repeated: whether the pod is to leave is decided anew.
-        else if ((await disk.identify(inPlace(file))) === (await disk.identify(parked(file)))) {
-          await named('park', file, () => finishPark(file));
-        }
+      try {
+        return await recover();
+      } catch (error) {
+        if (error instanceof NodemaintError) throw error;
+        const message = `no manifest can be moved without ${parkedPath} and the journal ${journalPath}: ${describeError(error)}`;
+        throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
       }
-      await syncBoth();
-      // Starting from whole lines keeps a torn end from spoiling the next step, and the journal short.
-      const parkedFiles = new Set(await disk.list(parkedPath));
-      last = new Map([...last].filter(([file]) => parkedFiles.has(file)));
-      await disk.replace(journalPath, [...last.values()].map(formatStep).join(''));
     },
     park: async (step) => {
-      await named('park', step.file, async () => {
-        checkedName(step.file);
-        await append(step);
-        await finishPark(step.file);
+      const { file } = step;
+      await named('park', file, async () => {
+        checkName(file);
+        await moves.settle(file);
+        const found = await disk.fingerprint(inPlace(file));
+        if (found === undefined) return;
+        // What its writer has finished is to outlive a power cut after the move.
+        await disk.syncFile(inPlace(file));
+        const { sha256, mode, uid, gid } = found;
+        const mountPoint = await disk.isMountPoint(staticPodPath);
+        const origin = { path: inPlace(file), parkedPath, mode, uid, gid, mountPoint };
+        await journal().append({ ...step, sha256, origin });
+        await moves.park(file);
       });
     },
     restore: async (file) =>
       await named('restore', file, async () => {
-        checkedName(file);
-        await append({ op: 'restore', file });
-        return await finishRestore(file);
+        checkName(file);
+        await moves.settle(file);
+        const step = parkStepOf(journal().last().get(file));
+        await journal().append({ op: 'restore', file, ...(step && { parked: step }) });
+        return await moves.restore(file, step);
       }),
-    parkSteps: () => new Map([...last].flatMap(([file, step]) => (step.op === 'park' ? [[file, step] as const] : []))),
+    parkSteps: () => {
+      const steps = new Map<string, ParkStep>();
+      for (const [file, last] of opened?.last() ?? []) {
+        const step = parkStepOf(last);
+        if (step !== undefined) steps.set(file, step);
+      }
+      return steps;
+    },
   };
 }

@@ -1,165 +1,188 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, it } from 'node:test';
-import { createDisk, type Disk } from '../../src/static-pods/disk.ts';
-import { createMover, type Mover } from '../../src/static-pods/mover.ts';
+import { describe, it, type TestContext } from 'node:test';
+import type { Disk } from '../../src/static-pods/disk.ts';
+import { formatStep } from '../../src/static-pods/journal.ts';
+import { createMover, type MoverPaths } from '../../src/static-pods/mover.ts';
+import { createKillingDisk, createSplitDisk, MOMENTS, type Moment } from '../support/killing-disk.ts';
+import { createQuickDisk } from '../support/quick-disk.ts';
+import { createQuickFolder } from '../support/shared-memory.ts';
+import { type CrashCase, type CrashPlan, contentOf, namesOf, runPlan, sha256Of } from './mover-plan.ts';
 
-class PowerCut extends Error {}
+const MAX_PLAN = 12;
+/** Plans of up to this size go over the machine's disk as the agent uses it, larger ones over the quick one. */
+const FULL_PLAN = 2;
+/** Cases that one process carries out; each of them is killed with it. */
+const BATCH = 200;
+const NEVER = { at: 0, moment: 'before' } as const;
+const CHILD = path.join(import.meta.dirname, 'mover-child.ts');
 
-/** A disk that works until the power is cut before its `cutAt`th change, and for ever after. */
-function createFailingDisk(cutAt: number): { disk: Disk; changes: () => number } {
-  const real = createDisk();
-  let count = 0;
-  const guarded =
-    <A extends unknown[]>(call: (...args: A) => Promise<void>) =>
-    async (...args: A): Promise<void> => {
-      count += 1;
-      if (count >= cutAt) throw new PowerCut(`before change ${count}`);
-      await call(...args);
-    };
+class Killed extends Error {}
+
+type Variant = Pick<CrashPlan, 'verb'> & Pick<CrashCase, 'apart'>;
+type Cut = Pick<CrashCase, 'at' | 'moment'>;
+
+function pathsIn(root: string): MoverPaths {
   return {
-    changes: () => count,
-    disk: {
-      ...real,
-      rename: guarded(real.rename),
-      link: guarded(real.link),
-      unlink: guarded(real.unlink),
-      append: guarded(real.append),
-      replace: guarded(real.replace),
-      syncDirectory: guarded(real.syncDirectory),
-      makeDirectory: guarded(real.makeDirectory),
-    },
-  };
-}
-
-interface Sandbox {
-  readonly staticPodPath: string;
-  readonly parkedPath: string;
-  readonly journalPath: string;
-}
-
-async function inSandbox(files: readonly string[], body: (paths: Sandbox) => Promise<void>): Promise<void> {
-  const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-crash-'));
-  const paths: Sandbox = {
     staticPodPath: path.join(root, 'manifests'),
     parkedPath: path.join(root, 'parked'),
     journalPath: path.join(root, 'state', 'journal'),
   };
-  await mkdir(paths.staticPodPath);
-  for (const file of files) await writeFile(path.join(paths.staticPodPath, file), contentOf(file));
-  try {
-    await body(paths);
-  } finally {
-    await rm(root, { recursive: true });
-  }
 }
 
-function contentOf(file: string): string {
-  return `apiVersion: v1\nkind: Pod\nmetadata: {name: ${file}}\n# ${file.repeat(20)}\n`;
+function diskOf({ parkedPath }: MoverPaths, apart: boolean, disk: Disk = createQuickDisk()): Disk {
+  return apart ? createSplitDisk(disk, parkedPath) : disk;
 }
 
-async function parkAll(mover: Mover, files: readonly string[]): Promise<void> {
-  await mover.recover();
-  for (const file of files) {
-    await mover.park({ op: 'park', file, sha256: '', maintenance: 'm', at: 1, bootId: 'b' });
-  }
+/** Makes the state from which a plan starts; without the mover, as there are thousands. */
+function prepare(root: string, files: readonly string[], { verb }: Variant): void {
+  const { staticPodPath, parkedPath, journalPath } = pathsIn(root);
+  for (const folder of [staticPodPath, parkedPath, path.dirname(journalPath)]) mkdirSync(folder, { recursive: true });
+  const place = verb === 'park' ? staticPodPath : parkedPath;
+  for (const file of files) writeFileSync(path.join(place, file), contentOf(file));
+  if (verb === 'park') return;
+  const owner = { mode: 0o644, uid: 0, gid: 0, mountPoint: false };
+  const steps = files.map((file) => {
+    const origin = { path: path.join(staticPodPath, file), parkedPath, ...owner };
+    return formatStep({ op: 'park', file, sha256: sha256Of(file), maintenance: 'm', at: 1, bootId: 'b', origin });
+  });
+  writeFileSync(journalPath, steps.join(''));
 }
 
-async function restoreAll(mover: Mover, files: readonly string[]): Promise<void> {
-  await mover.recover();
-  for (const file of files) await mover.restore(file);
-}
-
-/** Where each manifest is: exactly one place, with its own bytes. */
-async function places(paths: Sandbox, files: readonly string[]): Promise<Record<string, string>> {
-  const inPlace = new Set(await readdir(paths.staticPodPath));
-  const parked = new Set((await readdir(paths.parkedPath)).filter((name) => !name.startsWith('.')));
-  assert.equal(inPlace.size + parked.size, files.length, 'every manifest exactly once, and nothing else');
-  const found: Record<string, string> = {};
-  for (const file of files) {
-    const directory = inPlace.has(file) ? paths.staticPodPath : paths.parkedPath;
-    assert.equal(await readFile(path.join(directory, file), 'utf8'), contentOf(file));
-    found[file] = inPlace.has(file) ? 'in place' : 'parked';
-  }
-  return found;
-}
-
-const FILES = ['etcd.yaml', 'kube-apiserver.yaml', 'no-extension', 'x.json'];
-
-describe('the power is cut before each change of the disk', () => {
-  for (const [name, run] of [
-    ['while parking', parkAll],
-    ['while restoring', restoreAll],
+/** Asserts that each manifest is there once, byte for byte, with nothing beside it; returns those in place. */
+function assertWhole(paths: MoverPaths, files: readonly string[]): readonly string[] {
+  const inPlace = readdirSync(paths.staticPodPath);
+  const parked = readdirSync(paths.parkedPath);
+  assert.deepEqual([...inPlace, ...parked].sort(), [...files].sort(), 'every manifest once, and nothing else');
+  for (const [directory, names] of [
+    [paths.staticPodPath, inPlace],
+    [paths.parkedPath, parked],
   ] as const) {
-    it(`loses and doubles no manifest ${name}`, async () => {
-      let cases = 0;
-      for (let cutAt = 1; ; cutAt += 1) {
-        let finished = false;
-        await inSandbox(FILES, async (paths) => {
-          if (run === restoreAll) await parkAll(createMover(paths, createDisk()), FILES);
-          const { disk } = createFailingDisk(cutAt);
-          try {
-            await run(createMover(paths, disk), FILES);
-            finished = true;
-          } catch (error) {
-            assert.match(String((error as Error).cause ?? error), /before change/);
-          }
-          const recovered = createMover(paths, createDisk());
-          await recovered.recover();
-          await places(paths, FILES);
-          await restoreAll(createMover(paths, createDisk()), FILES);
-          assert.deepEqual(new Set(Object.values(await places(paths, FILES))), new Set(['in place']));
-          cases += 1;
-        });
-        if (finished) break;
-      }
-      assert.ok(cases > FILES.length * 4, `${cases} cases`);
-      console.log(`${cases} cut points ${name}`);
-    });
+    for (const name of names) assert.equal(readFileSync(path.join(directory, name), 'utf8'), contentOf(name));
   }
+  return inPlace;
+}
 
-  it('recovers from a cut in the middle of the recovery', async () => {
-    for (let first = 1; first < 14; first += 1) {
-      for (let second = 1; second < 8; second += 1) {
-        await inSandbox(FILES, async (paths) => {
-          await parkAll(createMover(paths, createFailingDisk(first).disk), FILES).catch(() => undefined);
-          await mkdir(paths.parkedPath, { recursive: true });
-          await createMover(paths, createFailingDisk(second).disk)
-            .recover()
-            .catch(() => undefined);
-          await createMover(paths, createDisk()).recover();
-          await places(paths, FILES);
+/** What a start after the end finds, and that all can be given back. */
+async function assertRecovers(paths: MoverPaths, disk: Disk, files: readonly string[]): Promise<void> {
+  const mover = createMover(paths, disk);
+  assert.deepEqual(await mover.recover(), { failed: [], missing: [] });
+  const inPlace = assertWhole(paths, files);
+  for (const file of files) if (!inPlace.includes(file)) assert.equal(await mover.restore(file), 'restored');
+  assert.equal(assertWhole(paths, files).length, files.length);
+}
+
+/** All places at which a plan can end, found by letting it run to its end. Half a change is only where one writes. */
+async function cutsOf(root: string, files: readonly string[], variant: Variant): Promise<readonly Cut[]> {
+  prepare(root, files, variant);
+  const paths = pathsIn(root);
+  const { disk, changes } = createKillingDisk(createQuickDisk(), NEVER, () => Promise.reject(new Killed()));
+  const writes = new Set<number>();
+  const note =
+    <A extends unknown[]>(call: (...args: A) => Promise<void>) =>
+    async (...args: A): Promise<void> => {
+      writes.add(changes() + 1);
+      await call(...args);
+    };
+  const noting = diskOf(paths, variant.apart, { ...disk, append: note(disk.append), copy: note(disk.copy) });
+  await runPlan(createMover(paths, noting), { paths, files, ...variant });
+  await rm(root, { recursive: true });
+  return Array.from({ length: changes() }, (_, index) => index + 1).flatMap((at) =>
+    MOMENTS.filter((moment) => moment !== 'half' || writes.has(at)).map((moment) => ({ at, moment })),
+  );
+}
+
+/** Runs the cases in one process that is killed when all stand at their ends. */
+async function killAll(root: string, cases: readonly CrashCase[]): Promise<void> {
+  const file = path.join(root, 'cases.json');
+  await writeFile(file, JSON.stringify(cases));
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, file], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  assert.deepEqual({ code, signal }, { code: null, signal: 'SIGKILL' });
+}
+
+async function crashEverywhere(t: TestContext, variant: Variant): Promise<void> {
+  const root = await createQuickFolder('crash');
+  t.after(() => rm(root, { recursive: true }));
+  let total = 0;
+  for (let size = 1; size <= MAX_PLAN; size += 1) {
+    const files = namesOf(size);
+    const cuts = await cutsOf(path.join(root, 'count'), files, variant);
+    for (let from = 0; from < cuts.length; from += BATCH) {
+      const folder = path.join(root, `${size}-${from}`);
+      const cases = cuts.slice(from, from + BATCH).map((cut, index) => {
+        const place = path.join(folder, String(index));
+        return { place, plan: { paths: pathsIn(place), files, ...variant, ...cut, quick: size > FULL_PLAN } };
+      });
+      for (const { place } of cases) prepare(place, files, variant);
+      await killAll(
+        folder,
+        cases.map(({ plan }) => plan),
+      );
+      const checks = cases.map(async ({ plan: { paths, at, moment } }) => {
+        await assertRecovers(paths, diskOf(paths, variant.apart), files).catch((error: unknown) => {
+          throw new Error(`${size} manifests, killed ${moment} change ${at}`, { cause: error });
         });
-      }
+      });
+      await Promise.all(checks);
+      total += cases.length;
+      await rm(folder, { recursive: true });
     }
-  });
+  }
+  t.diagnostic(`${total} cases`);
+}
 
-  it('goes on after a journal line that was torn', async () => {
-    await inSandbox(FILES, async (paths) => {
-      await parkAll(createMover(paths, createDisk()), FILES);
-      await writeFile(paths.journalPath, 'deadbeef {"op":"pa', { flag: 'a' });
-      const mover = createMover(paths, createDisk());
-      await mover.recover();
-      assert.equal(mover.parkSteps().size, FILES.length);
-      await restoreAll(createMover(paths, createDisk()), FILES);
-      assert.deepEqual(new Set(Object.values(await places(paths, FILES))), new Set(['in place']));
-    });
-  });
+describe('the process is killed before, in and after each change of the disk, with plans of 1 to 12 manifests', () => {
+  for (const apart of [false, true]) {
+    for (const verb of ['park', 'restore'] as const) {
+      const where = apart ? 'to another file system' : 'within one file system';
+      it(`${verb}s ${where} with every manifest once and byte for byte`, (t) => crashEverywhere(t, { verb, apart }));
+    }
+  }
+});
 
-  it('keeps both contents when somebody writes the file again while it is parked', async () => {
-    await inSandbox(['a.yaml'], async (paths) => {
-      const mover = createMover(paths, createDisk());
-      await parkAll(mover, ['a.yaml']);
-      await writeFile(path.join(paths.staticPodPath, 'a.yaml'), 'newer');
-      await parkAll(mover, ['a.yaml']);
-      assert.equal(await readFile(path.join(paths.parkedPath, 'a.yaml'), 'utf8'), 'newer');
-      assert.equal(await readFile(path.join(paths.parkedPath, '.superseded', 'a.yaml.1'), 'utf8'), contentOf('a.yaml'));
-      await writeFile(path.join(paths.staticPodPath, 'a.yaml'), 'newest');
-      assert.equal(await mover.restore('a.yaml'), 'kept-newer');
-      assert.equal(await readFile(path.join(paths.staticPodPath, 'a.yaml'), 'utf8'), 'newest');
-      assert.equal(await readFile(path.join(paths.parkedPath, '.superseded', 'a.yaml.2'), 'utf8'), 'newer');
-    });
-  });
+describe('the process is killed a second time, during the recovery', () => {
+  for (const apart of [false, true]) {
+    for (const verb of ['park', 'restore'] as const) {
+      it(`recovers from that too: ${verb}, ${apart ? 'two file systems' : 'one'}`, async (t) => {
+        const root = await createQuickFolder('crash');
+        t.after(() => rm(root, { recursive: true }));
+        const files = namesOf(2);
+        const variant = { verb, apart };
+        const run = async (place: string, cut: Cut, body: CrashPlan): Promise<boolean> => {
+          const { disk } = createKillingDisk(createQuickDisk(), cut, () => Promise.reject(new Killed()));
+          const mover = createMover(body.paths, diskOf(pathsIn(place), apart, disk));
+          try {
+            if (body.files.length > 0) await runPlan(mover, body);
+            else if ((await mover.recover()).failed.length > 0) return false;
+            return true;
+          } catch {
+            return false;
+          }
+        };
+        const cuts = await cutsOf(path.join(root, 'count'), files, variant);
+        let total = 0;
+        for (const first of cuts) {
+          for (let at = 1, ended = false; !ended; at += 1) {
+            const place = path.join(root, 'run');
+            prepare(place, files, variant);
+            const paths = pathsIn(place);
+            await run(place, first, { paths, verb, files });
+            const moment: Moment = at % 2 === 0 ? 'before' : 'after';
+            ended = await run(place, { at, moment }, { paths, verb, files: [] });
+            await assertRecovers(paths, diskOf(paths, apart), files);
+            await rm(place, { recursive: true });
+            total += 1;
+          }
+        }
+        t.diagnostic(`${total} cases`);
+      });
+    }
+  }
 });

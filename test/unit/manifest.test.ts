@@ -1,10 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
-import { NodemaintError } from '../../src/errors.ts';
-import { readManifests } from '../../src/static-pods/directory.ts';
+import { describe, it } from 'node:test';
 import { MAX_MANIFEST_BYTES, type Manifest, parseManifest } from '../../src/static-pods/manifest.ts';
 
 const HEAD = 'apiVersion: v1\nkind: Pod\n';
@@ -12,12 +7,6 @@ const NAMED = `${HEAD}metadata: {name: web}\n`;
 
 function parse(text: string | Buffer, nodeName = 'node-1'): ReturnType<typeof parseManifest> {
   return parseManifest({ name: 'web.yaml', bytes: Buffer.from(text) }, nodeName);
-}
-
-async function createFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-manifests-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
 }
 
 describe('a manifest that the kubelet runs', () => {
@@ -111,6 +100,23 @@ describe('a manifest that the kubelet runs', () => {
       text: `${HEAD}x: &m {name: web}\nmetadata:\n  <<: *m\n  namespace: apps`,
       gives: { name: 'web', namespace: 'apps' },
     },
+    { is: 'with an octal number of YAML 1.2', text: `${NAMED}spec: {priority: 0o17}`, gives: { priority: 15 } },
+    { is: 'with one of YAML 1.1', text: `${NAMED}spec: {priority: -017}`, gives: { priority: -15 } },
+    { is: 'with capitals in its number', text: `${NAMED}spec: {priority: 0X1F}`, gives: { priority: 31 } },
+    { is: 'with old Macintosh line ends', text: NAMED.replaceAll('\n', '\r'), gives: { name: 'web' } },
+    { is: 'with Windows line ends', text: NAMED.replaceAll('\n', '\r\n'), gives: { name: 'web' } },
+    {
+      is: 'with the other line ends of YAML 1.1',
+      text: 'apiVersion: v1\u0085kind: Pod\u2028metadata: {name: web}',
+      gives: { name: 'web' },
+    },
+    { is: 'with a comment close to a quoted text', text: `${HEAD}metadata:\n  name: "web"#c`, gives: { name: 'web' } },
+    {
+      is: 'whose kind has a capital',
+      text: 'apiVersion: v1\nKind: Pod\nmetadata: {name: web}',
+      gives: { name: 'web' },
+    },
+    { is: 'of the empty group', text: 'apiVersion: /v1\nkind: Pod\nmetadata: {name: web}', gives: { name: 'web' } },
     {
       is: 'that ends in "-", as the node name follows',
       text: `${HEAD}metadata: {name: web-}`,
@@ -138,6 +144,16 @@ describe('a file that is no manifest', () => {
       is: 'a List',
       text: 'apiVersion: v1\nkind: List\nitems: []',
       reason: /not a v1 Pod \(kind is List\).*one Pod a file/,
+    },
+    {
+      is: 'a PodList',
+      text: 'apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: web}}]',
+      reason: /not a v1 Pod \(kind is PodList\); the kubelet ignores it too; write one Pod a file/,
+    },
+    {
+      is: 'with a truth of YAML 1.1 as a label',
+      text: `${HEAD}metadata: {name: web, labels: {a: on}}`,
+      reason: /metadata\.labels\.a/,
     },
     { is: 'without a kind', text: 'apiVersion: v1', reason: /kind is missing/ },
     { is: 'of another version', text: 'apiVersion: v2\nkind: Pod', reason: /apiVersion is v2/ },
@@ -188,69 +204,4 @@ describe('a file that is no manifest', () => {
       assert.ok(result.reason.length < 1000, result.reason);
     });
   }
-});
-
-describe('a static pod directory', () => {
-  const { signal } = new AbortController();
-
-  it('gives every regular file and link to one, and skips what the kubelet skips', async (t) => {
-    const folder = await createFolder(t);
-    const outside = await createFolder(t);
-    await writeFile(path.join(outside, 'linked'), `${HEAD}metadata: {name: linked}`);
-    await writeFile(path.join(folder, 'b'), NAMED);
-    await writeFile(path.join(folder, 'list.yaml'), 'apiVersion: v1\nkind: List');
-    await writeFile(path.join(folder, '.hidden.yaml'), NAMED);
-    await symlink(path.join(outside, 'linked'), path.join(folder, 'a.yaml'));
-    await symlink(path.join(outside, 'gone'), path.join(folder, 'dangling.yaml'));
-    await symlink('/dev/zero', path.join(folder, 'device.yaml'));
-    await mkdir(path.join(folder, 'folder.yaml'));
-
-    const { manifests, invalid } = await readManifests(folder, 'node-1', signal);
-
-    assert.deepEqual(
-      manifests.map(({ file, name }) => [file, name]),
-      [
-        ['a.yaml', 'linked'],
-        ['b', 'web'],
-      ],
-    );
-    assert.equal(invalid.length, 1);
-    assert.ok(invalid[0]?.reason.startsWith(`${folder}/list.yaml: not a v1 Pod (kind is List)`), invalid[0]?.reason);
-  });
-
-  it('names a file whose name is not UTF-8', async (t) => {
-    const folder = await createFolder(t);
-    await writeFile(Buffer.concat([Buffer.from(`${folder}/x`), Buffer.from([0xff])]), NAMED);
-    const { manifests, invalid } = await readManifests(`${folder}/`, 'node-1', signal);
-    assert.equal(manifests.length, 0);
-    assert.match(invalid[0]?.reason ?? '', /name is not UTF-8; rename it/);
-  });
-
-  it('does not read more of a file than the kubelet takes', async (t) => {
-    const folder = await createFolder(t);
-    await writeFile(path.join(folder, 'large'), Buffer.alloc(MAX_MANIFEST_BYTES + 1, ' '));
-    const { invalid } = await readManifests(folder, 'node-1', signal);
-    assert.match(invalid[0]?.reason ?? '', /large: 10 MiB or larger/);
-  });
-
-  it('says what to do when the directory is missing or is a file', async (t) => {
-    const folder = await createFolder(t);
-    await writeFile(path.join(folder, 'file'), NAMED);
-    for (const [name, problem] of [
-      ['missing', /missing does not exist: create it, or set/],
-      ['file', /file is not a directory: make it one, or set/],
-    ] as const) {
-      await assert.rejects(readManifests(path.join(folder, name), 'node-1', signal), (error) => {
-        assert.ok(error instanceof NodemaintError);
-        assert.equal(error.code, 'STATIC_POD_DIRECTORY_MISSING');
-        assert.match(error.message, problem);
-        return true;
-      });
-    }
-  });
-
-  it('stops when it is told to', async (t) => {
-    const folder = await createFolder(t);
-    await assert.rejects(readManifests(folder, 'node-1', AbortSignal.abort()), { name: 'AbortError' });
-  });
 });
