@@ -16,10 +16,11 @@ export interface AgentRecord {
 const shutdown = {
   maintenance: z.string(),
   mode: z.enum(['cluster', 'local']),
-  origin: z.enum(['logind', 'unit-stop', 'trigger']),
+  origin: z.enum(['logind', 'unit-stop', 'trigger', 'notice']),
   reason: z.string(),
   since: z.number(),
   bootId: z.string(),
+  deadline: z.number().exactOptional(),
 };
 
 const recordSchema = z.object({

@@ -4,7 +4,7 @@
  */
 
 /** How the agent came to know that the node goes down. */
-export type Origin = 'logind' | 'unit-stop' | 'trigger';
+export type Origin = 'logind' | 'unit-stop' | 'trigger' | 'notice';
 
 /** Who does the drain: the controller over the cluster's objects, or this agent from its record. */
 export type DrainMode = 'cluster' | 'local';
@@ -18,6 +18,8 @@ interface Shutdown {
   /** Milliseconds since the epoch. */
   readonly since: number;
   readonly bootId: string;
+  /** When the machine is gone, in milliseconds since the epoch; absent where nobody has said. It only gets earlier. */
+  readonly deadline?: number;
 }
 
 export type Phase =
@@ -37,7 +39,7 @@ export interface PhaseFacts {
   readonly nodeName: string;
   /** Whether the machine is going down; 'unknown' while nobody can be asked. */
   readonly goingDown:
-    | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string }
+    | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string; readonly deadline?: number }
     | { readonly kind: 'no' }
     | { readonly kind: 'unknown' };
   /** Whether there is a cluster to drain with. */
@@ -65,10 +67,17 @@ export function maintenanceName(nodeName: string, since: number): string {
 /** The drain of a shutdown that was seen just now; undefined where there is none. */
 function beginDrain(facts: PhaseFacts): Phase | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, reason } = facts.goingDown;
+  const { origin, reason, deadline } = facts.goingDown;
   const maintenance = maintenanceName(facts.nodeName, facts.now);
   const mode = facts.clusterConfigured ? 'cluster' : 'local';
-  return { kind: 'draining', maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId };
+  const shutdown = { maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId } as const;
+  return { kind: 'draining', ...shutdown, ...(deadline === undefined ? {} : { deadline }) };
+}
+
+/** The earliest deadline that was ever told counts: what was shortened cannot be made longer again. */
+function tightened<P extends Shutdown>(phase: P, { goingDown }: PhaseFacts): P {
+  const told = goingDown.kind === 'yes' ? goingDown.deadline : undefined;
+  return told === undefined || told >= (phase.deadline ?? Infinity) ? phase : { ...phase, deadline: told };
 }
 
 /** The phase that follows, which is the same object where nothing changed. */
@@ -81,7 +90,8 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
       if (facts.drained) return { ...phase, kind: 'released', releasedAt: facts.now };
       const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
-      return phase.mode === 'cluster' && !facts.maintenanceExists && tooLong ? { ...phase, mode: 'local' } : phase;
+      const current = tightened(phase, facts);
+      return phase.mode === 'cluster' && !facts.maintenanceExists && tooLong ? { ...current, mode: 'local' } : current;
     }
     case 'released': {
       const { releasedAt, ...shutdown } = phase;
