@@ -11,6 +11,8 @@ import { decidePhase, describePhase, holdsLock, type Phase, type PhaseFacts } fr
 import type { StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
+import { keepNoticeCordon } from './notice-cordon.ts';
+import { keepDeadline, staticDeadlineOf } from './own-deadline.ts';
 import { completeOwn, ensureMaintenance } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
 import { drainPodsOf, leaveByCluster, leaveByTargets, reportProgress, type StaticPodView } from './static-pods.ts';
@@ -18,6 +20,8 @@ import { buildStatus } from './status-view.ts';
 import type { AgentStatus } from './status.ts';
 
 const BUSY_MS = 1_000;
+/** Before a deadline every look counts. */
+const HURRY_MS = 400;
 const IDLE_MS = 60_000;
 
 /** What one turn of the loop saw and did, for the status. */
@@ -96,8 +100,12 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       leave = leaveByTargets(view, decision.drainTargets, phase);
       drained = decision.drained;
     } else if (phase.kind === 'draining') drained = cluster?.isDrained(phase.maintenance) === true;
+    const deadline = staticDeadlineOf(context, phase, view);
+    if (deadline !== undefined && phase.kind === 'draining') {
+      for (const [key, why] of leaveByTargets(view, deadline.due, phase)) leave.set(key, why);
+    }
     const keepParked = (pod: { readonly maintenance: string }): boolean => keepsParked(pod.maintenance, facts);
-    const decision = await staticPods.act(view, { leave, keepParked }, signal);
+    const decision = await staticPods.act(view, { leave, keepParked, graces: deadline?.graces ?? new Map() }, signal);
     turn = { view, decision };
     await context.directoryWatch.set(view.parked.length > 0);
     if (cluster !== undefined) {
@@ -115,7 +123,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       now: clock.now(),
       bootId: context.bootId,
       nodeName: context.nodeName,
-      goingDown: await goingDown.read(signal),
+      goingDown: context.notices.addTo(await goingDown.read(signal), phase),
       clusterConfigured: cluster !== undefined,
       askingSince: startedAt,
       apiWaitMs: config.apiWaitSec * 1000,
@@ -126,11 +134,16 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   };
 
   const movePhase = async (drained: boolean, signal: AbortSignal): Promise<boolean> => {
-    const next = decidePhase(record.phase, await readFacts(drained, signal));
-    if (next === record.phase) return false;
-    if (next.kind === 'recovering') goingDown.trigger(undefined);
+    const before = record.phase;
+    const next = decidePhase(before, await readFacts(drained, signal));
+    if (next === before) return false;
+    if (next.kind === 'recovering') {
+      goingDown.trigger(undefined);
+      context.notices.limit(undefined);
+    }
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
     await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
+    await context.hooks.phaseChanged(before, next, signal);
     return true;
   };
 
@@ -145,9 +158,12 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
     await keepLock(signal);
+    await context.notices.tend(record.phase, signal);
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
+      await keepDeadline(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
+      await keepNoticeCordon(context, signal);
       cluster.watchRequests(countingDrains(parkingFacts(context, record.phase)).length > 0);
     }
     const { drained } = await tendStaticPods(signal);
@@ -160,6 +176,11 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const ending = turn?.decision.progress.some(({ state }) => state !== 'ended') === true;
     const tending = (cluster?.requests() ?? []).length > 0 || ending;
     return record.phase.kind !== 'watching' || tending;
+  };
+
+  const waitMs = (): number => {
+    if (record.phase.kind === 'draining' && record.phase.deadline !== undefined) return HURRY_MS;
+    return isBusy() ? BUSY_MS : Math.min(IDLE_MS, context.notices.dueInMs());
   };
 
   return {
@@ -179,7 +200,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
         }
         if (stop.aborted && (await mayStop(signal))) break;
         if (!isBusy()) context.runtime.close();
-        if (!moved) await context.waker.wait(isBusy() ? BUSY_MS : IDLE_MS, signal);
+        if (!moved) await context.waker.wait(waitMs(), signal);
       }
       // In mid-drain the lock stays: the agent that is started next goes on, and without one the dead man's handle ends it.
       const done = record.phase.kind === 'watching' || record.phase.kind === 'released';

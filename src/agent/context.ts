@@ -5,6 +5,8 @@ import type { ShutdownLock } from '../host/inhibitor.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
 import type { GoingDown } from './going-down.ts';
+import type { Hooks } from './hooks.ts';
+import type { Notices } from './notices.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
@@ -20,6 +22,8 @@ export interface AgentContext {
   readonly waker: Waker;
   readonly lock: ShutdownLock;
   readonly goingDown: GoingDown;
+  readonly notices: Notices;
+  readonly hooks: Hooks;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
   readonly runtime: ContainerRuntime;

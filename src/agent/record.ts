@@ -20,7 +20,7 @@ const shutdown = {
   reason: z.string(),
   since: z.number(),
   bootId: z.string(),
-  deadline: z.number().exactOptional(),
+  deadline: z.object({ at: z.number(), since: z.number() }).exactOptional(),
 };
 
 const recordSchema = z.object({

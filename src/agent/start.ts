@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import type { AgentConfig } from '../config/schema.ts';
+import type { MachineFacts } from '../decide/provider.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
@@ -22,6 +23,10 @@ import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
+import { createHooks } from './hooks.ts';
+import { openNoticeMemory } from './notice-memory.ts';
+import { findNoticeSources } from './notice-sources.ts';
+import { createNotices } from './notices.ts';
 import { readRecord } from './record.ts';
 import { createStaticPods } from './static-pods.ts';
 import { createWaker } from './waker.ts';
@@ -62,13 +67,21 @@ function createLock(config: AgentConfig, host: Host | undefined, log: Log, onLos
   return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
 }
 
+/** What the agent needs from the process. */
+export interface AgentDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What the firmware says of this machine. */
+  readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
+}
+
 /**
  * Builds the agent from its configuration and runs it. Throws for what a person has to put right before it can run: a bad
  * kubeconfig, a missing static pod directory, a second agent, a damaged journal.
  */
 export async function runAgent(
   config: AgentConfig,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, readMachineFacts }: AgentDependencies,
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
@@ -83,17 +96,22 @@ export async function runAgent(
   const living = AbortSignal.any([signal, lifetime.signal]);
   let handler: () => unknown = () => ({ error: 'the agent is starting' });
   const control = {
-    trigger: (_reason: string | undefined): void => {
+    trigger: (_reason: string | undefined, _deadlineMs?: number): void => {
       throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
     },
   };
-  await using _socket = await openControlSocket(controlSocketPath(config.runDirectory), async (request) => {
-    if (request.verb === 'status') return handler();
-    control.trigger(request.verb === 'trigger' ? request.reason : undefined);
-    log.info(request, 'told over the control socket');
-    waker.wake();
-    return { done: request.verb };
-  });
+  await using _socket = await openControlSocket(
+    controlSocketPath(config.runDirectory),
+    async (request) => {
+      if (request.verb === 'status') return handler();
+      if (request.verb === 'trigger') control.trigger(request.reason, request.deadlineMs);
+      else control.trigger(undefined);
+      log.info(request, 'told over the control socket');
+      waker.wake();
+      return { done: request.verb };
+    },
+    config.controlGroup,
+  );
 
   const record = await readRecord(config.stateDirectory, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
@@ -112,8 +130,18 @@ export async function runAgent(
   host?.login1.onPrepareForShutdown(wake);
   bus?.onReconnect(wake);
   const goingDown = createGoingDown(host, triggerOf(record.phase, bootId), log);
-  control.trigger = (reason) => {
+  const { leadSec, rebalance, freeze } = config.cloud;
+  const notices = createNotices({
+    sources: (until) => findNoticeSources({ config, clock, log, readMachineFacts }, until),
+    options: { leadMs: leadSec * 1000, rebalance, freeze },
+    memory: await openNoticeMemory(config.stateDirectory, bootId, log),
+    clock,
+    log,
+    onChange: wake,
+  });
+  control.trigger = (reason, deadlineMs) => {
     goingDown.trigger(reason);
+    notices.limit(deadlineMs === undefined ? undefined : clock.now() + deadlineMs);
   };
 
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
@@ -129,6 +157,11 @@ export async function runAgent(
     waker,
     lock: createLock(config, host, log, wake),
     goingDown,
+    notices,
+    hooks: createHooks(
+      { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName },
+      { clock, log },
+    ),
     cluster,
     runtime,
     directoryWatch: createDirectoryWatch(config.staticPodPath, wake),
@@ -140,7 +173,7 @@ export async function runAgent(
   const agent = createAgent(context, record);
   handler = () => agent.status();
   log.info({ node: nodeName, server: context.server, staticPodPath: config.staticPodPath }, 'agent started');
-  const watching = cluster?.run(living);
+  const watching = Promise.all([cluster?.run(living), notices.run(living)]);
   try {
     await agent.run(stop, signal);
   } finally {

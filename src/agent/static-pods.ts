@@ -21,6 +21,7 @@ import type { Manifest } from '../static-pods/manifest.ts';
 import type { Mover, MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
+import { createSandboxStops } from './sandbox-stops.ts';
 
 /** The static pods at one moment. */
 export interface StaticPodView {
@@ -33,6 +34,8 @@ export interface StaticPodView {
 export interface StaticPodIntent {
   readonly leave: ReadonlyMap<string, Leave>;
   readonly keepParked: (pod: ParkedPod) => boolean;
+  /** Grace periods in seconds that a deadline made shorter, by file. */
+  readonly graces?: ReadonlyMap<string, number>;
 }
 
 export interface StaticPodDependencies {
@@ -128,6 +131,7 @@ export async function reportProgress(
 /** Makes the loop's hands. */
 export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
   const { paths, nodeName, bootId, mover, runtime, clock, log } = dependencies;
+  const stops = createSandboxStops(runtime, { clock, log });
   let complained = '';
 
   /** The manifests of a directory; one that is gone holds none, as for the kubelet, and must not stop a drain. */
@@ -170,8 +174,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
       const outcome = await mover.restore(file);
       log.info({ manifest: file, outcome }, 'restored manifest');
     } else {
-      log.warn({ manifest: file, sandbox: action.sandboxId }, 'kubelet did not stop the pod, asking the runtime');
-      await runtime.stopPod(action.sandboxId, action.graceSec, signal);
+      stops.begin(file, action.sandboxId, action.graceSec, signal);
     }
   };
 

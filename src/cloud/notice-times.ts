@@ -14,7 +14,11 @@ export function timed(text: string, offset?: string): Pick<Notice, 'notBefore' |
  * The same for a place that has a time and nothing else: there, what does not even look like one is no announcement, but a
  * broken service. Undefined for nothing to report. Throws METADATA_FAILED.
  */
-export function bareTime(text: string | undefined, path: string, offset?: string): ReturnType<typeof timed> | undefined {
+export function bareTime(
+  text: string | undefined,
+  path: string,
+  offset?: string,
+): ReturnType<typeof timed> | undefined {
   if (text === undefined || text === '') return undefined;
   if (!/^[\d :.,/+TZ-]{4,60}$/.test(text)) throw metadataError(`${path}: not a time: ${text.slice(0, MAX_QUOTE)}`);
   return timed(text, offset);

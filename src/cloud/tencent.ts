@@ -1,5 +1,5 @@
 /** Notices of Tencent Cloud: the release of a spot machine. */
-import { type Metadata, metadataError, textOf } from './metadata.ts';
+import { type Metadata, textOf } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { bareTime } from './notice-times.ts';
 

@@ -8,6 +8,7 @@ import type { Interceptor } from '../kube/interceptor.ts';
 import { objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
+import { graceOptions } from './deadline.ts';
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance
@@ -31,7 +32,8 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
           return { kind: 'working', message, againMs: at - now };
         }
-        const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
+        const preconditions = { uid: pod.metadata.uid };
+        const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, ...graceOptions(context, pod) };
         const path = objectPath(PODS, pod.metadata);
         await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
         escapes.removed(pod);

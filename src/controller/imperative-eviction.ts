@@ -19,6 +19,7 @@ import type { Interceptor, Turn } from '../kube/interceptor.ts';
 import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from '../kube/resource.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
+import { graceOptions } from './deadline.ts';
 import { subjectOf } from './eviction-request.ts';
 
 /** The interceptor, and the ear by which it learns of changed budgets. */
@@ -45,7 +46,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
       kind: 'Eviction',
       metadata: { name, namespace },
       // So that a namesake is never evicted.
-      deleteOptions: { preconditions: { uid } },
+      deleteOptions: { preconditions: { uid }, ...graceOptions(context, pod) },
     };
     const path = objectPath(PODS, pod.metadata, 'eviction');
     const response = await client.send({ method: 'POST', path, body }, signal);

@@ -2,6 +2,7 @@
  * The phases of the node agent. States carry their data, so that a record of one on disk is all a restarted agent
  * needs; transitions are decided from facts that were read, never from signals that may have been lost.
  */
+import type { Deadline } from './deadline.ts';
 
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'trigger' | 'notice';
@@ -18,8 +19,8 @@ interface Shutdown {
   /** Milliseconds since the epoch. */
   readonly since: number;
   readonly bootId: string;
-  /** When the machine is gone, in milliseconds since the epoch; absent where nobody has said. It only gets earlier. */
-  readonly deadline?: number;
+  /** When the machine is gone; absent where nobody has said. It only gets earlier. */
+  readonly deadline?: Deadline;
 }
 
 export type Phase =
@@ -71,13 +72,19 @@ function beginDrain(facts: PhaseFacts): Phase | undefined {
   const maintenance = maintenanceName(facts.nodeName, facts.now);
   const mode = facts.clusterConfigured ? 'cluster' : 'local';
   const shutdown = { maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId } as const;
-  return { kind: 'draining', ...shutdown, ...(deadline === undefined ? {} : { deadline }) };
+  return {
+    kind: 'draining',
+    ...shutdown,
+    ...(deadline === undefined ? {} : { deadline: { at: deadline, since: facts.now } }),
+  };
 }
 
 /** The earliest deadline that was ever told counts: what was shortened cannot be made longer again. */
-function tightened<P extends Shutdown>(phase: P, { goingDown }: PhaseFacts): P {
+function tightened<P extends Shutdown>(phase: P, { goingDown, now }: PhaseFacts): P {
   const told = goingDown.kind === 'yes' ? goingDown.deadline : undefined;
-  return told === undefined || told >= (phase.deadline ?? Infinity) ? phase : { ...phase, deadline: told };
+  return told === undefined || told >= (phase.deadline?.at ?? Infinity)
+    ? phase
+    : { ...phase, deadline: { at: told, since: now } };
 }
 
 /** The phase that follows, which is the same object where nothing changed. */

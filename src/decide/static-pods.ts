@@ -37,6 +37,8 @@ export interface StaticPodFacts {
   readonly live: ReadonlyMap<string, readonly string[]> | undefined;
   /** Pods that are to leave now: targeted, and with this agent as their active interceptor. */
   readonly leave: ReadonlyMap<string, Leave>;
+  /** Grace periods in seconds that a deadline made shorter, by file. */
+  readonly graces?: ReadonlyMap<string, number>;
   /** Whether parked manifests stay where they are. */
   readonly keepParked: (pod: ParkedPod) => boolean;
 }
@@ -63,6 +65,9 @@ export interface StaticPodDecision {
 /** The kubelet looks at its directory at least every 20 s; twice that and the grace period is its time to act. */
 const KUBELET_TIME_MS = 40_000;
 
+/** The kubelet has so long to see that a manifest is gone, before the runtime is asked beside it. */
+const HEAD_START_MS = 700;
+
 /** The key of a pod: NAMESPACE/NAME. */
 export function podKey(pod: { readonly namespace: string; readonly podName: string }): string {
   return `${pod.namespace}/${pod.podName}`;
@@ -75,10 +80,18 @@ function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | 
     // A manifest goes back only when its old containers are gone: the kubelet mixes up the two otherwise.
     return alive ? undefined : { kind: 'restore', file: pod.file };
   }
+  const graceSec = facts.graces?.get(pod.file) ?? pod.graceSec;
+  const [sandbox] = sandboxes ?? [];
+  // The kubelet gives a static pod its own grace period and no other: only the runtime can end it earlier.
+  if (graceSec < pod.graceSec && sandbox !== undefined && facts.now >= pod.parkedAt + HEAD_START_MS) {
+    const left = Math.ceil((pod.parkedAt + graceSec * 1000 - facts.now) / 1000);
+    return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: Math.max(1, left) };
+  }
   const overdue = facts.now > pod.parkedAt + pod.graceSec * 1000 + KUBELET_TIME_MS;
-  const sandboxId = sandboxes?.[0];
   // A kubelet that was restarted without an API server ignores removals, so the runtime is asked directly.
-  if (overdue && sandboxId !== undefined) return { kind: 'stop', file: pod.file, sandboxId, graceSec: pod.graceSec };
+  if (overdue && sandbox !== undefined) {
+    return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: pod.graceSec };
+  }
   return undefined;
 }
 
@@ -104,7 +117,7 @@ export function decideStaticPods(facts: StaticPodFacts): StaticPodDecision {
     if (action !== undefined) actions.push(action);
     const key = podKey(pod);
     const ended = !pod.thisBoot || (facts.live !== undefined && (facts.live.get(key) ?? []).length === 0);
-    const expectedFinishAt = pod.parkedAt + pod.graceSec * 1000;
+    const expectedFinishAt = pod.parkedAt + (facts.graces?.get(pod.file) ?? pod.graceSec) * 1000;
     progress.push({ key, file: pod.file, state: ended ? 'ended' : 'terminating', expectedFinishAt });
   }
   return { actions, progress };
