@@ -16,7 +16,10 @@ async function firstLine(file: string): Promise<string | undefined> {
     if (!(await handle.stat()).isFile()) return undefined;
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
     const [line = ''] = buffer.toString('utf8', 0, bytesRead).split('\n', 1);
-    return line.replaceAll(/\p{C}/gu, ' ').trim().slice(0, MAX_REASON);
+    return line
+      .replaceAll(/[\p{C}\s]+/gu, ' ')
+      .trim()
+      .slice(0, MAX_REASON);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
