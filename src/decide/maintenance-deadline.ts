@@ -27,7 +27,8 @@ export function earliestDeadline(
     .toSorted((a, b) => a.deadline.at - b.deadline.at)[0];
 }
 
-function gracefulPodOf(pod: Pod): GracefulPod {
+/** The view of an API pod that the budget takes. */
+export function gracefulPodOf(pod: Pod): GracefulPod {
   const { podType, priority, labels } = drainPodOf(pod);
   return { podType, priority, labels, graceSec: graceSecOf(pod) };
 }
