@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'LEASE_LOST'
   | 'LISTEN_FAILED'
   | 'RUNTIME_UNAVAILABLE'
+  | 'METADATA_FAILED'
   | 'USAGE';
 
 /** An error that a person should be able to act on: a code, a sentence that names the object, and the cause. */

@@ -11,6 +11,8 @@ import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { createHandOver } from './hand-over.ts';
 import { findLeaving } from './leaving.ts';
+import { keepNoticeCordon } from './notice-cordon.ts';
+import { keepDeadline } from './own-deadline.ts';
 import { completeOwn, ensureMaintenance, removeLeftovers } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
 import type { StaticPodIntent, StaticPodView } from './static-pods.ts';
@@ -19,6 +21,8 @@ import { buildStatus } from './status-view.ts';
 import type { AgentStatus, Waiting } from './status.ts';
 
 const BUSY_MS = 1_000;
+/** Before a deadline every look counts. */
+const HURRY_MS = 400;
 const IDLE_MS = 60_000;
 const STATUS_MS = 30_000;
 
@@ -109,7 +113,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       now: clock.now(),
       bootId: context.bootId,
       nodeName: context.nodeName,
-      goingDown: await goingDown.read(signal),
+      goingDown: context.notices.addTo(await goingDown.read(signal), phase),
       clusterConfigured: cluster !== undefined,
       askingSince: startedAt,
       apiWaitMs: config.apiWaitSec * 1000,
@@ -124,15 +128,20 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   };
 
   const movePhase = async (drained: boolean, signal: AbortSignal): Promise<boolean> => {
+    const before = record.phase;
     const handedOver = await handOver.attempt(record, signal);
-    const next = decidePhase(record.phase, await readFacts(drained, handedOver, signal));
-    if (next === record.phase) return false;
-    if (next.kind === 'recovering') goingDown.trigger(undefined);
+    const next = decidePhase(before, await readFacts(drained, handedOver, signal));
+    if (next === before) return false;
+    if (next.kind === 'recovering') {
+      goingDown.trigger(undefined);
+      context.notices.limit(undefined);
+      leftovers = true;
+    }
     releaseReason = undefined;
-    if (next.kind === 'recovering') leftovers = true;
-    if (next.kind === 'draining' && record.phase.kind === 'watching') await context.locateStaticPods(signal);
+    if (next.kind === 'draining' && before.kind === 'watching') await context.locateStaticPods(signal);
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
     await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
+    await context.hooks.phaseChanged(before, next, signal);
     return true;
   };
 
@@ -147,13 +156,16 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
     await hold.keep(record.phase, signal);
+    await context.notices.tend(record.phase, signal);
     if (record.phase.kind === 'watching' || record.phase.kind === 'recovering') {
       await context.localDrain?.giveBack(signal);
       await context.knownPods.refresh(signal);
     }
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
+      await keepDeadline(context, record.phase, signal);
       await completeOwn(context, record.phase, signal);
+      await keepNoticeCordon(context, signal);
       leftovers = leftovers && !(await removeLeftovers(context, record.phase, signal));
       const isDrained = countingDrains(parkingFacts(context, record.phase)).length > 0;
       if (isDrained && !wasDrained) await context.locateStaticPods(signal);
@@ -170,6 +182,12 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const ending = turn?.decision.progress.some(({ state }) => state !== 'ended') === true;
     const tending = (cluster?.requests() ?? []).length > 0 || ending;
     return record.phase.kind !== 'watching' || tending || context.ownDrain?.isBusy() === true;
+  };
+
+  const waitMs = (): number => {
+    if (record.phase.kind === 'draining' && record.phase.deadline !== undefined) return HURRY_MS;
+    const idleMs = (): number => Math.min(IDLE_MS, context.notices.dueInMs());
+    return Math.min(isBusy() ? BUSY_MS : idleMs(), goingDown.beginsInMs());
   };
 
   return {
@@ -199,9 +217,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
         await tellSystemd();
         if (stop.aborted && (await mayStop(signal))) break;
         if (!isBusy()) context.runtime.close();
-        const waitMs = Math.min(isBusy() ? BUSY_MS : IDLE_MS, goingDown.beginsInMs());
         context.alive();
-        if (!moved) await context.waker.wait(waitMs, signal);
+        if (!moved) await context.waker.wait(waitMs(), signal);
       }
       // In mid-drain the lock stays: the agent that is started next goes on, and without one the dead man's handle ends it.
       const done = record.phase.kind === 'watching' || record.phase.kind === 'released';

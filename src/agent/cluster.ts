@@ -1,8 +1,17 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import { AGENT_LABEL, KUBELET_INTERCEPTOR, NODE_LABEL, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
+import {
+  AGENT_LABEL,
+  DEADLINE_ANNOTATION,
+  DEADLINE_SINCE_ANNOTATION,
+  KUBELET_INTERCEPTOR,
+  NODE_LABEL,
+  NODE_MAINTENANCE_API_VERSION,
+} from '../api/names.ts';
 import { DRAINED, type DrainPlanEntry, type NodeMaintenance } from '../api/node-maintenance.ts';
+import type { Deadline } from '../decide/deadline.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { drainsOfNode, type NodeDrain, stageOf } from '../decide/maintenance.ts';
+import { rfc3339 } from '../decide/time.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -22,7 +31,7 @@ export interface Cluster {
   maintenances(): readonly NodeMaintenance[];
   /** Whether the API server has the maintenance: it was seen there, or accepted just now. */
   exists(name: string): boolean;
-  /** Maintenances that this node's agent made. */
+  /** Drains that this node's agent made. */
   own(): readonly NodeMaintenance[];
   /** All drains of this node. */
   drains(): readonly NodeDrain[];
@@ -32,7 +41,9 @@ export interface Cluster {
   requestsSynced(): boolean;
   /** Whether the maintenance has drained the node. */
   isDrained(name: string): boolean;
-  create(name: string, reason: string, drainPlan: readonly DrainPlanEntry[], signal: AbortSignal): Promise<void>;
+  create(wish: OwnMaintenance, signal: AbortSignal): Promise<void>;
+  /** Writes down when the node is gone. */
+  setDeadline(maintenance: NodeMaintenance, deadline: Deadline, signal: AbortSignal): Promise<void>;
   complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
   remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
   /** Reports as the interceptor kubelet.k8s.io. */
@@ -44,12 +55,26 @@ export interface Cluster {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** A maintenance that this agent makes for its node. */
+export interface OwnMaintenance {
+  readonly name: string;
+  readonly reason: string;
+  readonly stage: 'Cordon' | 'Drain';
+  readonly drainPlan: readonly DrainPlanEntry[];
+  /** When the node is gone. */
+  readonly deadline?: Deadline | undefined;
+}
+
 export interface ClusterDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeName: string;
   readonly onChange: () => void;
+}
+
+function annotationsOf({ at, since }: Deadline): Record<string, string> {
+  return { [DEADLINE_ANNOTATION]: rfc3339(at), [DEADLINE_SINCE_ANNOTATION]: rfc3339(since) };
 }
 
 /** Makes the view; nothing is asked of the API server before `run`. */
@@ -67,20 +92,27 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
     maintenance: (name) => maintenances.get(name),
     maintenances: () => maintenances.list(),
     exists: (name) => name === accepted || maintenances.get(name) !== undefined,
-    own: () => maintenances.list().filter(({ metadata }) => metadata.labels?.[AGENT_LABEL] === nodeName),
+    own: () =>
+      maintenances
+        .list()
+        .filter((each) => each.metadata.labels?.[AGENT_LABEL] === nodeName && stageOf(each) !== 'Cordon'),
     drains: () => drainsOfNode(maintenances.list(), nodeName),
     requests: () => (requests?.list() ?? []).filter((request) => !isFinished(request)),
     requestsSynced: () => requests?.synced() === true,
     isDrained: (name) =>
       maintenances.get(name)?.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True') ===
       true,
-    create: async (name, reason, drainPlan, signal) => {
+    create: async ({ name, reason, stage, drainPlan, deadline }, signal) => {
       const body: NodeMaintenance = {
         apiVersion: NODE_MAINTENANCE_API_VERSION,
         kind: 'NodeMaintenance',
-        metadata: { name, labels: { [AGENT_LABEL]: nodeName } },
+        metadata: {
+          name,
+          labels: { [AGENT_LABEL]: nodeName },
+          ...(deadline === undefined ? {} : { annotations: annotationsOf(deadline) }),
+        },
         spec: {
-          stage: 'Drain',
+          stage,
           nodeSelector: {
             nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
           },
@@ -91,6 +123,11 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
       await sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
       accepted = name;
       log.info({ maintenance: name, reason }, 'created maintenance');
+    },
+    setDeadline: async (maintenance, deadline, signal) => {
+      const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+      const body = { metadata: { annotations: annotationsOf(deadline) } };
+      await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
     },
     complete: async (maintenance, signal) => {
       if (stageOf(maintenance) === 'Complete') return;

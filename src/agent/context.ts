@@ -10,7 +10,9 @@ import type { KnownPods } from './known-pods.ts';
 import type { LocalDrainer } from './local-drain.ts';
 import type { GoingDown } from './going-down.ts';
 import type { Hold } from './hold.ts';
+import type { Hooks } from './hooks.ts';
 import type { KubeletInterceptor } from './kubelet-interceptor.ts';
+import type { Notices } from './notices.ts';
 import type { OwnDrainer } from './own-drain.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
@@ -27,6 +29,8 @@ export interface AgentContext {
   readonly waker: Waker;
   readonly hold: Hold;
   readonly goingDown: GoingDown;
+  readonly notices: Notices;
+  readonly hooks: Hooks;
   /** Absent where no cluster is configured. */
   readonly cluster: Cluster | undefined;
   /** Absent where no cluster is configured. */

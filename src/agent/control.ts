@@ -1,12 +1,23 @@
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
-import { chmod, mkdir, unlink } from 'node:fs/promises';
+import { chmod, chown, mkdir, unlink } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import * as z from 'zod';
 import { describeError, NodemaintError } from '../errors.ts';
 
 const requestSchema = z.discriminatedUnion('verb', [
   z.strictObject({ verb: z.literal('status') }),
-  z.strictObject({ verb: z.literal('trigger'), reason: z.string().min(1).max(1024) }),
+  z.strictObject({
+    verb: z.literal('trigger'),
+    reason: z.string().min(1).max(1024),
+    /** From when the agent reads it. */
+    deadlineMs: z
+      .int()
+      .min(1)
+      .max(30 * 86_400_000)
+      .exactOptional(),
+  }),
   z.strictObject({ verb: z.literal('cancel') }),
   z.strictObject({ verb: z.literal('release'), reason: z.string().min(1).max(1024) }),
   z.strictObject({
@@ -93,11 +104,26 @@ async function listen(server: Server, socketPath: string): Promise<void> {
   });
 }
 
+/** The number of a group of this machine. Throws CONFIG_INVALID. */
+async function groupId(name: string): Promise<number> {
+  const found = await promisify(execFile)('getent', ['group', '--', name], { timeout: TIMEOUT_MS }).catch(
+    () => undefined,
+  );
+  const id = Number(found?.stdout.split(':')[2] || Number.NaN);
+  if (Number.isSafeInteger(id)) return id;
+  throw new NodemaintError('CONFIG_INVALID', `there is no group ${name} on this machine (key "controlGroup")`);
+}
+
 /**
- * Opens the control socket, which only root and the socket's owner may use. It is also what keeps a second agent off the
+ * Opens the control socket, which only root, the socket's owner and \`group\` may use. It is also what keeps a second agent off the
  * node: throws ALREADY_RUNNING while another one answers on it, and takes over a socket that nobody answers on.
  */
-export async function openControlSocket(socketPath: string, handler: ControlHandler): Promise<AsyncDisposable> {
+export async function openControlSocket(
+  socketPath: string,
+  handler: ControlHandler,
+  group?: string,
+): Promise<AsyncDisposable> {
+  const gid = group === undefined ? undefined : await groupId(group);
   const server = createServer((socket) => {
     serve(socket, handler);
   });
@@ -122,7 +148,12 @@ export async function openControlSocket(socketPath: string, handler: ControlHand
     await unlink(socketPath);
     await listen(server, socketPath);
   }
+  // In this order: nobody may use it before it is known who may.
   await chmod(socketPath, 0o600);
+  if (gid !== undefined) {
+    await chown(socketPath, -1, gid);
+    await chmod(socketPath, 0o660);
+  }
   return {
     [Symbol.asyncDispose]: async () => {
       await new Promise((resolve) => {

@@ -53,7 +53,7 @@ export function createHandOver(context: AgentContext): HandOver {
       const { uid = '', deletionTimestamp } = pod.metadata;
       const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
       if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;
-      await deletePod(api, pod, signal);
+      await deletePod(api, pod, {}, signal);
       log.info({ pod: keyOf(pod) }, 'deleted pod that was drained locally');
     }
   };
@@ -75,7 +75,10 @@ export function createHandOver(context: AgentContext): HandOver {
         const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
         const ask = within(ASK_MS);
         const plan = effectiveDrainPlan(config.drainPlan);
-        if (!cluster.exists(phase.maintenance)) await cluster.create(phase.maintenance, phase.reason, plan, ask);
+        if (!cluster.exists(phase.maintenance)) {
+          const { maintenance: name, reason, deadline } = phase;
+          await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
+        }
         const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
         const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: localTargets }] } };
         await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);

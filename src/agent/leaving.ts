@@ -6,6 +6,7 @@ import { countingDrains, counts, type ParkingFacts } from '../decide/parking.ts'
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { type Leave, type ParkedPod, podKey } from '../decide/static-pods.ts';
 import type { AgentContext } from './context.ts';
+import { staticDeadlineOf } from './own-deadline.ts';
 import type { AgentRecord } from './record.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodIntent, type StaticPodView } from './static-pods.ts';
 import type { Waiting } from './status.ts';
@@ -53,8 +54,7 @@ async function leaveLocally(
   };
 }
 
-/** Finds out which static pods are to leave now, and lets the other pods leave that this agent has to see to. */
-export async function findLeaving(context: AgentContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
+async function leaveByPlan(context: AgentContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
   const { record, view, parking, keepParked } = facts;
   const { phase } = record;
   if (phase.kind === 'draining' && phase.mode === 'local') return await leaveLocally(context, phase, facts, signal);
@@ -72,4 +72,22 @@ export async function findLeaving(context: AgentContext, facts: LeavingFacts, si
   const name = phase.kind === 'draining' ? phase.maintenance : undefined;
   const drained = name !== undefined && (context.cluster?.isDrained(name) === true || own?.drained.has(name) === true);
   return { leave, targeted, mirrors: wish?.mirrors, drained, waiting: own?.waiting ?? [] };
+}
+
+/**
+ * Finds out which static pods are to leave now, and lets the other pods leave that this agent has to see to. Those that a
+ * deadline leaves no more time leave whoever drains the node.
+ */
+export async function findLeaving(context: AgentContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
+  const leaving = await leaveByPlan(context, facts, signal);
+  const { phase } = facts.record;
+  const deadline = staticDeadlineOf(context, phase, facts.view);
+  if (deadline === undefined || phase.kind !== 'draining') return leaving;
+  const due = leaveByTargets(facts.view, deadline.due, phase);
+  return {
+    ...leaving,
+    leave: new Map([...leaving.leave, ...due]),
+    targeted: new Set([...leaving.targeted, ...due.keys()]),
+    graces: deadline.graces,
+  };
 }

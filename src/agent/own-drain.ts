@@ -7,6 +7,7 @@ import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { noteRemoval, type Removal, removalDelayMs, returnsOf } from '../decide/daemon-set-escape.ts';
 import { daemonSetOf, drainOf } from '../decide/daemon-set.ts';
+import { endOptionsOf } from '../decide/maintenance-deadline.ts';
 import { decideCordon, drainsOfNode, type NodeDrain } from '../decide/maintenance.ts';
 import {
   blockedByInterceptors,
@@ -20,7 +21,7 @@ import {
 } from '../decide/own-drain.ts';
 import { type DrainPod, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
-import { deletePod } from '../kube/evictor.ts';
+import { deletePod, type EndOptions } from '../kube/evictor.ts';
 import { NODES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import { createObjectCache, keyOf, type ObjectCache } from '../kube/watch.ts';
 import type { Cluster, ClusterDependencies } from './cluster.ts';
@@ -120,7 +121,12 @@ export function createOwnDrainer(
   };
 
   /** Deletes a DaemonSet pod that the recorded targets select, ever later where its DaemonSet brings it back. */
-  const remove = async (pod: Pod, recorded: readonly NodeDrain[], signal: AbortSignal): Promise<Waiting> => {
+  const remove = async (
+    pod: Pod,
+    recorded: readonly NodeDrain[],
+    options: EndOptions,
+    signal: AbortSignal,
+  ): Promise<Waiting> => {
     const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message, since: 0 });
     if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
     const daemonSet = daemonSetOf(pod) ?? '';
@@ -129,7 +135,7 @@ export function createOwnDrainer(
     const at = Date.parse(creationTimestamp) + removalDelayMs(returns);
     if (clock.now() < at) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: at };
     if (await isAlone(signal)) {
-      await deletePod(client, pod, signal);
+      await deletePod(client, pod, options, signal);
       removals = noteRemoval(removals, { daemonSet, node: nodeName, uid });
       log.info({ pod: keyOf(pod), returns }, 'deleted DaemonSet pod of own node');
     }
@@ -146,6 +152,8 @@ export function createOwnDrainer(
     signal: AbortSignal,
   ): Promise<OwnDrainTurn> => {
     const evicting = evictingUids(own);
+    const maintenances = own.map(({ maintenance }) => maintenance);
+    const optionsOf = (pod: Pod): EndOptions => endOptionsOf(pod, all, maintenances, clock.now());
     const waiting: Waiting[] = [];
     const heldStaticPods = new Set<string>();
     for (const pod of all) {
@@ -160,8 +168,11 @@ export function createOwnDrainer(
         waiting.push({ what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt });
       } else if (held !== undefined) {
         waiting.push({ what: keyOf(pod), on: held.on, message: held.message, since: 0 });
-      } else if (podType === 'DaemonSet') waiting.push(await remove(pod, recorded, signal));
-      else if (podType === 'Default') waiting.push(await evictions.evict(pod, request, () => isAlone(signal), signal));
+      } else if (podType === 'DaemonSet') {
+        waiting.push(await remove(pod, recorded, optionsOf(pod), signal));
+      } else if (podType === 'Default') {
+        waiting.push(await evictions.evict(pod, request, optionsOf(pod), () => isAlone(signal), signal));
+      }
     }
     return {
       drains: own.map(({ maintenance, resolution }) => ({

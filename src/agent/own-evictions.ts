@@ -12,7 +12,7 @@ import {
   rememberedAttempts,
 } from '../decide/imperative-eviction.ts';
 import { rfc3339 } from '../decide/time.ts';
-import { askForEviction } from '../kube/evictor.ts';
+import { askForEviction, type EndOptions } from '../kube/evictor.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ClusterDependencies } from './cluster.ts';
 import type { Waiting } from './status.ts';
@@ -23,6 +23,7 @@ export interface OwnEvictions {
   evict(
     pod: Pod,
     request: EvictionRequest | undefined,
+    options: EndOptions,
     mayAct: () => Promise<boolean>,
     signal: AbortSignal,
   ): Promise<Waiting>;
@@ -59,7 +60,7 @@ export function createOwnEvictions({ client, clock, log }: ClusterDependencies):
   };
 
   return {
-    evict: async (pod, request, mayAct, signal) => {
+    evict: async (pod, request, options, mayAct, signal) => {
       const { uid = '' } = pod.metadata;
       const now = clock.now();
       const before = known.get(uid);
@@ -75,7 +76,7 @@ export function createOwnEvictions({ client, clock, log }: ClusterDependencies):
         return wait('is to be told to its controller (ControllerTakeOver); no controller is alive');
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
       if (!(await mayAct())) return wait('is left to the controller, which lives again');
-      const answer = await askForEviction(client, pod, signal);
+      const answer = await askForEviction(client, pod, options, signal);
       const context = { attempt: step.attempt, evictOnly: isEvictOnly(pod), promiseWords: PROMISE_WORDS, budgets: [] };
       const outcome = decideEvictionOutcome(answer, context);
       log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');

@@ -12,7 +12,8 @@ export async function ensureMaintenance(context: AgentContext, phase: Phase, sig
   try {
     // In order and whole, as the API wants it: then it is accepted also by an API server that has just started.
     const drainPlan = effectiveDrainPlan(context.config.drainPlan);
-    await cluster.create(phase.maintenance, phase.reason, drainPlan, signal);
+    const { maintenance: name, reason, deadline } = phase;
+    await cluster.create({ name, reason, stage: 'Drain', drainPlan, deadline }, signal);
     for (const old of cluster.own()) {
       if (old.metadata.name !== phase.maintenance && stageOf(old) === 'Complete') await cluster.remove(old, signal);
     }

@@ -16,10 +16,11 @@ export interface AgentRecord {
 const shutdown = {
   maintenance: z.string(),
   mode: z.enum(['cluster', 'local']),
-  origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger']),
+  origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
   since: z.number(),
   bootId: z.string(),
+  deadline: z.object({ at: z.number(), since: z.number() }).exactOptional(),
 };
 
 const VERSION = 1;

@@ -1,10 +1,9 @@
 import path from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
-import { kubeletShutdownWarning } from '../decide/kubelet-graceful-shutdown.ts';
+import type { MachineFacts } from '../decide/provider.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
-import { describeError, NodemaintError } from '../errors.ts';
+import { describeError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createKubeletUnit } from '../host/kubelet-unit.ts';
@@ -19,8 +18,6 @@ import { tellUsers } from '../host/wall.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/config.ts';
 import { createEventRecorder, type EventSubject } from '../kube/events.ts';
-import { readInPlace } from '../static-pods/inventory.ts';
-import type { MoverPaths } from '../static-pods/mover.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
@@ -37,9 +34,14 @@ import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { createKnownPods } from './known-pods.ts';
 import { createLocalDrainer } from './local-drain.ts';
 import { createOwnDrainer } from './own-drain.ts';
+import { createHooks } from './hooks.ts';
+import { openNoticeMemory } from './notice-memory.ts';
+import { findNoticeSources } from './notice-sources.ts';
+import { createNotices } from './notices.ts';
 import { readRecord } from './record.ts';
-import { askKubelet, locateStaticPods, openStore } from './static-pod-place.ts';
+import { findStaticPods } from './static-pod-keeper.ts';
 import { createStaticPods } from './static-pods.ts';
+import { createVerbDesk } from './verbs.ts';
 import { createWaker } from './waker.ts';
 
 /** Under the minute that the lock's holder and the three minutes that systemd's watchdog allow. */
@@ -69,22 +71,12 @@ function createLock(config: AgentConfig, host: Host | undefined, log: Log, onLos
   return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
 }
 
-/** Says which files are no manifests. Throws for a directory that is configured and missing; the kubelet takes one for empty. */
-async function warnOfInvalid(
-  config: AgentConfig,
-  paths: MoverPaths,
-  nodeName: string,
-  log: Log,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    const { invalid } = await readInPlace(paths, nodeName, signal);
-    for (const { reason } of invalid) log.warn({ reason }, 'ignoring a file that is no static pod manifest');
-  } catch (error) {
-    const isMissing = error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING';
-    if (!isMissing || config.staticPodPath !== undefined) throw error;
-    log.warn({ directory: paths.staticPodPath }, 'no static pod directory yet');
-  }
+/** What the agent needs from the process. */
+export interface AgentDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What the firmware says of this machine. */
+  readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
 }
 
 /**
@@ -93,7 +85,7 @@ async function warnOfInvalid(
  */
 export async function runAgent(
   config: AgentConfig,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { clock, log, readMachineFacts }: AgentDependencies,
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
@@ -101,48 +93,30 @@ export async function runAgent(
   const nodeName = nodeNameOf(config, access);
   const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
     await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
-  let kubeletWarning = '';
-  const locate = async (look: AbortSignal): Promise<MoverPaths> => {
-    const kubelet = await askKubelet(find, log, look);
-    const warning = kubelet === undefined ? '' : kubeletShutdownWarning(kubelet);
-    if (warning !== '' && warning !== kubeletWarning)
-      log.warn({ reason: warning }, 'the kubelet would kill pods itself');
-    kubeletWarning = warning;
-    return await locateStaticPods(config, kubelet, log);
-  };
-  const located = await locate(signal);
-  await warnOfInvalid(config, located, nodeName, log, signal);
+  const located = await findStaticPods(config, nodeName, find, log, signal);
 
   const waker = createWaker(clock);
+  const wake = (): void => {
+    waker.wake();
+  };
   const lifetime = new AbortController();
   const living = AbortSignal.any([signal, lifetime.signal]);
   const byHand = createByHand();
-  let handler: () => unknown = () => ({ error: 'the agent is starting' });
-  const refuse = (_reason: string | undefined): void => {
-    throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
-  };
-  const control: { trigger: typeof refuse; release: (reason: string) => void } = { trigger: refuse, release: refuse };
-  await using _socket = await openControlSocket(controlSocketPath(config.runDirectory), async (request) => {
-    if (request.verb === 'status') return handler();
-    if (request.verb === 'release') control.release(request.reason);
-    else if (request.verb === 'park') byHand.park(request.file);
-    else if (request.verb === 'restore') byHand.restore(request.file);
-    else control.trigger(request.verb === 'trigger' ? request.reason : undefined);
-    log.info(request, 'told over the control socket');
-    waker.wake();
-    return { done: request.verb };
-  });
+  const desk = createVerbDesk(byHand, log, wake);
+  // It also keeps a second agent out: from here on nobody else writes.
+  await using _socket = await openControlSocket(
+    controlSocketPath(config.runDirectory),
+    (request) => desk.handle(request),
+    config.controlGroup,
+  );
 
   const record = await readRecord(config.stateDirectory, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
-  let store = await openStore(config, located, log);
+  const keeper = await located.open();
 
   const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
   const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
-  const wake = (): void => {
-    waker.wake();
-  };
   host?.login1.onPrepareForShutdown(wake);
   host?.login1.onScheduleChange(wake);
   bus?.onReconnect(wake);
@@ -152,9 +126,15 @@ export async function runAgent(
   const triggered = triggerOf(record.phase, bootId);
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
-  control.trigger = (reason) => {
-    goingDown.trigger(reason);
-  };
+  const { leadSec, rebalance, freeze } = config.cloud;
+  const notices = createNotices({
+    sources: (until) => findNoticeSources({ config, clock, log, readMachineFacts }, until),
+    options: { leadMs: leadSec * 1000, rebalance, freeze },
+    memory: await openNoticeMemory(config.stateDirectory, bootId, log),
+    clock,
+    log,
+    onChange: wake,
+  });
 
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
   const parts = client === undefined ? undefined : { client, clock, log, nodeName, onChange: wake };
@@ -176,6 +156,11 @@ export async function runAgent(
     waker,
     hold: createHold({ kind: config.lock, lock: createLock(config, host, log, wake), host, clock, log }),
     goingDown,
+    notices,
+    hooks: createHooks(
+      { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName },
+      { clock, log },
+    ),
     cluster,
     client,
     knownPods,
@@ -190,20 +175,10 @@ export async function runAgent(
         ? undefined
         : createKubeletInterceptor({ client, cluster, clock, log, nodeName }),
     byHand,
-    locateStaticPods: async (look) => {
-      const paths = await locate(look);
-      if (isDeepStrictEqual(paths, store.paths)) return;
-      try {
-        store = await openStore(config, paths, log);
-        log.info(paths, 'the static pod directory has changed');
-      } catch (error) {
-        // A drain goes on with the directory that it knows.
-        log.error({ ...paths, reason: describeError(error) }, 'cannot use the new static pod directory');
-      }
-    },
-    directoryWatch: createDirectoryWatch(() => store.paths.staticPodPath, wake),
+    locateStaticPods: (look) => keeper.relocate(look),
+    directoryWatch: createDirectoryWatch(() => keeper.store().paths.staticPodPath, wake),
     staticPods: createStaticPods({
-      store: () => store,
+      store: () => keeper.store(),
       nodeName,
       bootId,
       runtime,
@@ -212,7 +187,7 @@ export async function runAgent(
       clock,
       log,
     }),
-    warnings: () => (kubeletWarning === '' ? [] : [kubeletWarning]),
+    warnings: () => keeper.warnings(),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
@@ -240,15 +215,19 @@ export async function runAgent(
     monotonicNow,
   );
   const agent = createAgent(context, record);
-  control.release = (reason) => {
-    agent.release(reason);
-  };
-  handler = () => agent.status();
-  log.info(
-    { node: nodeName, server: context.server, staticPodPath: located.staticPodPath, parkedPath: located.parkedPath },
-    'agent started',
-  );
-  const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living)]);
+  desk.serve({
+    status: () => agent.status(),
+    release: (reason) => {
+      agent.release(reason);
+    },
+    trigger: (reason, deadlineMs) => {
+      goingDown.trigger(reason);
+      notices.limit(deadlineMs === undefined ? undefined : clock.now() + deadlineMs);
+    },
+  });
+  const { staticPodPath, parkedPath } = located.paths;
+  log.info({ node: nodeName, server: context.server, staticPodPath, parkedPath }, 'agent started');
+  const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living), notices.run(living)]);
   try {
     await agent.run(stop, signal);
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, config.runDirectory, signal);

@@ -18,6 +18,7 @@ import type { Manifest } from '../static-pods/manifest.ts';
 import type { ParkStep } from '../static-pods/journal.ts';
 import type { Mover, MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
+import { createSandboxStops } from './sandbox-stops.ts';
 
 /** Where the kubelet has a pod from: file, http or api. */
 const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
@@ -35,6 +36,8 @@ export interface StaticPodIntent {
   readonly targeted: ReadonlySet<string>;
   readonly mirrors: ReadonlySet<string> | undefined;
   readonly keepParked: (pod: ParkedPod) => boolean;
+  /** Grace periods in seconds that a deadline made shorter, by file. */
+  readonly graces?: ReadonlyMap<string, number>;
 }
 
 /** The place of the static pods, and who may write there. */
@@ -160,7 +163,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
   let complained: string | undefined;
   let kubeletDownSince: number | undefined;
   let freeSince = new Map<string, number>();
-  const stopping = new Set<string>();
+  const stops = createSandboxStops(runtime, { clock, log });
 
   const reader: StaticPodReader = {
     nodeName,
@@ -175,20 +178,6 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
     },
   };
 
-  /** Stops a pod in the background: its grace period must not stop the loop, which keeps the lock alive. */
-  const startStop = (file: string, sandboxId: string, graceSec: number, signal: AbortSignal): void => {
-    if (stopping.has(sandboxId)) return;
-    stopping.add(sandboxId);
-    log.warn({ manifest: file, sandbox: sandboxId, graceSec }, 'the kubelet does not stop the pod, asking the runtime');
-    runtime
-      .stopPod(sandboxId, graceSec, signal)
-      .catch((error: unknown) => {
-        log.error({ manifest: file, sandbox: sandboxId, reason: describeError(error) }, 'runtime did not stop the pod');
-      })
-      .finally(() => stopping.delete(sandboxId))
-      .catch(() => undefined);
-  };
-
   const perform = async (action: StaticPodAction, view: StaticPodView, signal: AbortSignal): Promise<void> => {
     const { file } = action;
     const { mover } = store();
@@ -201,7 +190,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
     } else if (action.kind === 'restore') {
       const outcome = await mover.restore(file);
       log.info({ manifest: file, outcome }, 'restored manifest');
-    } else startStop(file, action.sandboxId, action.graceSec, signal);
+    } else stops.begin(file, action.sandboxId, action.graceSec, signal);
   };
 
   /** Since when the kubelet does not answer; it is asked only when a manifest is to be moved. */

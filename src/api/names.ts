@@ -25,6 +25,12 @@ export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: it was unschedulable already when the first maintenance cordoned it, so it stays so. */
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
+/** On a NodeMaintenance and its EvictionRequests: when the node is gone, RFC 3339. */
+export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
+/** On a NodeMaintenance: since when its deadline is known, RFC 3339. */
+export const DEADLINE_SINCE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline-since';
+/** On a pod, with any value: it wants an Event when its node is to be drained. */
+export const NOTIFY_ANNOTATION = 'nodemaintenance.x-k8s.io/notify';
 /** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */
 export const MAINTENANCE_GATE = 'nodemaintenance.x-k8s.io/maintenance';
 

@@ -50,11 +50,10 @@ export function parsePodName(text: string): string {
   return name;
 }
 
-/** A time such as 90s, 20m or 1h30m in milliseconds; undefined for 0, which is for ever. Throws USAGE. */
-export function parseTimeout(text: string): number | undefined {
+/** The time of a flag, such as 90s, 20m or 1h30m, in milliseconds; undefined for 0, which is for ever. Throws USAGE. */
+export function parseTimeout(text: string, flag = '--timeout'): number | undefined {
   const match = text === '0' ? ['', '0', '0', '0'] : DURATION.exec(text);
-  if (text === '' || match === null)
-    throw usage(`--timeout ${text}: write numbers and units, such as 90s, 20m or 1h30m`);
+  if (text === '' || match === null) throw usage(`${flag} ${text}: write numbers and units, such as 90s, 20m or 1h30m`);
   const [hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((part) => Number(part ?? 0));
   const ms = ((hours * 60 + minutes) * 60 + seconds) * 1000;
   return ms === 0 ? undefined : ms;

@@ -94,7 +94,8 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .summary('show what a drain would do, and what would block it')
     .description('Show what would leave nodes in which order, and what would hold it up. Changes nothing.')
     .argument('<nodes...>', 'names of nodes: NAME or node/NAME')
-    .option('--plan <file>', 'drain plan, as for drain; default: that of the maintenance over the node');
+    .option('--plan <file>', 'drain plan, as for drain; default: that of the maintenance over the node')
+    .option('--deadline <time>', 'show what grace periods would be left before a deadline, such as 120s');
   addClusterOptions(preview)
     .addHelpText(
       'after',

@@ -1,4 +1,4 @@
-import type { DrainPreview, Finding } from '../decide/drain-preview.ts';
+import type { DrainPreview, Finding, PreviewedPod } from '../decide/drain-preview.ts';
 import { tierName } from './drain-frame.ts';
 import { printable } from './evict-view.ts';
 import { formatSpan, formatTable } from './status-table.ts';
@@ -11,17 +11,23 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
+/** The grace period, and what a deadline makes of it. */
+function graceText({ gracePeriod, budget = gracePeriod }: PreviewedPod): string {
+  const own = formatSpan(gracePeriod * 1000);
+  return budget === gracePeriod ? own : `${own}, shortened to ${formatSpan(budget * 1000)}`;
+}
+
 /** What a drain would do, for people: a table a tier, in the order in which the pods would leave. */
 export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPreview): string {
   const held = blocked === 0 ? '' : `; ${blocked} of them ${blocked === 1 ? 'is' : 'are'} blocked`;
   const head = `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${held}`;
   const blocks = tiers.map(({ entry, pods: own }, index) => {
-    const rows = own.map(({ namespace, name, priority, gracePeriod, interceptors }) => [
-      `pod/${name}`,
-      namespace,
-      String(priority),
-      formatSpan(gracePeriod * 1000),
-      interceptors.length === 0 ? '-' : interceptors.join(', '),
+    const rows = own.map((pod) => [
+      `pod/${pod.name}`,
+      pod.namespace,
+      String(pod.priority),
+      graceText(pod),
+      pod.interceptors.length === 0 ? '-' : pod.interceptors.join(', '),
     ]);
     const [header = '', ...lines] = formatTable([
       ['POD', 'NAMESPACE', 'PRIORITY', 'GRACE', 'INTERCEPTORS'],

@@ -10,10 +10,12 @@ import { controlPlaneHarm } from './drain-begin.ts';
 import { readDrainPlan } from './drain-plan-file.ts';
 import { formatPreview } from './preview-view.ts';
 import type { Terminal } from './program.ts';
+import { parseDeadline } from './trigger.ts';
 
 /** The flags of `nodemaint preview` as the command line has them. */
 export interface PreviewFlags extends ClusterFlags {
   readonly plan?: string;
+  readonly deadline?: string;
 }
 
 const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
@@ -110,9 +112,10 @@ export async function previewCommand(
 ): Promise<number> {
   const nodes = parseNodes(names);
   const plan = flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, terminal.stop);
+  const limit = flags.deadline === undefined ? {} : { deadlineMs: parseDeadline(flags.deadline) };
   return await withCluster(flags, 'nodemaint-preview', terminal, async ({ maintenances }) => {
     const all = await Promise.all(nodes.map((name) => readPreviewFacts(maintenances, name, plan, terminal.stop)));
-    const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain(facts)));
+    const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
     const [only] = previews;
     if (flags.output === 'table') terminal.write(previews.map(formatPreview).join('\n'));
     else if (only !== undefined) terminal.write(formatObject(nodes.length === 1 ? only : previews, flags.output));

@@ -106,6 +106,11 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
       await agentCommand(config, terminal.stop, terminal.signal);
     });
 
+  program.command('machine-facts', { hidden: true }).action(async () => {
+    const { machineFactsCommand } = await import('./agent.ts');
+    terminal.write(await machineFactsCommand());
+  });
+
   program
     .command('controller')
     .description("run the cluster's controllers")
@@ -152,10 +157,11 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     .command('trigger')
     .description("announce a shutdown to this machine's agent: the node is drained")
     .requiredOption('--reason <text>', 'why, for people', nonEmpty)
+    .option('--deadline <time>', 'when the machine is gone, from now, such as 90s: grace periods are shortened to fit')
     .addOption(runDirectory())
-    .action(async (options: { reason: string; runDirectory: string }) => {
+    .action(async (options: { reason: string; deadline?: string; runDirectory: string }) => {
       const { triggerCommand } = await import('./trigger.ts');
-      terminal.write(await triggerCommand(options.runDirectory, options.reason));
+      terminal.write(await triggerCommand(options.runDirectory, options.reason, options.deadline));
     });
 
   program

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
+import { PROVIDERS } from '../decide/provider.ts';
 
 const drainPlanEntry = z.strictObject({
   podType: z.enum(['Default', 'DaemonSet', 'Static']).describe('which kind of pod the entry selects'),
@@ -19,6 +20,33 @@ const drainPlanEntry = z.strictObject({
     })
     .exactOptional()
     .describe('selects pods by their labels'),
+});
+
+const cloud = z.strictObject({
+  provider: z
+    .enum(['auto', 'none', ...PROVIDERS])
+    .default('auto')
+    .describe('whose notices are watched; auto: as the firmware says'),
+  metadataUrl: z
+    .string()
+    .regex(/^http:\/\/[^/?#\s]+$/, 'must be http://HOST or http://HOST:PORT')
+    .exactOptional()
+    .describe('another address of the metadata service'),
+  leadSec: z.int().min(0).max(86_400).default(900).describe('how long before an announced reboot the drain begins'),
+  rebalance: z
+    .enum(['ignore', 'cordon', 'drain'])
+    .default('ignore')
+    .describe('what a rebalance recommendation (AWS) does'),
+  freeze: z
+    .enum(['ignore', 'cordon', 'drain'])
+    .default('ignore')
+    .describe('what an announced freeze or live migration does'),
+  azureStartRequests: z
+    .boolean()
+    .default(false)
+    .describe(
+      'whether Azure is told to go on as soon as the node is drained, if the event concerns this machine alone',
+    ),
 });
 
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'must be an absolute path');
@@ -103,6 +131,26 @@ export const agentConfigSchema = z
       .boolean()
       .default(false)
       .describe('after a shutdown: delete the pods of this node that the kubelet left behind as Failed because of it'),
+    cloud: cloud
+      .prefault({})
+      .describe("the cloud's notices of termination and maintenance; its keys are in [notices.md](notices.md)"),
+    triggerFile: absolutePath
+      .exactOptional()
+      .describe('a file that drains the node while it is there; its first line is the reason'),
+    controlGroup: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a group')
+      .exactOptional()
+      .describe('a group that may use the control socket beside root'),
+    hooksDirectory: absolutePath
+      .default('/etc/nodemaint/hooks.d')
+      .describe('programs to call when the phase changes, in pre-drain, drained, pre-release and restored'),
+    hookTimeoutSec: z
+      .int()
+      .min(1)
+      .max(600)
+      .default(10)
+      .describe('how long the programs of one such moment may take together; then they are killed'),
     drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
   })

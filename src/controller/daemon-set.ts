@@ -8,6 +8,7 @@ import { deletePod } from '../kube/evictor.ts';
 import type { Interceptor } from '../kube/interceptor.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
+import { graceOptions } from './deadline.ts';
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance
@@ -31,7 +32,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
           return { kind: 'working', message, againMs: at - now };
         }
-        await deletePod(client, pod, signal);
+        await deletePod(client, pod, graceOptions(context, pod), signal);
         escapes.removed(pod);
         log.info({ pod: keyOf(pod), maintenance: drain.maintenance, returns }, 'deleted DaemonSet pod');
       }

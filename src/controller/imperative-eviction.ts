@@ -20,6 +20,7 @@ import type { Interceptor, Turn } from '../kube/interceptor.ts';
 import { objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
+import { graceOptions } from './deadline.ts';
 import { subjectOf } from './eviction-request.ts';
 
 /** The interceptor, and the ear by which it learns of changed budgets. */
@@ -40,7 +41,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   const unsure = new Set<string>();
 
   const attempt = async (pod: Pod, count: number, signal: AbortSignal): Promise<EvictionOutcome> => {
-    const answer = await askForEviction(client, pod, signal);
+    const answer = await askForEviction(client, pod, graceOptions(context, pod), signal);
     const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
     return decideEvictionOutcome(answer, {
       attempt: count,

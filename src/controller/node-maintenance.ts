@@ -20,6 +20,7 @@ import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
 import { finishCompletion } from './completion.ts';
 import type { ControllerContext } from './context.ts';
+import { createPodNotifier, deadlineAnnotations } from './deadline.ts';
 import { createDrainObserver } from './drain.ts';
 import { reconcileNode } from './node-state.ts';
 
@@ -46,11 +47,13 @@ async function requestEviction(
     if (withdrawn === true) await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
     return;
   }
-  if (known?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true) return;
+  const annotations = deadlineAnnotations(context, node);
+  const isTold = Object.entries(annotations).every(([key, value]) => known?.metadata.annotations?.[key] === value);
+  if (isTold && known?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true) return;
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
-    metadata: { name: uid, namespace, labels: { [NODE_LABEL]: node } },
+    metadata: { name: uid, namespace, labels: { [NODE_LABEL]: node }, annotations },
     spec: { target: { pod: { name: pod.name, uid } }, requesters: [{ name: MAINTENANCE_REQUESTER }] },
   };
   const path = objectPath(EVICTION_REQUESTS, body.metadata);
@@ -64,6 +67,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   const { client, clock, log } = context;
   const observer = createDrainObserver(context);
 
+  const notifier = createPodNotifier(context);
   const ownWrites = createOwnWrites<NodeMaintenance>();
 
   /**
@@ -127,6 +131,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
       log.info({ maintenance: name, targets }, 'drain targets moved on');
     }
     tell(maintenance, resolution);
+    notifier.tell(maintenance, new Set(resolution.nodes.map((node) => node.name)));
     for (const { node, pod } of wishes) await requestEviction(context, pod, node, signal);
     return LOOK_AGAIN_MS;
   };
@@ -155,6 +160,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const copy = context.maintenances.get(key);
     if (copy === undefined) {
       countedAt.delete(key);
+      notifier.forget(key);
       ownWrites.forget(key);
       return {};
     }

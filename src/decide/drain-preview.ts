@@ -3,9 +3,11 @@ import { IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import { budgetCovers } from './disruption-budget.ts';
+import { type GracefulPod, graceSecFor } from './deadline.ts';
 import { effectiveDrainPlan, entryCovers } from './drain-plan.ts';
 import { interceptorsOf } from './interceptor.ts';
 import { isInProgress, stageOf } from './maintenance.ts';
+import { gracefulPodOf } from './maintenance-deadline.ts';
 import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from './pod.ts';
 
 /** The parts of a Pod that only a preview looks at. */
@@ -32,6 +34,8 @@ export interface PreviewFacts {
   readonly isGateInstalled: boolean | undefined;
   /** How a drain would harm the control plane; absent where it would not. */
   readonly controlPlaneHarm?: string;
+  /** How long the drain may take, in milliseconds; absent where nothing presses. */
+  readonly deadlineMs?: number;
   /** As the maintenance has it; the default entries are injected. */
   readonly plan: readonly DrainPlanEntry[];
 }
@@ -52,6 +56,8 @@ export interface PreviewedPod {
   readonly priority: number;
   /** Seconds. */
   readonly gracePeriod: number;
+  /** What is left of it before the deadline, in seconds; absent without one. */
+  readonly budget?: number;
   /** In the order in which they are asked, without the Eviction API. */
   readonly interceptors: readonly string[];
   readonly findings: readonly Finding[];
@@ -155,7 +161,7 @@ function groupFindings({ spec }: Pod): readonly Finding[] {
   return [{ level: 'blocks', message: 'it belongs to a scheduling group: an EvictionRequest does not take it' }];
 }
 
-function previewPod(pod: PreviewPod, facts: PreviewFacts): PreviewedPod {
+function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
   const { namespace, name, priority } = drainPodOf(pod);
   const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
@@ -166,7 +172,10 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts): PreviewedPod {
     ...lossFindings(pod),
     ...ignored.map((message): Finding => ({ level: 'note', message })),
   ];
-  return { namespace, name, priority, gracePeriod: graceSecOf(pod), interceptors, findings };
+  const { deadlineMs, plan } = facts;
+  const until = deadlineMs === undefined ? undefined : { since: 0, at: deadlineMs };
+  const budget = until === undefined ? {} : { budget: graceSecFor(gracefulPodOf(pod), left, plan, until, 0) };
+  return { namespace, name, priority, gracePeriod: graceSecOf(pod), ...budget, interceptors, findings };
 }
 
 /**
@@ -176,10 +185,11 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts): PreviewedPod {
 export function previewDrain(facts: PreviewFacts): DrainPreview {
   const plan = effectiveDrainPlan(facts.plan);
   const pods = facts.pods.filter((pod) => !isTerminal(pod));
+  const left = pods.map(gracefulPodOf);
   const byEntry = new Map<DrainPlanEntry, PreviewedPod[]>(plan.map((entry) => [entry, []]));
   for (const pod of pods.toSorted((a, b) => (a.spec.priority ?? 0) - (b.spec.priority ?? 0))) {
     const entry = plan.find((each) => entryCovers(each, drainPodOf(pod)));
-    if (entry !== undefined) byEntry.get(entry)?.push(previewPod(pod, facts));
+    if (entry !== undefined) byEntry.get(entry)?.push(previewPod(pod, facts, left));
   }
   const tiers = [...byEntry].flatMap(([entry, own]) => (own.length === 0 ? [] : [{ entry, pods: own }]));
   const blocked = tiers

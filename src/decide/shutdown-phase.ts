@@ -2,9 +2,10 @@
  * The phases of the node agent. States carry their data, so that a record of one on disk is all a restarted agent
  * needs; transitions are decided from facts that were read, never from signals that may have been lost.
  */
+import type { Deadline } from './deadline.ts';
 
 /** How the agent came to know that the node goes down. */
-export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger';
+export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
 
 /** Who does the drain: the controller over the cluster's objects, or this agent from its record. */
 export type DrainMode = 'cluster' | 'local';
@@ -18,6 +19,8 @@ interface Shutdown {
   /** Milliseconds since the epoch. */
   readonly since: number;
   readonly bootId: string;
+  /** When the machine is gone; absent where nobody has said. It only gets earlier. */
+  readonly deadline?: Deadline;
 }
 
 export type Phase =
@@ -42,7 +45,7 @@ export interface PhaseFacts {
   readonly nodeName: string;
   /** Whether the machine is going down; 'unknown' while nobody can be asked. */
   readonly goingDown:
-    | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string }
+    | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string; readonly deadline?: number }
     | { readonly kind: 'no' }
     | { readonly kind: 'unknown' };
   /** Whether there is a cluster to drain with. */
@@ -85,10 +88,23 @@ function forcedRelease(since: number, { now, release, maxHoldMs }: PhaseFacts): 
 /** The drain of a shutdown that was seen just now; undefined where there is none. */
 function beginDrain(facts: PhaseFacts): Phase | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, reason } = facts.goingDown;
+  const { origin, reason, deadline } = facts.goingDown;
   const maintenance = maintenanceName(facts.nodeName, facts.now);
   const mode = facts.clusterConfigured ? 'cluster' : 'local';
-  return { kind: 'draining', maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId };
+  const shutdown = { maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId } as const;
+  return {
+    kind: 'draining',
+    ...shutdown,
+    ...(deadline === undefined ? {} : { deadline: { at: deadline, since: facts.now } }),
+  };
+}
+
+/** The earliest deadline that was ever told counts: what was shortened cannot be made longer again. */
+function tightened<P extends Shutdown>(phase: P, { goingDown, now }: PhaseFacts): P {
+  const told = goingDown.kind === 'yes' ? goingDown.deadline : undefined;
+  return told === undefined || told >= (phase.deadline?.at ?? Infinity)
+    ? phase
+    : { ...phase, deadline: { at: told, since: now } };
 }
 
 /** The phase that follows, which is the same object where nothing changed. */
@@ -103,9 +119,10 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       const forced = forcedRelease(phase.since, facts);
       if (forced !== undefined) return { ...phase, kind: 'released', releasedAt: facts.now, forced };
       const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
+      const current = tightened(phase, facts);
       const lost = !facts.maintenanceExists || facts.apiSilentMs >= facts.apiWaitMs;
-      if (phase.mode === 'cluster' && tooLong && lost) return { ...phase, mode: 'local' };
-      return phase.mode === 'local' && facts.handedOver ? { ...phase, mode: 'cluster' } : phase;
+      if (phase.mode === 'cluster' && tooLong && lost) return { ...current, mode: 'local' };
+      return phase.mode === 'local' && facts.handedOver ? { ...current, mode: 'cluster' } : current;
     }
     case 'released': {
       const { releasedAt, forced: _forced, ...shutdown } = phase;

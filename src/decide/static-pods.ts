@@ -47,6 +47,8 @@ export interface StaticPodFacts {
   readonly mirrors: ReadonlySet<string> | undefined;
   /** Since when each parked manifest may go back, by file, in milliseconds since the epoch. */
   readonly freeSince: ReadonlyMap<string, number>;
+  /** Grace periods in seconds that a deadline made shorter, by file. */
+  readonly graces?: ReadonlyMap<string, number>;
   /** Whether parked manifests stay where they are. */
   readonly keepParked: (pod: ParkedPod) => boolean;
 }
@@ -77,6 +79,9 @@ const KUBELET_TIME_MS = 40_000;
 /** A restart of the kubelet takes seconds; one that is away for so long is not waited for any longer. */
 const KUBELET_WAIT_MS = 30_000;
 
+/** The kubelet has so long to see that a manifest is gone, before the runtime is asked beside it. */
+const HEAD_START_MS = 700;
+
 /** The key of a pod: NAMESPACE/NAME. */
 export function podKey(pod: { readonly namespace: string; readonly podName: string }): string {
   return `${pod.namespace}/${pod.podName}`;
@@ -101,10 +106,18 @@ function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | 
     if (waitsForMirror && facts.now < freeSince + KUBELET_TIME_MS) return undefined;
     return { kind: 'restore', file: pod.file };
   }
+  const graceSec = facts.graces?.get(pod.file) ?? pod.graceSec;
+  const sandbox = pod.thisBoot ? facts.live?.get(podKey(pod))?.[0] : undefined;
+  // The kubelet gives a static pod its own grace period and no other: only the runtime can end it earlier.
+  if (graceSec < pod.graceSec && sandbox !== undefined && facts.now >= pod.parkedAt + HEAD_START_MS) {
+    const left = Math.ceil((pod.parkedAt + graceSec * 1000 - facts.now) / 1000);
+    return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: Math.max(1, left) };
+  }
   const overdue = facts.now > pod.parkedAt + pod.graceSec * 1000 + KUBELET_TIME_MS;
-  const sandboxId = pod.thisBoot ? facts.live?.get(podKey(pod))?.[0] : undefined;
   // A kubelet that was restarted without an API server ignores removals, so the runtime is asked directly.
-  if (overdue && sandboxId !== undefined) return { kind: 'stop', file: pod.file, sandboxId, graceSec: pod.graceSec };
+  if (overdue && sandbox !== undefined) {
+    return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: pod.graceSec };
+  }
   return undefined;
 }
 
@@ -129,7 +142,7 @@ function holdForKubelet(pod: StaticPod, facts: StaticPodFacts): Hold | undefined
   }
   return {
     message: 'the kubelet is down; the container runtime ends the containers before the manifest is moved',
-    action: { kind: 'stop', file: pod.file, sandboxId, graceSec: pod.graceSec },
+    action: { kind: 'stop', file: pod.file, sandboxId, graceSec: facts.graces?.get(pod.file) ?? pod.graceSec },
   };
 }
 
@@ -180,7 +193,8 @@ export function decideStaticPods(facts: StaticPodFacts): StaticPodDecision {
     const action = decideParked(pod, facts);
     if (action !== undefined) actions.push(action);
     const ended = hasEnded(pod, facts);
-    const entry = { key: podKey(pod), file: pod.file, expectedFinishAt: pod.parkedAt + pod.graceSec * 1000 };
+    const expectedFinishAt = pod.parkedAt + (facts.graces?.get(pod.file) ?? pod.graceSec) * 1000;
+    const entry = { key: podKey(pod), file: pod.file, expectedFinishAt };
     if (ended && action === undefined && !facts.keepParked(pod)) {
       progress.push({ ...entry, state: 'terminating', message: 'waiting for its mirror pod to go' });
     } else progress.push({ ...entry, state: ended ? 'ended' : 'terminating' });

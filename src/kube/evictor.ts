@@ -3,18 +3,29 @@ import type { EvictionAnswer } from '../decide/eviction-answer.ts';
 import type { KubeClient } from './client.ts';
 import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from './resource.ts';
 
+/** What may be asked beside the end of the pod (DeleteOptions). */
+export interface EndOptions {
+  /** Seconds; the pod's own where absent. */
+  readonly gracePeriodSeconds?: number;
+}
+
 /**
  * Asks the Eviction API once for the end of this pod, and of no namesake (004, "How API-initiated eviction works").
  * Throws API_UNREACHABLE; every answer is an outcome.
  */
-export async function askForEviction(client: KubeClient, pod: Pod, signal: AbortSignal): Promise<EvictionAnswer> {
+export async function askForEviction(
+  client: KubeClient,
+  pod: Pod,
+  options: EndOptions,
+  signal: AbortSignal,
+): Promise<EvictionAnswer> {
   const { name, namespace, uid } = pod.metadata;
   const body = {
     apiVersion: 'policy/v1',
     kind: 'Eviction',
     metadata: { name, namespace },
     // So that a namesake is never evicted.
-    deleteOptions: { preconditions: { uid } },
+    deleteOptions: { preconditions: { uid }, ...options },
   };
   const path = objectPath(PODS, pod.metadata, 'eviction');
   const response = await client.send({ method: 'POST', path, body }, signal);
@@ -28,7 +39,8 @@ export async function askForEviction(client: KubeClient, pod: Pod, signal: Abort
 }
 
 /** Deletes this pod, and no namesake; one that is gone is no error. Throws API_UNREACHABLE and API_REFUSED. */
-export async function deletePod(client: KubeClient, pod: Pod, signal: AbortSignal): Promise<void> {
-  const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
+export async function deletePod(client: KubeClient, pod: Pod, options: EndOptions, signal: AbortSignal): Promise<void> {
+  const preconditions = { uid: pod.metadata.uid };
+  const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, ...options };
   await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
 }

@@ -1,0 +1,32 @@
+import { DEADLINE_ANNOTATION } from '../api/names.ts';
+import type { Phase } from '../decide/shutdown-phase.ts';
+import { type StaticDeadline, decideStaticDeadline } from '../decide/static-deadline.ts';
+import { podKey } from '../decide/static-pods.ts';
+import { rfc3339 } from '../decide/time.ts';
+import { describeError } from '../errors.ts';
+import type { AgentContext } from './context.ts';
+import type { StaticPodView } from './static-pods.ts';
+
+/** Writes an earlier deadline to the NodeMaintenance of the shutdown, which was made with the first one. */
+export async function keepDeadline(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
+  if (phase.kind !== 'draining' || phase.deadline === undefined) return;
+  const known = context.cluster?.maintenance(phase.maintenance);
+  if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === rfc3339(phase.deadline.at)) return;
+  try {
+    await context.cluster?.setDeadline(known, phase.deadline, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    context.log.warn({ maintenance: phase.maintenance, reason: describeError(error) }, 'cannot tell the deadline yet');
+  }
+}
+
+/** What the deadline of the shutdown means for the static pods; undefined where it has none. */
+export function staticDeadlineOf(context: AgentContext, phase: Phase, view: StaticPodView): StaticDeadline | undefined {
+  if (phase.kind !== 'draining' || phase.deadline === undefined) return undefined;
+  const running = view.parked.filter((pod) => pod.thisBoot && (view.live?.get(podKey(pod)) ?? []).length > 0);
+  const pods = [
+    ...view.inPlace.map(({ file, priority, labels, graceSec }) => ({ file, priority, labels, graceSec })),
+    ...running,
+  ];
+  return decideStaticDeadline(phase.deadline, pods, context.config.drainPlan, context.clock.now());
+}

@@ -1,0 +1,36 @@
+/** Notices of Alibaba Cloud: the release of a spot machine, five minutes ahead. */
+import { type Metadata, metadataError, textOf } from './metadata.ts';
+import type { NoticeSource } from './notice-source.ts';
+import { bareTime } from './notice-times.ts';
+
+const TOKEN_PATH = '/latest/api/token';
+const PATH = '/latest/meta-data/instance/spot/termination-time';
+
+/** The place where Alibaba Cloud announces the end of a spot machine; with a token, which its hardened mode asks for. */
+export function alibabaSources(metadata: Metadata): readonly NoticeSource[] {
+  let token: string | undefined;
+  const newToken = async (signal: AbortSignal): Promise<string> => {
+    const headers = { 'X-aliyun-ecs-metadata-token-ttl-seconds': '21600' };
+    const { status, body } = await metadata.send({ method: 'PUT', path: TOKEN_PATH, headers }, signal);
+    if (status !== 200 || !/^[\x21-\x7e]{1,1024}$/.test(body)) {
+      throw metadataError(`PUT ${TOKEN_PATH}: no token (HTTP ${status})`);
+    }
+    return body;
+  };
+  return [
+    {
+      name: 'alibaba spot/termination-time',
+      everyMs: 5_000,
+      read: async (signal) => {
+        token ??= await newToken(signal);
+        const answer = await metadata.send({ path: PATH, headers: { 'X-aliyun-ecs-metadata-token': token } }, signal);
+        // The service answers 403 or 401 to a token that is over.
+        if (answer.status !== 200 && answer.status !== 404) token = undefined;
+        const time = bareTime(textOf(answer, PATH), PATH);
+        if (time === undefined) return [];
+        const reason = 'Alibaba Cloud spot release';
+        return [{ id: 'alibaba/spot', kind: 'preempt', reason, provider: 'alibaba', ...time }];
+      },
+    },
+  ];
+}

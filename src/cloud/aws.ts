@@ -1,0 +1,123 @@
+/** Notices of Amazon EC2 by its instance metadata service, version 2 only. */
+import * as z from 'zod';
+import type { Notice, NoticeKind } from '../decide/notices.ts';
+import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
+import type { NoticeSource } from './notice-source.ts';
+import { timed } from './notice-times.ts';
+
+const TOKEN_PATH = '/latest/api/token';
+const TOKEN_TTL_SEC = 21_600;
+const ROOT = '/latest/meta-data';
+
+const spotSchema = z.object({ action: z.enum(['terminate', 'stop', 'hibernate']), time: z.string().max(100) });
+const rebalanceSchema = z.object({ noticeTime: z.string().max(100) });
+const eventsSchema = z
+  .array(
+    z.object({
+      Code: z.string().max(100),
+      EventId: z.string().min(1).max(200),
+      State: z.string().max(100),
+      Description: z.string().max(1000).default(''),
+      NotBefore: z.string().max(100),
+    }),
+  )
+  .max(100);
+
+/** Every value of autoscaling/target-lifecycle-state, with whether the machine ends in it. */
+const LIFECYCLE: Readonly<Record<string, boolean>> = {
+  InService: false,
+  Standby: false,
+  Detached: false,
+  'Warmed:Running': false,
+  'Warmed:Stopped': true,
+  'Warmed:Hibernated': true,
+  'Warmed:Terminated': true,
+  Terminated: true,
+};
+
+/** Reads below /latest/meta-data with a session token, which is renewed when the service asks for it. */
+function createReader(metadata: Metadata): (path: string, signal: AbortSignal) => Promise<string | undefined> {
+  let token: Promise<string> | undefined;
+  const newToken = async (signal: AbortSignal): Promise<string> => {
+    const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(TOKEN_TTL_SEC) };
+    const answer = await metadata.send({ method: 'PUT', path: TOKEN_PATH, headers }, signal);
+    // It becomes a header: nothing but what a header may hold.
+    if (answer.status !== 200 || !/^[\x21-\x7e]{1,1024}$/.test(answer.body)) {
+      throw metadataError(`PUT ${TOKEN_PATH}: no session token (HTTP ${answer.status})`);
+    }
+    return answer.body;
+  };
+  const read = async (path: string, signal: AbortSignal): Promise<{ status: number; text?: string }> => {
+    token ??= newToken(signal);
+    const own = token;
+    try {
+      const headers = { 'X-aws-ec2-metadata-token': await own };
+      const answer = await metadata.send({ path: ROOT + path, headers }, signal);
+      if (answer.status === 401) throw metadataError(`${path}: HTTP 401`);
+      const text = textOf(answer, path);
+      return { status: answer.status, ...(text === undefined ? {} : { text }) };
+    } catch (error) {
+      // Whatever went wrong, a token that may be the reason is not used again.
+      if (token === own) token = undefined;
+      throw error;
+    }
+  };
+  return async (path, signal) => {
+    const had = token;
+    try {
+      return (await read(path, signal)).text;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (had === undefined) throw error;
+      return (await read(path, signal)).text;
+    }
+  };
+}
+
+/** The places where EC2 announces the end of a machine. */
+export function awsSources(metadata: Metadata): readonly NoticeSource[] {
+  const read = createReader(metadata);
+  const provider = 'aws';
+  const source = (
+    path: string,
+    everyMs: number,
+    parse: (text: string | undefined) => readonly Notice[],
+  ): NoticeSource => ({
+    name: `${provider} ${path}`,
+    everyMs,
+    read: async (signal) => parse(await read(`/${path}`, signal)),
+  });
+
+  const spot = (text: string | undefined): readonly Notice[] => {
+    const found = parseJson(spotSchema, text, 'spot/instance-action');
+    if (found === undefined) return [];
+    // Hibernation begins at once, whatever the time says.
+    const time = found.action === 'hibernate' ? {} : timed(found.time);
+    return [{ id: 'aws/spot', kind: 'preempt', reason: `EC2 spot interruption: ${found.action}`, provider, ...time }];
+  };
+  const rebalance = (text: string | undefined): readonly Notice[] => {
+    if (parseJson(rebalanceSchema, text, 'recommendations/rebalance') === undefined) return [];
+    return [{ id: 'aws/rebalance', kind: 'rebalance', reason: 'EC2 rebalance recommendation', provider }];
+  };
+  const scheduled = (text: string | undefined): readonly Notice[] =>
+    (parseJson(eventsSchema, text, 'maintenance/scheduled') ?? []).flatMap((event): Notice[] => {
+      if (event.State !== 'active') return [];
+      const reason = `EC2 scheduled event ${event.Code}: ${event.Description}`.replace(/: $/, '');
+      return [{ id: `aws/${event.EventId}`, kind: 'reboot', reason, provider, ...timed(event.NotBefore) }];
+    });
+  const lifecycle = (text: string | undefined): readonly Notice[] => {
+    if (text === undefined) return [];
+    const ends = Object.hasOwn(LIFECYCLE, text) ? LIFECYCLE[text] : undefined;
+    if (ends === undefined)
+      throw metadataError(`autoscaling/target-lifecycle-state: not a state: ${text.slice(0, 60)}`);
+    const kind: NoticeKind = 'terminate';
+    return ends ? [{ id: `aws/${text}`, kind, reason: `EC2 Auto Scaling: target state ${text}`, provider }] : [];
+  };
+
+  return [
+    source('spot/instance-action', 5_000, spot),
+    source('events/recommendations/rebalance', 15_000, rebalance),
+    source('autoscaling/target-lifecycle-state', 10_000, lifecycle),
+    source('events/maintenance/scheduled', 60_000, scheduled),
+  ];
+}

@@ -1,0 +1,86 @@
+/** Notices of Microsoft Azure: the Scheduled Events of its instance metadata service. */
+import * as z from 'zod';
+import type { Notice, NoticeKind } from '../decide/notices.ts';
+import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
+import type { NoticeSource } from './notice-source.ts';
+import { timed } from './notice-times.ts';
+
+const EVENTS_PATH = '/metadata/scheduledevents?api-version=2020-07-01';
+const NAME_PATH = '/metadata/instance/compute/name?api-version=2021-02-01&format=text';
+const HEADERS = { Metadata: 'true' };
+/** The first question switches the service on, which takes up to two minutes. */
+const FIRST_TIMEOUT_MS = 130_000;
+
+const KINDS: Readonly<Record<string, NoticeKind>> = {
+  Preempt: 'preempt',
+  Terminate: 'terminate',
+  Reboot: 'reboot',
+  Redeploy: 'reboot',
+  Freeze: 'freeze',
+};
+const eventsSchema = z.object({
+  Events: z
+    .array(
+      z.object({
+        EventId: z.string().min(1).max(200),
+        EventType: z.string().max(100),
+        Resources: z.array(z.string().max(300)).max(5000),
+        EventStatus: z.string().max(100),
+        NotBefore: z.string().max(100).nullish(),
+        Description: z.string().max(1000).nullish(),
+      }),
+    )
+    .max(500),
+});
+type ScheduledEvent = z.infer<typeof eventsSchema>['Events'][number];
+
+/** The Scheduled Events of this machine alone; those of others in its availability set are shown to it too. */
+export function azureSources(metadata: Metadata, startRequests: boolean): readonly NoticeSource[] {
+  const provider = 'azure';
+  let ownName: string | undefined;
+  let isOn = false;
+  let own: readonly ScheduledEvent[] = [];
+
+  const readName = async (signal: AbortSignal): Promise<string> => {
+    const answer = await metadata.send({ path: NAME_PATH, headers: HEADERS }, signal);
+    const name = textOf(answer, 'compute/name') ?? '';
+    // Of a scale set's machine it is SCALESET_ID, as the events have it.
+    if (!/^[\w.-]{1,300}$/.test(name)) throw metadataError('compute/name: not the name of a machine');
+    return name.toLowerCase();
+  };
+  const noticeOf = ({ EventId, EventType, NotBefore, Description }: ScheduledEvent): readonly Notice[] => {
+    const kind = Object.hasOwn(KINDS, EventType) ? KINDS[EventType] : undefined;
+    if (kind === undefined) return [];
+    const text = NotBefore ?? '';
+    const reason = `Azure ${EventType}: ${Description ?? ''}`.replace(/: $/, '');
+    // No time once the event has started.
+    return [{ id: `azure/${EventId}`, kind, reason, provider, ...(text === '' ? {} : timed(text)) }];
+  };
+
+  return [
+    {
+      name: `${provider} scheduledevents`,
+      everyMs: 2_000,
+      read: async (signal) => {
+        ownName ??= await readName(signal);
+        const request = { path: EVENTS_PATH, headers: HEADERS };
+        const answer = await metadata.send(isOn ? request : { ...request, timeoutMs: FIRST_TIMEOUT_MS }, signal);
+        const text = textOf(answer, 'scheduledevents');
+        isOn = true;
+        const events = parseJson(eventsSchema, text, 'scheduledevents')?.Events ?? [];
+        own = events.filter(({ Resources }) => Resources.some((name) => name.toLowerCase() === ownName));
+        return own.flatMap(noticeOf);
+      },
+      acknowledge: async (id, signal) => {
+        if (!startRequests) return;
+        const event = own.find(({ EventId }) => `azure/${EventId}` === id);
+        // It would bring the event forward for every machine that it names.
+        if (event?.EventStatus !== 'Scheduled' || event.Resources.length !== 1) return;
+        const body = JSON.stringify({ StartRequests: [{ EventId: event.EventId }] });
+        const headers = { ...HEADERS, 'Content-Type': 'application/json' };
+        const answer = await metadata.send({ method: 'POST', path: EVENTS_PATH, headers, body }, signal);
+        if (answer.status !== 200) throw metadataError(`StartRequests: HTTP ${answer.status}`);
+      },
+    },
+  ];
+}

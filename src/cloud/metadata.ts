@@ -1,0 +1,133 @@
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { lookup } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import * as z from 'zod';
+import { describeError, NodemaintError } from '../errors.ts';
+
+/** What is asked of a metadata service. */
+export interface MetadataRequest {
+  readonly method?: 'GET' | 'PUT' | 'POST';
+  /** With its query. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** For the whole answer, in milliseconds; 5 s unless told. */
+  readonly timeoutMs?: number;
+}
+
+export interface MetadataAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly etag: string | undefined;
+}
+
+/** A metadata service. */
+export interface Metadata {
+  /** Throws METADATA_FAILED where there is no answer in time, one that is too long, or a redirect. */
+  send(request: MetadataRequest, signal: AbortSignal): Promise<MetadataAnswer>;
+  close(): void;
+}
+
+const TIMEOUT_MS = 5_000;
+const MAX_BYTES = 64 * 1024;
+
+/** Where metadata services are: link-local addresses, Alibaba's, and AWS's in IPv6. */
+const ALLOWED = new BlockList();
+ALLOWED.addSubnet('169.254.0.0', 16, 'ipv4');
+ALLOWED.addAddress('100.100.100.200', 'ipv4');
+ALLOWED.addSubnet('fe80::', 10, 'ipv6');
+ALLOWED.addAddress('fd00:ec2::254', 'ipv6');
+
+/** A failure of a metadata service, in a sentence. */
+export function metadataError(message: string, cause?: unknown): NodemaintError {
+  return new NodemaintError('METADATA_FAILED', message, cause === undefined ? undefined : { cause });
+}
+
+function isAllowed(address: string): boolean {
+  return ALLOWED.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** Names are believed only where they lead to such an address, whatever a DNS server says. */
+const lookupAllowed: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, found) => {
+    const addresses = (found ?? []).filter(({ address }) => isAllowed(address));
+    const [first] = addresses;
+    if (error !== null || first === undefined) {
+      callback(error ?? new Error(`${hostname} has no link-local address`), []);
+    } else if (options.all === true) callback(null, addresses);
+    else callback(null, first.address, first.family);
+  });
+};
+
+async function readBody(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BYTES) throw new Error(`the answer has more than ${MAX_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * The service at `base`, such as http://169.254.169.254. It is asked directly, never through a proxy, and its redirects are
+ * refused. `configured`: a person named this address, so that it may be anywhere; else only where metadata services are.
+ */
+export function createMetadata(base: string, configured: boolean): Metadata {
+  const url = new URL(base);
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  if (url.protocol !== 'http:') throw metadataError(`${base} is no address of a metadata service: it must be http://`);
+  if (!configured && isIP(host) !== 0 && !isAllowed(host)) throw metadataError(`${host} is not link-local`);
+  // An agent of our own has no proxy, whatever the environment says.
+  const agent = new Agent({ keepAlive: true, maxSockets: 8, maxFreeSockets: 1 });
+
+  return {
+    send: async ({ method = 'GET', path, headers = {}, body, timeoutMs = TIMEOUT_MS }, signal) => {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      try {
+        const response = await new Promise<IncomingMessage>((resolve, reject) => {
+          const options = { host, port: url.port, method, path, headers, agent, signal: within };
+          const request = httpRequest(configured ? options : { ...options, lookup: lookupAllowed }, resolve);
+          request.on('error', reject);
+          request.end(body);
+        });
+        try {
+          const status = response.statusCode ?? 0;
+          if (status >= 300 && status < 400) throw new Error(`a redirect (HTTP ${status}), which is not followed`);
+          return { status, body: (await readBody(response)).trim(), etag: response.headers.etag };
+        } finally {
+          response.destroy();
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        const why = within.aborted ? `no answer within ${timeoutMs / 1000} s` : describeError(error);
+        throw metadataError(`${method} ${url.origin}${path}: ${why}`, error);
+      }
+    },
+    close: () => {
+      agent.destroy();
+    },
+  };
+}
+
+/** The text of an answer; undefined for nothing to report, which is 404 everywhere. Throws METADATA_FAILED. */
+export function textOf(answer: MetadataAnswer, path: string): string | undefined {
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw metadataError(`${path}: HTTP ${answer.status}`);
+  return answer.body;
+}
+
+/** The answer as JSON of a known shape; empty is undefined. Throws METADATA_FAILED. */
+export function parseJson<T>(schema: z.ZodType<T>, text: string | undefined, path: string): T | undefined {
+  if (text === undefined || text === '') return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw metadataError(`${path}: the answer is no JSON`, error);
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw metadataError(`${path}: the answer is not as it should be: ${z.prettifyError(result.error)}`);
+}

@@ -1,0 +1,52 @@
+import type { Provider } from '../decide/provider.ts';
+import { alibabaSources } from './alibaba.ts';
+import { awsSources } from './aws.ts';
+import { azureSources } from './azure.ts';
+import { gcpSources } from './gcp.ts';
+import { createMetadata, type Metadata } from './metadata.ts';
+import type { NoticeSource } from './notice-source.ts';
+import { tencentSources } from './tencent.ts';
+
+/** Where each provider's metadata service is. */
+const BASES: Readonly<Record<Provider, string>> = {
+  aws: 'http://169.254.169.254',
+  gcp: 'http://169.254.169.254',
+  azure: 'http://169.254.169.254',
+  alibaba: 'http://100.100.100.200',
+  tencent: 'http://metadata.tencentyun.com',
+};
+
+export interface ProviderOptions {
+  /** Another address of the metadata service, as configured. */
+  readonly metadataUrl: string | undefined;
+  /** Whether Azure may be told to start an event early. */
+  readonly azureStartRequests: boolean;
+}
+
+function sourcesOf(provider: Provider, metadata: Metadata, options: ProviderOptions): readonly NoticeSource[] {
+  switch (provider) {
+    case 'aws':
+      return awsSources(metadata);
+    case 'gcp':
+      return gcpSources(metadata);
+    case 'azure':
+      return azureSources(metadata, options.azureStartRequests);
+    case 'alibaba':
+      return alibabaSources(metadata);
+    case 'tencent':
+      return tencentSources(metadata);
+  }
+}
+
+/** The places where the provider announces the end of a machine; nothing is asked yet. */
+export function providerSources(
+  provider: Provider,
+  options: ProviderOptions,
+): { readonly sources: readonly NoticeSource[]; close(): void } {
+  const { metadataUrl } = options;
+  const metadata = createMetadata(metadataUrl ?? BASES[provider], metadataUrl !== undefined);
+  const close = (): void => {
+    metadata.close();
+  };
+  return { sources: sourcesOf(provider, metadata, options), close };
+}

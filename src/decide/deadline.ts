@@ -1,0 +1,132 @@
+/**
+ * How the time until a deadline is shared: worked backwards from it over the tiers of a drain. The end belongs to volumes, the
+ * part before it to static pods, the rest to the other tiers. Grace periods are shortened where they must be, to 1 s at the
+ * least, and never made longer. All times are milliseconds since the epoch unless their names say otherwise.
+ */
+import type { DrainPlanEntry, PodType } from '../api/node-maintenance.ts';
+import { effectiveDrainPlan, entryCovers } from './drain-plan.ts';
+import type { DrainPod } from './pod.ts';
+
+/** A deadline, and when it became known. */
+export interface Deadline {
+  readonly since: number;
+  readonly at: number;
+}
+
+/** Pods that leave together. */
+export interface BudgetTier {
+  readonly podType: PodType;
+  /** The longest grace period of its pods, in seconds. */
+  readonly graceSec: number;
+}
+
+/** A pod with its own grace period in seconds. */
+export type GracefulPod = Pick<DrainPod, 'podType' | 'priority' | 'labels'> & { readonly graceSec: number };
+
+/** Volumes are unmounted after the last container has ended: so much of the whole time is theirs, and at most so long. */
+const VOLUME_SHARE = 0.1;
+const MAX_VOLUME_MS = 10_000;
+/** Of the whole time static pods are sure of so much, if they need it. */
+const STATIC_SHARE = 0.3;
+/** What a tier costs beside its grace periods: the order to end, and the news that it ended. */
+const TURN_MS = 2_000;
+const MAX_TURN_SHARE = 0.25;
+/** The least that a static tier needs from the order to its end over the container runtime. */
+const LEAST_STATIC_MS = 2_500;
+const LEAST_SEC = 1;
+
+/** What is kept for unmounting volumes, in milliseconds. */
+function volumeReserveMs({ since, at }: Deadline): number {
+  return Math.min(MAX_VOLUME_MS, Math.max(0, at - since) * VOLUME_SHARE);
+}
+
+/** What static pods are sure of, in milliseconds. */
+function staticReserveMs({ since, at }: Deadline, tiers: readonly BudgetTier[]): number {
+  const own = tiers.filter(({ podType }) => podType === 'Static');
+  const wanted = own.reduce((sum, { graceSec }) => sum + graceSec * 1000 + TURN_MS, 0);
+  const sure = Math.max(own.length * LEAST_STATIC_MS, Math.max(0, at - since) * STATIC_SHARE);
+  return Math.min(wanted, sure);
+}
+
+/** Shares out `total` so that nobody gets more than wanted, and who gets less gets as much as the others who do. */
+function shareOut(wanted: readonly number[], total: number): readonly number[] {
+  let left = Math.max(0, total);
+  const shares = wanted.map(() => 0);
+  const order = wanted.map((_, index) => index).toSorted((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
+  order.forEach((index, done) => {
+    const share = Math.min(wanted[index] ?? 0, left / (order.length - done));
+    shares[index] = share;
+    left -= share;
+  });
+  return shares;
+}
+
+function graceOf(tiers: readonly BudgetTier[], leftMs: number): readonly number[] {
+  const turns = Math.min(tiers.length * TURN_MS, Math.max(0, leftMs) * MAX_TURN_SHARE);
+  const shares = shareOut(
+    tiers.map(({ graceSec }) => graceSec * 1000),
+    leftMs - turns,
+  );
+  return tiers.map(({ graceSec }, index) =>
+    Math.min(graceSec, Math.max(LEAST_SEC, Math.floor((shares[index] ?? 0) / 1000))),
+  );
+}
+
+/** The longest grace period, in seconds, of each of the tiers that are left, in their order. */
+export function budgetTiers(deadline: Deadline, tiers: readonly BudgetTier[], now: number): readonly number[] {
+  const left = deadline.at - now - volumeReserveMs(deadline);
+  const statics = tiers.filter(({ podType }) => podType === 'Static');
+  const others = tiers.filter(({ podType }) => podType !== 'Static');
+  const graces = graceOf(others, left - staticReserveMs(deadline, tiers));
+  // What the others will have used by then is gone.
+  const used = graces.reduce((sum, graceSec) => sum + graceSec * 1000 + TURN_MS, 0);
+  const forStatics = Math.max(left - used, Math.min(left, staticReserveMs(deadline, tiers)));
+  return [...graces, ...graceOf(statics, forStatics)];
+}
+
+/** When static pods have to go at the latest, whatever is still there before them. */
+export function staticPodsDueAt(deadline: Deadline, tiers: readonly BudgetTier[]): number {
+  return deadline.at - volumeReserveMs(deadline) - staticReserveMs(deadline, tiers);
+}
+
+/** The grace period of a pod within the budget of its tier, both in seconds: never longer than its own. */
+export function graceWithin(ownSec: number, budgetSec: number): number {
+  return Math.min(ownSec, Math.max(LEAST_SEC, budgetSec));
+}
+
+/** The tiers of the effective plan that have pods, in their order. */
+export function tiersOf(
+  plan: readonly DrainPlanEntry[],
+  pods: readonly GracefulPod[],
+): readonly { readonly entry: DrainPlanEntry; readonly tier: BudgetTier }[] {
+  const longest = new Map<DrainPlanEntry, number>();
+  for (const pod of pods) {
+    const entry = plan.find((each) => entryCovers(each, pod));
+    if (entry !== undefined) longest.set(entry, Math.max(longest.get(entry) ?? 0, pod.graceSec));
+  }
+  return plan.flatMap((entry) => {
+    const graceSec = longest.get(entry);
+    return graceSec === undefined ? [] : [{ entry, tier: { podType: entry.podType, graceSec } }];
+  });
+}
+
+/**
+ * The grace period in seconds of one of the pods that are left; its own where its tier has the time, or no plan entry
+ * takes it. `plan` is as configured or specified; the default entries are injected.
+ */
+export function graceSecFor(
+  pod: GracefulPod,
+  pods: readonly GracefulPod[],
+  plan: readonly DrainPlanEntry[],
+  deadline: Deadline,
+  now: number,
+): number {
+  const tiers = tiersOf(effectiveDrainPlan(plan), pods);
+  const budgets = budgetTiers(
+    deadline,
+    tiers.map(({ tier }) => tier),
+    now,
+  );
+  const index = tiers.findIndex(({ entry }) => entryCovers(entry, pod));
+  return graceWithin(pod.graceSec, budgets[index] ?? pod.graceSec);
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { openControlSocket } from '../../src/agent/control.ts';
+import { createHooks, type HookName } from '../../src/agent/hooks.ts';
+import type { Phase } from '../../src/decide/shutdown-phase.ts';
+import { createSystemClock } from '../../src/host/clock.ts';
+
+const SIGNAL = AbortSignal.timeout(60_000);
+const WATCHING: Phase = { kind: 'watching' };
+const SHUTDOWN = {
+  maintenance: 'm',
+  mode: 'local',
+  origin: 'notice',
+  reason: 'spot',
+  since: 1,
+  bootId: 'b',
+  deadline: { at: Date.parse('2030-01-01T00:00:00Z'), since: 1 },
+} as const;
+const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
+const RELEASED: Phase = { kind: 'released', releasedAt: 2, ...SHUTDOWN };
+const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+
+describe('programs that are called when the phase changes', () => {
+  let folder: string;
+  let directory: string;
+  let lines: string[];
+  beforeEach(async () => {
+    // Not below /tmp, which everybody may write: only the three places that count are looked at, and all are made here.
+    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-hooks-'));
+    directory = path.join(folder, 'hooks.d');
+    await mkdir(directory, { mode: 0o755 });
+    lines = [];
+  });
+
+  const add = async (moment: HookName, name: string, script: string, mode = 0o755): Promise<string> => {
+    await mkdir(path.join(directory, moment), { recursive: true, mode: 0o755 });
+    const file = path.join(directory, moment, name);
+    await writeFile(file, `#!/bin/sh\n${script}\n`);
+    await chmod(file, mode);
+    return file;
+  };
+  const change = async (before: Phase, after: Phase, timeoutMs = 5_000): Promise<string> => {
+    const note = (fields: object, message: string): void => {
+      lines.push(`${message}: ${JSON.stringify(fields)}`);
+    };
+    const log = { debug: note, info: note, warn: note, error: note };
+    const hooks = createHooks({ directory, timeoutMs, nodeName: 'node-a' }, { clock: createSystemClock(), log });
+    await hooks.phaseChanged(before, after, SIGNAL);
+    return await readFile(path.join(folder, 'out'), 'utf8').catch(() => '');
+  };
+
+  it('are those of the moment, in the order of their names, and are told what it is about', async () => {
+    const tell = `echo "$(basename $0) $NODEMAINT_HOOK $NODEMAINT_NODE $NODEMAINT_REASON $NODEMAINT_DEADLINE" >> ${folder}/out`;
+    for (const moment of ['pre-drain', 'drained', 'pre-release', 'restored'] as const) await add(moment, '20', tell);
+    await add('drained', '10', tell);
+    await add('drained', '.hidden', tell);
+    await change(WATCHING, DRAINING);
+    await change(DRAINING, { ...DRAINING, mode: 'cluster' });
+    await change(DRAINING, RELEASED);
+    await change(RELEASED, RECOVERING);
+    const out = await change(RECOVERING, WATCHING);
+    const about = 'node-a spot 2030-01-01T00:00:00Z';
+    assert.deepEqual(out.trim().split('\n'), [
+      `20 pre-drain ${about}`,
+      `10 drained ${about}`,
+      `20 drained ${about}`,
+      `20 pre-release ${about}`,
+      `20 restored ${about}`,
+    ]);
+  });
+
+  it('hold nothing up for longer than their time, and a failure is only logged', async () => {
+    await add('pre-drain', '10-fails', 'echo broken >&2; exit 3');
+    await add('pre-drain', '20-hangs', 'sleep 60 & wait');
+    await add('pre-drain', '30-late', `echo late >> ${folder}/out`);
+    const started = performance.now();
+    assert.equal(await change(WATCHING, DRAINING, 1_000), '');
+    assert.ok(performance.now() - started < 5_000);
+    assert.match(lines.join('\n'), /hook failed.*10-fails.*broken/);
+    assert.match(lines.join('\n'), /hook failed.*20-hangs.*killed after/);
+    assert.match(lines.join('\n'), /time of all hooks is over.*30-late/);
+  });
+
+  it('are not run where others than root could have written them', async () => {
+    const tell = `echo run >> ${folder}/out`;
+    await add('pre-drain', 'group-writable', tell, 0o775);
+    await chown(await add('pre-drain', 'foreign', tell), 65_534, 65_534);
+    assert.equal(await change(WATCHING, DRAINING), '');
+    await add('drained', 'good', tell);
+    await chmod(path.join(directory, 'drained'), 0o777);
+    assert.equal(await change(DRAINING, RELEASED), '');
+    assert.equal(lines.filter((line) => line.startsWith('hook not run')).length, 3);
+  });
+
+  it('need not be there', async () => {
+    await rm(directory, { recursive: true });
+    assert.equal(await change(WATCHING, DRAINING), '');
+    assert.deepEqual(lines, []);
+  });
+});
+
+describe('the control socket', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-'));
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  it('is for root alone, or for a group that is configured', async () => {
+    const socket = path.join(folder, 'control.sock');
+    const handler = (): Promise<unknown> => Promise.resolve({});
+    const modeAndGroup = async (): Promise<readonly number[]> => {
+      const { mode, gid } = await stat(socket);
+      return [mode & 0o777, gid];
+    };
+    {
+      await using _open = await openControlSocket(socket, handler);
+      assert.deepEqual(await modeAndGroup(), [0o600, 0]);
+    }
+    {
+      await using _open = await openControlSocket(socket, handler, 'daemon');
+      assert.deepEqual(await modeAndGroup(), [0o660, 1]);
+    }
+    await assert.rejects(openControlSocket(socket, handler, 'no-such-group'), { code: 'CONFIG_INVALID' });
+  });
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import {
+  type BudgetTier,
+  budgetTiers,
+  type Deadline,
+  graceSecFor,
+  graceWithin,
+  staticPodsDueAt,
+} from '../../src/decide/deadline.ts';
+
+const tier = (podType: BudgetTier['podType']): fc.Arbitrary<BudgetTier> =>
+  fc.record({ podType: fc.constant(podType), graceSec: fc.integer({ min: 0, max: 3600 }) });
+const tiersOfAll = fc
+  .tuple(
+    fc.array(tier('Default'), { maxLength: 5 }),
+    fc.array(tier('DaemonSet'), { maxLength: 3 }),
+    fc.array(tier('Static'), { maxLength: 3 }),
+  )
+  .map((parts) => parts.flat());
+const deadline: fc.Arbitrary<Deadline> = fc
+  .tuple(fc.integer({ min: 0, max: 2_000_000_000_000 }), fc.integer({ min: 1, max: 7_200_000 }))
+  .map(([since, ms]) => ({ since, at: since + ms }));
+
+describe('the budget of a deadline', () => {
+  it('never makes a grace period longer, and leaves at least a second of it', () => {
+    fc.assert(
+      fc.property(deadline, tiersOfAll, fc.double({ min: 0, max: 2, noNaN: true }), (until, tiers, part) => {
+        const now = until.since + (until.at - until.since) * part;
+        const budgets = budgetTiers(until, tiers, now);
+        assert.equal(budgets.length, tiers.length);
+        budgets.forEach((budget, index) => {
+          const own = tiers[index]?.graceSec ?? 0;
+          assert.ok(budget <= own && budget >= Math.min(own, 1), `${budget} of ${own}`);
+        });
+      }),
+    );
+  });
+
+  it('shortens nothing where there is time for all', () => {
+    fc.assert(
+      fc.property(fc.nat(2_000_000_000), tiersOfAll, (since, tiers) => {
+        const needed = tiers.reduce((sum, { graceSec }) => sum + graceSec * 1000 + 2_000, 0);
+        const until = { since, at: since + needed * 4 + 20_000 };
+        assert.deepEqual(
+          budgetTiers(until, tiers, since),
+          tiers.map(({ graceSec }) => graceSec),
+        );
+      }),
+    );
+  });
+
+  it('fits into the time, where each tier can have more than its second', () => {
+    fc.assert(
+      fc.property(fc.nat(2_000_000_000), tiersOfAll, fc.integer({ min: 60_000, max: 600_000 }), (since, tiers, ms) => {
+        const until = { since, at: since + ms };
+        const sum = budgetTiers(until, tiers, since).reduce((total, sec) => total + sec * 1000, 0);
+        assert.ok(sum <= ms, `${sum} of ${ms}`);
+      }),
+    );
+  });
+
+  it('is never less for more time', () => {
+    fc.assert(
+      fc.property(fc.nat(2_000_000_000), tiersOfAll, fc.nat(600_000), fc.nat(600_000), (since, tiers, a, b) => {
+        const [short, long] = [Math.min(a, b), Math.max(a, b)];
+        const less = budgetTiers({ since, at: since + short }, tiers, since);
+        const more = budgetTiers({ since, at: since + long }, tiers, since);
+        less.forEach((budget, index) => {
+          if (tiers[index]?.podType !== 'Static') assert.ok((more[index] ?? 0) >= budget);
+        });
+      }),
+    );
+  });
+
+  it('lets static pods begin before the deadline, and not before the drain', () => {
+    fc.assert(
+      fc.property(deadline, tiersOfAll, (until, tiers) => {
+        const due = staticPodsDueAt(until, tiers);
+        assert.ok(due <= until.at);
+        const statics = tiers.filter(({ podType }) => podType === 'Static').length;
+        if (until.at - until.since > statics * 10_000) assert.ok(due >= until.since);
+      }),
+    );
+  });
+
+  it('gives pods of one tier the same budget, of which each takes no more than its own', () => {
+    const pod = { podType: 'Default', priority: 0, labels: {}, graceSec: 600 } as const;
+    const other = { ...pod, podType: 'Static', graceSec: 30 } as const;
+    const until = { since: 0, at: 120_000 };
+    assert.equal(graceSecFor(pod, [pod, other], [], until, 0), 76);
+    assert.equal(graceSecFor({ ...pod, graceSec: 10 }, [pod, other], [], until, 0), 10);
+    assert.equal(graceWithin(0, 5), 0);
+  });
+});
