@@ -10,7 +10,7 @@ import { chooseStaticPodPath } from '../decide/kubelet-config.ts';
 import { type Check, examineNode, type NodeFacts } from '../decide/doctor.ts';
 import { SHUTDOWN_KINDS } from '../decide/going-down.ts';
 import { winningDelay } from '../decide/logind-delay.ts';
-import { describeError } from '../errors.ts';
+import { describeError, NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createSystemBus } from '../host/dbus.ts';
@@ -112,23 +112,21 @@ async function readFacts(
 ): Promise<NodeFacts> {
   const { config } = node;
   const api = await readApi(config, signal);
-  const after = systemd.unitProperty(UNIT, 'Unit', 'After', signal);
   const delay = async (): Promise<Exclude<NodeFacts['delay'], string>> => ({
     effectiveMs: await login1.inhibitDelayMaxMs(signal),
     winner: winningDelay(await readLogindConfig('/', signal)),
   });
-  const status = readStatus(config.runDirectory);
+  const lock = async (): Promise<Exclude<NodeFacts['lock'], string>> => (await readStatus(config.runDirectory)).lock;
+  const startsAfter = async (): Promise<readonly string[]> => {
+    const units = z.array(z.string()).safeParse(await systemd.unitProperty(UNIT, 'Unit', 'After', signal));
+    if (units.success) return units.data;
+    throw new NodemaintError('DBUS_CALL_FAILED', `systemd does not tell after which units ${UNIT} starts`);
+  };
   return {
-    lock: await orWhy(
-      status.then(({ lock }) => lock),
-      signal,
-    ),
+    lock: await orWhy(lock(), signal),
     delay: await orWhy(delay(), signal),
     targetTimeoutsMs: await orWhy(readTimeouts(systemd, signal), signal),
-    startsAfter: await orWhy(
-      after.then((units) => z.array(z.string()).parse(units)),
-      signal,
-    ),
+    startsAfter: await orWhy(startsAfter(), signal),
     kubelet: await orWhy(node.find(signal), signal),
     staticPods: await readStaticPods(node, signal),
     runtime: await orWhy(readRuntime(config, signal), signal),

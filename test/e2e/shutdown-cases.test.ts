@@ -97,10 +97,12 @@ describe('a real machine goes down', () => {
   });
 
   it('is found well set up by nodemaint doctor', async (t) => {
-    const { stdout, code } = await machine.ssh('nodemaint doctor');
+    const { stdout, code } = await machine.ssh('nodemaint doctor', { timeoutMs: 180_000 });
     t.diagnostic(stdout);
     assert.equal(code, 0, stdout);
-    const status = await machine.must('nodemaint status; systemctl status nodemaint --no-pager | head -8');
+    const status = await machine.must('nodemaint status; systemctl status nodemaint --no-pager | head -8', {
+      timeoutMs: 120_000,
+    });
     t.diagnostic(status);
     assert.match(status, /at most 168h0m \(\/etc\/systemd\/logind\.conf\.d\/zz-nodemaint\.conf\); 3m0s without/);
   });
