@@ -21,7 +21,7 @@ import type { AgentStatus } from './status.ts';
 
 const BUSY_MS = 1_000;
 /** Before a deadline every look counts. */
-const HURRY_MS = 400;
+const HURRY_MS = 250;
 const IDLE_MS = 60_000;
 
 /** What one turn of the loop saw and did, for the status. */
