@@ -22,7 +22,7 @@ import type { AgentStatus, Waiting } from './status.ts';
 
 const BUSY_MS = 1_000;
 /** Before a deadline every look counts. */
-const HURRY_MS = 400;
+const HURRY_MS = 250;
 const IDLE_MS = 60_000;
 const STATUS_MS = 30_000;
 

@@ -33,6 +33,8 @@ const TURN_MS = 2_000;
 const MAX_TURN_SHARE = 0.25;
 /** The least that a static tier needs from the order to its end over the container runtime. */
 const LEAST_STATIC_MS = 2_500;
+/** Even for that they get no more of a very short time: the others have to be told first. */
+const MAX_STATIC_SHARE = 0.7;
 const LEAST_SEC = 1;
 
 /** What is kept for unmounting volumes, in milliseconds. */
@@ -44,7 +46,8 @@ function volumeReserveMs({ since, at }: Deadline): number {
 function staticReserveMs({ since, at }: Deadline, tiers: readonly BudgetTier[]): number {
   const own = tiers.filter(({ podType }) => podType === 'Static');
   const wanted = own.reduce((sum, { graceSec }) => sum + graceSec * 1000 + TURN_MS, 0);
-  const sure = Math.max(own.length * LEAST_STATIC_MS, Math.max(0, at - since) * STATIC_SHARE);
+  const total = Math.max(0, at - since);
+  const sure = Math.max(Math.min(own.length * LEAST_STATIC_MS, total * MAX_STATIC_SHARE), total * STATIC_SHARE);
   return Math.min(wanted, sure);
 }
 

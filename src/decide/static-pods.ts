@@ -80,7 +80,7 @@ const KUBELET_TIME_MS = 40_000;
 const KUBELET_WAIT_MS = 30_000;
 
 /** The kubelet has so long to see that a manifest is gone, before the runtime is asked beside it. */
-const HEAD_START_MS = 700;
+const HEAD_START_MS = 400;
 
 /** The key of a pod: NAMESPACE/NAME. */
 export function podKey(pod: { readonly namespace: string; readonly podName: string }): string {

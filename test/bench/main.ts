@@ -15,6 +15,7 @@ import { type Logind, startLogind } from '../logind/rig.ts';
 import { installManifests } from '../support/nodemaint.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
+import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
 import { benchStaticPods } from './static-pods.ts';
 
@@ -118,6 +119,7 @@ async function main(): Promise<void> {
   const signal = AbortSignal.timeout(900_000);
   await benchAgent(signal);
   await benchStaticPods([process.execPath, BUNDLE], signal);
+  await benchNotices();
   await benchDrain([process.execPath, BUNDLE], signal);
   await benchEvictionRequests([process.execPath, BUNDLE], signal);
 }

@@ -1,12 +1,12 @@
 /**
  * What watching for notices costs an idle agent: requests and processor time in an hour, from half a minute of it. The loops
- * of each cloud run in this process against a service that answers as on a machine to which nothing happens.
+ * of each cloud run in this process against a service, in it too, that answers as on a machine to which nothing happens: the
+ * processor time is that of both.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { Worker, isMainThread, workerData } from 'node:worker_threads';
 import { openNoticeMemory } from '../../src/agent/notice-memory.ts';
 import { createNotices } from '../../src/agent/notices.ts';
 import { providerSources } from '../../src/cloud/providers.ts';
@@ -43,29 +43,13 @@ const QUIET: Readonly<Record<Provider, MetadataServer['answers']>> = {
   tencent: {},
 };
 
-/** Serves in a thread of its own, so that this process's loops are measured without it. */
-async function serve(provider: Provider): Promise<void> {
-  const server = await startMetadataServer(QUIET[provider]);
-  const { parentPort } = await import('node:worker_threads');
-  parentPort?.postMessage(server.url);
-  parentPort?.on('message', () => parentPort.postMessage(server.received.length));
-}
-
-function answerOf<T>(worker: Worker): Promise<T> {
-  return new Promise((resolve, reject) => {
-    worker.once('message', resolve);
-    worker.once('error', reject);
-  });
-}
-
 /** Prints the cost of each cloud. */
 export async function benchNotices(): Promise<void> {
   for (const provider of PROVIDERS) {
     const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-notices-'));
-    const worker = new Worker(new URL(import.meta.url), { workerData: provider });
-    const metadataUrl = await answerOf<string>(worker);
+    await using server = await startMetadataServer(QUIET[provider]);
     const log = createLog('error', 'bench');
-    const { sources, close } = providerSources(provider, { metadataUrl, azureStartRequests: false });
+    const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests: false });
     const notices = createNotices({
       sources: () => Promise.resolve(sources),
       options: { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 },
@@ -75,22 +59,18 @@ export async function benchNotices(): Promise<void> {
       onChange: () => undefined,
     });
     const stop = AbortSignal.timeout(RUN_MS);
-    const before = process.threadCpuUsage();
+    const before = process.cpuUsage();
     await notices.run(stop);
-    const { user, system } = process.threadCpuUsage(before);
-    const counted = answerOf<number>(worker);
-    worker.postMessage('count');
-    const requests = await counted;
+    const { user, system } = process.cpuUsage(before);
+    const requests = server.received.length;
     const perHour = HOUR_MS / RUN_MS;
     const cpuSec = ((user + system) / 1e6) * perHour;
     console.log(
       `notices of ${provider}, idle: at most ${Math.round(requests * perHour)} requests and ${cpuSec.toFixed(1)} s of processor time an hour (from ${requests} requests in ${RUN_MS / 1000} s)`,
     );
     close();
-    await worker.terminate();
     await rm(folder, { recursive: true });
   }
 }
 
-if (!isMainThread) await serve(workerData as Provider);
-else if (process.argv[1] === import.meta.filename) await benchNotices();
+if (process.argv[1] === import.meta.filename) await benchNotices();
