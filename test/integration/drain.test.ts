@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import process from 'node:process';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
@@ -10,7 +11,7 @@ import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../node/pods.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
-const NODE = 'node-a';
+const NODE = `drain-${process.pid}`;
 
 interface Rig {
   readonly folder: string;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import process from 'node:process';
 import { describe, it } from 'node:test';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri.ts';
@@ -12,7 +13,7 @@ import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../node/pods.ts';
 import { installManifests, readAgentStatus, startNodemaint } from '../support/nodemaint.ts';
 
-const NODE = 'node-a';
+const NODE = `local-drain-${process.pid}`;
 /** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
 const ORDER = ['web', 'vip', 'logger', 'low', 'high'];
 

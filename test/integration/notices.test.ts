@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { DEADLINE_ANNOTATION } from '../../src/api/names.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
@@ -12,7 +13,7 @@ import { startNode, type TestNode } from '../node/node.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from '../support/metadata-server.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
-const NODE = 'node-a';
+const NODE = `notices-${process.pid}`;
 /** A pod that has written nothing for so long has ended, however busy this machine is. */
 const SILENT_SEC = 4;
 

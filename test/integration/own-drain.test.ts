@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import process from 'node:process';
 import { describe, it } from 'node:test';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
@@ -11,7 +12,7 @@ import { daemonSet, deployment, podSpec, staticPod } from '../node/pods.ts';
 import { type ApiProxy, startApiProxy } from '../support/api-proxy.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
-const NODE = 'node-a';
+const NODE = `own-drain-${process.pid}`;
 const STOP_SEC = 2;
 
 interface Rig {
