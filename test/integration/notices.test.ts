@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -15,7 +15,7 @@ import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from 
 
 const NODE = `notices-${process.pid}`;
 /** A pod that has written nothing for so long has ended, however busy this machine is. */
-const SILENT_SEC = 4;
+const SILENT_MS = 4_000;
 
 interface Shape {
   readonly kind: 'Pod' | 'static';
@@ -61,9 +61,12 @@ describe('notices on a real node', () => {
     return (JSON.parse(text) as { items: NodeMaintenance[] }).items;
   };
 
-  /** It writes the time at which it got SIGTERM, and ten times a second that it lives. */
+  const unschedulable = async (): Promise<string> =>
+    await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
+
+  /** It leaves a file when it gets SIGTERM, and writes another ten times a second while it lives. */
   const podOf = (name: string, { kind, graceSec, priorityClassName }: Shape): object => {
-    const script = `trap 'cat /proc/uptime > /witness/${name}.term' TERM; while :; do cat /proc/uptime > /witness/${name}.alive; sleep 0.1; done`;
+    const script = `trap 'date > /witness/${name}.term' TERM; while :; do date > /witness/${name}.alive; sleep 0.1; done`;
     const container = {
       name: 'main',
       image: TEST_IMAGE,
@@ -113,17 +116,18 @@ describe('notices on a real node', () => {
     );
   };
 
-  const uptimeOf = async (file: string): Promise<number> => {
-    const text = await readFile(path.join(witness, file), 'utf8').catch(() => '');
-    return Number(text.split(' ', 1)[0] || Number.NaN);
-  };
-  const machineUptime = async (): Promise<number> => Number((await readFile('/proc/uptime', 'utf8')).split(' ', 1)[0]);
+  /** When a file was written last, in milliseconds since the epoch; NaN where it was not. */
+  const writtenAt = async (file: string): Promise<number> =>
+    await stat(path.join(witness, file)).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => Number.NaN,
+    );
 
   /** Gives the node so many seconds, waits until all pods have ended, and says when they did. */
   const giveNotice = async (
     seconds: number,
   ): Promise<{ readonly endings: readonly Ending[]; readonly deadlineSec: number }> => {
-    const [began, beganAt] = [await machineUptime(), Date.now()];
+    const beganAt = Date.now();
     const trigger = ['trigger', '--reason', `${seconds} s notice`, '--deadline', `${seconds}s`];
     const { code, stderr } = await runNodemaint([...trigger, '--run-directory', runDirectory]);
     assert.equal(code, 0, stderr);
@@ -132,11 +136,8 @@ describe('notices on a real node', () => {
     assert.ok(phase.kind === 'draining' && phase.deadline !== undefined);
     // It counts from when the agent was told, not from when somebody began to type.
     const deadlineSec = (phase.deadline.at - beganAt) / 1000;
-    const stillAlive = async (name: string): Promise<boolean> => {
-      // A file that is being written is empty for a moment, and then there is somebody who writes it.
-      const at = await uptimeOf(`${name}.alive`);
-      return Number.isNaN(at) || (await machineUptime()) - at < SILENT_SEC;
-    };
+    const stillAlive = async (name: string): Promise<boolean> =>
+      Date.now() - (await writtenAt(`${name}.alive`)) < SILENT_MS;
     await waitFor(
       'all pods have ended',
       async () => {
@@ -147,8 +148,8 @@ describe('notices on a real node', () => {
     );
     const endings: Ending[] = [];
     for (const pod of Object.keys(PODS)) {
-      const [term, alive] = [await uptimeOf(`${pod}.term`), await uptimeOf(`${pod}.alive`)];
-      endings.push({ pod, termSec: term - began, killSec: alive - began });
+      const [term, alive] = [await writtenAt(`${pod}.term`), await writtenAt(`${pod}.alive`)];
+      endings.push({ pod, termSec: (term - beganAt) / 1000, killSec: (alive - beganAt) / 1000 });
     }
     return { endings, deadlineSec };
   };
@@ -238,8 +239,6 @@ describe('notices on a real node', () => {
     const { phase } = await readAgentStatus(runDirectory);
     assert.ok(phase.kind === 'draining' && phase.origin === 'notice');
     assert.equal(phase.deadline?.at, Date.parse(time));
-    const unschedulable = async (): Promise<string> =>
-      await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
     await waitFor('the node is cordoned', async () => (await unschedulable()) === 'true');
     interface Request {
       readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
@@ -267,8 +266,6 @@ describe('notices on a real node', () => {
   });
 
   it('of a rebalance recommendation only cordon the node, and give it back', async () => {
-    const unschedulable = async (): Promise<string> =>
-      await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
     const noticeTime = new Date().toISOString();
     metadata.answers = ec2Answers({ ...QUIET, 'events/recommendations/rebalance': JSON.stringify({ noticeTime }) });
     await waitFor('the node is cordoned', async () => (await unschedulable()) === 'true');
