@@ -163,18 +163,6 @@ describe('systemctl reboot on a real machine with a real kubelet', () => {
     await assertBack(rig, manifests);
     say(await controlPlane.kubectl(['get', 'nm', '-o', 'wide']));
 
-    // The same again, with the agent killed twice in mid-drain.
-    await machine.must(`: > ${WITNESS}/log`);
-    await controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=60s']);
-    const killed = await reboot(rig, async () => {
-      for (const line of ['web TERM', 'low TERM']) {
-        await witnessed(machine, line);
-        await machine.must('systemctl kill --kill-who=main --signal=KILL nodemaint.service');
-        say(`killed the agent after "${line}"`);
-      }
-    });
-    assertOrder(killed);
-    await assertBack(rig, manifests);
     say(
       await machine.must(
         'nodemaint status; /root/nodemaint/install.sh uninstall --purge; ls -A /etc/kubernetes/manifests',
