@@ -19,6 +19,8 @@ interface Suite {
   readonly requires: readonly Requirement[];
   /** A script that makes, once, what no test should have to wait for. */
   readonly prepare?: string;
+  /** Files that run one at a time after the others: they measure times, or have real nodes that take the processors. */
+  readonly alone?: readonly string[];
 }
 
 function onPath(program: string): boolean {
@@ -38,6 +40,7 @@ function programs(names: readonly string[], how: string): Requirement {
 }
 
 const ROOT: Requirement = { lacks: 'root', how: 'run it as root', met: () => process.getuid?.() === 0 };
+const GO = programs(['go'], 'install Go 1.26 or later; it builds the metadata mock of EC2');
 const CONTROL_PLANE: Requirement = {
   lacks: 'a Kubernetes control plane',
   how: 'install Go 1.26 or later, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl 1.36',
@@ -51,10 +54,31 @@ const SUITES: Readonly<Record<string, Suite>> = {
   crash: QUICK,
   integration: {
     prepare: 'test/control-plane/build.ts',
-    concurrency: 1,
+    concurrency: 2,
     timeoutMs: 600_000,
+    alone: [
+      'agent-hold',
+      'cri',
+      'daemon-set-gate',
+      'daemon-set-hold',
+      'deployment',
+      'drain',
+      'drain-command',
+      'imperative-eviction',
+      'leader',
+      'local-drain',
+      'logind',
+      'logind-lock',
+      'logind-schedule',
+      'notices',
+      'own-drain',
+      'pod-surge',
+      'static-pods',
+      'webhook',
+    ],
     requires: [
       CONTROL_PLANE,
+      GO,
       ROOT,
       programs(
         [
@@ -107,9 +131,17 @@ async function runSuite(name: string, suite: Suite): Promise<number> {
   }
   const prepared = suite.prepare === undefined ? 0 : await runNode([suite.prepare]);
   if (prepared !== 0) return prepared;
-  const flags = ['--test', `--test-concurrency=${suite.concurrency}`, `--test-timeout=${suite.timeoutMs}`];
   const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec')}`;
-  return await runNode([...flags, reporter, ...files]);
+  const run = async (concurrency: number, some: readonly string[]): Promise<number> => {
+    const flags = ['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${suite.timeoutMs}`];
+    return some.length === 0 ? 0 : await runNode([...flags, reporter, ...some]);
+  };
+  const isAlone = (file: string): boolean => suite.alone?.includes(path.basename(file, '.test.ts')) === true;
+  const together = await run(
+    suite.concurrency,
+    files.filter((file) => !isAlone(file)),
+  );
+  return Math.max(together, await run(1, files.filter(isAlone)));
 }
 
 /** Runs the suites one after another and returns the worst exit code. */

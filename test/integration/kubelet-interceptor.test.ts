@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import type { InterceptorStatus } from '../../src/api/eviction-request.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../support/eviction-rig.ts';
+import { playLivingController } from '../support/living-controller.ts';
 import { buildMirrorRig, type MirrorRig } from '../support/mirror-rig.ts';
 import { readAgentStatus, startNodemaint } from '../support/nodemaint.ts';
 
@@ -16,15 +17,20 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
   let rig: EvictionRig;
   let mirrors: MirrorRig;
   let agent: Program;
+  const ended = new AbortController();
+  let controller: Promise<void>;
 
   before(async () => {
     rig = await buildEvictionRig();
     mirrors = await buildMirrorRig(rig);
+    controller = playLivingController(rig.client, ended.signal);
     agent = startNodemaint(['agent', '--config', mirrors.configFile], path.join(rig.folder, 'agent.log'));
     await waitFor('the agent answers', async () => (await readAgentStatus(mirrors.runDirectory)).node === NODE);
   });
   after(async () => {
     await agent?.stop();
+    ended.abort();
+    await controller;
     await rig?.[Symbol.asyncDispose]();
   });
 
