@@ -112,16 +112,27 @@ async function benchAgent(signal: AbortSignal): Promise<void> {
   await benchMemory(configFile, logind, folder);
 }
 
-async function main(): Promise<void> {
+const PROGRAM: readonly [string, ...string[]] = [process.execPath, BUNDLE];
+/** By the names that choose among them on the command line. */
+const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
+  agent: benchAgent,
+  'static-pods': (signal) => benchStaticPods(PROGRAM, signal),
+  notices: () => benchNotices(),
+  drain: (signal) => benchDrain(PROGRAM, signal),
+  'eviction-requests': (signal) => benchEvictionRequests(PROGRAM, signal),
+};
+
+/** Runs the benches of these names, or all. */
+async function main(names: readonly string[]): Promise<void> {
   await access(BUNDLE).catch(() => {
     throw new Error(`no ${BUNDLE}; run npm run build first`);
   });
   const signal = AbortSignal.timeout(900_000);
-  await benchAgent(signal);
-  await benchStaticPods([process.execPath, BUNDLE], signal);
-  await benchNotices();
-  await benchDrain([process.execPath, BUNDLE], signal);
-  await benchEvictionRequests([process.execPath, BUNDLE], signal);
+  const unknown = names.filter((name) => BENCHES[name] === undefined);
+  if (unknown.length > 0)
+    throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`);
+  for (const [name, bench] of Object.entries(BENCHES))
+    if (names.length === 0 || names.includes(name)) await bench(signal);
 }
 
-await main();
+await main(process.argv.slice(2));
