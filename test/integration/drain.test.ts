@@ -9,6 +9,7 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
 import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../node/pods.ts';
+import { writeAgentFiles } from '../support/agent-files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
 const NODE = `drain-${process.pid}`;
@@ -56,24 +57,8 @@ async function buildRig(stack: AsyncDisposableStack, stopSec: number, extra: obj
   await waitFor('all four pods run', async () => (await runningPods(controlPlane)).length === 4);
 
   stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
-  const bootIdPath = path.join(folder, 'boot-id');
-  await writeFile(bootIdPath, 'boot-1');
-  const runDirectory = path.join(folder, 'run');
-  const configFile = path.join(folder, 'config.yaml');
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
-    kubeconfig: node.kubeconfig,
-    staticPodPath: node.staticPodPath,
-    containerRuntimeEndpoint: node.runtimeEndpoint,
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory,
-    bootIdPath,
-    lock: 'none',
-    ...extra,
-  };
-  await writeFile(configFile, JSON.stringify(config));
-  return { folder, controlPlane, node, configFile, runDirectory, bootIdPath, witness };
+  const files = await writeAgentFiles(folder, node, extra);
+  return { folder, controlPlane, node, ...files, witness };
 }
 
 async function runningPods(controlPlane: ControlPlane): Promise<readonly string[]> {

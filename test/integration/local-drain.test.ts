@@ -11,6 +11,7 @@ import { type Program, waitUntil } from '../control-plane/process.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../node/pods.ts';
+import { writeAgentFiles } from '../support/agent-files.ts';
 import { installManifests, readAgentStatus, startNodemaint } from '../support/nodemaint.ts';
 
 const NODE = `local-drain-${process.pid}`;
@@ -75,24 +76,8 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   stack.defer(() => {
     runtime.close();
   });
-  const bootIdPath = path.join(folder, 'boot-id');
-  await writeFile(bootIdPath, 'boot-1');
-  const runDirectory = path.join(folder, 'run');
-  const configFile = path.join(folder, 'config.yaml');
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
-    kubeconfig: node.kubeconfig,
-    staticPodPath: node.staticPodPath,
-    containerRuntimeEndpoint: node.runtimeEndpoint,
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory,
-    bootIdPath,
-    lock: 'child',
-    apiWaitSec: 3,
-  };
-  await writeFile(configFile, JSON.stringify(config));
-  return { folder, controlPlane, node, runtime, logind, configFile, runDirectory, bootIdPath, witness };
+  const files = await writeAgentFiles(folder, node, { lock: 'child', apiWaitSec: 3 });
+  return { folder, controlPlane, node, runtime, logind, ...files, witness };
 }
 
 async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {

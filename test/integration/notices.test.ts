@@ -10,6 +10,7 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { TEST_IMAGE } from '../node/images.ts';
 import { startNode, type TestNode } from '../node/node.ts';
+import { writeAgentFiles } from '../support/agent-files.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from '../support/metadata-server.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 import { isThorough } from '../support/thorough.ts';
@@ -46,7 +47,6 @@ describe('notices on a real node', () => {
   let folder: string;
   let witness: string;
   let runDirectory: string;
-  let configFile: string;
   let controlPlane: ControlPlane;
   let node: TestNode;
   let metadata: MetadataServer;
@@ -166,8 +166,6 @@ describe('notices on a real node', () => {
     folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-notices-'));
     stack.defer(() => rm(folder, { recursive: true, force: true }));
     witness = path.join(folder, 'witness');
-    runDirectory = path.join(folder, 'run');
-    configFile = path.join(folder, 'config.yaml');
     await mkdir(witness);
     controlPlane = stack.use(await startControlPlane({}, signal));
     const controllerConfig = await installManifests(controlPlane);
@@ -181,22 +179,10 @@ describe('notices on a real node', () => {
       await writeFile(hook, `#!/bin/sh\necho "$NODEMAINT_HOOK $NODEMAINT_ORIGIN" >> ${folder}/hooks.log\n`);
       await chmod(hook, 0o755);
     }
-    await writeFile(
-      configFile,
-      JSON.stringify({
-        apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-        kind: 'AgentConfiguration',
-        kubeconfig: node.kubeconfig,
-        staticPodPath: node.staticPodPath,
-        containerRuntimeEndpoint: node.runtimeEndpoint,
-        stateDirectory: path.join(folder, 'state'),
-        runDirectory,
-        hooksDirectory: hooks,
-        lock: 'none',
-        cloud: { provider: 'aws', metadataUrl: metadata.url, rebalance: 'cordon' },
-      }),
-    );
-    agent = stack.use(startNodemaint(['agent', '--config', configFile], path.join(folder, 'agent.log')));
+    const cloud = { provider: 'aws', metadataUrl: metadata.url, rebalance: 'cordon' };
+    const files = await writeAgentFiles(folder, node, { hooksDirectory: hooks, cloud });
+    ({ runDirectory } = files);
+    agent = stack.use(startNodemaint(['agent', '--config', files.configFile], path.join(folder, 'agent.log')));
     const answers = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).node === NODE;
     await waitUntil('the agent answers', answers, { timeoutMs: 30_000, program: agent }, signal);
   });

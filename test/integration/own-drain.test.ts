@@ -10,6 +10,7 @@ import { type Program, waitUntil } from '../control-plane/process.ts';
 import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, deployment, podSpec, staticPod } from '../node/pods.ts';
 import { type ApiProxy, startApiProxy } from '../support/api-proxy.ts';
+import { writeAgentFiles } from '../support/agent-files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
 const NODE = `own-drain-${process.pid}`;
@@ -66,24 +67,8 @@ async function buildRig(
   await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
   await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
   await waitFor('all pods run', async () => (await runningPods(controlPlane)) === count + 3);
-  const bootIdPath = path.join(folder, 'boot-id');
-  await writeFile(bootIdPath, 'boot-1');
-  const runDirectory = path.join(folder, 'run');
-  const configFile = path.join(folder, 'config.yaml');
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
-    nodeName: NODE,
-    kubeconfig: agentProxy.kubeconfig,
-    staticPodPath: node.staticPodPath,
-    containerRuntimeEndpoint: node.runtimeEndpoint,
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory,
-    bootIdPath,
-    lock: 'none',
-  };
-  await writeFile(configFile, JSON.stringify(config));
-  return { folder, controlPlane, node, agentProxy, controllerProxy, configFile, runDirectory, bootIdPath, witness };
+  const files = await writeAgentFiles(folder, node, { nodeName: NODE, kubeconfig: agentProxy.kubeconfig });
+  return { folder, controlPlane, node, agentProxy, controllerProxy, ...files, witness };
 }
 
 async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {
