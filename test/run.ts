@@ -19,7 +19,10 @@ interface Suite {
   readonly requires: readonly Requirement[];
   /** A script that makes, once, what no test should have to wait for. */
   readonly prepare?: string;
-  /** Files that run one at a time after the others: they measure times, or have real nodes that take the processors. */
+  /**
+   * Files that run one at a time after the others: they measure times, or have kubelets, which take the processors and
+   * which agents of other tests would find.
+   */
   readonly alone?: readonly string[];
 }
 
@@ -49,7 +52,7 @@ const CONTROL_PLANE: Requirement = {
 
 const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
 const SUITES: Readonly<Record<string, Suite>> = {
-  unit: QUICK,
+  unit: { ...QUICK, alone: ['kubelet-process', 'kubelet-shutdown', 'static-pod-place'] },
   property: QUICK,
   crash: QUICK,
   integration: {
@@ -58,10 +61,12 @@ const SUITES: Readonly<Record<string, Suite>> = {
     timeoutMs: 600_000,
     alone: [
       'agent-hold',
+      'control-plane',
       'cri',
       'daemon-set-gate',
       'daemon-set-hold',
       'deployment',
+      'doctor',
       'drain',
       'drain-command',
       'imperative-eviction',
