@@ -34,7 +34,6 @@ const WAYS_DOWN: readonly ShutdownCase[] = [
   { name: 'Ctrl-Alt-Del', begin: 'systemctl start --no-block ctrl-alt-del.target', ends: 'reboot' },
   {
     name: 'the power button',
-    gate: true,
     begin: (machine) => machine.powerButton(),
     ends: 'off',
     says: /node poweroff/,
@@ -53,14 +52,12 @@ const WAYS_DOWN: readonly ShutdownCase[] = [
 const IN_MID_DRAIN: readonly ShutdownCase[] = [
   {
     name: 'the agent is killed',
-    gate: true,
     meanwhile: 'systemctl kill --kill-who=main -s KILL nodemaint',
     begin: '',
     ends: 'reboot',
   },
   {
     name: 'the agent is restarted, as by an upgrade',
-    gate: true,
     meanwhile: `${RESTART} nodemaint`,
     begin: '',
     ends: 'reboot',
