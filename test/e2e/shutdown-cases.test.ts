@@ -52,6 +52,7 @@ const WAYS_DOWN: readonly ShutdownCase[] = [
 const IN_MID_DRAIN: readonly ShutdownCase[] = [
   {
     name: 'the agent is killed',
+    gate: true,
     meanwhile: 'systemctl kill --kill-who=main -s KILL nodemaint',
     begin: '',
     ends: 'reboot',
@@ -65,7 +66,6 @@ const IN_MID_DRAIN: readonly ShutdownCase[] = [
   { name: 'D-Bus is restarted', meanwhile: 'systemctl restart dbus', begin: '', ends: 'reboot' },
   {
     name: 'logind is restarted',
-    gate: true,
     meanwhile: 'systemctl restart systemd-logind',
     begin: '',
     ends: 'reboot',
