@@ -7,11 +7,13 @@ import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { startProgram, waitUntil } from '../control-plane/process.ts';
 import { buildEvictionRig, NODE } from '../support/eviction-rig.ts';
+import { playLivingController } from '../support/living-controller.ts';
 import { buildMirrorRig, type MirrorRig } from '../support/mirror-rig.ts';
 import { readAgentStatus } from '../support/nodemaint.ts';
 
 const SAMPLES = 100;
 const WARM_UP = 5;
+const MOVE_MS = 20_000;
 
 function percentile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -77,6 +79,13 @@ export async function benchStaticPods(agent: readonly [string, ...string[]], sig
   await using stack = new AsyncDisposableStack();
   const rig = stack.use(await buildEvictionRig());
   const mirrors = await buildMirrorRig(rig);
+  // The bench is the controller. Without one the agent drains the node itself, and moves the manifest before its turn.
+  const playing = new AbortController();
+  const controller = playLivingController(rig.client, playing.signal);
+  stack.defer(async () => {
+    playing.abort();
+    await controller;
+  });
   const log = path.join(rig.folder, 'agent.log');
   const program = stack.use(startProgram([...agent, 'agent', '--config', mirrors.configFile], log));
   const isUp = async (): Promise<boolean> => (await readAgentStatus(mirrors.runDirectory)).cluster.heardAt > 0;
@@ -88,7 +97,10 @@ export async function benchStaticPods(agent: readonly [string, ...string[]], sig
   });
   const moves: number[] = [];
   for (let index = 0; index < WARM_UP + SAMPLES; index += 1) {
-    const took = await timeMove(mirrors, watcher, index, AbortSignal.any([signal, AbortSignal.timeout(20_000)]));
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(MOVE_MS)]);
+    const took = await timeMove(mirrors, watcher, index, limit).catch(async (error: unknown) => {
+      throw new Error(`sample ${index} did not move within ${MOVE_MS} ms\n${await program.tail()}`, { cause: error });
+    });
     if (index >= WARM_UP) moves.push(took);
   }
   for (const name of ['from', 'to']) await mkdir(path.join(rig.folder, name));
