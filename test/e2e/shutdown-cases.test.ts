@@ -1,19 +1,16 @@
 /**
  * Every way down of a real machine, and what may happen in the middle of it: one machine, one case after the other. The
  * node stands alone: two static pods, the real kubelet, no API server. Each case takes a minute or two, so the gate runs
- * those marked `gate`; NODEMAINT_TESTS=all runs all, and `--test-name-pattern` chooses among them.
+ * those marked `gate`; NODEMAINT_TESTS=all runs all, and `--test-name-pattern` chooses among them. NODEMAINT_E2E_DEBIAN=13
+ * takes a machine of that release.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { controlPlaneBinaries } from '../control-plane/binaries.ts';
-import { staticPod } from '../node/pods.ts';
 import { isThorough } from '../support/thorough.ts';
-import { machineImage } from './machine/image.ts';
-import { installAgent } from './machine/install.ts';
-import { startKubelet } from './machine/kube-node.ts';
-import { bootMachine, type Machine } from './machine/machine.ts';
-import { allBack, runCase, type ShutdownCase } from './machine/shutdown-case.ts';
-import { startWitness, WITNESS } from './machine/witness.ts';
+import { chosenDebian } from './machine/image.ts';
+import type { Machine } from './machine/machine.ts';
+import { runCase, type ShutdownCase } from './machine/shutdown-case.ts';
+import { standaloneNode } from './machine/standalone-node.ts';
 
 const HOLDER_DROP_IN = '/etc/systemd/system/nodemaint-inhibitor.service.d';
 const RESTART = 'systemctl restart --no-block';
@@ -31,7 +28,14 @@ const WAYS_DOWN: readonly ShutdownCase[] = [
     says: /unit-stop.*node reboot|node reboot.*unit-stop/,
   },
   { name: 'init 6', begin: 'init 6', ends: 'reboot' },
-  { name: 'Ctrl-Alt-Del', begin: 'systemctl start --no-block ctrl-alt-del.target', ends: 'reboot' },
+  { name: 'Ctrl-Alt-Del', begin: (machine) => machine.ctrlAltDel(), ends: 'reboot', says: /node reboot/ },
+  {
+    name: 'systemctl kexec',
+    before: 'kexec -l /boot/vmlinuz-* --initrd=$(ls /boot/initrd.img-*) --reuse-cmdline',
+    begin: 'systemctl kexec',
+    ends: 'reboot',
+    says: /node kexec/,
+  },
   {
     name: 'the power button',
     begin: (machine) => machine.powerButton(),
@@ -58,11 +62,12 @@ const IN_MID_DRAIN: readonly ShutdownCase[] = [
     ends: 'reboot',
   },
   {
-    name: 'the agent is restarted, as by an upgrade',
+    name: 'the agent is restarted',
     meanwhile: `${RESTART} nodemaint`,
     begin: '',
     ends: 'reboot',
   },
+  { name: 'the agent is upgraded', meanwhile: '/root/nodemaint/install.sh --standalone', begin: '', ends: 'reboot' },
   { name: 'D-Bus is restarted', meanwhile: 'systemctl restart dbus', begin: '', ends: 'reboot' },
   {
     name: 'logind is restarted',
@@ -84,7 +89,15 @@ const DEAD_MAN: ShutdownCase = {
   after: `rm -r ${HOLDER_DROP_IN} && systemctl daemon-reload`,
 };
 
-const ALL = [...WAYS_DOWN, ...IN_MID_DRAIN, DEAD_MAN];
+/** What only newer systemd has. */
+const SOFT_REBOOT: ShutdownCase = {
+  name: 'systemctl soft-reboot',
+  begin: 'systemctl soft-reboot',
+  ends: 'soft-reboot',
+  says: /node soft-reboot/,
+};
+
+const ALL = [...WAYS_DOWN, ...IN_MID_DRAIN, DEAD_MAN, ...(chosenDebian() === '13' ? [SOFT_REBOOT] : [])];
 const GATE = ALL.filter(({ gate }) => gate === true);
 const CHOSEN = isThorough(`${ALL.length - GATE.length} of ${ALL.length} ways down`) ? ALL : GATE;
 
@@ -92,22 +105,7 @@ describe('a real machine goes down', () => {
   let machine: Machine;
 
   before(async () => {
-    const signal = new AbortController();
-    const image = await machineImage(signal.signal);
-    machine = await bootMachine(image, [], signal.signal);
-    const { kubelet } = await controlPlaneBinaries(signal.signal);
-    await startKubelet(machine, { kubelet, name: 'node-a' });
-    await startWitness(machine);
-    const pods = {
-      low: staticPod('low', { stopSec: 4, witness: WITNESS }),
-      high: staticPod('high', { stopSec: 4, witness: WITNESS, priorityClassName: 'system-node-critical' }),
-    };
-    for (const [name, pod] of Object.entries(pods)) {
-      const input = JSON.stringify(pod, null, 1);
-      await machine.must(`cat > /root/${name} && mv /root/${name} /etc/kubernetes/manifests/${name}.yaml`, { input });
-    }
-    await installAgent(machine, ['--standalone']);
-    await allBack(machine);
+    machine = await standaloneNode(4, new AbortController().signal);
   });
 
   after(async () => {

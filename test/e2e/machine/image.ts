@@ -16,7 +16,13 @@ export interface MachineImage {
   readonly sshKey: string;
 }
 
-const SUITE = 'bookworm';
+/** A release of Debian, by its number. */
+export type Debian = '12' | '13';
+
+const SUITES: Readonly<Record<Debian, string>> = { '12': 'bookworm', '13': 'trixie' };
+/** Its own kernel, 6.12, panics at random in software: both boot Debian 12's. */
+const KERNEL_OF: Debian = '12';
+const KERNEL = 'linux-image-cloud-amd64';
 const PACKAGES = [
   'systemd',
   'systemd-sysv',
@@ -29,7 +35,8 @@ const PACKAGES = [
   'procps',
   'kmod',
   'initramfs-tools',
-  'linux-image-cloud-amd64',
+  'linux-base',
+  'kexec-tools',
   'containerd',
   'runc',
   'mount',
@@ -62,18 +69,30 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** The mirror that this machine's own apt uses for the suite. */
+/** The mirror that this machine's own apt uses; it has all releases. */
 async function findMirror(): Promise<string> {
+  const suite = SUITES[KERNEL_OF];
   const format = ['--format', '$(REPO_URI) $(CODENAME) $(COMPONENT)', 'Created-By: Packages'];
   const { stdout } = await run('apt-get', ['indextargets', ...format]);
-  const line = stdout.split('\n').find((text) => text.endsWith(` ${SUITE} main`));
-  if (line === undefined) throw new Error(`apt on this machine has no source for ${SUITE} main; run apt-get update`);
+  const line = stdout.split('\n').find((text) => text.endsWith(` ${suite} main`));
+  if (line === undefined) throw new Error(`apt on this machine has no source for ${suite} main; run apt-get update`);
   return line.split(' ')[0] ?? '';
 }
 
 async function runContained(command: readonly string[], signal: AbortSignal): Promise<void> {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   await run('unshare', [...CONTAINED, ...command], { signal, maxBuffer: 64 * 1024 * 1024, env });
+}
+
+/** Downloads the kernel's package by this machine's own apt, of whose release it is. */
+async function downloadKernel(folder: string, signal: AbortSignal): Promise<string> {
+  const { stdout } = await run('apt-cache', ['depends', '--important', KERNEL], { signal });
+  const name = /^ *Depends: (linux-image-\S+)$/m.exec(stdout)?.[1];
+  if (name === undefined) throw new Error(`apt on this machine does not know ${KERNEL}; run apt-get update`);
+  await run('apt-get', ['download', '-qq', name], { cwd: folder, signal });
+  const file = (await readdir(folder)).find((entry) => entry.startsWith(`${name}_`));
+  if (file === undefined) throw new Error(`apt-get download ${name} left no package in ${folder}`);
+  return file;
 }
 
 async function configure(root: string, folder: string, signal: AbortSignal): Promise<void> {
@@ -90,6 +109,10 @@ async function configure(root: string, folder: string, signal: AbortSignal): Pro
   const chroot = async (...command: string[]): Promise<void> => {
     await runContained(['chroot', root, ...command], signal);
   };
+  const kernel = await downloadKernel(folder, signal);
+  await rename(path.join(folder, kernel), path.join(root, kernel));
+  await chroot('dpkg', '--install', `/${kernel}`);
+  await rm(path.join(root, kernel));
   await chroot('systemctl', 'enable', 'systemd-networkd', 'ssh');
   await chroot(
     'systemctl',
@@ -102,15 +125,15 @@ async function configure(root: string, folder: string, signal: AbortSignal): Pro
 }
 
 /** Builds the image into `target`, as one step. */
-async function build(target: string, signal: AbortSignal): Promise<void> {
+async function build(debian: Debian, target: string, signal: AbortSignal): Promise<void> {
   const startedAt = Date.now();
-  process.stderr.write(`building a Debian ${SUITE} machine into ${target}; about two minutes, once\n`);
+  process.stderr.write(`building a Debian ${debian} machine into ${target}; about two minutes, once\n`);
   await mkdir(path.dirname(target), { recursive: true });
   const folder = await mkdtemp(`${target}.`);
   const root = path.join(folder, 'root');
   try {
     const include = `--include=${PACKAGES.join(',')}`;
-    await runContained(['debootstrap', '--variant=minbase', include, SUITE, root, await findMirror()], signal);
+    await runContained(['debootstrap', '--variant=minbase', include, SUITES[debian], root, await findMirror()], signal);
     await configure(root, folder, signal);
     const boot = await readdir(path.join(root, 'boot'));
     for (const [name, prefix] of [
@@ -134,15 +157,23 @@ async function build(target: string, signal: AbortSignal): Promise<void> {
   process.stderr.write(`built ${target} in ${Math.round((Date.now() - startedAt) / 1_000)} s\n`);
 }
 
-/** The image of the test machine, built once and cached outside the repository by its recipe. */
+/** The release that NODEMAINT_E2E_DEBIAN names; 12 unless told. */
+export function chosenDebian(): Debian {
+  const told = process.env['NODEMAINT_E2E_DEBIAN'] ?? '12';
+  if (told === '12' || told === '13') return told;
+  throw new Error(`NODEMAINT_E2E_DEBIAN is "${told}"; it can be 12 or 13`);
+}
+
+/** The image of the test machine of the chosen release, built once and cached outside the repository by its recipe. */
 export async function machineImage(signal: AbortSignal): Promise<MachineImage> {
+  const debian = chosenDebian();
   const recipe = createHash('sha256')
     .update(await readFile(import.meta.filename))
     .digest('hex')
     .slice(0, 16);
   const base = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
-  const target = path.join(base, 'nodemaint', 'machine', recipe);
-  if (!(await exists(target))) await build(target, signal);
+  const target = path.join(base, 'nodemaint', 'machine', `${recipe}-debian-${debian}`);
+  if (!(await exists(target))) await build(debian, target, signal);
   return {
     disk: path.join(target, 'disk.raw'),
     kernel: path.join(target, 'vmlinuz'),

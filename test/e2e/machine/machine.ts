@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../../control-plane/port.ts';
 import { type Program, startProgram, waitUntil } from '../../control-plane/process.ts';
 import { type Accelerator, acceleratorArguments, chooseAccelerator } from './accelerator.ts';
 import type { MachineImage } from './image.ts';
-import { sendQmp } from './qmp.ts';
+import { type QmpCommand, sendQmp } from './qmp.ts';
 import { createShell, type Shell } from './shell.ts';
 
 const run = promisify(execFile);
@@ -29,6 +30,10 @@ export interface Machine extends AsyncDisposable, Shell {
   waitForExit(timeoutMs: number): Promise<void>;
   /** Presses the power button, which logind answers. */
   powerButton(): Promise<void>;
+  /** Presses Ctrl, Alt and Del on the machine's keyboard at the same time. */
+  ctrlAltDel(): Promise<void>;
+  /** Pulls the network's cable, or plugs it in again; nothing gets in by ssh meanwhile either. */
+  cable(isPluggedIn: boolean): Promise<void>;
   /** Cuts the power: what the machine has not flushed to its disk is lost. */
   powerCut(): Promise<void>;
   /** Switches a machine that is off on again, with the disk it left, and waits until it lets us in. */
@@ -39,6 +44,7 @@ export interface Machine extends AsyncDisposable, Shell {
 
 const BOOT_MS = 180_000;
 const CUT_MS = 10_000;
+const ASK_EVERY_MS = 2_000;
 
 interface Parts {
   readonly image: MachineImage;
@@ -69,7 +75,7 @@ function qemuArguments({ image, accelerator, folder, sshPort, forwards }: Parts)
   const boot = ['-kernel', image.kernel, '-initrd', image.initrd, '-append', kernel];
   // Unsafe for a host that fails, not for a QEMU that is killed: a flush still reaches the host's page cache.
   const drive = ['-drive', `file=${diskOf(folder)},if=virtio,format=qcow2,cache=unsafe`];
-  const net = ['-netdev', network, '-device', 'virtio-net-pci,netdev=net', '-device', 'virtio-rng-pci'];
+  const net = ['-netdev', network, '-device', 'virtio-net-pci,netdev=net,id=nic', '-device', 'virtio-rng-pci'];
   const serial = ['-chardev', `file,id=serial,path=${serialOf(folder)},append=on`, '-serial', 'chardev:serial'];
   const control = ['-qmp', `unix:${monitorOf(folder)},server=on,wait=off`, '-monitor', 'none'];
   return [...hardware, '-nographic', '-nodefaults', ...boot, ...drive, ...net, ...serial, ...control];
@@ -113,6 +119,7 @@ export async function bootMachine(
   const bootId = async (): Promise<string> =>
     (await shell.must('cat /proc/sys/kernel/random/boot_id', { timeoutMs: 10_000 })).trim();
   const isOff = (): Promise<boolean> => Promise.resolve(qemu.exited());
+  const tell = (command: QmpCommand): Promise<void> => sendQmp(monitorOf(folder), command, signal);
   const powerCut = async (): Promise<void> => {
     qemu.kill('SIGKILL');
     await waitUntil('QEMU is gone', isOff, { timeoutMs: CUT_MS }, signal);
@@ -135,12 +142,23 @@ export async function bootMachine(
     bootId,
     waitForSsh,
     waitForReboot: async (before, timeoutMs) => {
-      await wait('the machine reboots', async () => (await bootId()) !== before, timeoutMs);
+      const asked = async (): Promise<boolean> => {
+        // A connection costs the machine, in software, a second of its processors, and it is to go down.
+        await setTimeout(ASK_EVERY_MS, undefined, { signal });
+        return (await bootId()) !== before;
+      };
+      await wait('the machine reboots', asked, timeoutMs);
     },
     waitForExit: async (timeoutMs) => {
       await wait('the machine is off', isOff, timeoutMs);
     },
-    powerButton: () => sendQmp(monitorOf(folder), 'system_powerdown', signal),
+    powerButton: () => tell({ execute: 'system_powerdown' }),
+    ctrlAltDel: () =>
+      tell({
+        execute: 'send-key',
+        arguments: { keys: ['ctrl', 'alt', 'delete'].map((data) => ({ type: 'qcode', data })) },
+      }),
+    cable: (isPluggedIn) => tell({ execute: 'set_link', arguments: { name: 'nic', up: isPluggedIn } }),
     powerCut,
     boot: async () => {
       if (!qemu.exited()) throw new Error('the machine is on already');

@@ -16,7 +16,7 @@ export interface ShutdownCase {
   /** A command line in the middle of the drain, after the first pod was told to end. */
   readonly meanwhile?: string;
   /** How it ends; after "called off" everything is back without a boot. */
-  readonly ends: 'reboot' | 'off' | 'halt' | 'called off';
+  readonly ends: 'reboot' | 'soft-reboot' | 'off' | 'halt' | 'called off';
   /** What the agent's log says, of the boot in which it went down. */
   readonly says?: RegExp;
   /** Command lines that prepare the case and undo that. */
@@ -28,35 +28,54 @@ const PODS = ['low', 'high'];
 const DRAIN_MS = 180_000;
 const BACK_MS = 300_000;
 
-async function isRunning(machine: Machine, pods: readonly string[]): Promise<boolean> {
-  const { stdout } = await machine.ssh(
-    'ctr -n k8s.io tasks ls; ls /etc/kubernetes/manifests; nodemaint status -o json',
-  );
-  const there = pods.every((name) => stdout.includes(`${name}.yaml`));
-  return there && stdout.includes('"kind": "watching"') && (stdout.match(/RUNNING/g) ?? []).length >= 2 * pods.length;
+/** Waits on the machine itself: one connection, for each costs its processors, in software, a second. */
+async function waitOnMachine(machine: Machine, condition: string, timeoutMs: number): Promise<void> {
+  const loop = `until ${condition}; do sleep 0.5; done`;
+  const options = { timeoutMs: timeoutMs + 30_000 };
+  await machine.must(['timeout', String(timeoutMs / 1000), 'sh', '-c', loop], options);
 }
+
+const ALL_BACK = [
+  ...PODS.map((name) => `[ -f /etc/kubernetes/manifests/${name}.yaml ]`),
+  `[ "$(ctr -n k8s.io tasks ls | grep -c RUNNING)" -ge ${2 * PODS.length} ]`,
+  "systemctl show -P StatusText nodemaint | grep -q 'waiting for a shutdown, lock held'",
+].join(' && ');
 
 /** Waits until both pods run and the agent watches. */
 export async function allBack(machine: Machine): Promise<void> {
-  const options = { timeoutMs: BACK_MS };
-  const running = async (): Promise<boolean> => await isRunning(machine, PODS).catch(() => false);
-  await waitUntil('pods run and the agent watches', running, options, AbortSignal.timeout(BACK_MS)).catch(
-    async (error: unknown) => {
-      const said = await machine.must(
-        'nodemaint status; ctr -n k8s.io tasks ls; journalctl -u nodemaint -b | tail -20',
-      );
-      throw new Error(said, { cause: error });
-    },
-  );
+  await waitOnMachine(machine, ALL_BACK, BACK_MS).catch(async (error: unknown) => {
+    const said = await machine.must('nodemaint status; ctr -n k8s.io tasks ls; journalctl -u nodemaint -b | tail -20');
+    throw new Error(said, { cause: error });
+  });
 }
 
 async function midDrain(machine: Machine): Promise<void> {
-  const seen = async (): Promise<boolean> => (await machine.must(`cat ${WITNESS}/log`)).includes('low TERM');
-  await waitUntil('the first pod is told to end', seen, { timeoutMs: DRAIN_MS }, AbortSignal.timeout(DRAIN_MS));
+  await waitOnMachine(machine, `grep -q 'low TERM' ${WITNESS}/log`, DRAIN_MS);
 }
 
-async function goThrough(machine: Machine, { ends }: ShutdownCase, bootId: string): Promise<void> {
-  if (ends === 'reboot') await machine.waitForReboot(bootId, BACK_MS);
+/** Where a machine is that begins anew without its kernel: systemd counts that from 256 on. */
+async function softReboots(machine: Machine): Promise<number> {
+  const manager = ['org.freedesktop.systemd1', '/org/freedesktop/systemd1', 'org.freedesktop.systemd1.Manager'];
+  const text = await machine.must(['busctl', 'get-property', ...manager, 'SoftRebootsCount'], { timeoutMs: 10_000 });
+  return Number(text.trim().split(' ')[1]);
+}
+
+async function waitForSoftReboot(machine: Machine, before: number): Promise<void> {
+  const counted = async (): Promise<boolean> => (await softReboots(machine).catch(() => before)) > before;
+  await waitUntil('systemd begins anew', counted, { timeoutMs: BACK_MS }, AbortSignal.timeout(BACK_MS));
+}
+
+/** What tells that the machine went down since. */
+interface Before {
+  readonly bootId: string;
+  /** Counted only where the case is about them. */
+  readonly softReboots: number;
+}
+
+async function goThrough(machine: Machine, { ends }: ShutdownCase, before: Before): Promise<void> {
+  const { bootId } = before;
+  if (ends === 'soft-reboot') await waitForSoftReboot(machine, before.softReboots);
+  else if (ends === 'reboot') await machine.waitForReboot(bootId, BACK_MS);
   else if (ends === 'off') await machine.waitForExit(BACK_MS);
   else if (ends === 'halt') {
     const halted = async (): Promise<boolean> => /System halted/.test((await machine.serial()).slice(-2000));
@@ -85,6 +104,7 @@ export async function runCase(machine: Machine, shutdown: ShutdownCase): Promise
   await machine.must(`: > ${WITNESS}/log`);
   const since = (await machine.must('date +%s')).trim();
   const bootId = await machine.bootId();
+  const there: Before = { bootId, softReboots: ends === 'soft-reboot' ? await softReboots(machine) : 0 };
   const startedAt = performance.now();
   if (typeof begin === 'string') await machine.ssh(begin);
   else await begin(machine);
@@ -92,15 +112,16 @@ export async function runCase(machine: Machine, shutdown: ShutdownCase): Promise
     await midDrain(machine);
     await machine.must(meanwhile, { timeoutMs: 120_000 });
   }
-  await goThrough(machine, shutdown, bootId);
+  await goThrough(machine, shutdown, there);
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   await allBack(machine);
-  const boot = ends === 'called off' ? '-b' : '-b -1';
+  const sameBoot = ends === 'called off' || ends === 'soft-reboot';
+  const boot = sameBoot ? '-b' : '-b -1';
   const text = await machine.must(`journalctl ${boot} --since @${since} -o short-iso-precise --no-pager`, {
     timeoutMs: 120_000,
   });
-  if (ends === 'called off') assert.equal(await machine.bootId(), bootId, name);
-  else assertOrder(text.split('\n'), name);
+  if (sameBoot) assert.equal(await machine.bootId(), bootId, name);
+  if (ends !== 'called off') assertOrder(text.split('\n'), name);
   if (says !== undefined) assert.match(text, says, name);
   if (after !== undefined) await machine.must(after, { timeoutMs: 120_000 });
   return `${name}: ${ends} after ${seconds} s`;

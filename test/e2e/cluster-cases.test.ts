@@ -1,0 +1,93 @@
+/**
+ * What a node's shutdown does when its cluster goes away in the middle of the drain: the pods leave in order, and the
+ * machine goes down. One machine, one case after the other; the gate leaves them out, each takes some minutes.
+ */
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { waitUntil } from '../control-plane/process.ts';
+import { isThorough } from '../support/thorough.ts';
+import {
+  assertBack,
+  assertOrder,
+  type ClusterNode,
+  journalOfShutdown,
+  say,
+  startClusterNode,
+  witnessed,
+} from './machine/cluster-node.ts';
+import { WITNESS } from './machine/witness.ts';
+
+/** Longer than an API server that stops for a minute, so that the drain still goes on when it is back. */
+const LOGGER_SEC = 90;
+const REBOOT_MS = 420_000;
+
+interface ClusterCase {
+  readonly name: string;
+  /** In the middle of the drain. */
+  meanwhile(node: ClusterNode): Promise<void>;
+  /** After the machine went down. */
+  afterwards(node: ClusterNode): Promise<void>;
+}
+
+/** Counts the boots by what the kernel says first on the serial console. */
+async function boots({ machine }: ClusterNode): Promise<number> {
+  return (await machine.serial()).split('Linux version ').length - 1;
+}
+
+async function followReboot(node: ClusterNode, before: number): Promise<void> {
+  const more = async (): Promise<boolean> => (await boots(node)) > before;
+  await waitUntil('the machine reboots', more, { timeoutMs: REBOOT_MS }, AbortSignal.timeout(REBOOT_MS));
+}
+
+const CASES: readonly ClusterCase[] = [
+  {
+    name: 'the API server is stopped for a minute',
+    meanwhile: async ({ controlPlane }) => {
+      await controlPlane.stopApiServer();
+      await setTimeout(60_000);
+      await controlPlane.startApiServer();
+    },
+    afterwards: () => Promise.resolve(),
+  },
+  {
+    name: 'the API server is stopped for good',
+    meanwhile: ({ controlPlane }) => controlPlane.stopApiServer(),
+    afterwards: ({ controlPlane }) => controlPlane.startApiServer(),
+  },
+  {
+    name: 'the network is cut',
+    meanwhile: ({ machine }) => machine.cable(false),
+    afterwards: ({ machine }) => machine.cable(true),
+  },
+];
+
+describe('a real machine goes down while its cluster is away', () => {
+  if (!isThorough(`${CASES.length} ways in which a cluster goes away in mid-drain, on a real machine`)) return;
+  const stack = new AsyncDisposableStack();
+  let node: ClusterNode;
+
+  before(async () => {
+    node = await startClusterNode(stack, LOGGER_SEC);
+  });
+  after(() => stack.disposeAsync());
+
+  for (const { name, meanwhile, afterwards } of CASES)
+    it(`in order, in mid-drain: ${name}`, async () => {
+      const { machine } = node;
+      await machine.must(`: > ${WITNESS}/log`);
+      const before = await boots(node);
+      const began = Date.now();
+      await machine.must('systemctl reboot');
+      await witnessed(machine, 'web TERM');
+      say(name);
+      await meanwhile(node);
+      await followReboot(node, before);
+      say(`down after ${Math.round((Date.now() - began) / 1000)} s`);
+      await afterwards(node);
+      await machine.waitForSsh();
+      const journal = await journalOfShutdown(machine);
+      console.log(journal.join('\n'));
+      assertOrder(journal);
+      await assertBack(node);
+    });
+});
