@@ -25,19 +25,22 @@ export interface ShutdownCase {
 }
 
 const PODS = ['low', 'high'];
+/** In the command line of each pod's process, and not in that of who looks for it. */
+const WITNESS_MARK = 'TER[M].*witness/log';
 const DRAIN_MS = 180_000;
 const BACK_MS = 300_000;
 
 /** Waits on the machine itself: one connection, for each costs its processors, in software, a second. */
 async function waitOnMachine(machine: Machine, condition: string, timeoutMs: number): Promise<void> {
-  const loop = `until ${condition}; do sleep 0.5; done`;
+  const loop = `until ${condition}; do sleep 1; done`;
   const options = { timeoutMs: timeoutMs + 30_000 };
   await machine.must(['timeout', String(timeoutMs / 1000), 'sh', '-c', loop], options);
 }
 
+/** Cheap questions first. */
 const ALL_BACK = [
   ...PODS.map((name) => `[ -f /etc/kubernetes/manifests/${name}.yaml ]`),
-  `[ "$(ctr -n k8s.io tasks ls | grep -c RUNNING)" -ge ${2 * PODS.length} ]`,
+  `[ "$(pgrep -fc '${WITNESS_MARK}')" -ge ${PODS.length} ]`,
   "systemctl show -P StatusText nodemaint | grep -q 'waiting for a shutdown, lock held'",
 ].join(' && ');
 
