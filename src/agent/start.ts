@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
+import { wentDownUnasked } from '../decide/phase-news.ts';
 import type { MachineFacts } from '../decide/provider.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
@@ -35,6 +36,7 @@ import { createKnownPods } from './known-pods.ts';
 import { createLocalDrainer } from './local-drain.ts';
 import { createOwnDrainer } from './own-drain.ts';
 import { createHooks } from './hooks.ts';
+import { markRunning, unmarkRunning } from './last-boot.ts';
 import { openNoticeMemory } from './notice-memory.ts';
 import { findNoticeSources } from './notice-sources.ts';
 import { createNotices } from './notices.ts';
@@ -123,6 +125,7 @@ export async function runAgent(
   if (host !== undefined) watchScheduledFile(SCHEDULED_FILE, wake, log, living);
   if (host !== undefined) await learnSoftReboots(host.systemd, config.runDirectory, signal);
   const bootId = await readBootId(config);
+  const wentDownUnderAgent = await markRunning(config.stateDirectory, bootId);
   const triggered = triggerOf(record.phase, bootId);
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
@@ -225,12 +228,15 @@ export async function runAgent(
       notices.limit(deadlineMs === undefined ? undefined : clock.now() + deadlineMs);
     },
   });
+  // Where a shutdown was held, its phase tells how that ended.
+  if (wentDownUnderAgent && record.phase.kind === 'watching') context.announce(wentDownUnasked(nodeName));
   const { staticPodPath, parkedPath } = located.paths;
   log.info({ node: nodeName, server: context.server, staticPodPath, parkedPath }, 'agent started');
   const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living), notices.run(living)]);
   try {
     await agent.run(stop, signal);
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, config.runDirectory, signal);
+    await unmarkRunning(config.stateDirectory);
   } finally {
     lifetime.abort();
     await running;

@@ -41,3 +41,9 @@ export function newsOf(nodeName: string, previous: Phase, next: Phase): PhaseNew
   }
   return news('NodeBack', `Node ${nodeName} is back after ${maintenance} (${reason}).`, false);
 }
+
+/** What is said at the start of an agent when the machine went down under the one before it, and no drain had begun. */
+export function wentDownUnasked(nodeName: string): PhaseNews {
+  const how = 'a forced reboot (reboot -ff), a crash, or the power';
+  return news('WentDownUnasked', `Node ${nodeName} went down without asking anybody: ${how}.`, false, 'Warning');
+}

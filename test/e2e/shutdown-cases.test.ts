@@ -27,6 +27,12 @@ const WAYS_DOWN: readonly ShutdownCase[] = [
     ends: 'reboot',
     says: /unit-stop.*node reboot|node reboot.*unit-stop/,
   },
+  {
+    name: 'reboot -ff, which asks nobody',
+    begin: 'nohup sh -c "sleep 1; reboot -ff" >/dev/null 2>&1 &',
+    ends: 'reboot undrained',
+    says: /went down without asking anybody/,
+  },
   { name: 'init 6', begin: 'init 6', ends: 'reboot' },
   { name: 'Ctrl-Alt-Del', begin: (machine) => machine.ctrlAltDel(), ends: 'reboot', says: /node reboot/ },
   {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { learnSoftReboots, markSoftReboot, readBootId } from '../../src/agent/boot.ts';
+import { markRunning, unmarkRunning } from '../../src/agent/last-boot.ts';
 import { type AgentRecord, readRecord, recordPath, writeRecord } from '../../src/agent/record.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { isLeftOfShutdown } from '../../src/decide/failed-pods.ts';
@@ -115,5 +116,16 @@ describe('what a shutdown left behind', () => {
     for (const other of [pod('Failed', 'Evicted'), pod('Failed'), pod('Running', 'Terminated'), pod('Succeeded')]) {
       assert.equal(isLeftOfShutdown(other), false);
     }
+  });
+});
+
+describe('the mark of a running agent', () => {
+  it('tells that a boot ended under the agent, and not that the agent was restarted or ended', async (t) => {
+    const folder = await temporary(t);
+    assert.equal(await markRunning(folder, 'boot-1'), false, 'the first start of all');
+    assert.equal(await markRunning(folder, 'boot-1'), false, 'killed and started again');
+    assert.equal(await markRunning(folder, 'boot-2'), true, 'the machine went down under it');
+    await unmarkRunning(folder);
+    assert.equal(await markRunning(folder, 'boot-3'), false, 'it was ended before the machine went down');
   });
 });

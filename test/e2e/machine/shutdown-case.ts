@@ -15,8 +15,8 @@ export interface ShutdownCase {
   readonly begin: string | ((machine: Machine) => Promise<void>);
   /** A command line in the middle of the drain, after the first pod was told to end. */
   readonly meanwhile?: string;
-  /** How it ends; after "called off" everything is back without a boot. */
-  readonly ends: 'reboot' | 'soft-reboot' | 'off' | 'halt' | 'called off';
+  /** How it ends; after "called off" everything is back without a boot, and "reboot undrained" is seen after the fact. */
+  readonly ends: 'reboot' | 'reboot undrained' | 'soft-reboot' | 'off' | 'halt' | 'called off';
   /** What the agent's log says, of the boot in which it went down. */
   readonly says?: RegExp;
   /** Command lines that prepare the case and undo that. */
@@ -78,7 +78,7 @@ interface Before {
 async function goThrough(machine: Machine, { ends }: ShutdownCase, before: Before): Promise<void> {
   const { bootId } = before;
   if (ends === 'soft-reboot') await waitForSoftReboot(machine, before.softReboots);
-  else if (ends === 'reboot') await machine.waitForReboot(bootId, BACK_MS);
+  else if (ends === 'reboot' || ends === 'reboot undrained') await machine.waitForReboot(bootId, BACK_MS);
   else if (ends === 'off') await machine.waitForExit(BACK_MS);
   else if (ends === 'halt') {
     const halted = async (): Promise<boolean> => /System halted/.test((await machine.serial()).slice(-2000));
@@ -119,12 +119,13 @@ export async function runCase(machine: Machine, shutdown: ShutdownCase): Promise
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   await allBack(machine);
   const sameBoot = ends === 'called off' || ends === 'soft-reboot';
-  const boot = sameBoot ? '-b' : '-b -1';
+  const isDrained = ends !== 'called off' && ends !== 'reboot undrained';
+  const boot = sameBoot || !isDrained ? '-b' : '-b -1';
   const text = await machine.must(`journalctl ${boot} --since @${since} -o short-iso-precise --no-pager`, {
     timeoutMs: 120_000,
   });
   if (sameBoot) assert.equal(await machine.bootId(), bootId, name);
-  if (ends !== 'called off') assertOrder(text.split('\n'), name);
+  if (isDrained) assertOrder(text.split('\n'), name);
   if (says !== undefined) assert.match(text, says, name);
   if (after !== undefined) await machine.must(after, { timeoutMs: 120_000 });
   return `${name}: ${ends} after ${seconds} s`;
