@@ -88,6 +88,14 @@ async function goThrough(machine: Machine, { ends }: ShutdownCase, before: Befor
   if (ends === 'off' || ends === 'halt') await machine.boot();
 }
 
+/** Cuts the power of a machine that does not go down, and returns what its journal says of that; it is on again after. */
+async function lastWords(machine: Machine): Promise<string> {
+  await machine.powerCut();
+  await machine.boot();
+  const told = 'journalctl -b -1 -o short-iso-precise --no-pager -u nodemaint -u kubelet -u containerd -u init.scope';
+  return await machine.must(`${told} -t witness -t systemd-logind | tail -150 | cut -c1-400`, { timeoutMs: 120_000 });
+}
+
 /** In which order pods ended, and that the machine went down only then. */
 function assertOrder(journal: readonly string[], what: string): void {
   const witnessed = journal.flatMap((line) => /witness\[\d+\]: (\w+ (?:TERM|END))$/.exec(line)?.[1] ?? []);
@@ -115,7 +123,9 @@ export async function runCase(machine: Machine, shutdown: ShutdownCase): Promise
     await midDrain(machine);
     await machine.must(meanwhile, { timeoutMs: 120_000 });
   }
-  await goThrough(machine, shutdown, there);
+  await goThrough(machine, shutdown, there).catch(async (error: unknown) => {
+    throw new Error(await lastWords(machine), { cause: error });
+  });
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   await allBack(machine);
   const sameBoot = ends === 'called off' || ends === 'soft-reboot';
