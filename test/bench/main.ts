@@ -17,6 +17,7 @@ import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
+import { benchShutdownLatency } from './shutdown-latency.ts';
 import { benchStaticPods } from './static-pods.ts';
 
 const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
@@ -116,6 +117,7 @@ const PROGRAM: readonly [string, ...string[]] = [process.execPath, BUNDLE];
 /** By the names that choose among them on the command line. */
 const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
   agent: benchAgent,
+  latency: (signal) => benchShutdownLatency(PROGRAM, signal),
   'static-pods': (signal) => benchStaticPods(PROGRAM, signal),
   notices: () => benchNotices(),
   drain: (signal) => benchDrain(PROGRAM, signal),
