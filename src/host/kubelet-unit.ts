@@ -7,14 +7,17 @@ import type { Systemd } from './systemd.ts';
 export interface KubeletUnit {
   /** Stops the kubelet; its containers go on. Durable: whoever comes next knows that it was us. Idempotent. */
   stop(signal: AbortSignal): Promise<void>;
-  /** Starts it where it was stopped by us in this boot. Idempotent. */
-  giveBack(signal: AbortSignal): Promise<void>;
+  /**
+   * Starts it where it was stopped by us in this boot. Idempotent. Returns whether it is not stopped by us any more: while
+   * systemd stops all units it starts none.
+   */
+  giveBack(signal: AbortSignal): Promise<boolean>;
   /** Whether it is stopped by us. */
   isStopped(): Promise<boolean>;
 }
 
 /** Stops and starts a unit by its name. */
-export type Units = Pick<Systemd, 'startUnit' | 'stopUnit' | 'unitActiveState'>;
+export type Units = Pick<Systemd, 'startUnit' | 'stopUnit' | 'endUnit' | 'unitActiveState' | 'isGoingDown'>;
 
 /**
  * The kubelet's unit. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED, as for systemd. The mark of a stop lies in `directory`,
@@ -35,14 +38,18 @@ export function createKubeletUnit(units: Units, name: string, directory: string,
       // One that somebody else has stopped is not ours to start.
       if (state === 'inactive' && !(await isMarked())) return;
       await replaceFile(mark, `${bootId}\n`, 0o600);
-      await units.stopUnit(name, signal);
+      // Its own stop job waits for the end of our unit, and so would a stop that we ask for.
+      const waits = await units.isGoingDown(signal);
+      await (waits ? units.endUnit(name, signal) : units.stopUnit(name, signal));
       stopped = true;
     },
     giveBack: async (signal) => {
+      if (!(await isMarked())) return true;
+      if (await units.isGoingDown(signal)) return false;
       stopped = false;
-      if (!(await isMarked())) return;
       await units.startUnit(name, signal);
       await rm(mark, { force: true });
+      return true;
     },
   };
 }

@@ -46,6 +46,8 @@ async function rig(t: TestContext, state: 'active' | 'inactive') {
   const calls: string[] = [];
   let active = state;
   const units = {
+    isGoingDown: () => Promise.resolve(false),
+    endUnit: () => Promise.reject(new Error('only while systemd stops all units')),
     unitActiveState: () => Promise.resolve(active),
     startUnit: (name: string) => {
       calls.push(`start ${name}`);
