@@ -1,11 +1,13 @@
 import path from 'node:path';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
+import { chooseKubeletUnit } from '../decide/kubelet-home.ts';
 import type { MachineFacts } from '../decide/provider.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
+import { findKubeletHome } from '../host/kubelet-home.ts';
 import { createKubeletUnit } from '../host/kubelet-unit.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
@@ -145,7 +147,15 @@ export async function runAgent(
   const kubelet =
     host === undefined || config.kubeletUnit === ''
       ? undefined
-      : createKubeletUnit(host.systemd, config.kubeletUnit, config.stateDirectory, bootId);
+      : createKubeletUnit(host.systemd, {
+          choose: async (look) =>
+            chooseKubeletUnit(
+              config.kubeletUnit,
+              await findKubeletHome({ kubeconfig: config.kubeconfig, nodeName }, look),
+            ),
+          directory: config.stateDirectory,
+          bootId,
+        });
   const context: AgentContext = {
     config,
     nodeName,

@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { KubeletHome } from '../../src/decide/kubelet-home.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../src/host/dbus.ts';
+import { findKubeletHome } from '../../src/host/kubelet-home.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet-unit.ts';
 import { createSystemd, type Systemd } from '../../src/host/systemd.ts';
 import { until } from '../logind/host.ts';
@@ -40,33 +43,47 @@ interface Bench {
   goDown(): Promise<void>;
 }
 
-async function createBench(t: TestContext): Promise<Bench> {
-  const manager = await startManager(UNITS, t.signal);
+/** A client of the manager that ends with the test, and these units started, as soon as systemd is on its bus. */
+async function startUnits(
+  t: TestContext,
+  { address }: ServiceManager,
+  units: readonly string[],
+): Promise<{ readonly bus: SystemBus; readonly systemd: Systemd }> {
   const lifetime = new AbortController();
-  t.after(async () => {
+  t.after(() => {
     lifetime.abort();
-    await manager[Symbol.asyncDispose]();
   });
   const ignore = (): void => undefined;
   const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-  const bus = createSystemBus({ address: manager.address, log, clock: createSystemClock() }, lifetime.signal);
+  const bus = createSystemBus({ address, log, clock: createSystemClock() }, lifetime.signal);
   const systemd = createSystemd(bus);
-  const read = async (name: string): Promise<string> => await readFile(path.join(manager.folder, name), 'utf8');
-  for (const unit of Object.keys(UNITS)) {
-    await until(`${unit} is started`, async () => {
-      return await systemd.startUnit(unit, t.signal).then(
+  for (const unit of units) {
+    const starts = async (): Promise<boolean> =>
+      await systemd.startUnit(unit, t.signal).then(
         () => true,
         () => false,
       );
-    });
+    await until(`${unit} is started`, starts);
   }
+  return { bus, systemd };
+}
+
+async function createBench(t: TestContext): Promise<Bench> {
+  const manager = await startManager(UNITS, t.signal);
+  t.after(() => manager[Symbol.asyncDispose]());
+  const { bus, systemd } = await startUnits(t, manager, Object.keys(UNITS));
+  const read = async (name: string): Promise<string> => await readFile(path.join(manager.folder, name), 'utf8');
   const starts = async (): Promise<number> => (await read('starts').catch(() => '')).split('\n').length - 1;
   await until('the kubelet runs', async () => (await starts()) === 1);
   return {
     manager,
     bus,
     systemd,
-    kubelet: createKubeletUnit(systemd, 'kubelet.service', manager.folder, 'boot-1'),
+    kubelet: createKubeletUnit(systemd, {
+      choose: () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' }),
+      directory: manager.folder,
+      bootId: 'boot-1',
+    }),
     starts,
     goDown: async () => {
       const start = { member: 'StartUnit', signature: 'ss', body: ['exit.target', 'replace-irreversibly'] };
@@ -76,6 +93,31 @@ async function createBench(t: TestContext): Promise<Bench> {
     },
   };
 }
+
+/** A unit with a process that has the command line of a kubelet, and `beside` it another. */
+function unitOf(kubeconfig: string, beside: string): string {
+  const kubelet = `exec -a /usr/bin/kubelet ${process.execPath} -e 'setInterval(() => 0, 1e6)' -- --kubeconfig=${kubeconfig}`;
+  return `[Service]\nExecStart=/bin/bash -c "(exec -a ${beside} sleep 1000) & ${kubelet}"\n`;
+}
+
+describe('the unit in which a kubelet runs', () => {
+  it('is found by its process, with the container runtime that lives in it', async (t) => {
+    const units = {
+      'k3s.service': unitOf('/k3s.conf', '/opt/k3s/bin/containerd'),
+      'snap.kubelet.service': unitOf('/snap.conf', '/bin/kubectl'),
+    };
+    await using manager = await startManager(units, t.signal);
+    await startUnits(t, manager, Object.keys(units));
+    const find = async (kubeconfig: string): Promise<KubeletHome | undefined> =>
+      await findKubeletHome({ kubeconfig, nodeName: 'none' }, t.signal);
+    await until(
+      'both run',
+      async () => (await find('/k3s.conf')) !== undefined && (await find('/snap.conf')) !== undefined,
+    );
+    assert.deepEqual(await find('/k3s.conf'), { unit: 'k3s.service', runtime: 'containerd' });
+    assert.deepEqual(await find('/snap.conf'), { unit: 'snap.kubelet.service', runtime: undefined });
+  });
+});
 
 describe("the kubelet's unit under a real systemd", () => {
   it('is stopped and given back while nothing else goes on', async (t) => {

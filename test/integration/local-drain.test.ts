@@ -76,7 +76,7 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   stack.defer(() => {
     runtime.close();
   });
-  const files = await writeAgentFiles(folder, node, { lock: 'child', apiWaitSec: 3 });
+  const files = await writeAgentFiles(folder, node, { lock: 'child', apiWaitSec: 3, kubeletUnit: 'kubelet.service' });
   return { folder, controlPlane, node, runtime, logind, ...files, witness };
 }
 
