@@ -1,4 +1,5 @@
 import path from 'node:path';
+import process from 'node:process';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
 import { chooseKubeletUnit } from '../decide/kubelet-home.ts';
@@ -30,7 +31,7 @@ import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
 import { createHold } from './hold.ts';
-import { createPulse } from './pulse.ts';
+import { createPulse, pulseEveryMs } from './pulse.ts';
 import { nodeNameOf } from './identity.ts';
 import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { createKnownPods } from './known-pods.ts';
@@ -46,8 +47,6 @@ import { createStaticPods } from './static-pods.ts';
 import { createVerbDesk } from './verbs.ts';
 import { createWaker } from './waker.ts';
 
-/** Under the minute that the lock's holder and the three minutes that systemd's watchdog allow. */
-const PULSE_MS = 45_000;
 /** A turn of the loop that takes longer hangs; each call of its own has a time-out far below. */
 const PATIENCE_MS = 300_000;
 
@@ -214,7 +213,7 @@ export async function runAgent(
   };
   const pulse = createPulse(
     {
-      everyMs: PULSE_MS,
+      everyMs: pulseEveryMs(process.env['WATCHDOG_USEC']),
       patienceMs: PATIENCE_MS,
       beat: async (until) => {
         await notifySystemd({ WATCHDOG: '1' }, until);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,6 +7,8 @@ import { describe, it } from 'node:test';
 import { waitUntil } from '../control-plane/process.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
+// User and group nobody, and the group daemon, of every Debian.
+const [NOBODY, DAEMON] = [65_534, 1];
 const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: x}]}\n';
 
 interface Sandbox {
@@ -63,6 +65,24 @@ async function withAgent(sandbox: Sandbox, body: () => Promise<void>): Promise<s
     await body();
   }
   return await readFile(logFile, 'utf8');
+}
+
+/** What the agent answers on its control socket until it closes the connection. */
+async function sayTo({ runDirectory }: Sandbox, text: string, then?: 'and ends'): Promise<string> {
+  return await new Promise((resolve) => {
+    let answer = '';
+    const socket = createConnection({ path: path.join(runDirectory, 'control.sock'), allowHalfOpen: true });
+    socket.on('data', (chunk) => {
+      answer += chunk.toString();
+    });
+    socket.on('end', () => socket.end());
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      resolve(answer);
+    });
+    if (then === undefined) socket.write(text);
+    else socket.end(text);
+  });
 }
 
 describe('bad input', () => {
@@ -178,21 +198,49 @@ describe('bad input', () => {
     await inSandbox(async (sandbox) => {
       await withAgent(sandbox, async () => {
         for (const line of ['garbage', '{"verb":"format"}', '{"verb":"trigger","reason":""}', 'x'.repeat(100_000)]) {
-          const answer = await new Promise<string>((resolve) => {
-            let text = '';
-            const socket = createConnection(path.join(sandbox.runDirectory, 'control.sock'));
-            socket.on('data', (chunk) => {
-              text += chunk.toString();
-            });
-            socket.on('error', () => undefined);
-            socket.on('close', () => {
-              resolve(text);
-            });
-            socket.write(`${line}\n`);
-          });
+          const answer = await sayTo(sandbox, `${line}\n`);
           assert.doesNotMatch(answer, /"done"/);
         }
         assert.equal((await readAgentStatus(sandbox.runDirectory)).phase.kind, 'watching');
+      });
+    });
+  });
+
+  it('a request on the control socket that is too long is not acted on, whatever it says', async () => {
+    await inSandbox(async (sandbox) => {
+      await withAgent(sandbox, async () => {
+        const line = `{"verb":"trigger","reason":"too long"}${' '.repeat(5000)}`;
+        assert.equal(await sayTo(sandbox, `${line}\n`), '');
+        assert.equal((await readAgentStatus(sandbox.runDirectory)).phase.kind, 'watching');
+      });
+    });
+  });
+
+  it('a client that says no more after its request is answered, and silent ones keep nobody out', async () => {
+    await inSandbox(async (sandbox) => {
+      await withAgent(sandbox, async () => {
+        const silent = Array.from({ length: 50 }, () => sayTo(sandbox, '{"verb":"sta'));
+        assert.match(await sayTo(sandbox, '{"verb":"status"}\n', 'and ends'), /"summary"/);
+        assert.deepEqual(new Set(await Promise.all(silent)), new Set(['']));
+        assert.equal(await sayTo(sandbox, '{"verb":"sta', 'and ends'), '');
+      });
+    });
+  });
+
+  it('a user outside the control group is refused with a message, and one of it is answered', async () => {
+    await inSandbox(async (sandbox) => {
+      await sandbox.writeConfig({ controlGroup: 'daemon' });
+      await chmod(sandbox.root, 0o755);
+      const flags = ['--run-directory', sandbox.runDirectory];
+      await withAgent(sandbox, async () => {
+        for (const verb of [['status'], ['trigger', '--reason', 'no rights']]) {
+          const { code, stderr } = await runNodemaint([...verb, ...flags], { uid: NOBODY, gid: NOBODY });
+          assert.equal(code, 1);
+          assert.match(stderr, /no agent answers at .*control\.sock \(connect EACCES.*are you root\?/);
+        }
+        const { code, stdout, stderr } = await runNodemaint(['status', ...flags], { uid: NOBODY, gid: DAEMON });
+        assert.equal(code, 0, stderr);
+        assert.match(stdout, /waiting for a shutdown/);
       });
     });
   });
