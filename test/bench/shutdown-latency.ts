@@ -79,7 +79,7 @@ async function sampleAgent(
   await writeFile(path.join(folder, 'boot-id'), `boot-${boot}\n`);
   const environment = { DBUS_SYSTEM_BUS_ADDRESS: logind.address, NODE_COMPILE_CACHE: path.join(folder, 'cache') };
   const command = [...agent, 'agent', '--config', rig.configFile] as const;
-  await using program = startProgram([agent[0], ...command.slice(1)], path.join(folder, 'agent.log'), environment);
+  await using program = startProgram(command, path.join(folder, 'agent.log'), environment);
   await statusWhere(
     path.join(folder, 'run'),
     ({ phase, lock, cluster }) => phase.kind === 'watching' && lock.held && cluster.heardAt > 0,
