@@ -70,6 +70,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'drain',
       'drain-command',
       'imperative-eviction',
+      'kubelet-unit',
       'leader',
       'local-drain',
       'logind',
@@ -79,6 +80,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'own-drain',
       'pod-surge',
       'static-pods',
+      'watchdog',
       'webhook',
     ],
     requires: [

@@ -8,6 +8,7 @@ import { newsOf } from '../decide/phase-news.ts';
 import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
 import type { StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError, NodemaintError } from '../errors.ts';
+import { monotonicNow } from '../host/clock.ts';
 import type { AgentContext } from './context.ts';
 import { createHandOver } from './hand-over.ts';
 import { findLeaving } from './leaving.ts';
@@ -111,6 +112,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const parked = turn?.view.parked ?? [];
     return {
       now: clock.now(),
+      sinceBootMs: monotonicNow(),
       bootId: context.bootId,
       nodeName: context.nodeName,
       goingDown: context.notices.addTo(await goingDown.read(signal), phase),

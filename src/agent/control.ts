@@ -83,7 +83,10 @@ function serve(socket: Socket, handler: ControlHandler): void {
   socket.on('error', () => socket.destroy());
   socket.on('data', (chunk: string) => {
     text += chunk;
-    if (text.length > MAX_REQUEST_BYTES) socket.destroy();
+    if (text.length > MAX_REQUEST_BYTES) {
+      socket.destroy();
+      return;
+    }
     const end = text.indexOf('\n');
     if (end < 0) return;
     socket.pause();

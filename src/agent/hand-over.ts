@@ -86,12 +86,14 @@ export function createHandOver(context: AgentContext): HandOver {
         await cordon(client, phase.maintenance, signal);
         answersSince ??= clock.now();
         if (clock.now() - answersSince < STEADY_MS) return false;
-        log.info({ maintenance: phase.maintenance }, 'the API server is back, handing the drain over');
-        if (localDrain === undefined) return true;
-        const view = await localDrain.observe(signal);
-        if (!view.seen) return false;
-        await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), localTargets, signal);
-        return await localDrain.giveBack(signal);
+        if (localDrain !== undefined) {
+          const view = await localDrain.observe(signal);
+          if (!view.seen) return false;
+          await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), localTargets, signal);
+          if (!(await localDrain.giveBack(signal))) return false;
+        }
+        log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
+        return true;
       } catch (error) {
         outer.throwIfAborted();
         answersSince = undefined;

@@ -134,8 +134,7 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
     },
     giveBack: async (signal) => {
       try {
-        await kubelet.giveBack(signal);
-        return true;
+        return await kubelet.giveBack(signal);
       } catch (error) {
         signal.throwIfAborted();
         log.error({ reason: describeError(error) }, 'cannot start the kubelet again, trying again');

@@ -30,3 +30,15 @@ export function createPulse(
     },
   };
 }
+
+/** So often the lock's holder wants a sign of life; its patience is in systemd/libexec/lock-holder. */
+const PULSE_MS = 45_000;
+
+/**
+ * How long the pause between two beats may be, in milliseconds: what the lock's holder allows, or less where the unit's
+ * watchdog is shorter. `watchdogUsec` is WATCHDOG_USEC, of which half is to be used (sd_watchdog_enabled(3)).
+ */
+export function pulseEveryMs(watchdogUsec: string | undefined): number {
+  const halfMs = Math.floor(Number(watchdogUsec ?? Number.NaN) / 2000);
+  return halfMs > 0 ? Math.min(PULSE_MS, halfMs) : PULSE_MS;
+}

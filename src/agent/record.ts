@@ -19,6 +19,7 @@ const shutdown = {
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
   since: z.number(),
+  sinceBootMs: z.number().exactOptional(),
   bootId: z.string(),
   deadline: z.object({ at: z.number(), since: z.number() }).exactOptional(),
 };

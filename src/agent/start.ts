@@ -1,12 +1,15 @@
 import path from 'node:path';
+import process from 'node:process';
 import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
+import { chooseKubeletUnit } from '../decide/kubelet-home.ts';
 import { wentDownUnasked } from '../decide/phase-news.ts';
 import type { MachineFacts } from '../decide/provider.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
+import { findKubeletHome } from '../host/kubelet-home.ts';
 import { createKubeletUnit } from '../host/kubelet-unit.ts';
 import { createSystemBus } from '../host/dbus.ts';
 import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
@@ -29,7 +32,7 @@ import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
 import { createHold } from './hold.ts';
-import { createPulse } from './pulse.ts';
+import { createPulse, pulseEveryMs } from './pulse.ts';
 import { nodeNameOf } from './identity.ts';
 import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { createKnownPods } from './known-pods.ts';
@@ -46,8 +49,6 @@ import { createStaticPods } from './static-pods.ts';
 import { createVerbDesk } from './verbs.ts';
 import { createWaker } from './waker.ts';
 
-/** Under the minute that the lock's holder and the three minutes that systemd's watchdog allow. */
-const PULSE_MS = 45_000;
 /** A turn of the loop that takes longer hangs; each call of its own has a time-out far below. */
 const PATIENCE_MS = 300_000;
 
@@ -148,7 +149,15 @@ export async function runAgent(
   const kubelet =
     host === undefined || config.kubeletUnit === ''
       ? undefined
-      : createKubeletUnit(host.systemd, config.kubeletUnit, config.stateDirectory, bootId);
+      : createKubeletUnit(host.systemd, {
+          choose: async (look) =>
+            chooseKubeletUnit(
+              config.kubeletUnit,
+              await findKubeletHome({ kubeconfig: config.kubeconfig, nodeName }, look),
+            ),
+          directory: config.stateDirectory,
+          bootId,
+        });
   const context: AgentContext = {
     config,
     nodeName,
@@ -207,7 +216,7 @@ export async function runAgent(
   };
   const pulse = createPulse(
     {
-      everyMs: PULSE_MS,
+      everyMs: pulseEveryMs(process.env['WATCHDOG_USEC']),
       patienceMs: PATIENCE_MS,
       beat: async (until) => {
         await notifySystemd({ WATCHDOG: '1' }, until);

@@ -14,6 +14,7 @@ import { describeError, NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createSystemBus } from '../host/dbus.ts';
+import { findKubeletHome } from '../host/kubelet-home.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
 import { readLogindConfig } from '../host/logind-config.ts';
 import { createSystemd, type Systemd } from '../host/systemd.ts';
@@ -128,6 +129,8 @@ async function readFacts(
     targetTimeoutsMs: await orWhy(readTimeouts(systemd, signal), signal),
     startsAfter: await orWhy(startsAfter(), signal),
     kubelet: await orWhy(node.find(signal), signal),
+    kubeletHome: await findKubeletHome({ kubeconfig: config.kubeconfig, nodeName: node.nodeName }, signal),
+    kubeletUnit: config.kubeletUnit,
     staticPods: await readStaticPods(node, signal),
     runtime: await orWhy(readRuntime(config, signal), signal),
     api,

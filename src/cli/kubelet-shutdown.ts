@@ -1,5 +1,5 @@
 /** `nodemaint disable-kubelet-shutdown`: switches the kubelet's own graceful shutdown off, and back on. */
-import { appendFile, mkdir, rm } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { stringify } from 'yaml';
 import {
@@ -12,7 +12,7 @@ import { NodemaintError } from '../errors.ts';
 import { replaceFile } from '../host/durable-file.ts';
 import { EXIT } from './cluster-flags.ts';
 import type { Terminal } from './program.ts';
-import { openLocalNode } from './static-pods.ts';
+import { type LocalNode, openLocalNode } from './static-pods.ts';
 
 export interface KubeletShutdownFlags {
   readonly config: string;
@@ -37,20 +37,46 @@ async function keepOrder(
   terminal.write(`The kubelet's order is now the drainPlan in ${flags.config}.\n`);
 }
 
+/** Where it is written down which file was made, for a time at which no kubelet runs to be asked. */
+function notePath(stateDirectory: string): string {
+  return path.join(stateDirectory, 'kubelet-drop-in');
+}
+
+/** The drop-in that is written down; undefined where none is, and for a name that this program never gives one. */
+async function notedDropIn(stateDirectory: string): Promise<string | undefined> {
+  const text = (await readFile(notePath(stateDirectory), 'utf8').catch(() => '')).trim();
+  return path.isAbsolute(text) && path.basename(text) === KUBELET_DROP_IN ? text : undefined;
+}
+
+/** Takes the drop-in away: the one that is written down, else that of the kubelet that runs. */
+async function undo({ config, find }: Pick<LocalNode, 'config' | 'find'>, terminal: Terminal): Promise<number> {
+  const noted = await notedDropIn(config.stateDirectory);
+  const kubelet = noted === undefined ? await find(terminal.stop) : undefined;
+  if (noted === undefined && kubelet === undefined) {
+    const message =
+      'no kubelet of this node runs, and no drop-in of nodemaint is written down; start the kubelet first';
+    throw new NodemaintError('USAGE', message);
+  }
+  const directory = kubelet?.dropInDirectory;
+  const file = noted ?? (directory === undefined ? undefined : path.join(directory, KUBELET_DROP_IN));
+  if (file === undefined) return EXIT.done;
+  await rm(file, { force: true });
+  await rm(notePath(config.stateDirectory), { force: true });
+  terminal.write(`Removed ${file}; it counts when the kubelet is started anew: systemctl restart kubelet\n`);
+  return EXIT.done;
+}
+
 /**
  * Writes the drop-in, which counts from the kubelet's next start. Returns the exit code: 1 where it has to be done by hand.
- * Throws CONFIG_INVALID; USAGE where no kubelet runs.
+ * Throws CONFIG_INVALID; USAGE where no kubelet runs and it has to be asked.
  */
 export async function kubeletShutdownCommand(flags: KubeletShutdownFlags, terminal: Terminal): Promise<number> {
-  const { config, find } = await openLocalNode(flags.config, terminal);
+  const node = await openLocalNode(flags.config, terminal);
+  if (flags.undo === true) return await undo(node, terminal);
+  const { config, find } = node;
   const kubelet = await find(terminal.stop);
   if (kubelet === undefined) throw new NodemaintError('USAGE', 'no kubelet of this node runs; start it first');
   const { dropInDirectory } = kubelet;
-  const file = path.join(dropInDirectory ?? '/', KUBELET_DROP_IN);
-  if (flags.undo === true) {
-    if (dropInDirectory !== undefined) await rm(file, { force: true });
-    return EXIT.done;
-  }
   const found = judgeKubeletShutdown(kubelet);
   if (found.kind === 'off') {
     terminal.write("The kubelet's own graceful shutdown is off.\n");
@@ -63,6 +89,9 @@ export async function kubeletShutdownCommand(flags: KubeletShutdownFlags, termin
     return EXIT.failed;
   }
   await keepOrder(found, flags, config.drainPlan.length > 0, terminal);
+  const file = path.join(dropInDirectory, KUBELET_DROP_IN);
+  await mkdir(config.stateDirectory, { recursive: true, mode: 0o700 });
+  await replaceFile(notePath(config.stateDirectory), `${file}\n`, 0o600);
   await mkdir(dropInDirectory, { recursive: true });
   await replaceFile(file, KUBELET_DROP_IN_TEXT, 0o644);
   terminal.write(`Wrote ${file}; it counts when the kubelet is started anew: systemctl restart kubelet\n`);

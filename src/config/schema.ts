@@ -89,9 +89,9 @@ export const agentConfigSchema = z
     kubeletUnit: z
       .string()
       .regex(/^([\w:.@-]+\.service)?$/, 'must be the name of a systemd service, or ""')
-      .default('kubelet.service')
+      .exactOptional()
       .describe(
-        'the unit that a drain without an API server stops, so that pods stay down; "" leaves all but static pods alone then',
+        'the unit that a drain without an API server stops, so that pods stay down; default: the one in which the kubelet runs, else kubelet.service; "" leaves all but static pods alone then',
       ),
     stateDirectory: absolutePath.default('/var/lib/nodemaint').describe('record and journal'),
     runDirectory: absolutePath.default('/run/nodemaint').describe('control socket and the sign of life for the lock'),

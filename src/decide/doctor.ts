@@ -2,6 +2,7 @@
 import { SHUTDOWN_KINDS, type ShutdownKind } from './going-down.ts';
 import { judgeKubeletShutdown } from './kubelet-graceful-shutdown.ts';
 import type { KubeletFacts } from './kubelet-config.ts';
+import { chooseKubeletUnit, type KubeletHome } from './kubelet-home.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from './logind-delay.ts';
 
 export interface Check {
@@ -21,6 +22,10 @@ export interface NodeFacts {
   /** The units after which nodemaint.service starts, and so before which it stops. */
   readonly startsAfter: readonly string[] | string;
   readonly kubelet: KubeletFacts | undefined | string;
+  /** Where it runs; absent while it does not. */
+  readonly kubeletHome: KubeletHome | undefined;
+  /** The key "kubeletUnit". */
+  readonly kubeletUnit: string | undefined;
   /** The directory in use and whether it is there; `warning` where the kubelet has another. */
   readonly staticPods: { readonly path: string; readonly isThere: boolean; readonly warning?: string };
   /** The runtime's name and version. */
@@ -36,7 +41,7 @@ export interface NodeFacts {
 
 const OK = { result: 'ok', fix: '' } as const;
 const RUNTIMES = ['containerd.service', 'crio.service', 'docker.service'];
-const BEFORE_US = ['kubelet.service', 'dbus.service', 'systemd-logind.service'];
+const BEFORE_US = ['dbus.service', 'systemd-logind.service'];
 
 function checkLock({ lock }: NodeFacts): Check {
   const name = 'lock';
@@ -66,11 +71,12 @@ function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
   return { name, result: 'fail', message: `systemd forces the shutdown: ${list}`, fix };
 }
 
-function checkOrder({ startsAfter }: NodeFacts): Check {
+function checkOrder({ startsAfter, kubeletHome }: NodeFacts): Check {
   const name = 'unit order';
-  const fix = 'run install.sh';
+  const kubelet = kubeletHome?.unit ?? 'kubelet.service';
+  const fix = `run install.sh; for a unit that it does not know: systemctl edit nodemaint, [Unit] After=${kubelet}`;
   if (typeof startsAfter === 'string') return { name, result: 'fail', message: startsAfter, fix };
-  const missing = BEFORE_US.filter((unit) => !startsAfter.includes(unit));
+  const missing = [kubelet, ...BEFORE_US].filter((unit) => !startsAfter.includes(unit));
   if (!RUNTIMES.some((unit) => startsAfter.includes(unit))) missing.push('the container runtime');
   if (missing.length === 0) return { name, ...OK, message: 'kubelet, runtime, D-Bus and logind outlive the drain' };
   const message = `nodemaint.service is not ordered after ${missing.join(', ')}: they may stop before the pods`;
@@ -87,6 +93,26 @@ function checkKubelet({ kubelet }: NodeFacts): Check {
   if (found.kind === 'off') return { name, ...OK, message: "the kubelet's own graceful shutdown is off" };
   const message = `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it kills pods beside the drain`;
   return { name, result: 'warn', message, fix: 'nodemaint disable-kubelet-shutdown' };
+}
+
+function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
+  const name = 'kubelet unit';
+  const choice = chooseKubeletUnit(kubeletUnit, kubeletHome);
+  if (choice.kind === 'none') {
+    const message = `${choice.reason}: without an API server only static pods are drained`;
+    if (kubeletUnit === '') return { name, ...OK, message };
+    return {
+      name,
+      result: 'warn',
+      message,
+      fix: 'see "k3s, RKE2, k0s" in docs/local-drain.md; to accept it: kubeletUnit: ""',
+    };
+  }
+  const seen = kubeletHome?.unit;
+  if (kubeletHome === undefined || seen === choice.unit) return { name, ...OK, message: choice.unit };
+  const where = seen === undefined ? 'in no service of systemd' : `in ${seen}`;
+  const message = `without an API server ${choice.unit} is stopped, but the kubelet runs ${where} and brings pods back`;
+  return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or leave it out' };
 }
 
 function checkStaticPods({ staticPods: { path, isThere, warning } }: NodeFacts): Check {
@@ -131,6 +157,6 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check
 
 /** All checks, in the order in which a person should look at them. */
 export function examineNode(facts: NodeFacts): readonly Check[] {
-  const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkStaticPods, checkRuntime];
-  return [...checks, checkApi, checkSelf].map((check) => check(facts));
+  const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
+  return [...checks, checkStaticPods, checkRuntime, checkApi, checkSelf].map((check) => check(facts));
 }

@@ -18,6 +18,8 @@ interface Shutdown {
   readonly reason: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
+  /** The same in milliseconds since the boot, which no setting of the clock moves; absent in records of older agents. */
+  readonly sinceBootMs?: number;
   readonly bootId: string;
   /** When the machine is gone; absent where nobody has said. It only gets earlier. */
   readonly deadline?: Deadline;
@@ -41,6 +43,8 @@ export type Phase =
 /** What was read about the machine and the drain. */
 export interface PhaseFacts {
   readonly now: number;
+  /** Milliseconds since the boot, on a clock that nobody sets. */
+  readonly sinceBootMs: number;
   readonly bootId: string;
   readonly nodeName: string;
   /** Whether the machine is going down; 'unknown' while nobody can be asked. */
@@ -78,10 +82,19 @@ export function maintenanceName(nodeName: string, since: number): string {
   return `shutdown-${nodeName.slice(0, MAX_NAME_LENGTH - stamp.length - 10)}-${stamp}`;
 }
 
+/**
+ * For how long the shutdown has been held, in milliseconds: over restarts of the agent, and whatever is done to the clock,
+ * for a hold ends within one boot.
+ */
+function heldMs({ since, sinceBootMs }: Shutdown, facts: PhaseFacts): number {
+  return sinceBootMs === undefined ? facts.now - since : facts.sinceBootMs - sinceBootMs;
+}
+
 /** Why the machine is to wait no longer although pods are left; undefined where it waits. */
-function forcedRelease(since: number, { now, release, maxHoldMs }: PhaseFacts): string | undefined {
+function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
+  const { release, maxHoldMs } = facts;
   if (release !== undefined) return release;
-  if (maxHoldMs === undefined || now - since < maxHoldMs) return undefined;
+  if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
   return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
 }
 
@@ -91,10 +104,10 @@ function beginDrain(facts: PhaseFacts): Phase | undefined {
   const { origin, reason, deadline } = facts.goingDown;
   const maintenance = maintenanceName(facts.nodeName, facts.now);
   const mode = facts.clusterConfigured ? 'cluster' : 'local';
-  const shutdown = { maintenance, mode, origin, reason, since: facts.now, bootId: facts.bootId } as const;
+  const { now: since, sinceBootMs, bootId } = facts;
   return {
     kind: 'draining',
-    ...shutdown,
+    ...({ maintenance, mode, origin, reason, since, sinceBootMs, bootId } as const),
     ...(deadline === undefined ? {} : { deadline: { at: deadline, since: facts.now } }),
   };
 }
@@ -116,7 +129,7 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (phase.bootId !== facts.bootId) return { ...phase, kind: 'recovering', cause: 'boot' };
       if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
       if (facts.drained) return { ...phase, kind: 'released', releasedAt: facts.now };
-      const forced = forcedRelease(phase.since, facts);
+      const forced = forcedRelease(phase, facts);
       if (forced !== undefined) return { ...phase, kind: 'released', releasedAt: facts.now, forced };
       const tooLong = facts.now - Math.max(phase.since, facts.askingSince) >= facts.apiWaitMs;
       const current = tightened(phase, facts);

@@ -1,3 +1,4 @@
+import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Time as the loops see it, so that tests can hold it still. */
@@ -18,7 +19,10 @@ export function createSystemClock(): Clock {
   };
 }
 
-/** Milliseconds on a clock that never jumps, from an arbitrary start; it may stand still while the machine sleeps. */
+/**
+ * Milliseconds since the boot on a clock that nobody sets, the same in every process (CLOCK_MONOTONIC); it may stand still
+ * while the machine sleeps.
+ */
 export function monotonicNow(): number {
-  return performance.now();
+  return Number(process.hrtime.bigint() / 1_000_000n);
 }

@@ -47,7 +47,7 @@ const DOCUMENT = z.object({
 });
 
 /** A process that is, or has in it, a kubelet. */
-interface KubeletProcess {
+export interface KubeletProcess {
   readonly pid: number;
   readonly flags: KubeletFlags;
   readonly isK3s: boolean;
@@ -65,12 +65,20 @@ export async function readKubeletConfig(signal: AbortSignal): Promise<KubeletFac
 
 /** The same where several kubelets may be seen: that of `scope`. */
 export async function findKubelet(scope: KubeletScope, signal: AbortSignal): Promise<KubeletFacts | undefined> {
+  const found = await findKubeletProcess(scope, signal);
+  return found === undefined ? undefined : await readKubelet(found, signal);
+}
+
+/** The process of that kubelet; its files are not read. */
+export async function findKubeletProcess(
+  scope: KubeletScope,
+  signal: AbortSignal,
+): Promise<KubeletProcess | undefined> {
   const processes = await listKubelets('/proc', signal);
   // Files are read for the one that counts only: a stranger's may be broken.
   const bare = processes.map(({ pid, flags }) => effectiveKubelet(pid, flags, {}));
   const chosen = chooseKubelet(bare, scope);
-  const found = processes.find(({ pid }) => pid === chosen?.pid);
-  return found === undefined ? undefined : await readKubelet(found, signal);
+  return processes.find(({ pid }) => pid === chosen?.pid);
 }
 
 /** Where the kubelet of this kind of installation has its static pods while none runs to be asked. */

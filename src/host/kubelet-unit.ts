@@ -1,5 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import type { KubeletUnitChoice } from '../decide/kubelet-home.ts';
+import { NodemaintError } from '../errors.ts';
 import { replaceFile } from './durable-file.ts';
 import type { Systemd } from './systemd.ts';
 
@@ -7,42 +9,63 @@ import type { Systemd } from './systemd.ts';
 export interface KubeletUnit {
   /** Stops the kubelet; its containers go on. Durable: whoever comes next knows that it was us. Idempotent. */
   stop(signal: AbortSignal): Promise<void>;
-  /** Starts it where it was stopped by us in this boot. Idempotent. */
-  giveBack(signal: AbortSignal): Promise<void>;
+  /**
+   * Starts it where it was stopped by us in this boot. Idempotent. Returns whether it is not stopped by us any more: while
+   * systemd stops all units it starts none.
+   */
+  giveBack(signal: AbortSignal): Promise<boolean>;
   /** Whether it is stopped by us. */
   isStopped(): Promise<boolean>;
 }
 
 /** Stops and starts a unit by its name. */
-export type Units = Pick<Systemd, 'startUnit' | 'stopUnit' | 'unitActiveState'>;
+export type Units = Pick<Systemd, 'startUnit' | 'stopUnit' | 'endUnit' | 'unitActiveState' | 'isGoingDown'>;
+
+/** What there is to know of the unit. */
+export interface KubeletUnitOptions {
+  /** Which unit it is, looked for when it is to be stopped: while it runs. */
+  readonly choose: (signal: AbortSignal) => Promise<KubeletUnitChoice>;
+  /** Where the mark of a stop lies, for a boot starts the kubelet by itself and a restarted agent has to know. */
+  readonly directory: string;
+  readonly bootId: string;
+}
 
 /**
- * The kubelet's unit. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED, as for systemd. The mark of a stop lies in `directory`,
- * for a boot starts the kubelet by itself and a restarted agent has to know.
+ * The kubelet's unit. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED, as for systemd; CONFIG_INVALID where no unit can be
+ * stopped.
  */
-export function createKubeletUnit(units: Units, name: string, directory: string, bootId: string): KubeletUnit {
+export function createKubeletUnit(units: Units, { choose, directory, bootId }: KubeletUnitOptions): KubeletUnit {
   const mark = path.join(directory, 'kubelet-stopped');
   let stopped = false;
-  const isMarked = async (): Promise<boolean> => {
-    const text = await readFile(mark, 'utf8').catch(() => '');
-    return text.trim() === bootId;
+  /** The unit that was stopped in this boot. */
+  const readMark = async (): Promise<string | undefined> => {
+    const [boot, unit] = (await readFile(mark, 'utf8').catch(() => '')).trim().split('\n');
+    return boot === bootId ? (unit ?? 'kubelet.service') : undefined;
   };
   return {
-    isStopped: isMarked,
+    isStopped: async () => (await readMark()) !== undefined,
     stop: async (signal) => {
       if (stopped) return;
-      const state = await units.unitActiveState(name, signal);
+      const marked = await readMark();
+      const choice = marked === undefined ? await choose(signal) : ({ kind: 'unit', unit: marked } as const);
+      if (choice.kind === 'none') throw new NodemaintError('CONFIG_INVALID', choice.reason);
+      const name = choice.unit;
       // One that somebody else has stopped is not ours to start.
-      if (state === 'inactive' && !(await isMarked())) return;
-      await replaceFile(mark, `${bootId}\n`, 0o600);
-      await units.stopUnit(name, signal);
+      if (marked === undefined && (await units.unitActiveState(name, signal)) === 'inactive') return;
+      await replaceFile(mark, `${bootId}\n${name}\n`, 0o600);
+      // Its own stop job waits for the end of our unit, and so would a stop that we ask for.
+      const waits = await units.isGoingDown(signal);
+      await (waits ? units.endUnit(name, signal) : units.stopUnit(name, signal));
       stopped = true;
     },
     giveBack: async (signal) => {
+      const name = await readMark();
+      if (name === undefined) return true;
+      if (await units.isGoingDown(signal)) return false;
       stopped = false;
-      if (!(await isMarked())) return;
       await units.startUnit(name, signal);
       await rm(mark, { force: true });
+      return true;
     },
   };
 }

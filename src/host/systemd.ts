@@ -14,6 +14,11 @@ const SERVICE = { destination: 'org.freedesktop.systemd1', path: '/org/freedeskt
 const MANAGER = 'org.freedesktop.systemd1.Manager';
 const SHUTDOWN_TARGET = 'shutdown.target';
 const JOB_TIMEOUT_MS = 20_000;
+/** So long a main process has for SIGTERM, before SIGKILL. */
+const TERM_MS = 10_000;
+const SIGTERM = 15;
+const SIGKILL = 9;
+const ENDED = ['inactive', 'failed'];
 const FIRST_LOOK_MS = 20;
 const MAX_LOOK_MS = 500;
 const NOTIFY_TIMEOUT_MS = 5_000;
@@ -34,6 +39,11 @@ export interface Systemd {
   startUnit(name: string, signal: AbortSignal): Promise<void>;
   /** Stops a unit and waits until it is not active any more. Idempotent; a unit that is not installed is stopped. */
   stopUnit(name: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Ends the main process of a unit whose stop job waits, and leaves the job to systemd. Only for a unit that has such a
+   * job: it is what keeps Restart= from starting the unit again (systemd, service.c, service_enter_dead). Idempotent.
+   */
+  endUnit(name: string, signal: AbortSignal): Promise<void>;
   /** active, inactive, failed, activating, deactivating, …; inactive for a unit that is not installed. */
   unitActiveState(name: string, signal: AbortSignal): Promise<string>;
 }
@@ -60,19 +70,32 @@ export function createSystemd(bus: SystemBus): Systemd {
   const systemState = async (signal: AbortSignal): Promise<string> =>
     String(await bus.getProperty({ ...manager, name: 'SystemState' }, signal));
 
-  /** Waits for the end of the unit's job, and that it ended in one of `states`. */
-  const settle = async (name: string, states: readonly string[], signal: AbortSignal): Promise<void> => {
-    const until = bus.clock.now() + JOB_TIMEOUT_MS;
+  /** Waits until `claim` holds or can never hold any more; returns the state in which that was. */
+  const watchUnit = async (
+    name: string,
+    claim: (unit: UnitView) => boolean,
+    withinMs: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly holds: boolean; readonly activeState: string }> => {
+    const until = bus.clock.now() + withinMs;
     for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
-      const { activeState, hasJob } = await readUnit(name, signal);
-      if (states.includes(activeState) && !hasJob) return;
+      const unit = await readUnit(name, signal);
+      const { activeState, hasJob } = unit;
+      if (claim(unit)) return { holds: true, activeState };
       const moving = hasJob || activeState.endsWith('activating');
-      if (!moving || bus.clock.now() >= until) {
-        const wanted = states.join(' or ');
-        throw new NodemaintError('DBUS_CALL_FAILED', `unit ${name} is ${activeState} and did not become ${wanted}`);
-      }
+      if (!moving || bus.clock.now() >= until) return { holds: false, activeState };
       await bus.clock.sleep(waitMs, signal);
     }
+  };
+  const refuse = (name: string, activeState: string, states: readonly string[]): never => {
+    const message = `unit ${name} is ${activeState} and did not become ${states.join(' or ')}`;
+    throw new NodemaintError('DBUS_CALL_FAILED', message);
+  };
+  /** Waits for the end of the unit's job, and that it ended in one of `states`. */
+  const settle = async (name: string, states: readonly string[], signal: AbortSignal): Promise<void> => {
+    const isThere = ({ activeState, hasJob }: UnitView): boolean => states.includes(activeState) && !hasJob;
+    const { holds, activeState } = await watchUnit(name, isThere, JOB_TIMEOUT_MS, signal);
+    if (!holds) refuse(name, activeState, states);
   };
 
   return {
@@ -115,7 +138,20 @@ export function createSystemd(bus: SystemBus): Systemd {
     stopUnit: async (name, signal) => {
       if ((await readUnit(name, signal)).activeState === 'inactive') return;
       await bus.call({ ...manager, member: 'StopUnit', signature: 'ss', body: [name, 'replace'] }, signal);
-      await settle(name, ['inactive', 'failed'], signal);
+      await settle(name, ENDED, signal);
+    },
+    endUnit: async (name, signal) => {
+      const hasEnded = ({ activeState }: UnitView): boolean => ENDED.includes(activeState);
+      for (const [number, withinMs] of [
+        [SIGTERM, TERM_MS],
+        [SIGKILL, JOB_TIMEOUT_MS],
+      ] as const) {
+        if (hasEnded(await readUnit(name, signal))) return;
+        await bus.call({ ...manager, member: 'KillUnit', signature: 'ssi', body: [name, 'main', number] }, signal);
+        const { holds, activeState } = await watchUnit(name, hasEnded, withinMs, signal);
+        if (holds) return;
+        if (number === SIGKILL) refuse(name, activeState, ENDED);
+      }
     },
   };
 }

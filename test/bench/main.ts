@@ -17,6 +17,7 @@ import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
+import { benchShutdownLatency } from './shutdown-latency.ts';
 import { benchStaticPods } from './static-pods.ts';
 
 const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
@@ -32,13 +33,17 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
+const PROGRAM: readonly [string, ...string[]] = [process.execPath, BUNDLE];
+/** The agent with the flag that its unit gives it. */
+const AGENT: readonly [string, ...string[]] = [process.execPath, '--max-semi-space-size=1', BUNDLE];
+
 function startAgent(configFile: string, logind: Logind, log: string): Program {
   // As the unit runs it: with a cache of compiled code, which its first run fills.
   const env = {
     DBUS_SYSTEM_BUS_ADDRESS: logind.address,
     NODE_COMPILE_CACHE: path.join(path.dirname(configFile), 'cache'),
   };
-  return startProgram([process.execPath, BUNDLE, 'agent', '--config', configFile], log, env);
+  return startProgram([...AGENT, 'agent', '--config', configFile], log, env);
 }
 
 async function writeConfig(folder: string, kubeconfig: string): Promise<string> {
@@ -112,11 +117,11 @@ async function benchAgent(signal: AbortSignal): Promise<void> {
   await benchMemory(configFile, logind, folder);
 }
 
-const PROGRAM: readonly [string, ...string[]] = [process.execPath, BUNDLE];
 /** By the names that choose among them on the command line. */
 const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
   agent: benchAgent,
-  'static-pods': (signal) => benchStaticPods(PROGRAM, signal),
+  latency: (signal) => benchShutdownLatency(AGENT, signal),
+  'static-pods': (signal) => benchStaticPods(AGENT, signal),
   notices: () => benchNotices(),
   drain: (signal) => benchDrain(PROGRAM, signal),
   'eviction-requests': (signal) => benchEvictionRequests(PROGRAM, signal),

@@ -10,19 +10,11 @@ import { buildEvictionRig, NODE } from '../support/eviction-rig.ts';
 import { playLivingController } from '../support/living-controller.ts';
 import { buildMirrorRig, type MirrorRig } from '../support/mirror-rig.ts';
 import { readAgentStatus } from '../support/nodemaint.ts';
+import { inWords, percentile } from './quantile.ts';
 
 const SAMPLES = 100;
 const WARM_UP = 5;
 const MOVE_MS = 20_000;
-
-function percentile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
-}
-
-function inWords(values: readonly number[]): string {
-  return `p50 ${percentile(values, 0.5).toFixed(1)} ms, p99 ${percentile(values, 0.99).toFixed(1)} ms`;
-}
 
 /** Resolves when the manifest has left the directory. */
 function whenMoved(watcher: FSWatcher, file: string, signal: AbortSignal): Promise<void> {

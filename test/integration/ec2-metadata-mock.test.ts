@@ -65,6 +65,7 @@ function phaseAfter(phase: Phase, notices: readonly Notice[], now: number): Phas
     nodeName: 'node-1',
     goingDown: withNotices({ kind: 'no' }, { kind: 'demand', demand }),
     clusterConfigured: false,
+    sinceBootMs: 0,
     askingSince: now,
     apiWaitMs: 0,
     maintenanceExists: false,

@@ -76,7 +76,7 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   stack.defer(() => {
     runtime.close();
   });
-  const files = await writeAgentFiles(folder, node, { lock: 'child', apiWaitSec: 3 });
+  const files = await writeAgentFiles(folder, node, { lock: 'child', apiWaitSec: 3, kubeletUnit: 'kubelet.service' });
   return { folder, controlPlane, node, runtime, logind, ...files, witness };
 }
 
@@ -132,6 +132,19 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     await rig.controlPlane.startApiServer();
     const alive = async (): Promise<number> => (await rig.runtime.livePods(AbortSignal.timeout(10_000))).length;
     await waitFor('all pods run again', async () => (await alive()) === ORDER.length);
+  });
+
+  it('waits for all pods as well when it comes as the stop of the unit, with the kubelet ended', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 2);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    rig.logind.standIn.systemState = 'stopping';
+    agent.kill('SIGTERM');
+    await waitFor('the agent ends', () => Promise.resolve(agent.exited()));
+    await assertOrder(rig);
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+    assert.equal(rig.logind.standIn.units.get('kubelet.service')?.active, false);
   });
 
   it('goes on in the cluster when its API server is back in mid-drain, and stops nothing twice', async () => {

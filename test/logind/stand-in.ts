@@ -108,6 +108,11 @@ export async function createStandIn(): Promise<StandIn> {
         return Message.newMethodReturn(call, 'v', [new Variant('s', property(String(second)))]);
       case 'ListUnitsByNames':
         return Message.newMethodReturn(call, 'a(ssssssouso)', [(first as string[]).map(unitRow)]);
+      case 'KillUnit': {
+        const killed = units.get(String(first));
+        if (killed !== undefined) moveUnit(String(first), killed, false);
+        return Message.newMethodReturn(call);
+      }
       case 'StartUnit':
       case 'StopUnit': {
         const unit = String(first);
@@ -116,8 +121,10 @@ export async function createStandIn(): Promise<StandIn> {
           return Message.newError(call as never, 'org.freedesktop.systemd1.NoSuchUnit', `Unit ${unit} not found.`);
         }
         const brought = units.get(unit);
-        if (brought !== undefined) moveUnit(unit, brought, call.member === 'StartUnit');
-        else if (unit === HOLDER_UNIT) (call.member === 'StartUnit' ? startHolder : stopHolder)();
+        if (brought !== undefined) {
+          // A stop waits then for that of the agent's unit, which it does not know.
+          if (standIn.systemState === 'running') moveUnit(unit, brought, call.member === 'StartUnit');
+        } else if (unit === HOLDER_UNIT) (call.member === 'StartUnit' ? startHolder : stopHolder)();
         else if (!unit.startsWith('user')) {
           started.push({ unit, at: Date.now() });
           standIn.systemState = 'stopping';

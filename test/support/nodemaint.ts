@@ -16,11 +16,15 @@ export function startNodemaint(args: readonly string[], logFile: string, env: No
   return startProgram([process.execPath, ...FLAGS, MAIN, ...args], logFile, env);
 }
 
-/** Runs `nodemaint ARGS` to its end. */
-export async function runNodemaint(args: readonly string[]): Promise<{ stdout: string; stderr: string; code: number }> {
+/** Runs `nodemaint ARGS` to its end, as this user or another one. */
+export async function runNodemaint(
+  args: readonly string[],
+  user: { readonly uid?: number; readonly gid?: number } = {},
+): Promise<{ stdout: string; stderr: string; code: number }> {
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [...FLAGS, MAIN, ...args], {
       timeout: 60_000,
+      ...user,
     });
     return { stdout, stderr, code: 0 };
   } catch (error) {

@@ -22,6 +22,7 @@ const RECORD: AgentRecord = {
     origin: 'schedule',
     reason: 'node reboot',
     since: 1,
+    sinceBootMs: 3,
     bootId: 'boot-1',
   },
   localTargets: [],

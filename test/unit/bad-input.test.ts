@@ -1,68 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createConnection } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { waitUntil } from '../control-plane/process.ts';
+import { type AgentSandbox, inSandbox, withAgent } from '../support/agent-sandbox.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
 const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: x}]}\n';
 
-interface Sandbox {
-  readonly root: string;
-  readonly staticPodPath: string;
-  readonly runDirectory: string;
-  readonly configFile: string;
-  writeConfig(extra?: Readonly<Record<string, unknown>>): Promise<void>;
-}
-
-async function inSandbox(body: (sandbox: Sandbox) => Promise<void>): Promise<void> {
-  const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-bad-'));
-  const staticPodPath = path.join(root, 'manifests');
-  const runDirectory = path.join(root, 'run');
-  const configFile = path.join(root, 'config.yaml');
-  await mkdir(staticPodPath);
-  const writeConfig = async (extra: Readonly<Record<string, unknown>> = {}): Promise<void> => {
-    const config = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      nodeName: 'n',
-      kubeconfig: '',
-      staticPodPath,
-      stateDirectory: path.join(root, 'state'),
-      runDirectory,
-      containerRuntimeEndpoint: `unix://${root}/cri.sock`,
-      lock: 'none',
-      ...extra,
-    };
-    await writeFile(configFile, JSON.stringify(config));
-  };
-  await writeConfig();
-  try {
-    await body({ root, staticPodPath, runDirectory, configFile, writeConfig });
-  } finally {
-    await rm(root, { recursive: true, force: true });
-  }
-}
-
 /** What the agent says and its exit code when it cannot start. */
-async function refusal({ configFile }: Sandbox): Promise<{ code: number; stderr: string }> {
+async function refusal({ configFile }: AgentSandbox): Promise<{ code: number; stderr: string }> {
   const { code, stderr, stdout } = await runNodemaint(['agent', '--config', configFile]);
   assert.equal(stdout, '', 'nothing but the message');
   assert.doesNotMatch(stderr, /at .*\.ts:\d+/, 'no stack trace');
   return { code, stderr };
-}
-
-async function withAgent(sandbox: Sandbox, body: () => Promise<void>): Promise<string> {
-  const logFile = path.join(sandbox.root, 'agent.log');
-  {
-    await using agent = startNodemaint(['agent', '--config', sandbox.configFile], logFile);
-    const answers = async (): Promise<boolean> => (await readAgentStatus(sandbox.runDirectory)).node === 'n';
-    await waitUntil('the agent answers', answers, { timeoutMs: 20_000, program: agent }, AbortSignal.timeout(20_000));
-    await body();
-  }
-  return await readFile(logFile, 'utf8');
 }
 
 describe('bad input', () => {
@@ -171,29 +122,6 @@ describe('bad input', () => {
       const log = await withAgent(sandbox, () => Promise.resolve());
       assert.match(log, /record\.json is damaged and was moved to .*record\.json\.damaged/);
       assert.ok((await readdir(state)).includes('record.json.damaged'));
-    });
-  });
-
-  it('garbage on the control socket is answered, and the agent goes on', async () => {
-    await inSandbox(async (sandbox) => {
-      await withAgent(sandbox, async () => {
-        for (const line of ['garbage', '{"verb":"format"}', '{"verb":"trigger","reason":""}', 'x'.repeat(100_000)]) {
-          const answer = await new Promise<string>((resolve) => {
-            let text = '';
-            const socket = createConnection(path.join(sandbox.runDirectory, 'control.sock'));
-            socket.on('data', (chunk) => {
-              text += chunk.toString();
-            });
-            socket.on('error', () => undefined);
-            socket.on('close', () => {
-              resolve(text);
-            });
-            socket.write(`${line}\n`);
-          });
-          assert.doesNotMatch(answer, /"done"/);
-        }
-        assert.equal((await readAgentStatus(sandbox.runDirectory)).phase.kind, 'watching');
-      });
     });
   });
 

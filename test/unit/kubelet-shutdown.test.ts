@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -21,6 +21,7 @@ interface Bench {
   readonly folder: string;
   readonly config: string;
   run(...flags: string[]): ReturnType<typeof runNodemaint>;
+  endKubelet(): Promise<void>;
   /** What the agent would say of the kubelet now. */
   warning(): Promise<string>;
 }
@@ -45,15 +46,20 @@ async function createBench(t: TestContext, flags: readonly string[]): Promise<Be
     config,
     `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\nkubeconfig: ${kubeconfig}\nstaticPodPath: ${folder}\nstateDirectory: ${folder}/state\n`,
   );
-  t.after(async () => {
+  const endKubelet = async (): Promise<void> => {
+    if (child.signalCode !== null) return;
     const gone = once(child, 'exit');
     child.kill('SIGKILL');
     await gone;
+  };
+  t.after(async () => {
+    await endKubelet();
     await rm(folder, { recursive: true });
   });
   return {
     folder,
     config,
+    endKubelet,
     run: (...more) => runNodemaint(['disable-kubelet-shutdown', '--config', config, ...more]),
     warning: async () => {
       const kubelet = await findKubelet({ kubeconfig }, t.signal);
@@ -79,6 +85,24 @@ describe('nodemaint disable-kubelet-shutdown', () => {
     await bench.run('--undo');
     assert.match(await bench.warning(), /is on/);
     assert.match((await bench.run()).stdout, /has a drainPlan already/);
+  });
+
+  it('is undone without a kubelet from what was written down, once, and never takes what is not its own', async (t) => {
+    const bench = await createBench(t, ['--config-dir=conf.d']);
+    await bench.run();
+    await writeFile(path.join(bench.folder, 'conf.d', '10-mine.conf'), JSON.stringify(HEAD));
+    await bench.endKubelet();
+    const undone = await bench.run('--undo');
+    assert.equal(undone.code, 0, undone.stderr);
+    assert.match(undone.stdout, /^Removed .*conf\.d\/zz-nodemaint\.conf; it counts when the kubelet is started anew/);
+    assert.deepEqual(await readdir(path.join(bench.folder, 'conf.d')), ['10-mine.conf']);
+    const again = await bench.run('--undo');
+    assert.equal(again.code, 2);
+    assert.match(again.stderr, /no kubelet of this node runs, and no drop-in of nodemaint is written down/);
+
+    await writeFile(path.join(bench.folder, 'state', 'kubelet-drop-in'), `${bench.folder}/conf.d/10-mine.conf\n`);
+    assert.equal((await bench.run('--undo')).code, 2);
+    assert.deepEqual(await readdir(path.join(bench.folder, 'conf.d')), ['10-mine.conf']);
   });
 
   it('says what to do by hand where the kubelet has no folder of drop-ins, and changes nothing', async (t) => {

@@ -10,7 +10,7 @@ import {
   observeLease,
   releasedLease,
 } from '../../src/decide/lease.ts';
-import { createSystemClock } from '../../src/host/clock.ts';
+import { createSystemClock, monotonicNow } from '../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../src/kube/client.ts';
 
 const ME = { identity: 'me_1', durationMs: 15_000 };
@@ -167,7 +167,7 @@ describe('the fence of a term', () => {
 
   it('is put off by a renewal, from the moment at which that began', async () => {
     const { clock, term, fenced } = setUp();
-    const begun = { monotonic: performance.now() + 5_000, wall: Date.now() + 5_000 };
+    const begun = { monotonic: monotonicNow() + 5_000, wall: Date.now() + 5_000 };
     term.renewed(begun);
     clock.ahead = 14_000;
     await fenced.send({ method: 'PATCH', path: '/a' }, signal);

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import type { KubeletUnitChoice } from '../../src/decide/kubelet-home.ts';
 import { type LiveSandbox, localPodsOf } from '../../src/decide/local-pods.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet-unit.ts';
 
@@ -46,6 +47,8 @@ async function rig(t: TestContext, state: 'active' | 'inactive') {
   const calls: string[] = [];
   let active = state;
   const units = {
+    isGoingDown: () => Promise.resolve(false),
+    endUnit: () => Promise.reject(new Error('only while systemd stops all units')),
     unitActiveState: () => Promise.resolve(active),
     startUnit: (name: string) => {
       calls.push(`start ${name}`);
@@ -58,7 +61,12 @@ async function rig(t: TestContext, state: 'active' | 'inactive') {
       return Promise.resolve();
     },
   };
-  const unit = (bootId: string): KubeletUnit => createKubeletUnit(units, 'kubelet.service', folder, bootId);
+  // Found only while the kubelet runs.
+  const choose = (): Promise<KubeletUnitChoice> =>
+    Promise.resolve(
+      active === 'active' ? { kind: 'unit', unit: 'k.service' } : { kind: 'unit', unit: 'other.service' },
+    );
+  const unit = (bootId: string): KubeletUnit => createKubeletUnit(units, { choose, directory: folder, bootId });
   return { calls, unit };
 }
 
@@ -69,14 +77,14 @@ describe("the kubelet's unit", () => {
     assert.equal(await unit('b1').isStopped(), true);
     await unit('b1').giveBack(t.signal);
     await unit('b1').giveBack(t.signal);
-    assert.deepEqual(calls, ['stop kubelet.service', 'start kubelet.service']);
+    assert.deepEqual(calls, ['stop k.service', 'start k.service']);
   });
 
   it('is left to the boot after one', async (t: TestContext) => {
     const { calls, unit } = await rig(t, 'active');
     await unit('b1').stop(t.signal);
     await unit('b2').giveBack(t.signal);
-    assert.deepEqual(calls, ['stop kubelet.service']);
+    assert.deepEqual(calls, ['stop k.service']);
   });
 
   it('is not started where somebody else had stopped it', async (t: TestContext) => {

@@ -104,6 +104,7 @@ describe('the deadline of a drain', () => {
     nodeName: 'n',
     goingDown,
     clusterConfigured: true,
+    sinceBootMs: 0,
     askingSince: NOW,
     apiWaitMs: 15_000,
     release: undefined,

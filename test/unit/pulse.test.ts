@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createPulse } from '../../src/agent/pulse.ts';
+import { createPulse, pulseEveryMs } from '../../src/agent/pulse.ts';
 import { statusLine } from '../../src/agent/status-line.ts';
 import type { AgentStatus } from '../../src/agent/status.ts';
 
@@ -25,6 +25,21 @@ describe('the pulse of the loop', () => {
     await pulse.run(end.signal);
     assert.deepEqual(beats, [0, 50, 100, 300, 350, 400]);
   });
+});
+
+describe('the pause between two beats', () => {
+  const pauses: [string, string | undefined, number][] = [
+    ["what the lock's holder allows", undefined, 45_000],
+    ['no more under a patient watchdog', '180000000', 45_000],
+    ['half of what a short watchdog allows', '10000000', 5_000],
+    ['not taken from what is no time', 'soon', 45_000],
+    ['not taken from a watchdog that is off', '0', 45_000],
+  ];
+  for (const [name, watchdogUsec, expected] of pauses) {
+    it(`is ${name}`, () => {
+      assert.equal(pulseEveryMs(watchdogUsec), expected);
+    });
+  }
 });
 
 describe("the unit's status line", () => {
