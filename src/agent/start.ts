@@ -18,13 +18,13 @@ import { isKubeletUp } from '../host/kubelet-health.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
 import { SCHEDULED_FILE, watchScheduledFile } from '../host/scheduled-file.ts';
 import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
-import { tellUsers } from '../host/wall.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/config.ts';
-import { createEventRecorder, type EventSubject } from '../kube/events.ts';
+import { createEventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createAgent } from './agent.ts';
+import { createAnnouncer } from './announce.ts';
 import { learnSoftReboots, markSoftReboot, readBootId } from './boot.ts';
 import { createByHand } from './by-hand.ts';
 import { createCluster } from './cluster.ts';
@@ -55,11 +55,6 @@ const PATIENCE_MS = 300_000;
 interface Host {
   readonly login1: Login1;
   readonly systemd: Systemd;
-}
-
-/** The Node as kubelets name it in events: the name stands for the UID, which they do not know. */
-function nodeSubject(name: string): EventSubject {
-  return { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
 }
 
 /** A trigger holds over restarts of the agent, until it is taken back or the machine has gone down. */
@@ -203,13 +198,7 @@ export async function runAgent(
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
-    announce: (news) => {
-      const level = news.type === 'Warning' ? 'error' : 'info';
-      log[level]({ reason: news.reason }, news.message);
-      events?.tell(nodeSubject(nodeName), news);
-      // It never rejects before the end, when nobody is there to hear it any more.
-      if (news.wall && host !== undefined) tellUsers(news.message, log, living).catch(() => undefined);
-    },
+    announce: createAnnouncer({ nodeName, events, wall: host !== undefined, log }, living),
     alive: () => {
       pulse.alive();
     },
