@@ -2,7 +2,7 @@ import { DEADLINE_ANNOTATION } from '../api/names.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { type StaticDeadline, decideStaticDeadline } from '../decide/static-deadline.ts';
 import { podKey } from '../decide/static-pods.ts';
-import { rfc3339 } from '../decide/time.ts';
+import { preciseRfc3339 } from '../decide/time.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import type { StaticPodView } from './static-pods.ts';
@@ -11,7 +11,8 @@ import type { StaticPodView } from './static-pods.ts';
 export async function keepDeadline(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return;
   const known = context.cluster?.maintenance(phase.maintenance);
-  if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === rfc3339(phase.deadline.at)) return;
+  if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === preciseRfc3339(phase.deadline.at))
+    return;
   try {
     await context.cluster?.setDeadline(known, phase.deadline, signal);
   } catch (error) {

@@ -7,7 +7,7 @@ import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { noteRemoval, type Removal, removalDelayMs, returnsOf } from '../decide/daemon-set-escape.ts';
 import { daemonSetOf, drainOf } from '../decide/daemon-set.ts';
-import { endOptionsOf } from '../decide/maintenance-deadline.ts';
+import { dueTiersOf, endOptionsOf } from '../decide/maintenance-deadline.ts';
 import { decideCordon, drainsOfNode, type NodeDrain } from '../decide/maintenance.ts';
 import {
   blockedByInterceptors,
@@ -211,7 +211,8 @@ export function createOwnDrainer(
       );
     }
     const all = cache.list().filter((pod) => !isTerminal(pod));
-    const own = resolveOwnDrains(status.latest(wanted), nodeName, drainPodsOfNode(all, staticPods));
+    const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
+    const own = resolveOwnDrains(status.latest(wanted), nodeName, drainPodsOfNode(all, staticPods), due);
     const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf)];
     const left = { list: all, blocking, requestOf };
     for (const drain of own.filter(({ maintenance }) => isOfNodeAlone(maintenance, nodeName))) {

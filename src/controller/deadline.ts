@@ -4,7 +4,7 @@ import type { Pod } from '../api/pod.ts';
 import { selectsNode } from '../decide/maintenance.ts';
 import { deadlineOf, earliestDeadline, endOptionsOf } from '../decide/maintenance-deadline.ts';
 import { isTerminal } from '../decide/pod.ts';
-import { rfc3339 } from '../decide/time.ts';
+import { preciseRfc3339, rfc3339 } from '../decide/time.ts';
 import type { ControllerContext } from './context.ts';
 
 function drainsOf(context: ControllerContext, nodeName: string): readonly NodeMaintenance[] {
@@ -25,7 +25,7 @@ export function graceOptions(context: ControllerContext, pod: Pod): { readonly g
 /** The annotation by which interceptors learn of the deadline of a node; empty where there is none. */
 export function deadlineAnnotations(context: ControllerContext, nodeName: string): Readonly<Record<string, string>> {
   const earliest = earliestDeadline(drainsOf(context, nodeName));
-  return earliest === undefined ? {} : { [DEADLINE_ANNOTATION]: rfc3339(earliest.deadline.at) };
+  return earliest === undefined ? {} : { [DEADLINE_ANNOTATION]: preciseRfc3339(earliest.deadline.at) };
 }
 
 /** Tells pods that asked for it that their node is to be drained, and by when; each once for each deadline. */

@@ -117,15 +117,18 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   /** Returns when to look again, in milliseconds. */
   const drain = async (maintenance: NodeMaintenance, copy: NodeMaintenance, signal: AbortSignal): Promise<number> => {
     const now = clock.now();
-    const { status, resolution, wishes } = observer.look(maintenance, now);
+    const { status, resolution, wishes, dueAt = Infinity } = observer.look(maintenance, now);
+    const againMs = Math.min(LOOK_AGAIN_MS, dueAt - now);
     const before = maintenance.status?.drainPlanPosition;
     const { name } = maintenance.metadata;
     const sinceMs = now - (countedAt.get(name) ?? 0);
     // Each pod that goes changes a count: where that is all, a write a second is enough.
-    if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) return COUNT_EVERY_MS - sinceMs;
+    if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) {
+      return Math.min(COUNT_EVERY_MS - sinceMs, againMs);
+    }
     countedAt.set(name, now);
     // The targets are written before anybody acts on them: agents and the gate go by the status.
-    if (!(await patchStatus(maintenance, copy, status, signal)) || resolution === undefined) return LOOK_AGAIN_MS;
+    if (!(await patchStatus(maintenance, copy, status, signal)) || resolution === undefined) return againMs;
     if (before !== resolution.position) {
       const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
       log.info({ maintenance: name, targets }, 'drain targets moved on');
@@ -133,7 +136,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     tell(maintenance, resolution);
     notifier.tell(maintenance, new Set(resolution.nodes.map((node) => node.name)));
     for (const { node, pod } of wishes) await requestEviction(context, pod, node, signal);
-    return LOOK_AGAIN_MS;
+    return againMs;
   };
 
   const reconcileNodes = async (nodes: readonly Node[], signal: AbortSignal): Promise<void> => {

@@ -75,13 +75,15 @@ export function maintenancesOfNode(
 }
 
 /**
- * The drains of the node as far as they go without a controller. One of several nodes stays at the entries of its plan that
+ * The drains of the node as far as they go without a controller; `due` says how many entries of the plan of a drain are
+ * reached by its deadline. One of several nodes stays at the entries of its plan that
  * it has reached, for its next ones wait for nodes that an agent does not see; one that waits for others goes on waiting.
  */
 export function resolveOwnDrains(
   maintenances: readonly NodeMaintenance[],
   nodeName: string,
   pods: readonly DrainPod[],
+  due: (maintenance: NodeMaintenance) => number = () => 0,
 ): readonly OwnDrain[] {
   const draining = maintenancesOfNode(maintenances, nodeName).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
@@ -92,11 +94,12 @@ export function resolveOwnDrains(
     const plan = effectiveDrainPlan(spec.drainPlan ?? []);
     const position = status?.drainPlanPosition ?? 0;
     const recorded = recordedOn(maintenance, nodeName)?.drainTargets ?? [];
+    const isAlone = isOfNodeAlone(maintenance, nodeName);
     return {
       name: metadata.name,
       createdAt: Date.parse(metadata.creationTimestamp ?? ''),
-      plan: isOfNodeAlone(maintenance, nodeName) ? plan : plan.slice(0, Math.max(1, position)),
-      position,
+      plan: isAlone ? plan : plan.slice(0, Math.max(1, position)),
+      position: isAlone ? Math.max(position, due(maintenance)) : position,
       nodes: [{ name: nodeName, pods, recorded }],
     };
   });
