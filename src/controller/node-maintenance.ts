@@ -15,12 +15,13 @@ import { isFinished } from '../decide/eviction-request.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
 import { isNews, startedStages } from '../decide/maintenance-status.ts';
 import type { DrainPod } from '../decide/pod.ts';
+import { createEndShortener } from '../kube/end-shortener.ts';
 import { createOwnWrites } from '../kube/own-writes.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
 import { finishCompletion } from './completion.ts';
 import type { ControllerContext } from './context.ts';
-import { createPodNotifier, deadlineAnnotations } from './deadline.ts';
+import { createPodNotifier, deadlineAnnotations, graceOptions } from './deadline.ts';
 import { createDrainObserver } from './drain.ts';
 import { reconcileNode } from './node-state.ts';
 
@@ -69,6 +70,17 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
 
   const notifier = createPodNotifier(context);
   const ownWrites = createOwnWrites<NodeMaintenance>();
+  const shortener = createEndShortener(context);
+
+  /** Pods that are terminating already get less time where the deadline asks for it. */
+  const shortenEnds = async ({ nodes }: DrainResolution, signal: AbortSignal): Promise<void> => {
+    for (const { namespace, name, uid, podType } of nodes.flatMap(({ evicting }) => evicting)) {
+      // A static pod's grace period is not the API server's: its agent ends it in time.
+      const pod = podType === 'Static' ? undefined : context.pods.get(`${namespace}/${name}`);
+      if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp === undefined) continue;
+      await shortener.shorten(pod, graceOptions(context, pod), signal);
+    }
+  };
 
   /**
    * Returns whether nothing stands against it: a conflict means that we decided from an old state. `copy` is what the cache
@@ -136,6 +148,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     tell(maintenance, resolution);
     notifier.tell(maintenance, new Set(resolution.nodes.map((node) => node.name)));
     for (const { node, pod } of wishes) await requestEviction(context, pod, node, signal);
+    await shortenEnds(resolution, signal);
     return againMs;
   };
 

@@ -132,7 +132,10 @@ describe('notices on a real node', () => {
     const trigger = ['trigger', '--reason', `${seconds} s notice`, '--deadline', `${seconds}s`];
     const { code, stderr } = await runNodemaint([...trigger, '--run-directory', runDirectory]);
     assert.equal(code, 0, stderr);
-    await waitFor('the agent drains', () => phaseIs('draining'));
+    await waitFor('the agent drains by then', async () => {
+      const { phase } = await readAgentStatus(runDirectory);
+      return phase.kind === 'draining' && (phase.deadline?.at ?? Infinity) < beganAt + seconds * 1000 + 30_000;
+    });
     const { phase } = await readAgentStatus(runDirectory);
     assert.ok(phase.kind === 'draining' && phase.deadline !== undefined);
     // It counts from when the agent was told, not from when somebody began to type.
@@ -213,6 +216,22 @@ describe('notices on a real node', () => {
       assert.ok(Math.abs(told - created - seconds * 1000) <= 2_000, 'the NodeMaintenance has the deadline');
     });
   }
+
+  it('shorten the end of pods that are terminating already when the deadline comes closer', async (test) => {
+    await startPods();
+    await using _back = { [Symbol.asyncDispose]: goBack };
+    // Told for themselves with 600 s, and for a far deadline with what that leaves.
+    await controlPlane.kubectl(['delete', 'pod', '-n', 'kube-system', 'web-600', '--wait=false']);
+    await waitFor('it is told', async () => !Number.isNaN(await writtenAt('web-600.term')));
+    const far = ['trigger', '--reason', 'far', '--deadline', '1000s', '--run-directory', runDirectory];
+    assert.equal((await runNodemaint(far)).code, 0);
+    await waitFor('web-60 is told', async () => !Number.isNaN(await writtenAt('web-60.term')));
+    const { endings, deadlineSec } = await giveNotice(30);
+    for (const { pod, killSec } of endings) {
+      test.diagnostic(`closer deadline of ${deadlineSec.toFixed(1)} s: ${pod} SIGKILL ${killSec.toFixed(1)} s`);
+      assert.ok(killSec <= deadlineSec, `${pod} ended at ${killSec} s`);
+    }
+  });
 
   it('of a spot interruption are taken back with everything that they began', async () => {
     await startPods();

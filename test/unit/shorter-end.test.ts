@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Pod } from '../../src/api/pod.ts';
+import { decideShorterEnd } from '../../src/decide/maintenance-deadline.ts';
+import { decideStaticDeadline } from '../../src/decide/static-deadline.ts';
+
+const NOW = Date.parse('2026-01-01T00:10:00Z');
+
+/** A pod that was told to end some seconds ago. */
+function terminating(agoSec: number, graceSec: number): Pod {
+  const deletionTimestamp = new Date(NOW + (graceSec - agoSec) * 1000).toISOString();
+  const deletion = { deletionTimestamp, deletionGracePeriodSeconds: graceSec };
+  return { metadata: { name: 'p', uid: 'u', ...deletion }, spec: { terminationGracePeriodSeconds: graceSec } };
+}
+
+describe('the end of a pod that is terminating already', () => {
+  it('is shortened where it would come after the time that a deadline leaves', () => {
+    assert.equal(decideShorterEnd(terminating(10, 600), 20, undefined, NOW), 20);
+  });
+
+  it('stays where it comes in time, and where no deadline shortens it', () => {
+    assert.equal(decideShorterEnd(terminating(590, 600), 20, undefined, NOW), undefined);
+    assert.equal(decideShorterEnd(terminating(10, 600), undefined, undefined, NOW), undefined);
+    const alive: Pod = { metadata: { name: 'p', uid: 'u' }, spec: {} };
+    assert.equal(decideShorterEnd(alive, 20, undefined, NOW), undefined);
+  });
+
+  it('is never made later, nor ordered anew for a second', () => {
+    assert.equal(decideShorterEnd(terminating(1, 20), 20, undefined, NOW), undefined);
+    assert.equal(decideShorterEnd(terminating(0, 20), 18, undefined, NOW), undefined);
+    assert.equal(decideShorterEnd(terminating(0, 20), 17, undefined, NOW), 17);
+  });
+
+  it('counts from the last order, from which the kubelet counts, and not from the first', () => {
+    // Told 100 s ago, and 5 s ago told to end within 50 s: its deletionTimestamp is over, its life is not.
+    const pod = terminating(100, 50);
+    assert.equal(decideShorterEnd(pod, 10, NOW + 45_000, NOW), 10);
+    assert.equal(decideShorterEnd(pod, 44, NOW + 45_000, NOW), undefined);
+  });
+});
+
+describe('the end of a static pod that is parked already', () => {
+  it('is shortened by a deadline that comes later, and again by one that is earlier', () => {
+    const pod = { file: 'db.yaml', priority: 0, labels: {}, graceSec: 600, parkedAt: NOW };
+    const graceBy = (since: number, at: number): number | undefined =>
+      decideStaticDeadline({ since: NOW + since, at: NOW + at }, [pod], [], NOW + since).graces.get('db.yaml');
+    const [far = Number.NaN, near = Number.NaN] = [graceBy(10_000, 200_000), graceBy(20_000, 60_000)];
+    assert.ok(far > 100 && far < 200, `${far} s`);
+    assert.ok(near >= 50 && near < 60, `${near} s, which ends before the deadline`);
+  });
+});
