@@ -5,7 +5,7 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
-import { dueTiersOf, endOptionsOf } from '../decide/maintenance-deadline.ts';
+import { dueTiersOf, endOptionsOf, interceptorsUntil } from '../decide/maintenance-deadline.ts';
 import { decideCordon, drainsOfNode, type NodeDrain } from '../decide/maintenance.ts';
 import {
   blockedByInterceptors,
@@ -124,6 +124,16 @@ export function createOwnDrainer(
   const requestOf = (pod: Pod): EvictionRequest | undefined =>
     cluster.requests().find(({ spec }) => spec.target.pod.uid === pod.metadata.uid);
 
+  const trustUntil = (pod: Pod, all: readonly Pod[], own: readonly OwnDrain[]): number | undefined =>
+    interceptorsUntil(
+      pod,
+      all,
+      own.map(({ maintenance }) => maintenance),
+    );
+
+  const isOutOfTime = (pod: Pod, all: readonly Pod[], own: readonly OwnDrain[]): boolean =>
+    clock.now() >= (trustUntil(pod, all, own) ?? Infinity);
+
   const act = async (
     own: readonly OwnDrain[],
     recorded: readonly NodeDrain[],
@@ -139,7 +149,7 @@ export function createOwnDrainer(
       const podType = podTypeOf(pod);
       const { uid = '', deletionTimestamp } = pod.metadata;
       const request = requestOf(pod);
-      const held = holdOf(pod, request);
+      const held = holdOf(pod, request, isOutOfTime(pod, all, own));
       if (podType === 'Static' && held !== undefined) heldStaticPods.add(keyOf(pod));
       if (podType !== 'Static' && !evicting.has(uid)) continue;
       if (deletionTimestamp !== undefined) {
@@ -152,7 +162,8 @@ export function createOwnDrainer(
       } else if (podType === 'DaemonSet') {
         waiting.push(await removals.remove(pod, recorded, optionsOf(pod), () => isAlone(signal), signal));
       } else if (podType === 'Default') {
-        waiting.push(await evictions.evict(pod, request, optionsOf(pod), () => isAlone(signal), signal));
+        const end = { options: optionsOf(pod), trustUntil: trustUntil(pod, all, own) };
+        waiting.push(await evictions.evict(pod, request, end, () => isAlone(signal), signal));
       }
     }
     return {
@@ -194,7 +205,8 @@ export function createOwnDrainer(
     const all = cache.list().filter((pod) => !isTerminal(pod));
     const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
     const own = resolveOwnDrains(status.latest(wanted), nodeName, drainPodsOfNode(all, staticPods), due);
-    const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf)];
+    const outOfTime = (pod: Pod): boolean => isOutOfTime(pod, all, own);
+    const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf, outOfTime)];
     const left = { list: all, blocking, requestOf };
     for (const drain of own.filter(({ maintenance }) => isOfNodeAlone(maintenance, nodeName))) {
       // The targets are written before anybody acts on them: the gate of DaemonSets goes by the status.

@@ -48,7 +48,7 @@ async function requestEviction(
     if (withdrawn === true) await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
     return;
   }
-  const annotations = deadlineAnnotations(context, node);
+  const annotations = deadlineAnnotations(context, pod, node, known);
   const isTold = Object.entries(annotations).every(([key, value]) => known?.metadata.annotations?.[key] === value);
   if (isTold && known?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true) return;
   const body: EvictionRequest = {

@@ -43,7 +43,7 @@ function volumeReserveMs({ since, at }: Deadline): number {
 }
 
 /** What a tier takes where nothing presses. */
-function wantedMs({ graceSec }: BudgetTier): number {
+function wantedMs({ graceSec }: Pick<BudgetTier, 'graceSec'>): number {
   return graceSec * 1000 + TURN_MS;
 }
 
@@ -198,4 +198,29 @@ export function dueTiers(
   const nextAt = dues.find((due) => due > now);
   const position = reached === undefined ? 0 : plan.indexOf(reached.entry) + 1;
   return { position, ...(nextAt === undefined ? {} : { nextAt }) };
+}
+
+/**
+ * Until when somebody else may try to make a pod leave before it is told to end itself, in milliseconds since the epoch:
+ * until it needs its whole grace period; where its tier has less time than that, half of the tier's time. `plan` is as
+ * configured or specified; `pods` are those that are left.
+ */
+export function othersUntil(
+  pod: GracefulPod,
+  pods: readonly GracefulPod[],
+  plan: readonly DrainPlanEntry[],
+  deadline: Deadline,
+): number {
+  const tiers = tiersOf(effectiveDrainPlan(plan), pods);
+  const index = tiers.findIndex(({ entry }) => entryCovers(entry, pod));
+  const own = tiers[index]?.tier;
+  const end = deadline.at - volumeReserveMs(deadline);
+  if (own === undefined) return end - wantedMs(pod);
+  const dues = tierDues(
+    deadline,
+    tiers.map(({ tier }) => tier),
+  );
+  const through = dues[index + 1] ?? end;
+  const timeMs = through - (dues[index] ?? through);
+  return through - Math.min(wantedMs(pod), timeMs < wantedMs(own) ? timeMs / 2 : timeMs);
 }

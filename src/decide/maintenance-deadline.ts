@@ -1,7 +1,7 @@
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
-import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor } from './deadline.ts';
+import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor, othersUntil } from './deadline.ts';
 import { effectiveDrainPlan } from './drain-plan.ts';
 import { stageOf } from './maintenance.ts';
 import { parseNoticeTime } from './notice-time.ts';
@@ -91,4 +91,20 @@ export function dueTiersOf(maintenance: NodeMaintenance, pods: readonly Pod[], n
   if (deadline === undefined) return { position: 0 };
   const left = pods.filter((pod) => !isTerminal(pod)).map(gracefulPodOf);
   return dueTiers(effectiveDrainPlan(maintenance.spec.drainPlan ?? []), left, deadline, now);
+}
+
+/**
+ * Until when the interceptors of a pod have time, in milliseconds since the epoch; undefined where no deadline presses.
+ * `pods` and `maintenances` are those of its node.
+ */
+export function interceptorsUntil(
+  pod: Pod,
+  pods: readonly Pod[],
+  maintenances: readonly NodeMaintenance[],
+): number | undefined {
+  const earliest = earliestDeadline(maintenances);
+  if (earliest === undefined) return undefined;
+  const left = pods.filter((each) => !isTerminal(each)).map(gracefulPodOf);
+  const { maintenance, deadline } = earliest;
+  return othersUntil(gracefulPodOf(pod), left, maintenance.spec.drainPlan ?? [], deadline);
 }
