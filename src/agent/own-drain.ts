@@ -19,8 +19,7 @@ import {
 } from '../decide/own-drain.ts';
 import { type DrainPod, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
-import { createEndShortener } from '../kube/end-shortener.ts';
-import type { EndOptions } from '../kube/evictor.ts';
+import { type EndOptions, shortenEnd } from '../kube/evictor.ts';
 import { NODES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import { createObjectCache, keyOf, type ObjectCache } from '../kube/watch.ts';
 import type { Cluster, ClusterDependencies } from './cluster.ts';
@@ -74,7 +73,6 @@ export function createOwnDrainer(
   const evictions = createOwnEvictions(dependencies);
   const status = createOwnStatus(dependencies);
   const removals = createOwnRemovals(dependencies);
-  const shortener = createEndShortener(dependencies);
   let pods: { readonly cache: ObjectCache<Pod>; readonly stop: AbortController } | undefined;
   let busy = false;
   let cordonedAt = -Infinity;
@@ -154,7 +152,7 @@ export function createOwnDrainer(
       if (podType !== 'Static' && !evicting.has(uid)) continue;
       if (deletionTimestamp !== undefined) {
         // An order that a controller which lives again gives too changes nothing.
-        if (podType !== 'Static') await shortener.shorten(pod, optionsOf(pod), signal);
+        if (podType !== 'Static') await shortenEnd(client, pod, optionsOf(pod), clock.now(), signal);
         const expectedAt = Date.parse(deletionTimestamp);
         waiting.push({ what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt });
       } else if (held !== undefined) {

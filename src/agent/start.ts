@@ -33,6 +33,7 @@ import { nodeNameOf } from './identity.ts';
 import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { createKnownPods } from './known-pods.ts';
 import { createLocalDrainer } from './local-drain.ts';
+import { createOverduePods } from './overdue-pods.ts';
 import { createOwnDrainer } from './own-drain.ts';
 import { createHooks } from './hooks.ts';
 import { openNoticeMemory } from './notice-memory.ts';
@@ -169,6 +170,8 @@ export async function runAgent(
         ? undefined
         : createLocalDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
     ownDrain: cluster === undefined || parts === undefined ? undefined : createOwnDrainer(cluster, parts, living),
+    overduePods:
+      cluster === undefined || parts === undefined ? undefined : createOverduePods(cluster, runtime, parts, living),
     runtime,
     interceptor:
       client === undefined || cluster === undefined

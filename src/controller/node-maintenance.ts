@@ -15,7 +15,7 @@ import { isFinished } from '../decide/eviction-request.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
 import { isNews, startedStages } from '../decide/maintenance-status.ts';
 import type { DrainPod } from '../decide/pod.ts';
-import { createEndShortener } from '../kube/end-shortener.ts';
+import { shortenEnd } from '../kube/evictor.ts';
 import { createOwnWrites } from '../kube/own-writes.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
@@ -70,15 +70,15 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
 
   const notifier = createPodNotifier(context);
   const ownWrites = createOwnWrites<NodeMaintenance>();
-  const shortener = createEndShortener(context);
 
   /** Pods that are terminating already get less time where the deadline asks for it. */
   const shortenEnds = async ({ nodes }: DrainResolution, signal: AbortSignal): Promise<void> => {
     for (const { namespace, name, uid, podType } of nodes.flatMap(({ evicting }) => evicting)) {
-      // A static pod's grace period is not the API server's: its agent ends it in time.
+      // A static pod's grace period is not the API server's to change: its agent ends it in time.
       const pod = podType === 'Static' ? undefined : context.pods.get(`${namespace}/${name}`);
       if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp === undefined) continue;
-      await shortener.shorten(pod, graceOptions(context, pod), signal);
+      const isShorter = await shortenEnd(client, pod, graceOptions(context, pod), clock.now(), signal);
+      if (isShorter) log.info({ pod: `${namespace}/${name}` }, 'shortened the end of a terminating pod for a deadline');
     }
   };
 

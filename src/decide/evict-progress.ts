@@ -117,7 +117,9 @@ function turnOf(request: EvictionRequest, now: number): ActiveTurn | undefined {
     since: activatedAt,
     ...(heartbeatAt === undefined ? {} : { heartbeatAt }),
     ...(expectedAt === undefined ? {} : { expectedAt }),
-    ...(next === undefined ? {} : { passesOnAt: giveWayAt(request, name, lastHeard(request, entry)).at, passesTo: next }),
+    ...(next === undefined
+      ? {}
+      : { passesOnAt: giveWayAt(request, name, lastHeard(request, entry)).at, passesTo: next }),
   };
 }
 

@@ -1,8 +1,4 @@
-import {
-  CLOCK_SKEW_MS,
-  type EvictionRequest,
-  type InterceptorStatus,
-} from '../api/eviction-request.ts';
+import { CLOCK_SKEW_MS, type EvictionRequest, type InterceptorStatus } from '../api/eviction-request.ts';
 import { isFinished, lastHeard } from './eviction-request.ts';
 import { giveWayAt } from './interceptor-deadline.ts';
 import { trustedEntry } from './interceptor-times.ts';

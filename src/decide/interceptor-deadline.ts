@@ -27,5 +27,7 @@ export interface GiveWay {
 export function giveWayAt(request: EvictionRequest, name: string, heardAt: number): GiveWay {
   const silent = heardAt + HEARTBEAT_DEADLINE_MS;
   const deadline = ENDING.includes(name) ? undefined : othersDeadline(request);
-  return deadline !== undefined && deadline < silent ? { at: deadline, why: 'deadline' } : { at: silent, why: 'silent' };
+  return deadline !== undefined && deadline < silent
+    ? { at: deadline, why: 'deadline' }
+    : { at: silent, why: 'silent' };
 }

@@ -63,28 +63,6 @@ export function endOptionsOf(
   return gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
 }
 
-/** An end that would come earlier by less is not worth another order. */
-const SLACK_MS = 2_000;
-
-/**
- * The grace period in seconds with which a pod that is terminating already has to be deleted again, because it would end
- * too late; undefined where it need not. The kubelet counts it from the new order (pkg/kubelet/pod_workers.go), and
- * neither it nor the API server ever makes one longer. `budgetSec` is what a pod told `now` would get, undefined for its
- * own; `endsAt` is when it ends by an earlier such order, in milliseconds since the epoch like `now`.
- */
-export function decideShorterEnd(
-  { metadata }: Pod,
-  budgetSec: number | undefined,
-  endsAt: number | undefined,
-  now: number,
-): number | undefined {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
-  if (deletionTimestamp === undefined || budgetSec === undefined) return undefined;
-  const wouldEndAt = endsAt ?? Date.parse(deletionTimestamp);
-  const isLate = now + budgetSec * 1000 + SLACK_MS < wouldEndAt;
-  return isLate && budgetSec < deletionGracePeriodSeconds ? budgetSec : undefined;
-}
-
 /** How far the deadline of a maintenance takes its drain `now`, milliseconds since the epoch. `pods` are those of its nodes. */
 export function dueTiersOf(maintenance: NodeMaintenance, pods: readonly Pod[], now: number): DueTiers {
   const deadline = deadlineOf(maintenance);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../src/api/pod.ts';
-import { decideShorterEnd } from '../../src/decide/maintenance-deadline.ts';
 import { decideStaticDeadline } from '../../src/decide/static-deadline.ts';
+import { decideShorterEnd, overduePods } from '../../src/decide/terminating-pod.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 
@@ -15,27 +15,31 @@ function terminating(agoSec: number, graceSec: number): Pod {
 
 describe('the end of a pod that is terminating already', () => {
   it('is shortened where it would come after the time that a deadline leaves', () => {
-    assert.equal(decideShorterEnd(terminating(10, 600), 20, undefined, NOW), 20);
+    // It counts from the first order: 10 s are over, 20 are left.
+    assert.equal(decideShorterEnd(terminating(10, 600), 20, NOW), 30);
+    assert.equal(decideShorterEnd(terminating(30, 50), 10, NOW), 40);
   });
 
   it('stays where it comes in time, and where no deadline shortens it', () => {
-    assert.equal(decideShorterEnd(terminating(590, 600), 20, undefined, NOW), undefined);
-    assert.equal(decideShorterEnd(terminating(10, 600), undefined, undefined, NOW), undefined);
+    assert.equal(decideShorterEnd(terminating(590, 600), 20, NOW), undefined);
+    assert.equal(decideShorterEnd(terminating(10, 600), undefined, NOW), undefined);
     const alive: Pod = { metadata: { name: 'p', uid: 'u' }, spec: {} };
-    assert.equal(decideShorterEnd(alive, 20, undefined, NOW), undefined);
+    assert.equal(decideShorterEnd(alive, 20, NOW), undefined);
   });
 
   it('is never made later, nor ordered anew for a second', () => {
-    assert.equal(decideShorterEnd(terminating(1, 20), 20, undefined, NOW), undefined);
-    assert.equal(decideShorterEnd(terminating(0, 20), 18, undefined, NOW), undefined);
-    assert.equal(decideShorterEnd(terminating(0, 20), 17, undefined, NOW), 17);
+    assert.equal(decideShorterEnd(terminating(0, 20), 20, NOW), undefined);
+    assert.equal(decideShorterEnd(terminating(0, 20), 18, NOW), undefined);
+    assert.equal(decideShorterEnd(terminating(0, 20), 17, NOW), 17);
+    assert.equal(decideShorterEnd(terminating(30, 20), 1, NOW), undefined);
   });
 
-  it('counts from the last order, from which the kubelet counts, and not from the first', () => {
-    // Told 100 s ago, and 5 s ago told to end within 50 s: its deletionTimestamp is over, its life is not.
-    const pod = terminating(100, 50);
-    assert.equal(decideShorterEnd(pod, 10, NOW + 45_000, NOW), 10);
-    assert.equal(decideShorterEnd(pod, 44, NOW + 45_000, NOW), undefined);
+  it('is made true by the agent where the kubelet lets the pod live on', () => {
+    const over = terminating(21, 20);
+    const mirror = { ...over, metadata: { ...over.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } };
+    assert.deepEqual(overduePods([over, terminating(20, 20), mirror, { metadata: { name: 'p' }, spec: {} }], NOW), [
+      over,
+    ]);
   });
 });
 
