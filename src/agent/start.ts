@@ -20,9 +20,11 @@ import { loadClusterAccess } from '../kube/config.ts';
 import { createEventRecorder, type EventSubject } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
+import { openAgentMetrics } from './agent-metrics.ts';
 import { createAgent } from './agent.ts';
 import { learnSoftReboots, markSoftReboot, readBootId } from './boot.ts';
 import { createByHand } from './by-hand.ts';
+import { createClusterParts } from './cluster-parts.ts';
 import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
@@ -30,11 +32,8 @@ import { createGoingDown } from './going-down.ts';
 import { createHold } from './hold.ts';
 import { createPulse } from './pulse.ts';
 import { nodeNameOf } from './identity.ts';
-import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { createKnownPods } from './known-pods.ts';
 import { createLocalDrainer } from './local-drain.ts';
-import { createOverduePods } from './overdue-pods.ts';
-import { createOwnDrainer } from './own-drain.ts';
 import { createHooks } from './hooks.ts';
 import { openNoticeMemory } from './notice-memory.ts';
 import { findNoticeSources } from './notice-sources.ts';
@@ -128,7 +127,9 @@ export async function runAgent(
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
   const { leadSec, rebalance, freeze } = config.cloud;
+  const metrics = await openAgentMetrics(config.metricsAddress, log);
   const notices = createNotices({
+    observer: metrics.notices,
     sources: (until) => findNoticeSources({ config, clock, log, readMachineFacts }, until),
     options: { leadMs: leadSec * 1000, rebalance, freeze },
     memory: await openNoticeMemory(config.stateDirectory, bootId, log),
@@ -169,14 +170,8 @@ export async function runAgent(
       kubelet === undefined
         ? undefined
         : createLocalDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
-    ownDrain: cluster === undefined || parts === undefined ? undefined : createOwnDrainer(cluster, parts, living),
-    overduePods:
-      cluster === undefined || parts === undefined ? undefined : createOverduePods(cluster, runtime, parts, living),
     runtime,
-    interceptor:
-      client === undefined || cluster === undefined
-        ? undefined
-        : createKubeletInterceptor({ client, cluster, clock, log, nodeName }),
+    ...createClusterParts(cluster, parts, runtime, living),
     byHand,
     locateStaticPods: (look) => keeper.relocate(look),
     directoryWatch: createDirectoryWatch(() => keeper.store().paths.staticPodPath, wake),
@@ -230,7 +225,14 @@ export async function runAgent(
   });
   const { staticPodPath, parkedPath } = located.paths;
   log.info({ node: nodeName, server: context.server, staticPodPath, parkedPath }, 'agent started');
-  const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living), notices.run(living)]);
+  const serving = metrics.serve(() => cluster?.synced() !== false, living);
+  const running = Promise.all([
+    cluster?.run(living),
+    events?.run(living),
+    pulse.run(living),
+    notices.run(living),
+    serving,
+  ]);
   try {
     await agent.run(stop, signal);
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, config.runDirectory, signal);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
+import { parseReview } from '../../src/controller/admission-review.ts';
 import { type GracefulPod, othersUntil } from '../../src/decide/deadline.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction-request.ts';
 import { decideTimes } from '../../src/decide/eviction-times.ts';
@@ -100,6 +101,26 @@ describe('an interceptor before a deadline', () => {
     const early = decideTimes(old, fresh, NOW + 19_000);
     assert.match(early.kind === 'refused' ? early.message : '', /time until 2026-01-01T00:00:30Z, by the deadline/);
     assert.equal(decideTimes(old, fresh, NOW + 20_000).kind, 'allowed', '10 s of skew are the controller’s');
+  });
+
+  it('may be passed over in the eyes of the webhook, which sees the deadline', () => {
+    const object = { ...requestOf('other.example.com') };
+    const review = {
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: {
+        uid: 'r',
+        operation: 'UPDATE',
+        resource: { group: 'coordination.x-k8s.io', resource: 'evictionrequests' },
+        subResource: 'status',
+        object,
+        oldObject: requestOf(SAVER),
+      },
+    };
+    const parsed = parseReview(JSON.stringify(review));
+    assert.ok('old' in parsed, JSON.stringify(parsed));
+    assert.equal(decideTimes(parsed.old, parsed.fresh, NOW + 30_000).kind, 'allowed');
+    assert.equal(decideTimes(parsed.old, parsed.fresh, NOW + 10_000).kind, 'refused');
   });
 
   it('does not hold the pod of an agent that drains its node alone', () => {
