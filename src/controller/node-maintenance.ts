@@ -28,6 +28,8 @@ import { reconcileNode } from './node-state.ts';
 /** Pods that block, and estimates, change with time alone. */
 const LOOK_AGAIN_MS = 15_000;
 const COUNT_EVERY_MS = 1_000;
+/** One after another, the requests for a full node would take seconds of a short notice. */
+const PARALLEL_REQUESTS = 16;
 
 /** Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). */
 async function requestEviction(
@@ -147,7 +149,10 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     }
     tell(maintenance, resolution);
     notifier.tell(maintenance, new Set(resolution.nodes.map((node) => node.name)));
-    for (const { node, pod } of wishes) await requestEviction(context, pod, node, signal);
+    for (let at = 0; at < wishes.length; at += PARALLEL_REQUESTS) {
+      const batch = wishes.slice(at, at + PARALLEL_REQUESTS);
+      await Promise.all(batch.map(({ node, pod }) => requestEviction(context, pod, node, signal)));
+    }
     await shortenEnds(resolution, signal);
     return againMs;
   };
