@@ -15,8 +15,8 @@ export interface OverduePods {
   tend(signal: AbortSignal): Promise<void>;
 }
 
-/** They have had their SIGTERM long ago. */
-const GRACE_SEC = 1;
+/** They have had their SIGTERM, and the time after it. */
+const GRACE_SEC = 0;
 
 /** Makes it; its watch ends with `lifetime`. */
 export function createOverduePods(

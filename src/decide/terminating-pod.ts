@@ -4,8 +4,8 @@ import { podTypeOf } from './pod.ts';
 
 /** An end that would come earlier by less is not worth another order. */
 const SLACK_MS = 2_000;
-/** The kubelet ends a pod that it has not been told to end earlier within so long after its time. */
-const KUBELET_MS = 1_000;
+/** A pod that the kubelet ends in time is gone so long after it: deletionTimestamp has whole seconds, and 1 s is 2 s to it. */
+const KUBELET_MS = 2_000;
 
 /**
  * The gracePeriodSeconds with which a terminating pod has to be deleted again, for it would end too late; undefined where

@@ -35,9 +35,9 @@ describe('the end of a pod that is terminating already', () => {
   });
 
   it('is made true by the agent where the kubelet lets the pod live on', () => {
-    const over = terminating(21, 20);
+    const over = terminating(22, 20);
     const mirror = { ...over, metadata: { ...over.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } };
-    assert.deepEqual(overduePods([over, terminating(20, 20), mirror, { metadata: { name: 'p' }, spec: {} }], NOW), [
+    assert.deepEqual(overduePods([over, terminating(21, 20), mirror, { metadata: { name: 'p' }, spec: {} }], NOW), [
       over,
     ]);
   });
