@@ -21,7 +21,11 @@ export interface BudgetTier {
 }
 
 /** A pod with its own grace period in seconds. */
-export type GracefulPod = Pick<DrainPod, 'podType' | 'priority' | 'labels'> & { readonly graceSec: number };
+export type GracefulPod = Pick<DrainPod, 'podType' | 'priority' | 'labels'> & {
+  readonly graceSec: number;
+  /** Whether it has been told to end; absent where nobody can tell. */
+  readonly isTold?: boolean;
+};
 
 /** Volumes are unmounted after the last container has ended: so much of the whole time is theirs, and at most so long. */
 const VOLUME_SHARE = 0.1;
@@ -36,6 +40,8 @@ const LEAST_TIER_MS = 2_500;
 /** Even for that static pods get no more of a very short time: the others have to be told first. */
 const MAX_STATIC_SHARE = 0.6;
 const LEAST_SEC = 1;
+/** So long a tier that is due waits for pods before it to be told, which takes some calls; not for those that cannot be. */
+const TELLING_MS = 500;
 
 /** What is kept for unmounting volumes, in milliseconds. */
 function volumeReserveMs({ since, at }: Deadline): number {
@@ -101,7 +107,7 @@ function beginsOf(tiers: readonly BudgetTier[], from: number, to: number): reado
 /** Moves begins closer together, towards `from`, so that the last of them is not after `latest`. */
 function compress(begins: readonly number[], from: number, latest: number): readonly number[] {
   const last = begins.at(-1) ?? from;
-  if (last <= latest) return begins;
+  if (last <= Math.max(from, latest)) return begins;
   const factor = Math.max(0, latest - from) / (last - from);
   return begins.map((begin) => Math.min(begin, from + (begin - from) * factor));
 }
@@ -190,10 +196,14 @@ export function dueTiers(
   now: number,
 ): DueTiers {
   const tiers = tiersOf(plan, pods);
+  const untold = pods.filter(({ isTold }) => isTold === false);
+  const firstUntold = tiers.findIndex(({ entry }) => {
+    return untold.some((pod) => plan.find((each) => entryCovers(each, pod)) === entry);
+  });
   const dues = tierDues(
     deadline,
     tiers.map(({ tier }) => tier),
-  );
+  ).map((due, index) => (firstUntold >= 0 && index > firstUntold ? due + TELLING_MS : due));
   const reached = tiers.findLast((_, index) => (dues[index] ?? Infinity) <= now);
   const nextAt = dues.find((due) => due > now);
   const position = reached === undefined ? 0 : plan.indexOf(reached.entry) + 1;

@@ -31,7 +31,8 @@ export function earliestDeadline(
 /** The view of an API pod that the budget takes. */
 export function gracefulPodOf(pod: Pod): GracefulPod {
   const { podType, priority, labels } = drainPodOf(pod);
-  return { podType, priority, labels, graceSec: graceSecOf(pod) };
+  const isTold = pod.metadata.deletionTimestamp !== undefined;
+  return { podType, priority, labels, graceSec: graceSecOf(pod), isTold };
 }
 
 /**

@@ -8,6 +8,9 @@ import { ec2Answers } from '../support/metadata-server.ts';
 import { readAgentStatus, runNodemaint } from '../support/nodemaint.ts';
 import { isThorough } from '../support/thorough.ts';
 
+/** The kubelet tells pods in threads of their own: on a busy machine one may be that much later than another. */
+const JITTER_SEC = 0.3;
+
 describe('notices on a real node', () => {
   let rig: NoticeRig;
   before(async () => {
@@ -31,9 +34,12 @@ describe('notices on a real node', () => {
         assert.ok(killSec - termSec <= (PODS[pod]?.graceSec ?? 0) + 2, `${pod}: ${termSec} s to ${killSec} s`);
       }
       const firsts = ['web-10', 'web-60', 'web-600'].map((name) => of(name).termSec);
-      assert.ok(of('critical-60').termSec >= Math.max(...firsts), 'the tiers of Default pods keep their order');
-      assert.ok(of('static-10').termSec >= of('critical-60').termSec, 'static pods come last');
-      assert.ok(of('static-600').termSec >= of('static-10').termSec, 'in their own order');
+      assert.ok(
+        of('critical-60').termSec >= Math.max(...firsts) - JITTER_SEC,
+        'the tiers of Default pods keep their order',
+      );
+      assert.ok(of('static-10').termSec >= of('critical-60').termSec - JITTER_SEC, 'static pods come last');
+      assert.ok(of('static-600').termSec >= of('static-10').termSec - JITTER_SEC, 'in their own order');
       const [own] = (await rig.maintenances()).filter(({ spec }) => spec.stage === 'Drain');
       const told = Date.parse(own?.metadata.annotations?.[DEADLINE_ANNOTATION] ?? '');
       const created = Date.parse(own?.metadata.creationTimestamp ?? '');
