@@ -101,7 +101,7 @@ export function budgetTiers(deadline: Deadline, tiers: readonly BudgetTier[], no
 /** When each of some tiers has to begin so that the last is through by `to`, none before `from`. */
 function beginsOf(tiers: readonly BudgetTier[], from: number, to: number): readonly number[] {
   const costs = shareOut(tiers.map(wantedMs), to - from);
-  return costs.map((_, index) => to - costs.slice(index).reduce((sum, cost) => sum + cost, 0));
+  return costs.map((_, index) => Math.max(from, to - costs.slice(index).reduce((sum, cost) => sum + cost, 0)));
 }
 
 /** Moves begins closer together, towards `from`, so that the last of them is not after `latest`. */
