@@ -12,7 +12,7 @@ import { admitEvictions } from '../decide/eviction-limits.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { isInBackground } from '../decide/imperative-eviction.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
-import { dueTiersOf } from '../decide/maintenance-deadline.ts';
+import { deadlineOf, dueTiersOf } from '../decide/maintenance-deadline.ts';
 import { drainStatus, type NodeObservation, waitingStatus } from '../decide/maintenance-status.ts';
 import { admitDrains } from '../decide/parallel-drains.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../decide/pod.ts';
@@ -60,6 +60,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
 
   const dueOf = (maintenance: NodeMaintenance, pods: ReadonlyMap<string, readonly Pod[]>, now: number): DueTiers => {
+    if (deadlineOf(maintenance) === undefined) return { position: 0 };
     const own = nodesOf(maintenance).flatMap(({ metadata }) => pods.get(metadata.name) ?? []);
     return dueTiersOf(maintenance, own, now);
   };

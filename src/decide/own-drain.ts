@@ -75,9 +75,9 @@ export function maintenancesOfNode(
 }
 
 /**
- * The drains of the node as far as they go without a controller; `due` says how many entries of the plan of a drain are
- * reached by its deadline. One of several nodes stays at the entries of its plan that
+ * The drains of the node as far as they go without a controller. One of several nodes stays at the entries of its plan that
  * it has reached, for its next ones wait for nodes that an agent does not see; one that waits for others goes on waiting.
+ * `due` says how many entries are reached by a deadline.
  */
 export function resolveOwnDrains(
   maintenances: readonly NodeMaintenance[],
