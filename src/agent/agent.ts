@@ -166,6 +166,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await keepDeadline(context, record.phase, signal);
+      await context.overduePods?.tend(signal);
       await completeOwn(context, record.phase, signal);
       await keepNoticeCordon(context, signal);
       leftovers = leftovers && !(await removeLeftovers(context, record.phase, signal));

@@ -11,7 +11,7 @@ import { DRAINED, type DrainPlanEntry, type NodeMaintenance } from '../api/node-
 import type { Deadline } from '../decide/deadline.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { drainsOfNode, type NodeDrain, stageOf } from '../decide/maintenance.ts';
-import { rfc3339 } from '../decide/time.ts';
+import { preciseRfc3339 } from '../decide/time.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -74,7 +74,7 @@ export interface ClusterDependencies {
 }
 
 function annotationsOf({ at, since }: Deadline): Record<string, string> {
-  return { [DEADLINE_ANNOTATION]: rfc3339(at), [DEADLINE_SINCE_ANNOTATION]: rfc3339(since) };
+  return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
 }
 
 /** Makes the view; nothing is asked of the API server before `run`. */

@@ -13,6 +13,7 @@ import type { Hold } from './hold.ts';
 import type { Hooks } from './hooks.ts';
 import type { KubeletInterceptor } from './kubelet-interceptor.ts';
 import type { Notices } from './notices.ts';
+import type { OverduePods } from './overdue-pods.ts';
 import type { OwnDrainer } from './own-drain.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
@@ -37,6 +38,8 @@ export interface AgentContext {
   readonly interceptor: KubeletInterceptor | undefined;
   /** The drain of this node while no controller lives; absent where no cluster is configured. */
   readonly ownDrain: OwnDrainer | undefined;
+  /** Absent where no cluster is configured. */
+  readonly overduePods: OverduePods | undefined;
   /** Absent where no cluster is configured. */
   readonly client: KubeClient | undefined;
   /** The drain of all pods without an API server; absent where the kubelet cannot be stopped. */

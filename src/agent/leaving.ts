@@ -6,7 +6,7 @@ import { countingDrains, counts, type ParkingFacts } from '../decide/parking.ts'
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { type Leave, type ParkedPod, podKey } from '../decide/static-pods.ts';
 import type { AgentContext } from './context.ts';
-import { staticDeadlineOf } from './own-deadline.ts';
+import { localDeadlineOf, staticDeadlineOf } from './own-deadline.ts';
 import type { AgentRecord } from './record.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodIntent, type StaticPodView } from './static-pods.ts';
 import type { Waiting } from './status.ts';
@@ -40,11 +40,14 @@ async function leaveLocally(
   ownDrain?.rest();
   const local = await localDrain?.observe(signal);
   const pods = [...(local?.pods ?? []), ...drainPodsOf(view)];
-  const decision = resolveDrain(effectiveDrainPlan(config.drainPlan), pods, record.localTargets);
+  const deadline = localDeadlineOf(context, phase, local?.pods ?? [], view);
+  const plan = effectiveDrainPlan(config.drainPlan);
+  const decision = resolveDrain(plan, pods, record.localTargets, deadline?.position);
   if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) await saveTargets(decision.drainTargets);
   const leave = leaveByTargets(view, decision.drainTargets, phase);
   const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
-  const waiting = local === undefined ? [] : await localDrain?.stop(local, decision.evicting, parked, signal);
+  const stop = { evicting: decision.evicting, parked, graces: deadline?.graces ?? new Map<string, number>() };
+  const waiting = local === undefined ? [] : await localDrain?.stop(local, stop, signal);
   return {
     leave,
     targeted: new Set(leave.keys()),

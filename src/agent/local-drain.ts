@@ -20,20 +20,24 @@ export interface LocalView {
   readonly staticPods: readonly LocalPod[];
 }
 
+/** Which pods end. */
+export interface LocalStop {
+  readonly evicting: readonly DrainPod[];
+  /** Static pods whose manifests are parked, as NAMESPACE/NAME. */
+  readonly parked: ReadonlySet<string>;
+  /** Grace periods in seconds that a deadline made shorter, by UID. */
+  readonly graces: ReadonlyMap<string, number>;
+}
+
 /** The hands of a local drain beside the mover of manifests. */
 export interface LocalDrainer {
   /** Looks at the pods that run. */
   observe(signal: AbortSignal): Promise<LocalView>;
   /**
-   * Lets the pods of `evicting` end, and the static ones of `parked` (NAMESPACE/NAME): SIGTERM, their whole grace period,
-   * all at the same time and in the background. The kubelet is stopped before the first one.
+   * Lets pods end: SIGTERM, their grace period, all at the same time and in the background. The kubelet is stopped before
+   * the first one. A pod that is ending already is shortened where a deadline has come closer.
    */
-  stop(
-    view: LocalView,
-    evicting: readonly DrainPod[],
-    parked: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<readonly Waiting[]>;
+  stop(view: LocalView, stop: LocalStop, signal: AbortSignal): Promise<readonly Waiting[]>;
   /** Starts the kubelet again where it was stopped for a drain; returns whether it is not stopped by us any more. */
   giveBack(signal: AbortSignal): Promise<boolean>;
 }
@@ -52,13 +56,21 @@ export interface LocalDrainDependencies {
 const RUNTIME_AWAY_MS = 120_000;
 /** So often a kubelet may refuse to stop before the drain goes on with static pods alone, which need it. */
 const MAX_REFUSALS = 3;
+/** A stop that would end earlier by less is not worth another call. */
+const SLACK_MS = 1_500;
+
+interface Stop {
+  readonly since: number;
+  readonly endsAt: number;
+}
+
 const NOTHING: LocalView = { seen: true, pods: [], staticPods: [] };
 
 /** Makes the hands, whose work in the background ends with `lifetime`. */
 export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetime: AbortSignal): LocalDrainer {
   const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
-  /** When each sandbox was told to stop, by its id, while the call is under way. */
-  const stopping = new Map<string, number>();
+  /** The last call under way for each sandbox, by its id: when it was first told to stop, and when it will have. */
+  const stopping = new Map<string, Stop>();
   let awaySince: number | undefined;
   let refusals = 0;
 
@@ -76,16 +88,19 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
     }
   };
 
-  const stopSandbox = async (pod: LocalPod, id: string): Promise<void> => {
+  /** The runtime sends no second SIGTERM; of several calls for a container the one that ends first counts. */
+  const stopSandbox = async (pod: LocalPod, id: string, graceSec: number): Promise<void> => {
     const name = `${pod.namespace}/${pod.name}`;
-    stopping.set(id, clock.now());
-    log.info({ pod: name, podType: pod.podType, graceSec: pod.graceSec }, 'stopping pod over the container runtime');
+    const now = clock.now();
+    const stop: Stop = { since: stopping.get(id)?.since ?? now, endsAt: now + graceSec * 1000 };
+    stopping.set(id, stop);
+    log.info({ pod: name, podType: pod.podType, graceSec }, 'stopping pod over the container runtime');
     try {
-      await runtime.stopPod(id, pod.graceSec, lifetime);
+      await runtime.stopPod(id, graceSec, lifetime);
     } catch (error) {
       if (!lifetime.aborted) log.warn({ pod: name, reason: describeError(error) }, 'pod not stopped, trying again');
     } finally {
-      stopping.delete(id);
+      if (stopping.get(id) === stop) stopping.delete(id);
       onChange();
     }
   };
@@ -105,7 +120,7 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
         return { ...NOTHING, seen: clock.now() - awaySince >= RUNTIME_AWAY_MS };
       }
     },
-    stop: async (view, evicting, parked, signal) => {
+    stop: async (view, { evicting, parked, graces }, signal) => {
       if (view.pods.length > 0 && !(await withoutKubelet(signal))) return [];
       const stopped = await kubelet.isStopped();
       const uids = new Set(evicting.map(({ uid }) => uid));
@@ -115,19 +130,21 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
         ? view.staticPods.filter(({ namespace, name }) => parked.has(`${namespace}/${name}`))
         : [];
       for (const pod of [...view.pods.filter(({ uid }) => uids.has(uid)), ...statics]) {
+        const graceSec = Math.min(pod.graceSec, graces.get(pod.uid) ?? pod.graceSec);
+        const endsAt = clock.now() + graceSec * 1000;
         for (const id of pod.sandboxIds) {
-          if (stopping.has(id)) continue;
-          stopSandbox(pod, id).catch((error: unknown) => {
+          if (endsAt > (stopping.get(id)?.endsAt ?? Infinity) - SLACK_MS) continue;
+          stopSandbox(pod, id, graceSec).catch((error: unknown) => {
             log.error({ reason: describeError(error) }, 'stop of a pod failed');
           });
         }
-        const since = Math.min(...pod.sandboxIds.map((id) => stopping.get(id) ?? clock.now()));
+        const stops = pod.sandboxIds.map((id) => stopping.get(id) ?? { since: clock.now(), endsAt });
         waiting.push({
           what: `${pod.namespace}/${pod.name}`,
           on: 'container runtime',
           message: 'is terminating',
-          since,
-          expectedAt: since + pod.graceSec * 1000,
+          since: Math.min(...stops.map((stop) => stop.since)),
+          expectedAt: Math.max(...stops.map((stop) => stop.endsAt)),
         });
       }
       return waiting;

@@ -8,6 +8,7 @@ import type { Phase, PhaseFacts } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { NoticeObserver } from '../telemetry/notice-metrics.ts';
 import type { NoticeMemory } from './notice-memory.ts';
 
 /** The notices of this machine. */
@@ -33,6 +34,8 @@ export interface NoticeDependencies {
   readonly memory: NoticeMemory;
   readonly clock: Clock;
   readonly log: Log;
+  /** Absent where nobody counts. */
+  readonly observer?: NoticeObserver | undefined;
   /** Called when what is announced changed. */
   readonly onChange: () => void;
 }
@@ -48,7 +51,7 @@ interface Channel {
 
 /** Makes the notices; nothing is asked of anybody before `run`. */
 export function createNotices(dependencies: NoticeDependencies): Notices {
-  const { options, memory, clock, log, onChange } = dependencies;
+  const { options, memory, clock, log, observer, onChange } = dependencies;
   let channels: readonly Channel[] | undefined;
   let limited: number | undefined;
   const told = new Set<string>();
@@ -70,6 +73,7 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
   const changed = (before: readonly Notice[], after: readonly Notice[]): void => {
     for (const notice of after.filter(({ id }) => !before.some((each) => each.id === id))) {
       log.info({ notice }, 'notice');
+      observer?.appeared(notice);
     }
     for (const { id } of before.filter((each) => !after.some((other) => other.id === each.id))) {
       log.info({ notice: id }, 'notice is gone');
@@ -92,6 +96,7 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
       try {
         const before = channel.notices;
         channel.notices = await source.read(signal);
+        observer?.answered(source.name, clock.now());
         if (failures > 0) log.info({ source: source.name, failures }, 'source of notices answers again');
         failures = 0;
         const same = JSON.stringify(before) === JSON.stringify(channel.notices);
@@ -99,6 +104,7 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
+        observer?.failed(source.name);
         if (failures === 1) {
           log.warn({ source: source.name, reason: describeError(error) }, 'source of notices failed, trying again');
         }

@@ -1,8 +1,10 @@
 import { DEADLINE_ANNOTATION } from '../api/names.ts';
+import { decideLocalDeadline, type LocalDeadline } from '../decide/local-deadline.ts';
+import type { LocalPod } from '../decide/local-pods.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
-import { type StaticDeadline, decideStaticDeadline } from '../decide/static-deadline.ts';
+import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../decide/static-deadline.ts';
 import { podKey } from '../decide/static-pods.ts';
-import { rfc3339 } from '../decide/time.ts';
+import { preciseRfc3339 } from '../decide/time.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import type { StaticPodView } from './static-pods.ts';
@@ -11,7 +13,8 @@ import type { StaticPodView } from './static-pods.ts';
 export async function keepDeadline(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return;
   const known = context.cluster?.maintenance(phase.maintenance);
-  if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === rfc3339(phase.deadline.at)) return;
+  if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === preciseRfc3339(phase.deadline.at))
+    return;
   try {
     await context.cluster?.setDeadline(known, phase.deadline, signal);
   } catch (error) {
@@ -20,13 +23,29 @@ export async function keepDeadline(context: AgentContext, phase: Phase, signal: 
   }
 }
 
-/** What the deadline of the shutdown means for the static pods; undefined where it has none. */
-export function staticDeadlineOf(context: AgentContext, phase: Phase, view: StaticPodView): StaticDeadline | undefined {
-  if (phase.kind !== 'draining' || phase.deadline === undefined) return undefined;
+/** The static pods of the view whose containers run, and those whose manifests are in place. */
+function staticPodsLeft(view: StaticPodView): readonly Omit<DeadlinePod, 'podType'>[] {
   const running = view.parked.filter((pod) => pod.thisBoot && (view.live?.get(podKey(pod)) ?? []).length > 0);
-  const pods = [
+  return [
     ...view.inPlace.map(({ file, priority, labels, graceSec }) => ({ file, priority, labels, graceSec })),
     ...running,
   ];
-  return decideStaticDeadline(phase.deadline, pods, context.config.drainPlan, context.clock.now());
+}
+
+/** What the deadline of the shutdown means for the static pods; undefined where it has none. */
+export function staticDeadlineOf(context: AgentContext, phase: Phase, view: StaticPodView): StaticDeadline | undefined {
+  if (phase.kind !== 'draining' || phase.deadline === undefined) return undefined;
+  return decideStaticDeadline(phase.deadline, staticPodsLeft(view), context.config.drainPlan, context.clock.now());
+}
+
+/** What it means for a drain without an API server; undefined where it has none. */
+export function localDeadlineOf(
+  context: AgentContext,
+  phase: Extract<Phase, { kind: 'draining' }>,
+  pods: readonly LocalPod[],
+  view: StaticPodView,
+): LocalDeadline | undefined {
+  if (phase.deadline === undefined) return undefined;
+  const statics = staticPodsLeft(view).map((pod) => ({ ...pod, podType: 'Static' as const, uid: pod.file }));
+  return decideLocalDeadline(phase.deadline, [...pods, ...statics], context.config.drainPlan, context.clock.now());
 }

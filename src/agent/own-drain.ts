@@ -5,9 +5,7 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
-import { noteRemoval, type Removal, removalDelayMs, returnsOf } from '../decide/daemon-set-escape.ts';
-import { daemonSetOf, drainOf } from '../decide/daemon-set.ts';
-import { endOptionsOf } from '../decide/maintenance-deadline.ts';
+import { dueTiersOf, endOptionsOf, interceptorsUntil } from '../decide/maintenance-deadline.ts';
 import { decideCordon, drainsOfNode, type NodeDrain } from '../decide/maintenance.ts';
 import {
   blockedByInterceptors,
@@ -21,12 +19,13 @@ import {
 } from '../decide/own-drain.ts';
 import { type DrainPod, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
-import { deletePod, type EndOptions } from '../kube/evictor.ts';
+import { type EndOptions, shortenEnd } from '../kube/evictor.ts';
 import { NODES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import { createObjectCache, keyOf, type ObjectCache } from '../kube/watch.ts';
 import type { Cluster, ClusterDependencies } from './cluster.ts';
 import { type ControllerState, createControllerSight } from './controller-sight.ts';
 import { createOwnEvictions } from './own-evictions.ts';
+import { createOwnRemovals } from './own-removals.ts';
 import { createOwnStatus } from './own-status.ts';
 import type { Waiting } from './status.ts';
 
@@ -73,8 +72,8 @@ export function createOwnDrainer(
   const sight = createControllerSight(client, log);
   const evictions = createOwnEvictions(dependencies);
   const status = createOwnStatus(dependencies);
+  const removals = createOwnRemovals(dependencies);
   let pods: { readonly cache: ObjectCache<Pod>; readonly stop: AbortController } | undefined;
-  let removals: readonly Removal[] = [];
   let busy = false;
   let cordonedAt = -Infinity;
   /** Whether the node may have a cordon of ours that no controller takes away; undefined until somebody has looked. */
@@ -120,30 +119,18 @@ export function createOwnDrainer(
     log.info({ maintenances: names }, names.length > 0 ? 'cordoned own node' : 'uncordoned own node');
   };
 
-  /** Deletes a DaemonSet pod that the recorded targets select, ever later where its DaemonSet brings it back. */
-  const remove = async (
-    pod: Pod,
-    recorded: readonly NodeDrain[],
-    options: EndOptions,
-    signal: AbortSignal,
-  ): Promise<Waiting> => {
-    const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message, since: 0 });
-    if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
-    const daemonSet = daemonSetOf(pod) ?? '';
-    const { uid = '', creationTimestamp = '' } = pod.metadata;
-    const returns = returnsOf(removals, daemonSet, nodeName, uid);
-    const at = Date.parse(creationTimestamp) + removalDelayMs(returns);
-    if (clock.now() < at) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: at };
-    if (await isAlone(signal)) {
-      await deletePod(client, pod, options, signal);
-      removals = noteRemoval(removals, { daemonSet, node: nodeName, uid });
-      log.info({ pod: keyOf(pod), returns }, 'deleted DaemonSet pod of own node');
-    }
-    return wait('is being deleted');
-  };
-
   const requestOf = (pod: Pod): EvictionRequest | undefined =>
     cluster.requests().find(({ spec }) => spec.target.pod.uid === pod.metadata.uid);
+
+  const trustUntil = (pod: Pod, all: readonly Pod[], own: readonly OwnDrain[]): number | undefined =>
+    interceptorsUntil(
+      pod,
+      all,
+      own.map(({ maintenance }) => maintenance),
+    );
+
+  const isOutOfTime = (pod: Pod, all: readonly Pod[], own: readonly OwnDrain[]): boolean =>
+    clock.now() >= (trustUntil(pod, all, own) ?? Infinity);
 
   const act = async (
     own: readonly OwnDrain[],
@@ -160,18 +147,21 @@ export function createOwnDrainer(
       const podType = podTypeOf(pod);
       const { uid = '', deletionTimestamp } = pod.metadata;
       const request = requestOf(pod);
-      const held = holdOf(pod, request);
+      const held = holdOf(pod, request, isOutOfTime(pod, all, own));
       if (podType === 'Static' && held !== undefined) heldStaticPods.add(keyOf(pod));
       if (podType !== 'Static' && !evicting.has(uid)) continue;
       if (deletionTimestamp !== undefined) {
+        // An order that a controller which lives again gives too changes nothing.
+        if (podType !== 'Static') await shortenEnd(client, pod, optionsOf(pod), clock.now(), signal);
         const expectedAt = Date.parse(deletionTimestamp);
         waiting.push({ what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt });
       } else if (held !== undefined) {
         waiting.push({ what: keyOf(pod), on: held.on, message: held.message, since: 0 });
       } else if (podType === 'DaemonSet') {
-        waiting.push(await remove(pod, recorded, optionsOf(pod), signal));
+        waiting.push(await removals.remove(pod, recorded, optionsOf(pod), () => isAlone(signal), signal));
       } else if (podType === 'Default') {
-        waiting.push(await evictions.evict(pod, request, optionsOf(pod), () => isAlone(signal), signal));
+        const end = { options: optionsOf(pod), trustUntil: trustUntil(pod, all, own) };
+        waiting.push(await evictions.evict(pod, request, end, () => isAlone(signal), signal));
       }
     }
     return {
@@ -211,8 +201,10 @@ export function createOwnDrainer(
       );
     }
     const all = cache.list().filter((pod) => !isTerminal(pod));
-    const own = resolveOwnDrains(status.latest(wanted), nodeName, drainPodsOfNode(all, staticPods));
-    const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf)];
+    const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
+    const own = resolveOwnDrains(status.latest(wanted), nodeName, drainPodsOfNode(all, staticPods), due);
+    const outOfTime = (pod: Pod): boolean => isOutOfTime(pod, all, own);
+    const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf, outOfTime)];
     const left = { list: all, blocking, requestOf };
     for (const drain of own.filter(({ maintenance }) => isOfNodeAlone(maintenance, nodeName))) {
       // The targets are written before anybody acts on them: the gate of DaemonSets goes by the status.
@@ -239,7 +231,7 @@ export function createOwnDrainer(
           return await pass(wanted, staticPods, signal);
         }
         rest();
-        removals = [];
+        removals.forget();
         cordonedAt = -Infinity;
         if (cordonLeft ?? cluster.own().length > 0) await cordon([], signal);
         if (!busy) sight.forget();

@@ -17,13 +17,20 @@ import { keyOf } from '../kube/watch.ts';
 import type { ClusterDependencies } from './cluster.ts';
 import type { Waiting } from './status.ts';
 
+/** What a deadline makes of the end of a pod. */
+export interface OwnEnd {
+  readonly options: EndOptions;
+  /** When the pod's own controller is trusted with it no longer, in milliseconds since the epoch. */
+  readonly trustUntil: number | undefined;
+}
+
 /** The evictions of this node's pods while its agent carries them out. */
 export interface OwnEvictions {
   /** The next step of one pod's eviction; `mayAct` is asked right before the Eviction API is. */
   evict(
     pod: Pod,
     request: EvictionRequest | undefined,
-    options: EndOptions,
+    end: OwnEnd,
     mayAct: () => Promise<boolean>,
     signal: AbortSignal,
   ): Promise<Waiting>;
@@ -60,7 +67,7 @@ export function createOwnEvictions({ client, clock, log }: ClusterDependencies):
   };
 
   return {
-    evict: async (pod, request, options, mayAct, signal) => {
+    evict: async (pod, request, end, mayAct, signal) => {
       const { uid = '' } = pod.metadata;
       const now = clock.now();
       const before = known.get(uid);
@@ -71,12 +78,12 @@ export function createOwnEvictions({ client, clock, log }: ClusterDependencies):
         return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
       };
       const memory = before?.memory ?? rememberedAttempts(asked, pod, now);
-      const step = decideEvictionStep(asked, pod, memory, PATIENCE, now);
+      const step = decideEvictionStep(asked, pod, memory, { ...PATIENCE, trustUntil: end.trustUntil }, now);
       if (step.kind === 'mark')
         return wait('is to be told to its controller (ControllerTakeOver); no controller is alive');
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
       if (!(await mayAct())) return wait('is left to the controller, which lives again');
-      const answer = await askForEviction(client, pod, options, signal);
+      const answer = await askForEviction(client, pod, end.options, signal);
       const context = { attempt: step.attempt, evictOnly: isEvictOnly(pod), promiseWords: PROMISE_WORDS, budgets: [] };
       const outcome = decideEvictionOutcome(answer, context);
       log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');

@@ -5,8 +5,11 @@ import type { Log } from '../telemetry/log.ts';
 
 /** Stops of pods that are under way: the loop goes on meanwhile. */
 export interface SandboxStops {
-  /** Begins to stop a pod within its grace period, unless that is done already and will not take longer. */
-  begin(file: string, sandboxId: string, graceSec: number, signal: AbortSignal): void;
+  /**
+   * Begins to stop a pod within its grace period, unless that is done already and will not take longer. `subject` is what
+   * the log calls it.
+   */
+  begin(subject: Readonly<Record<string, string>>, sandboxId: string, graceSec: number, signal: AbortSignal): void;
 }
 
 /** A stop that would end earlier by less is not worth another call. */
@@ -19,11 +22,11 @@ export function createSandboxStops(
 ): SandboxStops {
   const endings = new Map<string, number>();
   return {
-    begin: (file, sandboxId, graceSec, signal) => {
+    begin: (subject, sandboxId, graceSec, signal) => {
       const endsAt = clock.now() + graceSec * 1000;
       if (endsAt > (endings.get(sandboxId) ?? Infinity) - SLACK_MS) return;
       endings.set(sandboxId, endsAt);
-      log.warn({ manifest: file, sandbox: sandboxId, graceSec }, 'asking the runtime to stop the pod');
+      log.warn({ ...subject, sandbox: sandboxId, graceSec }, 'asking the runtime to stop the pod');
       runtime
         .stopPod(sandboxId, graceSec, signal)
         .catch((error: unknown) => {

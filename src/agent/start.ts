@@ -23,10 +23,12 @@ import { loadClusterAccess } from '../kube/config.ts';
 import { createEventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
+import { openAgentMetrics } from './agent-metrics.ts';
 import { createAgent } from './agent.ts';
 import { createAnnouncer } from './announce.ts';
 import { learnSoftReboots, markSoftReboot, readBootId } from './boot.ts';
 import { createByHand } from './by-hand.ts';
+import { createClusterParts } from './cluster-parts.ts';
 import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
 import { controlSocketPath, openControlSocket } from './control.ts';
@@ -34,10 +36,8 @@ import { createGoingDown } from './going-down.ts';
 import { createHold } from './hold.ts';
 import { createPulse, pulseEveryMs } from './pulse.ts';
 import { nodeNameOf } from './identity.ts';
-import { createKubeletInterceptor } from './kubelet-interceptor.ts';
 import { createKnownPods } from './known-pods.ts';
 import { createLocalDrainer } from './local-drain.ts';
-import { createOwnDrainer } from './own-drain.ts';
 import { createHooks } from './hooks.ts';
 import { markRunning, unmarkRunning } from './last-boot.ts';
 import { openNoticeMemory } from './notice-memory.ts';
@@ -126,7 +126,9 @@ export async function runAgent(
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
   const { leadSec, rebalance, freeze } = config.cloud;
+  const metrics = await openAgentMetrics(config.metricsAddress, log);
   const notices = createNotices({
+    observer: metrics.notices,
     sources: (until) => findNoticeSources({ config, clock, log, readMachineFacts }, until),
     options: { leadMs: leadSec * 1000, rebalance, freeze },
     memory: await openNoticeMemory(config.stateDirectory, bootId, log),
@@ -175,12 +177,8 @@ export async function runAgent(
       kubelet === undefined
         ? undefined
         : createLocalDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
-    ownDrain: cluster === undefined || parts === undefined ? undefined : createOwnDrainer(cluster, parts, living),
     runtime,
-    interceptor:
-      client === undefined || cluster === undefined
-        ? undefined
-        : createKubeletInterceptor({ client, cluster, clock, log, nodeName }),
+    ...createClusterParts(cluster, parts, runtime, living),
     byHand,
     locateStaticPods: (look) => keeper.relocate(look),
     directoryWatch: createDirectoryWatch(() => keeper.store().paths.staticPodPath, wake),
@@ -230,7 +228,14 @@ export async function runAgent(
   if (wentDownUnderAgent && record.phase.kind === 'watching') context.announce(wentDownUnasked(nodeName));
   const { staticPodPath, parkedPath } = located.paths;
   log.info({ node: nodeName, server: context.server, staticPodPath, parkedPath }, 'agent started');
-  const running = Promise.all([cluster?.run(living), events?.run(living), pulse.run(living), notices.run(living)]);
+  const serving = metrics.serve(() => cluster?.synced() !== false, living);
+  const running = Promise.all([
+    cluster?.run(living),
+    events?.run(living),
+    pulse.run(living),
+    notices.run(living),
+    serving,
+  ]);
   try {
     await agent.run(stop, signal);
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, config.runDirectory, signal);

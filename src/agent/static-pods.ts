@@ -190,7 +190,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
     } else if (action.kind === 'restore') {
       const outcome = await mover.restore(file);
       log.info({ manifest: file, outcome }, 'restored manifest');
-    } else stops.begin(file, action.sandboxId, action.graceSec, signal);
+    } else stops.begin({ manifest: file }, action.sandboxId, action.graceSec, signal);
   };
 
   /** Since when the kubelet does not answer; it is asked only when a manifest is to be moved. */

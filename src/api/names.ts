@@ -27,6 +27,8 @@ export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
 /** On a NodeMaintenance and its EvictionRequests: when the node is gone, RFC 3339. */
 export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
+/** On an EvictionRequest: until when interceptors have time before the node is gone, RFC 3339. */
+export const INTERCEPTOR_DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/interceptor-deadline';
 /** On a NodeMaintenance: since when its deadline is known, RFC 3339. */
 export const DEADLINE_SINCE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline-since';
 /** On a pod, with any value: it wants an Event when its node is to be drained. */

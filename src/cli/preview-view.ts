@@ -21,7 +21,7 @@ function graceText({ gracePeriod, budget = gracePeriod }: PreviewedPod): string 
 export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPreview): string {
   const held = blocked === 0 ? '' : `; ${blocked} of them ${blocked === 1 ? 'is' : 'are'} blocked`;
   const head = `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${held}`;
-  const blocks = tiers.map(({ entry, pods: own }, index) => {
+  const blocks = tiers.map(({ entry, pods: own, dueSec }, index) => {
     const rows = own.map((pod) => [
       `pod/${pod.name}`,
       pod.namespace,
@@ -37,7 +37,8 @@ export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPre
       `   ${line}`,
       ...(own[row]?.findings ?? []).map((finding) => `     ${findingText(finding)}`),
     ]);
-    return [`${index + 1}. ${tierName(entry)}`, `   ${header}`, ...told].join('\n');
+    const due = dueSec === undefined ? '' : `, after ${formatSpan(dueSec * 1000)} at the latest`;
+    return [`${index + 1}. ${tierName(entry)}${due}`, `   ${header}`, ...told].join('\n');
   });
   return `${[head, ...findings.map((finding) => `  ${findingText(finding)}`), ...blocks].join('\n')}\n`;
 }

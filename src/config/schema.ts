@@ -142,6 +142,11 @@ export const agentConfigSchema = z
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a group')
       .exactOptional()
       .describe('a group that may use the control socket beside root'),
+    metricsAddress: z
+      .string()
+      .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, 'must be ADDRESS:PORT, such as 127.0.0.1:9465')
+      .exactOptional()
+      .describe('where /metrics, /healthz and /readyz are served; default: nowhere'),
     hooksDirectory: absolutePath
       .default('/etc/nodemaint/hooks.d')
       .describe('programs to call when the phase changes, in pre-drain, drained, pre-release and restored'),

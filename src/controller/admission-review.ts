@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import { EVICTION_REQUEST_GROUP } from '../api/names.ts';
+import { EVICTION_REQUEST_GROUP, INTERCEPTOR_DEADLINE_ANNOTATION } from '../api/names.ts';
 import type { TimesDecision } from '../decide/eviction-times.ts';
 
 /** What a review is, as an API server sends it (admission.k8s.io/v1). */
@@ -13,6 +13,7 @@ const requestSchema = z.object({
     name: z.string().max(253),
     namespace: z.string().max(63).optional(),
     creationTimestamp: time.optional(),
+    annotations: z.object({ [INTERCEPTOR_DEADLINE_ANNOTATION]: z.string().optional() }).optional(),
   }),
   spec: z.object({ target: z.object({ pod: z.object({ name: z.string(), uid: z.string() }) }) }),
   status: z

@@ -1,10 +1,11 @@
-import { DEADLINE_ANNOTATION, NOTIFY_ANNOTATION } from '../api/names.ts';
+import type { EvictionRequest } from '../api/eviction-request.ts';
+import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, NOTIFY_ANNOTATION } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { selectsNode } from '../decide/maintenance.ts';
-import { deadlineOf, earliestDeadline, endOptionsOf } from '../decide/maintenance-deadline.ts';
-import { isTerminal } from '../decide/pod.ts';
-import { rfc3339 } from '../decide/time.ts';
+import { deadlineOf, earliestDeadline, endOptionsOf, interceptorsUntil } from '../decide/maintenance-deadline.ts';
+import { type DrainPod, isTerminal } from '../decide/pod.ts';
+import { preciseRfc3339, rfc3339 } from '../decide/time.ts';
 import type { ControllerContext } from './context.ts';
 
 function drainsOf(context: ControllerContext, nodeName: string): readonly NodeMaintenance[] {
@@ -12,20 +13,43 @@ function drainsOf(context: ControllerContext, nodeName: string): readonly NodeMa
   return node === undefined ? [] : context.maintenances.list().filter((each) => selectsNode(each, node));
 }
 
+/** The pods of a node, to be asked for only where there is a deadline: nobody looks through the cluster's without need. */
+function podsOf(context: ControllerContext, nodeName: string): readonly Pod[] {
+  return context.pods.list().filter(({ spec }) => spec.nodeName === nodeName);
+}
+
 /** The part of DeleteOptions that a deadline of the pod's node makes; empty where the pod has its own grace period. */
 export function graceOptions(context: ControllerContext, pod: Pod): { readonly gracePeriodSeconds?: number } {
   const { nodeName = '' } = pod.spec;
   const drains = drainsOf(context, nodeName);
-  // Nearly always there is no deadline, and then nobody looks through all the pods of the cluster.
   if (earliestDeadline(drains) === undefined) return {};
-  const pods = context.pods.list().filter(({ spec }) => spec.nodeName === nodeName);
-  return endOptionsOf(pod, pods, drains, context.clock.now());
+  return endOptionsOf(pod, podsOf(context, nodeName), drains, context.clock.now());
 }
 
-/** The annotation by which interceptors learn of the deadline of a node; empty where there is none. */
-export function deadlineAnnotations(context: ControllerContext, nodeName: string): Readonly<Record<string, string>> {
-  const earliest = earliestDeadline(drainsOf(context, nodeName));
-  return earliest === undefined ? {} : { [DEADLINE_ANNOTATION]: rfc3339(earliest.deadline.at) };
+/**
+ * The annotations by which interceptors learn of the deadline of a pod's node, and of their own; empty where there is none.
+ * A request that has them for that deadline keeps them: what interceptors were promised is not taken back.
+ */
+export function deadlineAnnotations(
+  context: ControllerContext,
+  { namespace, name }: DrainPod,
+  nodeName: string,
+  request: EvictionRequest | undefined,
+): Readonly<Record<string, string>> {
+  const drains = drainsOf(context, nodeName);
+  const earliest = earliestDeadline(drains);
+  if (earliest === undefined) return {};
+  const { [DEADLINE_ANNOTATION]: told, [INTERCEPTOR_DEADLINE_ANNOTATION]: own } = request?.metadata.annotations ?? {};
+  const deadline = preciseRfc3339(earliest.deadline.at);
+  if (told === deadline && own !== undefined) {
+    return { [DEADLINE_ANNOTATION]: told, [INTERCEPTOR_DEADLINE_ANNOTATION]: own };
+  }
+  const pod = context.pods.get(`${namespace}/${name}`);
+  const until = pod === undefined ? undefined : interceptorsUntil(pod, podsOf(context, nodeName), drains);
+  return {
+    [DEADLINE_ANNOTATION]: deadline,
+    ...(until === undefined ? {} : { [INTERCEPTOR_DEADLINE_ANNOTATION]: preciseRfc3339(until) }),
+  };
 }
 
 /** Tells pods that asked for it that their node is to be drained, and by when; each once for each deadline. */

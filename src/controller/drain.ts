@@ -5,12 +5,14 @@ import type { Node, Pod } from '../api/pod.ts';
 import { whyBlocking } from '../decide/blocking-pods.ts';
 import { type GuardedDrain, guardControlPlane } from '../decide/control-plane-guard.ts';
 import { estimateDrain } from '../decide/drain-estimate.ts';
-import { effectiveDrainPlan } from '../decide/drain-plan.ts';
+import type { DueTiers } from '../decide/deadline.ts';
+import { effectiveDrainPlan, entryCovers } from '../decide/drain-plan.ts';
 import { type Drain, type DrainResolution, type NodeResolution, resolveDrains } from '../decide/drain-resolution.ts';
 import { admitEvictions } from '../decide/eviction-limits.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { isInBackground } from '../decide/imperative-eviction.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
+import { deadlineOf, dueTiersOf } from '../decide/maintenance-deadline.ts';
 import { drainStatus, type NodeObservation, waitingStatus } from '../decide/maintenance-status.ts';
 import { admitDrains } from '../decide/parallel-drains.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../decide/pod.ts';
@@ -26,7 +28,10 @@ export interface EvictionWish {
 export interface DrainLook {
   readonly status: NodeMaintenanceStatus;
   readonly resolution: DrainResolution | undefined;
+  /** In the order of the plan. */
   readonly wishes: readonly EvictionWish[];
+  /** When a deadline makes the next tier due, in milliseconds since the epoch; absent where none does. */
+  readonly dueAt?: number;
 }
 
 /** Looks at all drains of the cluster as it is in our copies; writes nothing. */
@@ -54,13 +59,19 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
   const requestOf = ({ metadata }: Pod): EvictionRequest | undefined =>
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
 
-  const drainOf = (maintenance: NodeMaintenance, pods: ReadonlyMap<string, readonly Pod[]>): Drain => {
+  const dueOf = (maintenance: NodeMaintenance, pods: ReadonlyMap<string, readonly Pod[]>, now: number): DueTiers => {
+    if (deadlineOf(maintenance) === undefined) return { position: 0 };
+    const own = nodesOf(maintenance).flatMap(({ metadata }) => pods.get(metadata.name) ?? []);
+    return dueTiersOf(maintenance, own, now);
+  };
+
+  const drainOf = (maintenance: NodeMaintenance, pods: ReadonlyMap<string, readonly Pod[]>, now: number): Drain => {
     const recorded = maintenance.status?.nodeStatuses ?? [];
     return {
       name: maintenance.metadata.name,
       createdAt: Date.parse(maintenance.metadata.creationTimestamp ?? ''),
       plan: effectiveDrainPlan(maintenance.spec.drainPlan ?? []),
-      position: maintenance.status?.drainPlanPosition ?? 0,
+      position: Math.max(maintenance.status?.drainPlanPosition ?? 0, dueOf(maintenance, pods, now).position),
       nodes: nodesOf(maintenance).map(({ metadata: { name } }) => ({
         name,
         pods: (pods.get(name) ?? []).map(drainPodOf),
@@ -127,12 +138,17 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
         return { status: waitingStatus(maintenance, nodes, why, now), resolution: undefined, wishes: [] };
       }
       const pods = podsByNode();
-      const drains = draining.filter(({ metadata }) => !held.has(metadata.name)).map((each) => drainOf(each, pods));
+      const drains = draining
+        .filter(({ metadata }) => !held.has(metadata.name))
+        .map((each) => drainOf(each, pods, now));
       const resolution = resolveDrains(drains).get(name);
       if (resolution === undefined) return { status: {}, resolution, wishes: [] };
-      const wishes = resolution.nodes.flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })));
-      const limited = admitEvictions(wishes.map(candidateOf), context.options, elsewhere(wishes));
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
+      const rank = ({ pod }: EvictionWish): number => plan.findIndex((entry) => entryCovers(entry, pod));
+      const wishes = resolution.nodes
+        .flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })))
+        .toSorted((a, b) => rank(a) - rank(b));
+      const limited = admitEvictions(wishes.map(candidateOf), context.options, elsewhere(wishes));
       const observe = (node: NodeResolution): NodeObservation => {
         const known = pods.get(node.name) ?? [];
         const leaving = new Set(node.evicting.map(({ uid }) => uid));
@@ -146,7 +162,13 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
           escapedDaemonSets: context.escapes.escapedOn(node.name),
         };
       };
-      return { status: drainStatus(maintenance, resolution, observe, now), resolution, wishes: limited.admitted };
+      const { nextAt: dueAt } = dueOf(maintenance, pods, now);
+      return {
+        status: drainStatus(maintenance, resolution, observe, now),
+        resolution,
+        wishes: limited.admitted,
+        ...(dueAt === undefined ? {} : { dueAt }),
+      };
     },
   };
 }

@@ -15,6 +15,7 @@ import {
   isMarked,
   rememberedAttempts,
 } from '../decide/imperative-eviction.ts';
+import { othersDeadline } from '../decide/interceptor-deadline.ts';
 import { askForEviction } from '../kube/evictor.ts';
 import type { Interceptor, Turn } from '../kube/interceptor.ts';
 import { objectPath, PODS, sendForObject } from '../kube/resource.ts';
@@ -108,7 +109,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
       const now = clock.now();
       const memory = unblocked(memories.get(key) ?? rememberedAttempts(request, pod, now), pod);
       memories.set(key, memory);
-      const step = decideEvictionStep(request, pod, memory, patience, now);
+      const step = decideEvictionStep(request, pod, memory, { ...patience, trustUntil: othersDeadline(request) }, now);
       if (step.kind === 'evict') return await evict(request, pod, step.attempt, signal);
       if (step.kind === 'mark') await mark(pod, 'true', signal);
       const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';

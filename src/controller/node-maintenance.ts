@@ -15,18 +15,21 @@ import { isFinished } from '../decide/eviction-request.ts';
 import { selectsNode, stageOf } from '../decide/maintenance.ts';
 import { isNews, startedStages } from '../decide/maintenance-status.ts';
 import type { DrainPod } from '../decide/pod.ts';
+import { shortenEnd } from '../kube/evictor.ts';
 import { createOwnWrites } from '../kube/own-writes.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
 import { finishCompletion } from './completion.ts';
 import type { ControllerContext } from './context.ts';
-import { createPodNotifier, deadlineAnnotations } from './deadline.ts';
+import { createPodNotifier, deadlineAnnotations, graceOptions } from './deadline.ts';
 import { createDrainObserver } from './drain.ts';
 import { reconcileNode } from './node-state.ts';
 
 /** Pods that block, and estimates, change with time alone. */
 const LOOK_AGAIN_MS = 15_000;
 const COUNT_EVERY_MS = 1_000;
+/** One after another, the requests for a full node would take seconds of a short notice. */
+const PARALLEL_REQUESTS = 16;
 
 /** Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). */
 async function requestEviction(
@@ -47,7 +50,7 @@ async function requestEviction(
     if (withdrawn === true) await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
     return;
   }
-  const annotations = deadlineAnnotations(context, node);
+  const annotations = deadlineAnnotations(context, pod, node, known);
   const isTold = Object.entries(annotations).every(([key, value]) => known?.metadata.annotations?.[key] === value);
   if (isTold && known?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true) return;
   const body: EvictionRequest = {
@@ -69,6 +72,17 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
 
   const notifier = createPodNotifier(context);
   const ownWrites = createOwnWrites<NodeMaintenance>();
+
+  /** Pods that are terminating already get less time where the deadline asks for it. */
+  const shortenEnds = async ({ nodes }: DrainResolution, signal: AbortSignal): Promise<void> => {
+    for (const { namespace, name, uid, podType } of nodes.flatMap(({ evicting }) => evicting)) {
+      // A static pod's grace period is not the API server's to change: its agent ends it in time.
+      const pod = podType === 'Static' ? undefined : context.pods.get(`${namespace}/${name}`);
+      if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp === undefined) continue;
+      const isShorter = await shortenEnd(client, pod, graceOptions(context, pod), clock.now(), signal);
+      if (isShorter) log.info({ pod: `${namespace}/${name}` }, 'shortened the end of a terminating pod for a deadline');
+    }
+  };
 
   /**
    * Returns whether nothing stands against it: a conflict means that we decided from an old state. `copy` is what the cache
@@ -117,23 +131,30 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   /** Returns when to look again, in milliseconds. */
   const drain = async (maintenance: NodeMaintenance, copy: NodeMaintenance, signal: AbortSignal): Promise<number> => {
     const now = clock.now();
-    const { status, resolution, wishes } = observer.look(maintenance, now);
+    const { status, resolution, wishes, dueAt = Infinity } = observer.look(maintenance, now);
+    const againMs = Math.min(LOOK_AGAIN_MS, dueAt - now);
     const before = maintenance.status?.drainPlanPosition;
     const { name } = maintenance.metadata;
     const sinceMs = now - (countedAt.get(name) ?? 0);
     // Each pod that goes changes a count: where that is all, a write a second is enough.
-    if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) return COUNT_EVERY_MS - sinceMs;
+    if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) {
+      return Math.min(COUNT_EVERY_MS - sinceMs, againMs);
+    }
     countedAt.set(name, now);
     // The targets are written before anybody acts on them: agents and the gate go by the status.
-    if (!(await patchStatus(maintenance, copy, status, signal)) || resolution === undefined) return LOOK_AGAIN_MS;
+    if (!(await patchStatus(maintenance, copy, status, signal)) || resolution === undefined) return againMs;
     if (before !== resolution.position) {
       const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
       log.info({ maintenance: name, targets }, 'drain targets moved on');
     }
     tell(maintenance, resolution);
     notifier.tell(maintenance, new Set(resolution.nodes.map((node) => node.name)));
-    for (const { node, pod } of wishes) await requestEviction(context, pod, node, signal);
-    return LOOK_AGAIN_MS;
+    for (let at = 0; at < wishes.length; at += PARALLEL_REQUESTS) {
+      const batch = wishes.slice(at, at + PARALLEL_REQUESTS);
+      await Promise.all(batch.map(({ node, pod }) => requestEviction(context, pod, node, signal)));
+    }
+    await shortenEnds(resolution, signal);
+    return againMs;
   };
 
   const reconcileNodes = async (nodes: readonly Node[], signal: AbortSignal): Promise<void> => {

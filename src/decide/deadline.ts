@@ -21,7 +21,11 @@ export interface BudgetTier {
 }
 
 /** A pod with its own grace period in seconds. */
-export type GracefulPod = Pick<DrainPod, 'podType' | 'priority' | 'labels'> & { readonly graceSec: number };
+export type GracefulPod = Pick<DrainPod, 'podType' | 'priority' | 'labels'> & {
+  readonly graceSec: number;
+  /** Whether it has been told to end; absent where nobody can tell. */
+  readonly isTold?: boolean;
+};
 
 /** Volumes are unmounted after the last container has ended: so much of the whole time is theirs, and at most so long. */
 const VOLUME_SHARE = 0.1;
@@ -31,23 +35,30 @@ const STATIC_SHARE = 0.3;
 /** What a tier costs beside its grace periods: the order to end, and the news that it ended. */
 const TURN_MS = 2_000;
 const MAX_TURN_SHARE = 0.25;
-/** The least that a static tier needs from the order to its end over the container runtime. */
-const LEAST_STATIC_MS = 2_500;
-/** Even for that they get no more of a very short time: the others have to be told first. */
-const MAX_STATIC_SHARE = 0.7;
+/** The least that a tier needs from the order to its last SIGKILL: the kubelet makes 2 s of any shorter grace period. */
+const LEAST_TIER_MS = 2_500;
+/** Even for that static pods get no more of a very short time: the others have to be told first. */
+const MAX_STATIC_SHARE = 0.6;
 const LEAST_SEC = 1;
+/** So long a tier that is due waits for pods before it to be told, which takes some calls; not for those that cannot be. */
+const TELLING_MS = 500;
 
 /** What is kept for unmounting volumes, in milliseconds. */
 function volumeReserveMs({ since, at }: Deadline): number {
   return Math.min(MAX_VOLUME_MS, Math.max(0, at - since) * VOLUME_SHARE);
 }
 
+/** What a tier takes where nothing presses. */
+function wantedMs({ graceSec }: Pick<BudgetTier, 'graceSec'>): number {
+  return graceSec * 1000 + TURN_MS;
+}
+
 /** What static pods are sure of, in milliseconds. */
 function staticReserveMs({ since, at }: Deadline, tiers: readonly BudgetTier[]): number {
   const own = tiers.filter(({ podType }) => podType === 'Static');
-  const wanted = own.reduce((sum, { graceSec }) => sum + graceSec * 1000 + TURN_MS, 0);
+  const wanted = own.reduce((sum, tier) => sum + wantedMs(tier), 0);
   const total = Math.max(0, at - since);
-  const sure = Math.max(Math.min(own.length * LEAST_STATIC_MS, total * MAX_STATIC_SHARE), total * STATIC_SHARE);
+  const sure = Math.max(Math.min(own.length * LEAST_TIER_MS, total * MAX_STATIC_SHARE), total * STATIC_SHARE);
   return Math.min(wanted, sure);
 }
 
@@ -87,9 +98,44 @@ export function budgetTiers(deadline: Deadline, tiers: readonly BudgetTier[], no
   return [...graces, ...graceOf(statics, forStatics)];
 }
 
-/** When static pods have to go at the latest, whatever is still there before them. */
-export function staticPodsDueAt(deadline: Deadline, tiers: readonly BudgetTier[]): number {
-  return deadline.at - volumeReserveMs(deadline) - staticReserveMs(deadline, tiers);
+/** When each of some tiers has to begin so that the last is through by `to`, none before `from`. */
+function beginsOf(tiers: readonly BudgetTier[], from: number, to: number): readonly number[] {
+  const costs = shareOut(tiers.map(wantedMs), to - from);
+  return costs.map((_, index) => Math.max(from, to - costs.slice(index).reduce((sum, cost) => sum + cost, 0)));
+}
+
+/** Moves begins closer together, towards `from`, so that the last of them is not after `latest`. */
+function compress(begins: readonly number[], from: number, latest: number): readonly number[] {
+  const last = begins.at(-1) ?? from;
+  if (last <= Math.max(from, latest)) return begins;
+  const factor = Math.max(0, latest - from) / (last - from);
+  return begins.map((begin) => Math.min(begin, from + (begin - from) * factor));
+}
+
+/**
+ * When each of the tiers that are left, in the order of the plan, is told to end at the latest, whatever is still there
+ * before it: never before an earlier one. Where the time does not even give each tier its least, they begin one soon after
+ * another, and the last early enough to be through.
+ */
+export function tierDues(deadline: Deadline, tiers: readonly BudgetTier[]): readonly number[] {
+  const end = deadline.at - volumeReserveMs(deadline);
+  const from = Math.min(deadline.since, end);
+  const staticsFrom = end - staticReserveMs(deadline, tiers);
+  const others = beginsOf(
+    tiers.filter(({ podType }) => podType !== 'Static'),
+    from,
+    staticsFrom,
+  );
+  const statics = beginsOf(
+    tiers.filter(({ podType }) => podType === 'Static'),
+    staticsFrom,
+    end,
+  );
+  const latest = end - LEAST_TIER_MS;
+  return [
+    ...compress(others, from, latest),
+    ...compress(statics, Math.min(staticsFrom, Math.max(from, latest)), latest),
+  ];
 }
 
 /** The grace period of a pod within the budget of its tier, both in seconds: never longer than its own. */
@@ -132,4 +178,59 @@ export function graceSecFor(
   );
   const index = tiers.findIndex(({ entry }) => entryCovers(entry, pod));
   return graceWithin(pod.graceSec, budgets[index] ?? pod.graceSec);
+}
+
+/** How far a deadline takes a drain, whatever is still there. */
+export interface DueTiers {
+  /** How many entries of the plan are reached at the least; 0 for none. */
+  readonly position: number;
+  /** When the next tier is due, in milliseconds since the epoch; absent where none is left. */
+  readonly nextAt?: number;
+}
+
+/** Decides it at a moment. `plan` is the effective one; `pods` are those that are left. */
+export function dueTiers(
+  plan: readonly DrainPlanEntry[],
+  pods: readonly GracefulPod[],
+  deadline: Deadline,
+  now: number,
+): DueTiers {
+  const tiers = tiersOf(plan, pods);
+  const untold = pods.filter(({ isTold }) => isTold === false);
+  const firstUntold = tiers.findIndex(({ entry }) => {
+    return untold.some((pod) => plan.find((each) => entryCovers(each, pod)) === entry);
+  });
+  const dues = tierDues(
+    deadline,
+    tiers.map(({ tier }) => tier),
+  ).map((due, index) => (firstUntold >= 0 && index > firstUntold ? due + TELLING_MS : due));
+  const reached = tiers.findLast((_, index) => (dues[index] ?? Infinity) <= now);
+  const nextAt = dues.find((due) => due > now);
+  const position = reached === undefined ? 0 : plan.indexOf(reached.entry) + 1;
+  return { position, ...(nextAt === undefined ? {} : { nextAt }) };
+}
+
+/**
+ * Until when somebody else may try to make a pod leave before it is told to end itself, in milliseconds since the epoch:
+ * until it needs its whole grace period; where its tier has less time than that, half of the tier's time. `plan` is as
+ * configured or specified; `pods` are those that are left.
+ */
+export function othersUntil(
+  pod: GracefulPod,
+  pods: readonly GracefulPod[],
+  plan: readonly DrainPlanEntry[],
+  deadline: Deadline,
+): number {
+  const tiers = tiersOf(effectiveDrainPlan(plan), pods);
+  const index = tiers.findIndex(({ entry }) => entryCovers(entry, pod));
+  const own = tiers[index]?.tier;
+  const end = deadline.at - volumeReserveMs(deadline);
+  if (own === undefined) return end - wantedMs(pod);
+  const dues = tierDues(
+    deadline,
+    tiers.map(({ tier }) => tier),
+  );
+  const through = dues[index + 1] ?? end;
+  const timeMs = through - (dues[index] ?? through);
+  return through - Math.min(wantedMs(pod), timeMs < wantedMs(own) ? timeMs / 2 : timeMs);
 }

@@ -3,7 +3,7 @@ import { IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import { budgetCovers } from './disruption-budget.ts';
-import { type GracefulPod, graceSecFor } from './deadline.ts';
+import { type GracefulPod, graceSecFor, tierDues, tiersOf } from './deadline.ts';
 import { effectiveDrainPlan, entryCovers } from './drain-plan.ts';
 import { interceptorsOf } from './interceptor.ts';
 import { isInProgress, stageOf } from './maintenance.ts';
@@ -67,6 +67,8 @@ export interface PreviewedPod {
 export interface PreviewTier {
   readonly entry: DrainPlanEntry;
   readonly pods: readonly PreviewedPod[];
+  /** After how many seconds its pods are told to end, whatever is still there before them; absent without a deadline. */
+  readonly dueSec?: number;
 }
 
 /** What would leave a node in which order, and what would hold it up. */
@@ -178,6 +180,21 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly Gracefu
   return { namespace, name, priority, gracePeriod: graceSecOf(pod), ...budget, interceptors, findings };
 }
 
+/** When each entry of the plan that has pods is due, before a deadline. */
+function dueSeconds(
+  { deadlineMs }: PreviewFacts,
+  plan: readonly DrainPlanEntry[],
+  left: readonly GracefulPod[],
+): ReadonlyMap<DrainPlanEntry, { readonly dueSec: number }> {
+  if (deadlineMs === undefined) return new Map();
+  const tiers = tiersOf(plan, left);
+  const dues = tierDues(
+    { since: 0, at: deadlineMs },
+    tiers.map(({ tier }) => tier),
+  );
+  return new Map(tiers.map(({ entry }, index) => [entry, { dueSec: Math.round((dues[index] ?? 0) / 100) / 10 }]));
+}
+
 /**
  * What a drain of a node would do as things are now (KEP-4212, "Pod Selection"): the tiers of the effective plan with
  * their pods, and what would hold them up.
@@ -191,7 +208,10 @@ export function previewDrain(facts: PreviewFacts): DrainPreview {
     const entry = plan.find((each) => entryCovers(each, drainPodOf(pod)));
     if (entry !== undefined) byEntry.get(entry)?.push(previewPod(pod, facts, left));
   }
-  const tiers = [...byEntry].flatMap(([entry, own]) => (own.length === 0 ? [] : [{ entry, pods: own }]));
+  const dueOf = dueSeconds(facts, plan, left);
+  const tiers = [...byEntry].flatMap(([entry, own]) =>
+    own.length === 0 ? [] : [{ entry, pods: own, ...dueOf.get(entry) }],
+  );
   const blocked = tiers
     .flatMap((tier) => tier.pods)
     .filter(({ findings }) => {

@@ -187,13 +187,18 @@ export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, Dra
   return new Map(resolutions);
 }
 
-/** Moves the drain of one node on that nobody else drains, as an agent does without a cluster. */
+/**
+ * Moves the drain of one node on that nobody else drains, as an agent does without a cluster; `position` is how many entries
+ * of the plan are reached at the least.
+ */
 export function resolveDrain(
   plan: Targets,
   pods: readonly DrainPod[],
   recorded: Targets,
+  position = 0,
 ): NodeResolution & { readonly drained: boolean } {
-  const drain: Drain = { name: '', createdAt: 0, plan, position: 0, nodes: [{ name: '', pods, recorded }] };
+  const reached = Math.max(position, entriesReached(plan, recorded));
+  const drain: Drain = { name: '', createdAt: 0, plan, position: reached, nodes: [{ name: '', pods, recorded }] };
   const resolution = resolveDrains([drain]).get('');
   const [node] = resolution?.nodes ?? [];
   const nothing = { name: '', drainTargets: recorded, evicting: pods, pending: [], message: '' };

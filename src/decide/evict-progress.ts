@@ -2,13 +2,13 @@ import {
   CANCELED,
   EVICTED,
   type EvictionRequest,
-  HEARTBEAT_DEADLINE_MS,
   type InterceptorStatus,
   PROGRESSING,
 } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
 import { attemptsOf } from './eviction-answer.ts';
 import { hasCondition, isFinished, lastHeard } from './eviction-request.ts';
+import { giveWayAt } from './interceptor-deadline.ts';
 import { interceptorEntry } from './heartbeat.ts';
 import { trustedEntry } from './interceptor-times.ts';
 import { isTerminal } from './pod.ts';
@@ -117,7 +117,9 @@ function turnOf(request: EvictionRequest, now: number): ActiveTurn | undefined {
     since: activatedAt,
     ...(heartbeatAt === undefined ? {} : { heartbeatAt }),
     ...(expectedAt === undefined ? {} : { expectedAt }),
-    ...(next === undefined ? {} : { passesOnAt: lastHeard(request, entry) + HEARTBEAT_DEADLINE_MS, passesTo: next }),
+    ...(next === undefined
+      ? {}
+      : { passesOnAt: giveWayAt(request, name, lastHeard(request, entry)).at, passesTo: next }),
   };
 }
 

@@ -4,7 +4,6 @@ import {
   EVICTED,
   type EvictionRequest,
   type EvictionRequestStatus,
-  HEARTBEAT_DEADLINE_MS,
   type InterceptorStatus,
   NO_REQUESTERS,
   PROGRESSING,
@@ -13,6 +12,7 @@ import {
 import type { Pod } from '../api/pod.ts';
 import { withCondition } from './conditions.ts';
 import { interceptorsOf } from './interceptor.ts';
+import { giveWayAt } from './interceptor-deadline.ts';
 import { trustedEntry } from './interceptor-times.ts';
 import { isTerminal } from './pod.ts';
 
@@ -97,11 +97,15 @@ export function lastHeard(request: EvictionRequest, entry: InterceptorStatus | u
   return entry?.heartbeatTime === undefined ? since : Math.max(since, Date.parse(entry.heartbeatTime));
 }
 
+/** Why an interceptor that has not completed gives way. */
+const SILENT = { reason: 'HeartbeatTimeout', message: 'gave no sign of life for 20 minutes.' } as const;
+const LATE = { reason: 'InterceptorDeadline', message: 'has no more time before the deadline of the node.' } as const;
+
 function activeMessage(name: string, index: number, count: number): string {
   return `${name} is the active interceptor (${index + 1} of ${count}).`;
 }
 
-/** Passes control on (KEP-4563, "Interceptor Selection"), one place a call, when the active one completed or went silent. */
+/** Passes control on (KEP-4563, "Interceptor Selection"), one place a call, when the active one completed, went silent or is out of time. */
 function rotate(request: EvictionRequest, now: number): EvictionDecision {
   const { targetInterceptors = [], processedInterceptors = [], interceptors = [] } = request.status ?? {};
   const { conditions = [], activeInterceptors = [] } = request.status ?? {};
@@ -110,13 +114,14 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
   const entry = interceptors.find(({ name }) => name === active);
   const trusted = entry === undefined ? undefined : trustedEntry(entry, now);
   const completed = trusted?.completionTime !== undefined;
-  const deadline = lastHeard(request, trusted) + HEARTBEAT_DEADLINE_MS;
-  if (!completed && now < deadline) return { ...observed(request), lookAgainMs: deadline - now };
+  const giveWay = giveWayAt(request, active, lastHeard(request, trusted));
+  if (!completed && now < giveWay.at) return { ...observed(request), lookAgainMs: giveWay.at - now };
   const index = targetInterceptors.findIndex(({ name }) => name === active);
   const next = targetInterceptors[index + 1];
   // The last interceptor has nobody to pass to: it stays, and goes on trying, unless it has withdrawn.
   if (next === undefined && !completed) return observed(request);
-  const why = completed ? `${active} has completed.` : `${active} gave no sign of life for 20 minutes.`;
+  const late = giveWay.why === 'deadline' ? LATE : SILENT;
+  const why = completed ? `${active} has completed.` : `${active} ${late.message}`;
   const message =
     next === undefined
       ? `${why} No interceptor is left, and the pod is still there.`
@@ -132,9 +137,9 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
     news: [
       completed && next !== undefined
         ? { type: 'Normal', reason, message }
-        : { type: 'Warning', reason: completed ? reason : 'HeartbeatTimeout', message },
+        : { type: 'Warning', reason: completed ? reason : late.reason, message },
     ],
-    ...(next === undefined ? {} : { lookAgainMs: HEARTBEAT_DEADLINE_MS }),
+    ...(next === undefined ? {} : { lookAgainMs: Math.max(0, giveWayAt(request, next.name, now).at - now) }),
   };
 }
 
@@ -154,7 +159,7 @@ function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecisio
       interceptors: names.map((name) => ({ name, message: '' })),
     },
     news: told,
-    lookAgainMs: HEARTBEAT_DEADLINE_MS,
+    lookAgainMs: Math.max(0, giveWayAt(request, first, now).at - now),
   };
 }
 

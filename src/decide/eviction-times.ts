@@ -1,10 +1,6 @@
-import {
-  CLOCK_SKEW_MS,
-  type EvictionRequest,
-  HEARTBEAT_DEADLINE_MS,
-  type InterceptorStatus,
-} from '../api/eviction-request.ts';
+import { CLOCK_SKEW_MS, type EvictionRequest, type InterceptorStatus } from '../api/eviction-request.ts';
 import { isFinished, lastHeard } from './eviction-request.ts';
+import { giveWayAt } from './interceptor-deadline.ts';
 import { trustedEntry } from './interceptor-times.ts';
 import { rfc3339 } from './time.ts';
 
@@ -63,19 +59,22 @@ function judgeAdvance(old: EvictionRequest, name: string, now: number): string |
   const latest = now + CLOCK_SKEW_MS;
   if (entry !== undefined && trustedEntry(entry, latest).completionTime !== undefined) return undefined;
   const heard = lastHeard(old, entry === undefined ? undefined : trustedEntry(entry, now));
-  const deadline = heard + HEARTBEAT_DEADLINE_MS;
+  const giveWay = giveWayAt(old, name, heard);
   // Where no time at all is known, nothing can be held against the controller.
-  if (!(latest < deadline)) return undefined;
+  if (!(latest < giveWay.at)) return undefined;
+  const who = `status.activeInterceptors was advanced past ${name}, which has no completionTime`;
+  if (giveWay.why === 'deadline') return `${who} and time until ${rfc3339(giveWay.at)}, by the deadline of its node`;
   return (
-    `status.activeInterceptors was advanced past ${name}, which has no completionTime and whose heartbeat deadline is ` +
-    `${rfc3339(deadline)}, 20 minutes after it was activated or last gave a sign of life at ${rfc3339(heard)}`
+    `${who} and whose heartbeat deadline is ` +
+    `${rfc3339(giveWay.at)}, 20 minutes after it was activated or last gave a sign of life at ${rfc3339(heard)}`
   );
 }
 
 /**
  * Judges what a write of a request's status does by the clock (KEP-4563, InterceptorStatus and "EvictionRequest
  * Validation on Admission, UPDATE"): newly set times of interceptors lie where they may, with 10 s of skew, and no
- * interceptor is passed over that has neither completed nor been silent for 20 minutes, unless the request is over.
+ * interceptor is passed over that has neither completed, nor been silent for 20 minutes, nor run out of time before the deadline of its node, unless the
+ * request is over.
  * `old` is the stored object, `now` is in milliseconds since the epoch. Times that stay as they are are not judged again.
  */
 export function decideTimes(old: EvictionRequest, fresh: EvictionRequest, now: number): TimesDecision {

@@ -19,6 +19,8 @@ export interface EvictionPatience {
   readonly takeOverMs: number;
   /** KEP-1397: after so long without an end a promised eviction is asked for again. */
   readonly promiseMs: number;
+  /** When the pod's controller is trusted no longer, in milliseconds since the epoch; absent where no deadline presses. */
+  readonly trustUntil?: number | undefined;
 }
 
 /** What is remembered of the attempts at one request; only the count outlives the process, in the message. */
@@ -78,7 +80,7 @@ function takeOver(
   if (!isTakenOver(pod)) return undefined;
   const startTime = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.startTime;
   const marked = isMarked(pod) && startTime !== undefined;
-  const until = (marked ? Date.parse(startTime) : now) + patience.takeOverMs;
+  const until = Math.min((marked ? Date.parse(startTime) : now) + patience.takeOverMs, patience.trustUntil ?? Infinity);
   if (now >= until) return undefined;
   const message = `Pod ${pod.metadata.name} is left to its controller (ControllerTakeOver) until ${rfc3339(until)}.`;
   const progress: Progress = { message, expectedFinishAt: until };

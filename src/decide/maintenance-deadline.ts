@@ -1,7 +1,8 @@
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
-import { type Deadline, type GracefulPod, graceSecFor } from './deadline.ts';
+import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor, othersUntil } from './deadline.ts';
+import { effectiveDrainPlan } from './drain-plan.ts';
 import { stageOf } from './maintenance.ts';
 import { parseNoticeTime } from './notice-time.ts';
 import { drainPodOf, graceSecOf, isTerminal } from './pod.ts';
@@ -30,7 +31,8 @@ export function earliestDeadline(
 /** The view of an API pod that the budget takes. */
 export function gracefulPodOf(pod: Pod): GracefulPod {
   const { podType, priority, labels } = drainPodOf(pod);
-  return { podType, priority, labels, graceSec: graceSecOf(pod) };
+  const isTold = pod.metadata.deletionTimestamp !== undefined;
+  return { podType, priority, labels, graceSec: graceSecOf(pod), isTold };
 }
 
 /**
@@ -60,4 +62,28 @@ export function endOptionsOf(
 ): { readonly gracePeriodSeconds?: number } {
   const gracePeriodSeconds = shortenedGraceSec(pod, pods, maintenances, now);
   return gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
+}
+
+/** How far the deadline of a maintenance takes its drain `now`, milliseconds since the epoch. `pods` are those of its nodes. */
+export function dueTiersOf(maintenance: NodeMaintenance, pods: readonly Pod[], now: number): DueTiers {
+  const deadline = deadlineOf(maintenance);
+  if (deadline === undefined) return { position: 0 };
+  const left = pods.filter((pod) => !isTerminal(pod)).map(gracefulPodOf);
+  return dueTiers(effectiveDrainPlan(maintenance.spec.drainPlan ?? []), left, deadline, now);
+}
+
+/**
+ * Until when the interceptors of a pod have time, in milliseconds since the epoch; undefined where no deadline presses.
+ * `pods` and `maintenances` are those of its node.
+ */
+export function interceptorsUntil(
+  pod: Pod,
+  pods: readonly Pod[],
+  maintenances: readonly NodeMaintenance[],
+): number | undefined {
+  const earliest = earliestDeadline(maintenances);
+  if (earliest === undefined) return undefined;
+  const left = pods.filter((each) => !isTerminal(each)).map(gracefulPodOf);
+  const { maintenance, deadline } = earliest;
+  return othersUntil(gracefulPodOf(pod), left, maintenance.spec.drainPlan ?? [], deadline);
 }

@@ -77,11 +77,13 @@ export function maintenancesOfNode(
 /**
  * The drains of the node as far as they go without a controller. One of several nodes stays at the entries of its plan that
  * it has reached, for its next ones wait for nodes that an agent does not see; one that waits for others goes on waiting.
+ * `due` says how many entries are reached by a deadline.
  */
 export function resolveOwnDrains(
   maintenances: readonly NodeMaintenance[],
   nodeName: string,
   pods: readonly DrainPod[],
+  due: (maintenance: NodeMaintenance) => number = () => 0,
 ): readonly OwnDrain[] {
   const draining = maintenancesOfNode(maintenances, nodeName).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
@@ -92,11 +94,12 @@ export function resolveOwnDrains(
     const plan = effectiveDrainPlan(spec.drainPlan ?? []);
     const position = status?.drainPlanPosition ?? 0;
     const recorded = recordedOn(maintenance, nodeName)?.drainTargets ?? [];
+    const isAlone = isOfNodeAlone(maintenance, nodeName);
     return {
       name: metadata.name,
       createdAt: Date.parse(metadata.creationTimestamp ?? ''),
-      plan: isOfNodeAlone(maintenance, nodeName) ? plan : plan.slice(0, Math.max(1, position)),
-      position,
+      plan: isAlone ? plan : plan.slice(0, Math.max(1, position)),
+      position: isAlone ? Math.max(position, due(maintenance)) : position,
       nodes: [{ name: nodeName, pods, recorded }],
     };
   });
@@ -122,9 +125,10 @@ const OWN_INTERCEPTOR: Readonly<Record<PodType, string>> = {
 /**
  * For whom a targeted pod has to stay. Nobody lives who could ask its interceptors or pass on from one to the next, so a
  * pod that has some waits for a controller: what it would lose by being evicted early, nobody could give back. One whose
- * request has come to the interceptor that the agent stands in for may go, and so may one that has no others.
+ * request has come to the interceptor that the agent stands in for may go, and so may one that has no others, or whose
+ * others are `outOfTime` before a deadline.
  */
-export function holdOf(pod: Pod, request: EvictionRequest | undefined): HeldPod | undefined {
+export function holdOf(pod: Pod, request: EvictionRequest | undefined, outOfTime = false): HeldPod | undefined {
   const podType = podTypeOf(pod);
   const own = OWN_INTERCEPTOR[podType];
   const hold = (on: string, why: string): HeldPod => ({ pod, on, message: `${why}; no controller is alive` });
@@ -133,7 +137,7 @@ export function holdOf(pod: Pod, request: EvictionRequest | undefined): HeldPod 
   }
   const active = request === undefined || isFinished(request) ? undefined : request.status?.activeInterceptors?.[0];
   const next = active ?? interceptorsOf(pod).names[0] ?? own;
-  return next === own ? undefined : hold(next, `waits for the interceptor ${next}`);
+  return next === own || outOfTime ? undefined : hold(next, `waits for the interceptor ${next}`);
 }
 
 /** The UIDs of the pods that are targeted; of static pods the files. */
@@ -147,12 +151,13 @@ export function blockedByInterceptors(
   drains: readonly OwnDrain[],
   pods: readonly Pod[],
   requestOf: (pod: Pod) => EvictionRequest | undefined,
+  isOutOfTime: (pod: Pod) => boolean,
 ): readonly BlockingPod[] {
   const evicting = evictingUids(drains);
   const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
   return pods.flatMap((pod): BlockingPod[] => {
     const { name, namespace = 'default', uid = '' } = pod.metadata;
-    const hold = evicting.has(uid) ? holdOf(pod, requestOf(pod)) : undefined;
+    const hold = evicting.has(uid) ? holdOf(pod, requestOf(pod), isOutOfTime(pod)) : undefined;
     return hold === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: hold.message, since }];
   });
 }

@@ -1,5 +1,5 @@
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import { type Deadline, type GracefulPod, graceSecFor, staticPodsDueAt, tiersOf } from './deadline.ts';
+import { type Deadline, type GracefulPod, graceSecFor, tierDues, tiersOf } from './deadline.ts';
 import { effectiveDrainPlan } from './drain-plan.ts';
 
 /** A static pod whose manifest is in place, or parked while its containers still run. */
@@ -31,13 +31,10 @@ export function decideStaticDeadline(
     if (pod.parkedAt !== undefined) graces.set(pod.file, graceSecFor(pod, statics, plan, deadline, pod.parkedAt));
   }
   const tiers = tiersOf(effectiveDrainPlan(plan), statics);
-  const [first, end] = [
-    staticPodsDueAt(
-      deadline,
-      tiers.map(({ tier }) => tier),
-    ),
-    staticPodsDueAt(deadline, []),
-  ];
-  const due = tiers.filter((_, index) => now >= first + ((end - first) * index) / tiers.length);
+  const dues = tierDues(
+    deadline,
+    tiers.map(({ tier }) => tier),
+  );
+  const due = tiers.filter((_, index) => now >= (dues[index] ?? Infinity));
   return { graces, due: due.map(({ entry }) => entry) };
 }

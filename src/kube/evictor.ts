@@ -1,5 +1,6 @@
 import type { Pod } from '../api/pod.ts';
 import type { EvictionAnswer } from '../decide/eviction-answer.ts';
+import { decideShorterEnd } from '../decide/terminating-pod.ts';
 import type { KubeClient } from './client.ts';
 import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from './resource.ts';
 
@@ -43,4 +44,21 @@ export async function deletePod(client: KubeClient, pod: Pod, options: EndOption
   const preconditions = { uid: pod.metadata.uid };
   const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, ...options };
   await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
+}
+
+/**
+ * Deletes a pod that is terminating already again, where it would end later than `options` allow `now`, milliseconds since
+ * the epoch. Returns whether it did. Throws API_UNREACHABLE and API_REFUSED.
+ */
+export async function shortenEnd(
+  client: KubeClient,
+  pod: Pod,
+  options: EndOptions,
+  now: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const gracePeriodSeconds = decideShorterEnd(pod, options.gracePeriodSeconds, now);
+  if (gracePeriodSeconds === undefined) return false;
+  await deletePod(client, pod, { gracePeriodSeconds }, signal);
+  return true;
 }

@@ -79,6 +79,10 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(stdout, /pod\/twice .*actor-a\.example\.com\n +blocks: several PodDisruptionBudgets \(one, two\)/);
     assert.match(stdout, /finalizers are taken away: example\.com\/hold/);
     assert.match(stdout, /note: no controller has it: it will not come back anywhere/);
+    const hurried = await run('preview', NODE, '--deadline', '20s');
+    assert.match(hurried.stdout, /^1\. Default, priority ≤ 1000000000, after 0s at the latest\n/m);
+    assert.match(hurried.stdout, /^ +pod\/kept +default +0 +30s, shortened to 7s /m);
+    assert.equal((await run('preview', NODE, '--deadline', 'soon')).code, 2);
 
     const plan = path.join(rig.folder, 'plan.yaml');
     await writeFile(

@@ -12,7 +12,7 @@ import { type Logind, startLogind } from '../logind/rig.ts';
 import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../node/pods.ts';
 import { writeAgentFiles } from '../support/agent-files.ts';
-import { installManifests, readAgentStatus, startNodemaint } from '../support/nodemaint.ts';
+import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
 const NODE = `local-drain-${process.pid}`;
 /** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
@@ -163,5 +163,29 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
     assert.equal(drained?.status, 'True');
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+  });
+
+  it('keeps a deadline, and shortens pods that are ending already when it comes closer', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 50);
+    const agent = await startAgent(stack, rig);
+    const trigger = async (deadline: string): Promise<void> => {
+      const flags = ['--reason', 'test', '--deadline', deadline, '--run-directory', rig.runDirectory];
+      const { code, stderr } = await runNodemaint(['trigger', ...flags]);
+      assert.equal(code, 0, stderr);
+    };
+    await rig.controlPlane.stopApiServer();
+    await trigger('600s');
+    await waitFor('a pod with 60 s is ending', async () => (await lines(rig)).includes('logger TERM'), agent);
+    await trigger('25s');
+    const deadline = Date.now() + 25_000;
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'local'), agent);
+    assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
+    const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
+    assert.deepEqual(
+      told,
+      ORDER.map((name) => `${name} TERM`),
+    );
+    assert.ok(!(await lines(rig)).includes('logger END'), 'it was not given its 50 s');
   });
 });

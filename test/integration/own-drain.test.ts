@@ -1,110 +1,23 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import process from 'node:process';
+import { readdir, writeFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
-import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
-import { type Program, waitUntil } from '../control-plane/process.ts';
-import { startNode, type TestNode } from '../node/node.ts';
-import { daemonSet, deployment, podSpec, staticPod } from '../node/pods.ts';
-import { type ApiProxy, startApiProxy } from '../support/api-proxy.ts';
-import { writeAgentFiles } from '../support/agent-files.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
-
-const NODE = `own-drain-${process.pid}`;
-const STOP_SEC = 2;
-
-interface Rig {
-  readonly folder: string;
-  readonly controlPlane: ControlPlane;
-  readonly node: TestNode;
-  readonly agentProxy: ApiProxy;
-  readonly controllerProxy: ApiProxy;
-  readonly configFile: string;
-  readonly runDirectory: string;
-  readonly bootIdPath: string;
-  readonly witness: string;
-}
-
-async function waitFor(what: string, ask: () => Promise<boolean>, program?: Program): Promise<void> {
-  const options = { timeoutMs: 90_000, ...(program === undefined ? {} : { program }) };
-  await waitUntil(what, ask, options, AbortSignal.timeout(91_000));
-}
-
-async function apply(controlPlane: ControlPlane, ...objects: readonly object[]): Promise<void> {
-  for (const object of objects) await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
-}
-
-async function runningPods(controlPlane: ControlPlane): Promise<number> {
-  const text = await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'json']);
-  const { items } = JSON.parse(text) as { items: { status: { phase: string } }[] };
-  return items.filter(({ status }) => status.phase === 'Running').length;
-}
-
-/** A control plane without a controller, a node with a DaemonSet pod, two static ones and `pods`, and an agent's configuration. */
-async function buildRig(
-  stack: AsyncDisposableStack,
-  makePods: (witness: string) => readonly object[],
-  count: number,
-): Promise<Rig> {
-  const signal = AbortSignal.timeout(300_000);
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-own-drain-'));
-  stack.defer(async () => {
-    await rm(folder, { recursive: true, force: true });
-  });
-  const controlPlane = stack.use(await startControlPlane({}, signal));
-  const controllerProxy = stack.use(await startApiProxy(controlPlane, await installManifests(controlPlane)));
-  const node = stack.use(await startNode(controlPlane, NODE, signal));
-  const agentProxy = stack.use(await startApiProxy(controlPlane, node.kubeconfig));
-  const witness = path.join(folder, 'witness');
-  await mkdir(witness);
-  await writeFile(path.join(witness, 'log'), '');
-  const shape = { stopSec: STOP_SEC, witness };
-  await apply(controlPlane, daemonSet('logger', shape), ...makePods(witness));
-  const high = staticPod('high', { ...shape, priorityClassName: 'system-node-critical' });
-  await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
-  await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
-  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === count + 3);
-  const files = await writeAgentFiles(folder, node, { nodeName: NODE, kubeconfig: agentProxy.kubeconfig });
-  return { folder, controlPlane, node, agentProxy, controllerProxy, ...files, witness };
-}
-
-async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {
-  const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], path.join(rig.folder, 'agent.log')));
-  await waitFor('the agent answers', async () => (await readAgentStatus(rig.runDirectory)).node === NODE, agent);
-  return agent;
-}
-
-function startController(stack: AsyncDisposableStack, rig: Rig): Program {
-  const log = path.join(rig.folder, 'controller.log');
-  return stack.use(startNodemaint(['controller', '--kubeconfig', rig.controllerProxy.kubeconfig], log));
-}
-
-async function trigger(rig: Rig): Promise<void> {
-  const { code } = await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', rig.runDirectory]);
-  assert.equal(code, 0);
-}
-
-async function phaseIs(rig: Rig, kind: string): Promise<boolean> {
-  return (await readAgentStatus(rig.runDirectory)).phase.kind === kind;
-}
-
-async function lines(rig: Rig): Promise<readonly string[]> {
-  return (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n').filter(Boolean);
-}
-
-async function seen(rig: Rig, line: string, times = 1): Promise<void> {
-  await waitFor(`"${line}" is seen ${times} times`, async () => {
-    return (await lines(rig)).filter((each) => each === line).length >= times;
-  });
-}
-
-async function maintenance(rig: Rig): Promise<NodeMaintenance | undefined> {
-  const text = await rig.controlPlane.kubectl(['get', 'nm', '-o', 'json']);
-  return (JSON.parse(text) as { items: NodeMaintenance[] }).items[0];
-}
+import { DRAINED } from '../../src/api/node-maintenance.ts';
+import { deployment, podSpec } from '../node/pods.ts';
+import type { ApiProxy } from '../support/api-proxy.ts';
+import { readAgentStatus, runNodemaint } from '../support/nodemaint.ts';
+import {
+  buildOwnDrainRig,
+  lines,
+  maintenance,
+  NODE,
+  phaseIs,
+  seen,
+  startAgent,
+  startController,
+  STOP_SEC,
+  trigger,
+  waitFor,
+} from '../support/own-drain-rig.ts';
 
 /** How often each pod was taken away with success, by its name. */
 function removals({ requests }: ApiProxy): readonly string[] {
@@ -118,7 +31,7 @@ function removals({ requests }: ApiProxy): readonly string[] {
 describe('a node whose shutdown has no living controller, on a real control plane with a real kubelet', () => {
   it('is drained by its own agent from where the controller died until another lives, and no pod twice', async () => {
     await using stack = new AsyncDisposableStack();
-    const rig = await buildRig(
+    const rig = await buildOwnDrainRig(
       stack,
       (witness) => {
         const web = deployment('web', { stopSec: STOP_SEC, witness }) as { spec: object };
@@ -179,7 +92,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
 
   it('keeps a pod that names an interceptor, and gives static pods and the node back after the boot, without any controller', async () => {
     await using stack = new AsyncDisposableStack();
-    const rig = await buildRig(
+    const rig = await buildOwnDrainRig(
       stack,
       (witness) => {
         const shape = { stopSec: STOP_SEC, witness };
@@ -222,5 +135,40 @@ describe('a node whose shutdown has no living controller, on a real control plan
     });
     assert.equal((await maintenance(rig))?.spec.stage, 'Complete');
     assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
+  });
+
+  it('is drained by a deadline all the same: grace periods shortened, interceptors cut short', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildOwnDrainRig(
+      stack,
+      (witness) => {
+        const shape = { stopSec: 50, graceSec: 60, witness };
+        const annotations = {
+          'interceptor.evictionrequest.coordination.k8s.io/priority_saver.example.com': '10000/controller',
+        };
+        const metadata = { name: 'saved', namespace: 'default', annotations };
+        return [deployment('web', shape), { apiVersion: 'v1', kind: 'Pod', metadata, spec: podSpec('saved', shape) }];
+      },
+      2,
+    );
+    const agent = await startAgent(stack, rig);
+    // Far enough that web is told with all its 60 s, and saved is left to its interceptor.
+    await trigger(rig, '--deadline', '1000s');
+    await seen(rig, 'web TERM');
+    assert.deepEqual(await lines(rig), ['web TERM']);
+    await trigger(rig, '--deadline', '30s');
+    const deadline = Date.now() + 30_000;
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
+    const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
+    assert.deepEqual(
+      told,
+      ['web', 'saved', 'logger', 'low', 'high'].map((name) => `${name} TERM`),
+    );
+    assert.deepEqual(
+      (await lines(rig)).filter((line) => line === 'web END' || line === 'saved END'),
+      [],
+      'neither was given its 50 s',
+    );
   });
 });

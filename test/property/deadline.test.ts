@@ -5,10 +5,12 @@ import {
   type BudgetTier,
   budgetTiers,
   type Deadline,
+  dueTiers,
   graceSecFor,
   graceWithin,
-  staticPodsDueAt,
+  tierDues,
 } from '../../src/decide/deadline.ts';
+import { effectiveDrainPlan } from '../../src/decide/drain-plan.ts';
 
 const tier = (podType: BudgetTier['podType']): fc.Arbitrary<BudgetTier> =>
   fc.record({ podType: fc.constant(podType), graceSec: fc.integer({ min: 0, max: 3600 }) });
@@ -74,14 +76,57 @@ describe('the budget of a deadline', () => {
     );
   });
 
-  it('lets static pods begin before the deadline, and not before the drain', () => {
+  it('makes tiers due in their order, none before the notice, the last not after the deadline', () => {
     fc.assert(
       fc.property(deadline, tiersOfAll, (until, tiers) => {
-        const due = staticPodsDueAt(until, tiers);
-        assert.ok(due <= until.at);
-        assert.ok(due >= until.since);
+        const dues = tierDues(until, tiers);
+        assert.equal(dues.length, tiers.length);
+        dues.forEach((due, index) => {
+          assert.ok(due >= until.since - 1e-3 && due <= until.at, `${due - until.since} of ${until.at - until.since}`);
+          assert.ok(due >= (dues[index - 1] ?? 0), 'a later tier is never told to end before an earlier one');
+        });
       }),
     );
+  });
+
+  it('tells the last tier in time for its SIGKILL, where there is any time', () => {
+    fc.assert(
+      fc.property(fc.nat(2_000_000_000), tiersOfAll, fc.integer({ min: 3_000, max: 600_000 }), (since, tiers, ms) => {
+        const last = tierDues({ since, at: since + ms }, tiers).at(-1) ?? since;
+        assert.ok(last <= since + ms - Math.min(10_000, ms / 10) - 2_500 + 1e-3 || last === since, `${last - since}`);
+      }),
+    );
+  });
+
+  it('spreads tiers over a notice that is too short for all, instead of leaving the last ones out', () => {
+    const [web, critical] = [60, 60].map((graceSec): BudgetTier => ({ podType: 'Default', graceSec }));
+    const statics = [10, 600].map((graceSec): BudgetTier => ({ podType: 'Static', graceSec }));
+    assert.ok(web !== undefined && critical !== undefined);
+    assert.deepEqual(tierDues({ since: 0, at: 5_000 }, [web, critical, ...statics]), [0, 750, 1_500, 2_000]);
+    assert.deepEqual(tierDues({ since: 0, at: 1_000 }, [web, critical, ...statics]), [0, 0, 0, 0]);
+    assert.deepEqual(tierDues({ since: 0, at: 1 }, [{ podType: 'Default', graceSec: 0 }]), [0]);
+    assert.deepEqual(tierDues({ since: 0, at: 600_000 }, [web, { ...critical, graceSec: 10 }]), [516_000, 578_000]);
+  });
+
+  it('lets a tier that is due wait for the pods before it to be told, and not for ever', () => {
+    const pod = { podType: 'Default', priority: 0, labels: {}, graceSec: 60 } as const;
+    const critical = { ...pod, priority: 2_000_000_000 } as const;
+    const plan = effectiveDrainPlan([]);
+    const positionAt = (now: number, isTold: boolean): number =>
+      dueTiers(
+        plan,
+        [
+          { ...pod, isTold },
+          { ...critical, isTold: false },
+        ],
+        { since: 0, at: 5_000 },
+        now,
+      ).position;
+    // The second tier is due after 2 s, the least that it needs before the end.
+    assert.deepEqual([positionAt(1_999, true), positionAt(2_000, true)], [1, 2]);
+    assert.deepEqual([positionAt(2_499, false), positionAt(2_500, false)], [1, 2]);
+    const { nextAt } = dueTiers(plan, [{ ...pod, isTold: false }, critical], { since: 0, at: 5_000 }, 2_100);
+    assert.equal(nextAt, 2_500);
   });
 
   it('gives pods of one tier the same budget, of which each takes no more than its own', () => {

@@ -1,11 +1,16 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { NodemaintError } from '../errors.ts';
-import type { Log } from '../telemetry/log.ts';
-import type { ControllerMetrics } from '../telemetry/metrics.ts';
+import type { Log } from './log.ts';
+
+/** Metrics as Prometheus reads them. */
+export interface MetricsText {
+  text(): Promise<string>;
+  readonly contentType: string;
+}
 
 /** What the HTTP server tells. */
 export interface HttpDependencies {
-  readonly metrics: ControllerMetrics;
+  readonly metrics: MetricsText;
   readonly isReady: () => boolean;
   readonly log: Log;
 }
