@@ -29,7 +29,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 lib=/usr/lib/nodemaint
 units=/etc/systemd/system
 logind=/etc/systemd/logind.conf.d/zz-nodemaint.conf
-targets='poweroff reboot halt kexec soft-reboot'
+# Units of systemd, or the beginnings of their names, that get a drop-in: the targets of a shutdown, and what pods run in.
+tended='poweroff.target reboot.target halt.target kexec.target soft-reboot.target
+  kubepods.slice kubepods-.slice cri-containerd-.scope crio-.scope docker-.scope'
 config=/etc/nodemaint/config.yaml
 
 action=install
@@ -135,9 +137,9 @@ do_install() {
   for unit in nodemaint.service nodemaint-inhibitor.service; do
     install -m 0644 "$here/systemd/system/$unit" "$units/$unit"
   done
-  for target in $targets; do
-    install -d -m 0755 "$units/$target.target.d"
-    install -m 0644 "$here/systemd/system/$target.target.d/zz-nodemaint.conf" "$units/$target.target.d/zz-nodemaint.conf"
+  for unit in $tended; do
+    install -d -m 0755 "$units/$unit.d"
+    install -m 0644 "$here/systemd/system/$unit.d/zz-nodemaint.conf" "$units/$unit.d/zz-nodemaint.conf"
   done
   install -m 0644 "$here/systemd/logind.conf.d/zz-nodemaint.conf" "$logind"
   reload_logind
@@ -170,9 +172,9 @@ do_uninstall() {
   systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
   systemctl stop nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
   rm -f "$units/nodemaint.service" "$units/nodemaint-inhibitor.service" "$logind"
-  for target in $targets; do
-    rm -f "$units/$target.target.d/zz-nodemaint.conf"
-    rmdir --ignore-fail-on-non-empty "$units/$target.target.d" 2>/dev/null || true
+  for unit in $tended; do
+    rm -f "$units/$unit.d/zz-nodemaint.conf"
+    rmdir --ignore-fail-on-non-empty "$units/$unit.d" 2>/dev/null || true
   done
   rm -f /usr/local/bin/nodemaint /usr/local/bin/kubectl-nodemaint
   rm -rf "$lib"

@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { askKubelet } from '../agent/static-pod-place.ts';
 import type { AgentConfig } from '../config/schema.ts';
 import { chooseStaticPodPath } from '../decide/kubelet-config.ts';
-import { type Check, examineNode, type NodeFacts } from '../decide/doctor.ts';
+import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../decide/doctor.ts';
 import { SHUTDOWN_KINDS } from '../decide/going-down.ts';
 import { winningDelay } from '../decide/logind-delay.ts';
 import { describeError, NodemaintError } from '../errors.ts';
@@ -128,6 +128,7 @@ async function readFacts(
     delay: await orWhy(delay(), signal),
     targetTimeoutsMs: await orWhy(readTimeouts(systemd, signal), signal),
     startsAfter: await orWhy(startsAfter(), signal),
+    hasPodSlices: (await orWhy(systemd.unitProperty(POD_SLICE, 'Unit', 'ActiveState', signal), signal)) === 'active',
     kubelet: await orWhy(node.find(signal), signal),
     kubeletHome: await findKubeletHome({ kubeconfig: config.kubeconfig, nodeName: node.nodeName }, signal),
     kubeletUnit: config.kubeletUnit,

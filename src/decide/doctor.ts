@@ -21,6 +21,8 @@ export interface NodeFacts {
   readonly targetTimeoutsMs: Readonly<Partial<Record<ShutdownKind, number>>> | string;
   /** The units after which nodemaint.service starts, and so before which it stops. */
   readonly startsAfter: readonly string[] | string;
+  /** Whether pods run in systemd's slices, which it stops at a shutdown. */
+  readonly hasPodSlices: boolean;
   readonly kubelet: KubeletFacts | undefined | string;
   /** Where it runs; absent while it does not. */
   readonly kubeletHome: KubeletHome | undefined;
@@ -41,6 +43,8 @@ export interface NodeFacts {
 
 const OK = { result: 'ok', fix: '' } as const;
 const RUNTIMES = ['containerd.service', 'crio.service', 'docker.service'];
+/** The slice of all pods, where the kubelet's cgroup driver is systemd. */
+export const POD_SLICE = 'kubepods.slice';
 const BEFORE_US = ['dbus.service', 'systemd-logind.service'];
 
 function checkLock({ lock }: NodeFacts): Check {
@@ -71,14 +75,16 @@ function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
   return { name, result: 'fail', message: `systemd forces the shutdown: ${list}`, fix };
 }
 
-function checkOrder({ startsAfter, kubeletHome }: NodeFacts): Check {
+function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: NodeFacts): Check {
   const name = 'unit order';
   const kubelet = kubeletHome?.unit ?? 'kubelet.service';
   const fix = `run install.sh; for a unit that it does not know: systemctl edit nodemaint, [Unit] After=${kubelet}`;
   if (typeof startsAfter === 'string') return { name, result: 'fail', message: startsAfter, fix };
   const missing = [kubelet, ...BEFORE_US].filter((unit) => !startsAfter.includes(unit));
   if (!RUNTIMES.some((unit) => startsAfter.includes(unit))) missing.push('the container runtime');
-  if (missing.length === 0) return { name, ...OK, message: 'kubelet, runtime, D-Bus and logind outlive the drain' };
+  if (hasPodSlices && !startsAfter.includes(POD_SLICE)) missing.push(`${POD_SLICE}, the pods themselves`);
+  if (missing.length === 0)
+    return { name, ...OK, message: 'pods, kubelet, runtime, D-Bus and logind outlive the drain' };
   const message = `nodemaint.service is not ordered after ${missing.join(', ')}: they may stop before the pods`;
   return { name, result: 'fail', message, fix };
 }

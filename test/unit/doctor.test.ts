@@ -9,7 +9,8 @@ const WELL: NodeFacts = {
   lock: { held: true, message: 'held' },
   delay: { effectiveMs: WEEK_MS, winner: { path: '/etc/systemd/logind.conf.d/zz-nodemaint.conf', value: '604800' } },
   targetTimeoutsMs: { poweroff: WEEK_MS, reboot: WEEK_MS, halt: WEEK_MS, kexec: Infinity },
-  startsAfter: ['kubelet.service', 'containerd.service', 'dbus.service', 'systemd-logind.service'],
+  startsAfter: ['kubelet.service', 'containerd.service', 'dbus.service', 'systemd-logind.service', 'kubepods.slice'],
+  hasPodSlices: true,
   kubelet: effectiveKubelet(1, new Map(), {}),
   kubeletHome: { unit: 'kubelet.service', runtime: undefined },
   kubeletUnit: undefined,
@@ -37,6 +38,13 @@ const cases: [string, Partial<NodeFacts>, string, Check['result'], RegExp][] = [
     'target time-outs',
     'fail',
     /reboot\.target after 1800 s$/,
+  ],
+  [
+    "systemd stops pods' slices before the drain",
+    { startsAfter: ['kubelet.service', 'containerd.service', 'dbus.service', 'systemd-logind.service'] },
+    'unit order',
+    'fail',
+    /not ordered after kubepods\.slice/,
   ],
   ['units stop too early', { startsAfter: ['dbus.service'] }, 'unit order', 'fail', /kubelet\.service, .* runtime/],
   [

@@ -46,6 +46,7 @@ const ALL_BACK = [
 
 /** Waits until both pods run and the agent watches. */
 export async function allBack(machine: Machine): Promise<void> {
+  await machine.waitForSsh();
   await waitOnMachine(machine, ALL_BACK, BACK_MS).catch(async (error: unknown) => {
     const said = await machine.must('nodemaint status; ctr -n k8s.io tasks ls; journalctl -u nodemaint -b | tail -20');
     throw new Error(said, { cause: error });
