@@ -14,6 +14,7 @@ const NAMES = [
   'target time-outs',
   'unit order',
   'kubelet shutdown',
+  'kubelet unit',
   'static pods',
   'runtime',
   'API server',
