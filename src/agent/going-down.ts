@@ -49,7 +49,7 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
   let triggerReason = triggered;
   let scheduled: ScheduledShutdown | null = null;
   /** The shutdown that logind prepares, which it would forget in a restart. */
-  let pending: { readonly owner: string; readonly kind: ShutdownKind } | undefined;
+  let pending: { readonly processId: number; readonly kind: ShutdownKind } | undefined;
   let complained = '';
 
   const complain = (level: 'warn' | 'error', reason: string, message: string): void => {
@@ -60,12 +60,12 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
     { login1, systemd }: NonNullable<GoingDownDependencies['host']>,
     signal: AbortSignal,
   ): Promise<PhaseFacts['goingDown']> => {
-    const owner = await login1.owner(signal);
-    const present = owner !== undefined;
+    const processId = await login1.processId(signal);
+    const present = processId !== undefined;
     const preparing = present ? await login1.preparingForShutdown(signal) : 'unknown';
     scheduled = present && preparing === false ? await login1.scheduledShutdown(signal) : null;
     const stopping = preparing !== true && (await systemd.isGoingDown(signal));
-    if (present && !preparing && !stopping && pending !== undefined && pending.owner !== owner) {
+    if (present && !preparing && !stopping && pending !== undefined && pending.processId !== processId) {
       // A shutdown that is called off is forgotten by the same logind; one that was restarted has only lost it.
       const { kind } = pending;
       pending = undefined;
@@ -80,8 +80,8 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
     if (origin === 'no' || origin === 'unknown') return { kind: origin };
     const requester = present ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
     signal.throwIfAborted();
-    if (origin === 'logind' && owner !== undefined && requester.kind !== undefined) {
-      pending = { owner, kind: requester.kind };
+    if (origin === 'logind' && present && requester.kind !== undefined) {
+      pending = { processId, kind: requester.kind };
     }
     // The schedule's file is about this one only where logind does the shutdown, or will.
     const known = origin === 'unit-stop' ? {} : requester;

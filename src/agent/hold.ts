@@ -75,7 +75,7 @@ export function createHold({ kind, lock, host, clock, log }: HoldDependencies): 
           return;
         }
         // Asking for it while logind is away would only wait for a time-out; the lock itself does not need logind.
-        if (host === undefined || (await host.login1.owner(signal)) !== undefined) await take(signal);
+        if (host === undefined || (await host.login1.processId(signal)) !== undefined) await take(signal);
         else {
           await lock.heartbeat();
           message = 'logind is not on the bus: shutdowns pass the lock by; run "systemctl restart systemd-logind"';

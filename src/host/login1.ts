@@ -72,10 +72,11 @@ export interface Login1 {
   /** Calls `listener` when the scheduled shutdown may have changed; systemd before 257 never tells over the bus. */
   onScheduleChange(listener: () => void): void;
   /**
-   * The unique name under which logind is on the bus, another one after each restart; undefined where it is not there.
-   * Under systemd 257 it may run and not be: after a restart of D-Bus a shutdown then passes all locks by, unannounced.
+   * The process that is logind, another one after each restart; undefined where it is not on the bus. Its name on the bus
+   * does not tell them apart: a bus that was restarted with it gives the same names again. Under systemd 257 logind may run
+   * and not be on the bus: after a restart of D-Bus a shutdown then passes all locks by, unannounced.
    */
-  owner(signal: AbortSignal): Promise<string | undefined>;
+  processId(signal: AbortSignal): Promise<number | undefined>;
   /** Asks for a shutdown as systemctl does, for one that logind forgot when it was restarted. */
   request(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
   preparingForShutdown(signal: AbortSignal): Promise<boolean>;
@@ -199,10 +200,10 @@ export function createLogin1(
         if (names.some((name) => SCHEDULE_PROPERTIES.includes(name))) listener();
       });
     },
-    owner: async (signal) => {
-      const call = { ...DBUS, member: 'GetNameOwner', signature: 's', body: [SERVICE.destination] };
+    processId: async (signal) => {
+      const call = { ...DBUS, member: 'GetConnectionUnixProcessID', signature: 's', body: [SERVICE.destination] };
       try {
-        return parseAnswer(words, 'name', (await bus.call(call, signal))[0]);
+        return parseAnswer(z.uint32(), 'process', (await bus.call(call, signal))[0]);
       } catch (error) {
         if (error instanceof BusCallError && error.errorName === NO_OWNER) return undefined;
         throw error;

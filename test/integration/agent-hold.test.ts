@@ -163,6 +163,12 @@ describe('the agent on a real logind', () => {
     assert.deepEqual(bench.rig.startedTargets(), []);
     assert.equal((await readAgentStatus(bench.runDirectory)).phase.kind, 'draining');
     assert.match(await bench.log(), /logind was restarted and has forgotten the shutdown/);
+    // Both at once: the new logind has the old one's name on the new bus.
+    await bench.rig.restartDbus();
+    await until('logind prepares again', () => bench.host.login1.preparingForShutdown(t.signal).catch(() => false));
+    await delay(HOLD_MS);
+    assert.equal((await readAgentStatus(bench.runDirectory)).phase.kind, 'draining');
+    assert.equal((await bench.log()).match(/has forgotten the shutdown/g)?.length, 2);
     await runNodemaint(['release', '--run-directory', bench.runDirectory]);
     await until('reboot.target', () => bench.rig.startedTargets().length > 0);
   });
