@@ -47,6 +47,14 @@ async function followReboot(node: ClusterNode, before: number): Promise<void> {
 
 const CASES: readonly ClusterCase[] = [
   {
+    name: 'systemctl start reboot.target, past logind, without an API server',
+    goDown: async ({ controlPlane, machine }) => {
+      await controlPlane.stopApiServer();
+      await machine.must('systemctl start --no-block reboot.target');
+    },
+    afterwards: ({ controlPlane }) => controlPlane.startApiServer(),
+  },
+  {
     name: 'the API server is stopped for a minute in mid-drain',
     goDown: async (node) => {
       await midDrain(node);
@@ -71,14 +79,6 @@ const CASES: readonly ClusterCase[] = [
       await node.machine.cable(false);
     },
     afterwards: ({ machine }) => machine.cable(true),
-  },
-  {
-    name: 'systemctl start reboot.target, past logind, without an API server',
-    goDown: async ({ controlPlane, machine }) => {
-      await controlPlane.stopApiServer();
-      await machine.must('systemctl start --no-block reboot.target');
-    },
-    afterwards: ({ controlPlane }) => controlPlane.startApiServer(),
   },
 ];
 
