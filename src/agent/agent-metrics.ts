@@ -1,6 +1,6 @@
 import { describeError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { NoticeObserver } from '../telemetry/notice-metrics.ts';
+import type { NoticeObserver } from '../telemetry/metrics.ts';
 
 /** What the agent counts, where somebody wants to read it. */
 export interface AgentMetrics {
@@ -13,7 +13,7 @@ export interface AgentMetrics {
 /** Makes the metrics that are served at ADDRESS:PORT; without an address not even what counts them is loaded. */
 export async function openAgentMetrics(address: string | undefined, log: Log): Promise<AgentMetrics> {
   if (address === undefined) return { serve: () => Promise.resolve() };
-  const { createNoticeMetrics } = await import('../telemetry/notice-metrics.ts');
+  const { createNoticeMetrics } = await import('../telemetry/metrics.ts');
   const { serveHttp } = await import('../telemetry/http.ts');
   const notices = createNoticeMetrics();
   return {

@@ -8,7 +8,7 @@ import type { Phase, PhaseFacts } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { NoticeObserver } from '../telemetry/notice-metrics.ts';
+import type { NoticeObserver } from '../telemetry/metrics.ts';
 import type { NoticeMemory } from './notice-memory.ts';
 
 /** The notices of this machine. */
