@@ -13,12 +13,13 @@ import {
   journalOfShutdown,
   say,
   startClusterNode,
-  witnessed,
 } from './machine/cluster-node.ts';
-import { WITNESS } from './machine/witness.ts';
+import { WITNESS, witnessed } from './machine/witness.ts';
 
 /** Longer than an API server that stops for a minute, so that the drain still goes on when it is back. */
 const LOGGER_SEC = 90;
+/** Until the first pod is told to end. */
+const DRAIN_MS = 120_000;
 const REBOOT_MS = 420_000;
 
 interface ClusterCase {
@@ -32,7 +33,7 @@ interface ClusterCase {
 /** Begins a reboot and resolves in the middle of its drain. */
 async function midDrain({ machine }: ClusterNode): Promise<void> {
   await machine.must('systemctl reboot');
-  await witnessed(machine, 'web TERM');
+  await witnessed(machine, 'web TERM', DRAIN_MS);
 }
 
 /** Counts the boots by what the kernel says first on the serial console. */

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  assertBack,
-  assertOrder,
-  journalOfShutdown,
-  say,
-  startClusterNode,
-  witnessed,
-} from './machine/cluster-node.ts';
+import { assertBack, assertOrder, journalOfShutdown, say, startClusterNode } from './machine/cluster-node.ts';
+import { witnessed } from './machine/witness.ts';
 
+/** Until the first pod is told to end. */
+const DRAIN_MS = 120_000;
 const REBOOT_MS = 300_000;
 
 describe('systemctl reboot on a real machine with a real kubelet', () => {
@@ -25,7 +21,7 @@ describe('systemctl reboot on a real machine with a real kubelet', () => {
     const before = await machine.bootId();
     say('systemctl reboot');
     await machine.must('systemctl reboot');
-    await witnessed(machine, 'web TERM');
+    await witnessed(machine, 'web TERM', DRAIN_MS);
     say(await machine.must('nodemaint status'));
     say(await controlPlane.kubectl(['get', 'nm,evreq', '-A']));
     await machine.waitForReboot(before, REBOOT_MS);

@@ -18,7 +18,7 @@ import { machineImage } from './machine/image.ts';
 import { installAgent } from './machine/install.ts';
 import { bootMachine, type Machine } from './machine/machine.ts';
 import { becomeControlPlane, OWN_ADDRESS, type SoleControlPlane } from './machine/sole-control-plane.ts';
-import { startWitness, WITNESS } from './machine/witness.ts';
+import { startWitness, WITNESS, witnessedIn } from './machine/witness.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const NODE = 'node-a';
@@ -118,8 +118,7 @@ async function journalOfShutdown(machine: Machine): Promise<readonly string[]> {
 }
 
 function assertShutdown(journal: readonly string[]): void {
-  const told = journal.flatMap((line) => /witness\[\d+\]: (\w+ (?:TERM|END))$/.exec(line)?.[1] ?? []);
-  assert.deepEqual(told, ['web TERM', 'web END', 'low TERM', 'low END']);
+  assert.deepEqual(witnessedIn(journal), ['web TERM', 'web END', 'low TERM', 'low END']);
   const parked = journal.flatMap(
     (line) => /"manifest":"([\w-]+)\.(?:yaml|json)".*parked manifest/.exec(line)?.[1] ?? [],
   );

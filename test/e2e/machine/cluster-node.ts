@@ -6,14 +6,14 @@ import path from 'node:path';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
+import { daemonSet, deployment } from '../../node/pods.ts';
 import { installManifests, startNodemaint } from '../../support/nodemaint.ts';
 import { machineImage } from './image.ts';
 import { installAgent } from './install.ts';
 import { API_ADDRESS, API_PORT, joinNode } from './kube-node.ts';
 import { bootMachine, type Machine } from './machine.ts';
-import { MANIFESTS } from './standalone-node.ts';
-import { startWitness, WITNESS } from './witness.ts';
+import { MANIFESTS, writeStaticPods } from './standalone-node.ts';
+import { startWitness, WITNESS, witnessedIn } from './witness.ts';
 
 const NODE = 'node-a';
 /** In which they leave. */
@@ -76,13 +76,7 @@ export async function startClusterNode(stack: AsyncDisposableStack, loggerSec: n
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   }
   stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
-  const low = staticPod('low', { stopSec: 4, witness: WITNESS });
-  const high = staticPod('high', { stopSec: 4, witness: WITNESS, priorityClassName: 'system-node-critical' });
-  for (const [name, pod] of Object.entries({ low, high })) {
-    await machine.must(`cat > /root/${name} && mv /root/${name} /etc/kubernetes/manifests/${name}.yaml`, {
-      input: JSON.stringify(pod, null, 1),
-    });
-  }
+  await writeStaticPods(machine, 4);
   const manifests = await machine.must(MANIFESTS);
   await installAgent(machine);
   await allRunning(controlPlane);
@@ -98,9 +92,8 @@ export async function journalOfShutdown(machine: Machine): Promise<readonly stri
 
 /** Asserts that each pod ended before the next was told to, and the machine went down last. */
 export function assertOrder(journal: readonly string[]): void {
-  const witnessed = journal.flatMap((line) => /witness\[\d+\]: (\w+ (?:TERM|END))$/.exec(line)?.[1] ?? []);
   assert.deepEqual(
-    witnessed,
+    witnessedIn(journal),
     ORDER.flatMap((name) => [`${name} TERM`, `${name} END`]),
   );
   const lastEnd = journal.findIndex((line) => line.endsWith(': high END'));
@@ -124,10 +117,4 @@ export async function assertBack({ controlPlane, machine, manifests }: ClusterNo
   assert.equal(await machine.must(MANIFESTS), manifests);
   const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
   assert.equal(cordoned, '');
-}
-
-/** Resolves when the machine has written this to its witness. */
-export async function witnessed(machine: Machine, line: string): Promise<void> {
-  const loop = `until grep -q '${line}' ${WITNESS}/log; do sleep 0.2; done`;
-  await machine.must(['timeout', '120', 'sh', '-c', loop], { timeoutMs: 150_000 });
 }

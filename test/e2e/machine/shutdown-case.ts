@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { waitUntil } from '../../control-plane/process.ts';
 import type { Machine } from './machine.ts';
-import { WITNESS } from './witness.ts';
+import { waitOnMachine, WITNESS, witnessed, witnessedIn } from './witness.ts';
 
 export interface ShutdownCase {
   readonly name: string;
@@ -30,13 +30,6 @@ const WITNESS_MARK = 'TER[M].*witness/log';
 const DRAIN_MS = 180_000;
 const BACK_MS = 300_000;
 
-/** Waits on the machine itself: one connection, for each costs its processors, in software, a second. */
-async function waitOnMachine(machine: Machine, condition: string, timeoutMs: number): Promise<void> {
-  const loop = `until ${condition}; do sleep 1; done`;
-  const options = { timeoutMs: timeoutMs + 30_000 };
-  await machine.must(['timeout', String(timeoutMs / 1000), 'sh', '-c', loop], options);
-}
-
 /** Cheap questions first. */
 const ALL_BACK = [
   ...PODS.map((name) => `[ -f /etc/kubernetes/manifests/${name}.yaml ]`),
@@ -51,10 +44,6 @@ export async function allBack(machine: Machine): Promise<void> {
     const said = await machine.must('nodemaint status; ctr -n k8s.io tasks ls; journalctl -u nodemaint -b | tail -20');
     throw new Error(said, { cause: error });
   });
-}
-
-async function midDrain(machine: Machine): Promise<void> {
-  await waitOnMachine(machine, `grep -q 'low TERM' ${WITNESS}/log`, DRAIN_MS);
 }
 
 /** Where a machine is that begins anew without its kernel: systemd counts that from 256 on. */
@@ -99,8 +88,7 @@ async function lastWords(machine: Machine): Promise<string> {
 
 /** In which order pods ended, and that the machine went down only then. */
 function assertOrder(journal: readonly string[], what: string): void {
-  const witnessed = journal.flatMap((line) => /witness\[\d+\]: (\w+ (?:TERM|END))$/.exec(line)?.[1] ?? []);
-  assert.deepEqual(witnessed, ['low TERM', 'low END', 'high TERM', 'high END'], what);
+  assert.deepEqual(witnessedIn(journal), ['low TERM', 'low END', 'high TERM', 'high END'], what);
   const lastEnd = journal.findIndex((line) => line.endsWith(': high END'));
   // The last time: a case may have restarted the kubelet before.
   const down = journal.findLastIndex((line) =>
@@ -122,7 +110,7 @@ export async function runCase(machine: Machine, shutdown: ShutdownCase): Promise
   if (typeof begin === 'string') await machine.ssh(begin);
   else await begin(machine);
   if (meanwhile !== undefined) {
-    await midDrain(machine);
+    await witnessed(machine, 'low TERM', DRAIN_MS);
     await machine.must(meanwhile, { timeoutMs: 120_000 });
   }
   await goThrough(machine, shutdown, there).catch(async (error: unknown) => {

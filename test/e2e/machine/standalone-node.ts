@@ -10,6 +10,18 @@ import { startWitness, WITNESS } from './witness.ts';
 /** The manifests of a node that stands alone, as `sha256sum` prints them. */
 export const MANIFESTS = 'cd /etc/kubernetes/manifests && sha256sum *';
 
+/** Makes the static pods `low` and `high`, which take `stopSec` to end. */
+export async function writeStaticPods(machine: Machine, stopSec: number): Promise<void> {
+  const pods = {
+    low: staticPod('low', { stopSec, witness: WITNESS }),
+    high: staticPod('high', { stopSec, witness: WITNESS, priorityClassName: 'system-node-critical' }),
+  };
+  for (const [name, pod] of Object.entries(pods)) {
+    const input = JSON.stringify(pod, null, 1);
+    await machine.must(`cat > /root/${name} && mv /root/${name} /etc/kubernetes/manifests/${name}.yaml`, { input });
+  }
+}
+
 /**
  * A machine with the real kubelet and the agent, and no API server: static pods `low` and `high`, which take `stopSec`
  * to end. Resolves when both run and the agent watches.
@@ -20,14 +32,7 @@ export async function standaloneNode(stopSec: number, signal: AbortSignal): Prom
   const { kubelet } = await controlPlaneBinaries(signal);
   await startKubelet(machine, { kubelet, name: 'node-a' });
   await startWitness(machine);
-  const pods = {
-    low: staticPod('low', { stopSec, witness: WITNESS }),
-    high: staticPod('high', { stopSec, witness: WITNESS, priorityClassName: 'system-node-critical' }),
-  };
-  for (const [name, pod] of Object.entries(pods)) {
-    const input = JSON.stringify(pod, null, 1);
-    await machine.must(`cat > /root/${name} && mv /root/${name} /etc/kubernetes/manifests/${name}.yaml`, { input });
-  }
+  await writeStaticPods(machine, stopSec);
   await installAgent(machine, ['--standalone']);
   await allBack(machine);
   stack.move();
