@@ -2,7 +2,7 @@
  * Tells, after the fact, that the machine went down without asking anybody: `reboot -ff`, a crash, the power. Nothing could
  * be held then, but it should be known. A file in the state directory stays behind where nobody ended the agent.
  */
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { replaceFile, syncDirectory } from '../host/durable-file.ts';
 
@@ -10,9 +10,11 @@ function markPath(stateDirectory: string): string {
   return path.join(stateDirectory, 'running');
 }
 
-/** Marks that an agent runs in this boot; returns whether one still did when an earlier boot ended. Throws what the disk does. */
+/**
+ * Marks that an agent runs in this boot; returns whether one still did when an earlier boot ended. The directory is there, for the
+ * record lies in it. Throws what the disk does.
+ */
 export async function markRunning(stateDirectory: string, bootId: string): Promise<boolean> {
-  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
   const found = (await readFile(markPath(stateDirectory), 'utf8').catch(() => '')).trim();
   if (found === bootId) return false;
   await replaceFile(markPath(stateDirectory), `${bootId}\n`, 0o600);

@@ -10,6 +10,7 @@ import type { ContainerRuntime } from '../host/cri.ts';
 import type { KubeletUnit } from '../host/kubelet-unit.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KnownPods } from './known-pods.ts';
+import { createSandboxStops, type StopNews } from './sandbox-stops.ts';
 import type { Waiting } from './status.ts';
 
 /** What the runtime shows; not `seen` where it does not answer. */
@@ -56,21 +57,12 @@ export interface LocalDrainDependencies {
 const RUNTIME_AWAY_MS = 120_000;
 /** So often a kubelet may refuse to stop before the drain goes on with static pods alone, which need it. */
 const MAX_REFUSALS = 3;
-/** A stop that would end earlier by less is not worth another call. */
-const SLACK_MS = 1_500;
-
-interface Stop {
-  readonly since: number;
-  readonly endsAt: number;
-}
-
 const NOTHING: LocalView = { seen: true, pods: [], staticPods: [] };
 
 /** Makes the hands, whose work in the background ends with `lifetime`. */
 export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetime: AbortSignal): LocalDrainer {
   const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
-  /** The last call under way for each sandbox, by its id: when it was first told to stop, and when it will have. */
-  const stopping = new Map<string, Stop>();
+  const stops = createSandboxStops(runtime, clock, onChange);
   let awaySince: number | undefined;
   let refusals = 0;
 
@@ -88,21 +80,16 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
     }
   };
 
-  /** The runtime sends no second SIGTERM; of several calls for a container the one that ends first counts. */
-  const stopSandbox = async (pod: LocalPod, id: string, graceSec: number): Promise<void> => {
+  const newsOf = (pod: LocalPod, graceSec: number): StopNews => {
     const name = `${pod.namespace}/${pod.name}`;
-    const now = clock.now();
-    const stop: Stop = { since: stopping.get(id)?.since ?? now, endsAt: now + graceSec * 1000 };
-    stopping.set(id, stop);
-    log.info({ pod: name, podType: pod.podType, graceSec }, 'stopping pod over the container runtime');
-    try {
-      await runtime.stopPod(id, graceSec, lifetime);
-    } catch (error) {
-      if (!lifetime.aborted) log.warn({ pod: name, reason: describeError(error) }, 'pod not stopped, trying again');
-    } finally {
-      if (stopping.get(id) === stop) stopping.delete(id);
-      onChange();
-    }
+    return {
+      begun: () => {
+        log.info({ pod: name, podType: pod.podType, graceSec }, 'stopping pod over the container runtime');
+      },
+      failed: (reason) => {
+        log.warn({ pod: name, reason }, 'pod not stopped, trying again');
+      },
+    };
   };
 
   return {
@@ -131,20 +118,14 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
         : [];
       for (const pod of [...view.pods.filter(({ uid }) => uids.has(uid)), ...statics]) {
         const graceSec = Math.min(pod.graceSec, graces.get(pod.uid) ?? pod.graceSec);
-        const endsAt = clock.now() + graceSec * 1000;
-        for (const id of pod.sandboxIds) {
-          if (endsAt > (stopping.get(id)?.endsAt ?? Infinity) - SLACK_MS) continue;
-          stopSandbox(pod, id, graceSec).catch((error: unknown) => {
-            log.error({ reason: describeError(error) }, 'stop of a pod failed');
-          });
-        }
-        const stops = pod.sandboxIds.map((id) => stopping.get(id) ?? { since: clock.now(), endsAt });
+        const news = newsOf(pod, graceSec);
+        const told = pod.sandboxIds.map((id) => stops.begin(id, graceSec, news, lifetime));
         waiting.push({
           what: `${pod.namespace}/${pod.name}`,
           on: 'container runtime',
           message: 'is terminating',
-          since: Math.min(...stops.map((stop) => stop.since)),
-          expectedAt: Math.max(...stops.map((stop) => stop.endsAt)),
+          since: Math.min(...told.map(({ since }) => since)),
+          expectedAt: Math.max(...told.map(({ endsAt }) => endsAt)),
         });
       }
       return waiting;

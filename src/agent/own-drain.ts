@@ -20,10 +20,11 @@ import {
 import { type DrainPod, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import { type EndOptions, shortenEnd } from '../kube/evictor.ts';
-import { NODES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
-import { createObjectCache, keyOf, type ObjectCache } from '../kube/watch.ts';
+import { NODES, objectPath, sendForObject } from '../kube/resource.ts';
+import { keyOf } from '../kube/watch.ts';
 import type { Cluster, ClusterDependencies } from './cluster.ts';
 import { type ControllerState, createControllerSight } from './controller-sight.ts';
+import { createNodePods } from './node-pods.ts';
 import { createOwnEvictions } from './own-evictions.ts';
 import { createOwnRemovals } from './own-removals.ts';
 import { createOwnStatus } from './own-status.ts';
@@ -68,32 +69,19 @@ export function createOwnDrainer(
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): OwnDrainer {
-  const { client, clock, log, nodeName, onChange } = dependencies;
+  const { client, clock, log, nodeName } = dependencies;
   const sight = createControllerSight(client, log);
   const evictions = createOwnEvictions(dependencies);
   const status = createOwnStatus(dependencies);
   const removals = createOwnRemovals(dependencies);
-  let pods: { readonly cache: ObjectCache<Pod>; readonly stop: AbortController } | undefined;
+  const pods = createNodePods(dependencies, lifetime);
   let busy = false;
   let cordonedAt = -Infinity;
   /** Whether the node may have a cordon of ours that no controller takes away; undefined until somebody has looked. */
   let cordonLeft: boolean | undefined;
 
-  const watchPods = (): ObjectCache<Pod> => {
-    if (pods !== undefined) return pods.cache;
-    const stop = new AbortController();
-    const scope = { resource: PODS, fieldSelector: `spec.nodeName=${nodeName}` };
-    const cache = createObjectCache<Pod>(scope, onChange, dependencies);
-    cache.run(AbortSignal.any([lifetime, stop.signal])).catch((error: unknown) => {
-      log.error({ reason: describeError(error) }, "watch on the node's pods failed");
-    });
-    pods = { cache, stop };
-    return cache;
-  };
-
   const rest = (): undefined => {
-    pods?.stop.abort();
-    pods = undefined;
+    pods.rest();
     busy = false;
     evictions.forget();
     return undefined;
@@ -191,7 +179,7 @@ export function createOwnDrainer(
       return undefined;
     }
     busy = true;
-    const cache = watchPods();
+    const cache = pods.watch();
     cluster.watchRequests(true);
     if (!cache.synced() || !cluster.requestsSynced()) return undefined;
     if (clock.now() - cordonedAt >= CORDON_EVERY_MS) {

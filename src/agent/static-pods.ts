@@ -18,7 +18,7 @@ import type { Manifest } from '../static-pods/manifest.ts';
 import type { ParkStep } from '../static-pods/journal.ts';
 import type { Mover, MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createSandboxStops } from './sandbox-stops.ts';
+import { createSandboxStops, stopInPlaceOfKubelet } from './sandbox-stops.ts';
 
 /** Where the kubelet has a pod from: file, http or api. */
 const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
@@ -163,7 +163,7 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
   let complained: string | undefined;
   let kubeletDownSince: number | undefined;
   let freeSince = new Map<string, number>();
-  const stops = createSandboxStops(runtime, { clock, log });
+  const stops = createSandboxStops(runtime, clock);
 
   const reader: StaticPodReader = {
     nodeName,
@@ -190,7 +190,10 @@ export function createStaticPods(dependencies: StaticPodDependencies): StaticPod
     } else if (action.kind === 'restore') {
       const outcome = await mover.restore(file);
       log.info({ manifest: file, outcome }, 'restored manifest');
-    } else stops.begin({ manifest: file }, action.sandboxId, action.graceSec, signal);
+    } else {
+      const { sandboxId, graceSec } = action;
+      stops.begin(sandboxId, graceSec, stopInPlaceOfKubelet(log, { manifest: file }, sandboxId, graceSec), signal);
+    }
   };
 
   /** Since when the kubelet does not answer; it is asked only when a manifest is to be moved. */
