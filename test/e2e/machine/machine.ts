@@ -74,8 +74,7 @@ function qemuArguments({ image, accelerator, folder, sshPort, forwards }: Parts)
   const hardware = ['-M', 'q35', ...acceleratorArguments(accelerator), '-smp', '2', '-m', '2048'];
   const boot = ['-kernel', image.kernel, '-initrd', image.initrd, '-append', kernel];
   // Unsafe for a host that fails, not for a QEMU that is killed: a flush still reaches the host's page cache.
-  // Not unsafe: what the machine flushed outlives a power cut, or the disk's own tables are lost with it.
-  const drive = ['-drive', `file=${diskOf(folder)},if=virtio,format=qcow2,cache=writeback`];
+  const drive = ['-drive', `file=${diskOf(folder)},if=virtio,format=qcow2,cache=unsafe`];
   const net = ['-netdev', network, '-device', 'virtio-net-pci,netdev=net,id=nic', '-device', 'virtio-rng-pci'];
   const serial = ['-chardev', `file,id=serial,path=${serialOf(folder)},append=on`, '-serial', 'chardev:serial'];
   const control = ['-qmp', `unix:${monitorOf(folder)},server=on,wait=off`, '-monitor', 'none'];

@@ -33,7 +33,7 @@ const SSH_OPTIONS = [
   'StrictHostKeyChecking=no',
   'UserKnownHostsFile=/dev/null',
   'LogLevel=ERROR',
-  'ConnectTimeout=5',
+  'ConnectTimeout=15',
   'BatchMode=yes',
   'IdentitiesOnly=yes',
 ];
