@@ -26,6 +26,7 @@ import type { Cluster, ClusterDependencies } from './cluster.ts';
 import { type ControllerState, createControllerSight } from './controller-sight.ts';
 import { createNodePods } from './node-pods.ts';
 import { createOwnEvictions } from './own-evictions.ts';
+import { createOwnGates } from './own-gates.ts';
 import { createOwnRemovals } from './own-removals.ts';
 import { createOwnStatus } from './own-status.ts';
 import type { Waiting } from './status.ts';
@@ -74,6 +75,7 @@ export function createOwnDrainer(
   const evictions = createOwnEvictions(dependencies);
   const status = createOwnStatus(dependencies);
   const removals = createOwnRemovals(dependencies);
+  const gates = createOwnGates(dependencies);
   const pods = createNodePods(dependencies, lifetime);
   let busy = false;
   let cordonedAt = -Infinity;
@@ -105,6 +107,12 @@ export function createOwnDrainer(
     if (body === undefined) return;
     await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
     log.info({ maintenances: names }, names.length > 0 ? 'cordoned own node' : 'uncordoned own node');
+  };
+
+  const releaseHeld = async (signal: AbortSignal): Promise<void> => {
+    if (await isAlone(signal)) await gates.release(signal);
+    else if (sight.last()?.kind === 'alive') gates.leaveToController();
+    busy ||= gates.isArmed(true);
   };
 
   const requestOf = (pod: Pod): EvictionRequest | undefined =>
@@ -216,12 +224,15 @@ export function createOwnDrainer(
       try {
         if (wanted.length > 0) {
           cordonLeft = true;
+          gates.arm();
           return await pass(wanted, staticPods, signal);
         }
         rest();
         removals.forget();
         cordonedAt = -Infinity;
-        if (cordonLeft ?? cluster.own().length > 0) await cordon([], signal);
+        const isAfterShutdown = cluster.own().length > 0;
+        if (cordonLeft ?? isAfterShutdown) await cordon([], signal);
+        if (gates.isArmed(isAfterShutdown)) await releaseHeld(signal);
         if (!busy) sight.forget();
       } catch (error) {
         signal.throwIfAborted();

@@ -35,6 +35,8 @@ export const DEADLINE_SINCE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline-sinc
 export const NOTIFY_ANNOTATION = 'nodemaintenance.x-k8s.io/notify';
 /** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */
 export const MAINTENANCE_GATE = 'nodemaintenance.x-k8s.io/maintenance';
+/** On a pod with that gate: the node that it is meant for, where the name is short enough for a label. */
+export const HELD_FOR_LABEL = 'nodemaintenance.x-k8s.io/held-for';
 
 /** Annotation keys by which a pod names its interceptors until its spec can; the value is "PRIORITY/ROLE". */
 export const INTERCEPTOR_ANNOTATION_PREFIXES = [

@@ -1,4 +1,4 @@
-import { MAINTENANCE_GATE } from '../api/names.ts';
+import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { daemonSetOf, decideGate, isHeld } from '../decide/daemon-set.ts';
@@ -31,7 +31,7 @@ export async function releasePod(client: KubeClient, pod: Pod, signal: AbortSign
   const schedulingGates = (pod.spec.schedulingGates ?? []).filter(({ name }) => name !== MAINTENANCE_GATE);
   const { resourceVersion } = pod.metadata;
   // A strategic or SSA patch cannot take away another manager's gate; the list is replaced, guarded by the version.
-  const body = { metadata: { resourceVersion }, spec: { schedulingGates } };
+  const body = { metadata: { resourceVersion, labels: { [HELD_FOR_LABEL]: null } }, spec: { schedulingGates } };
   const path = objectPath(PODS, pod.metadata);
   await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
 }

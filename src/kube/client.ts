@@ -17,6 +17,8 @@ export interface KubeRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly patch?: Patch;
+  /** The user that the request is made as, by impersonation; one's own identity without it. */
+  readonly as?: string;
 }
 
 /** An answer of the API server, whatever its status; the body is parsed JSON. */
@@ -65,6 +67,7 @@ export function createKubeClient(access: ClusterAccess, userAgent: string): Kube
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const headers: Record<string, string> = { ...(options.headers as Record<string, string>), 'User-Agent': userAgent };
     headers['Accept'] = 'application/json';
+    if (request.as !== undefined) headers['Impersonate-User'] = request.as;
     if (body !== undefined) {
       headers['Content-Type'] = contentType(request.patch);
       // Node leaves it out of a DELETE: the server would ignore the body and take it for the start of the next request.

@@ -34,6 +34,7 @@ export const DISRUPTION_BUDGETS: Resource = {
   namespaced: true,
 };
 export const LEASES: Resource = { root: '/apis/coordination.k8s.io/v1', plural: 'leases', namespaced: true };
+export const NAMESPACES: Resource = { root: '/api/v1', plural: 'namespaces', namespaced: false };
 export const NODES: Resource = { root: '/api/v1', plural: 'nodes', namespaced: false };
 
 /** The path of a whole resource over all namespaces, or of one namespace. */

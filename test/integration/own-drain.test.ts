@@ -130,6 +130,9 @@ describe('a node whose shutdown has no living controller, on a real control plan
     );
     const drained = (await maintenance(rig))?.status?.conditions?.find(({ type }) => type === DRAINED);
     assert.equal(drained?.status, 'True');
+    const logger = (): Promise<string> =>
+      rig.controlPlane.kubectl(['get', 'pods', '-l', 'app=logger', '-o', 'jsonpath={.items[*].status.phase}']);
+    assert.equal(await logger(), 'Pending', 'the gate holds it');
     await agent.stop();
     await writeFile(rig.bootIdPath, 'boot-2');
     await startAgent(stack, rig);
@@ -137,6 +140,8 @@ describe('a node whose shutdown has no living controller, on a real control plan
       return (await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'])) === '';
     });
     assert.equal((await maintenance(rig))?.spec.stage, 'Complete');
+    // Its network might be a DaemonSet, without which no controller could ever start.
+    await waitFor("the DaemonSet's pod runs again", async () => (await logger()) === 'Running');
     assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
   });
 

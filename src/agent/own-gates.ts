@@ -1,0 +1,105 @@
+/**
+ * The gate of this node's DaemonSet pods after a maintenance, while no controller lives to take it away. The network of
+ * the node may be among those pods, and with it every controller that could be started: a cluster that went down as a
+ * whole must not need one to come back.
+ */
+import type { KubeObject } from '../api/meta.ts';
+import { HELD_FOR_LABEL } from '../api/names.ts';
+import { describeError, NodemaintError } from '../errors.ts';
+import { collectionPath, NAMESPACES, PODS, sendForObject } from '../kube/resource.ts';
+import type { ClusterDependencies } from './cluster.ts';
+
+/** An account that may do this and nothing else (manifests/rbac/agent.yaml); a node's own identity may not. */
+const RELEASE_ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release';
+const MAX_LABEL = 63;
+const AT_ONCE = 8;
+const TRY_EVERY_MS = 5_000;
+/** API servers' copies of the maintenances lag: a pod that is made right after a maintenance can still be held. */
+const SETTLE_MS = 5_000;
+
+function isRefused(error: unknown): boolean {
+  return error instanceof NodemaintError && error.code === 'API_REFUSED';
+}
+
+interface List {
+  readonly items: readonly KubeObject[];
+}
+
+/** The gates of the node's DaemonSet pods, which somebody has to take away after a maintenance. */
+export interface OwnGates {
+  /** Notes that a maintenance of the node is in progress: it may hold pods when it is over. */
+  arm(): void;
+  /** Notes that a controller lives, which takes the gates away itself. */
+  leaveToController(): void;
+  /** Whether there may be pods to release; `unless` counts where nothing is known yet. */
+  isArmed(unless: boolean): boolean;
+  /**
+   * Deletes the pods that are held for the node, so that their DaemonSets make them anew, without the gate. Throws
+   * API_UNREACHABLE; a refusal is logged and tried again.
+   */
+  release(signal: AbortSignal): Promise<void>;
+}
+
+/** Makes the memory of what may be held, which is undecided at first: the agent may have been started by a boot. */
+export function createOwnGates({ client, clock, log, nodeName }: ClusterDependencies): OwnGates {
+  const query = new URLSearchParams({
+    labelSelector: `${HELD_FOR_LABEL}=${nodeName}`,
+    fieldSelector: 'spec.nodeName=',
+  }).toString();
+  let armed: boolean | undefined;
+  let begunAt = 0;
+  let triedAt = -Infinity;
+  let complained = '';
+
+  const releaseIn = async (namespace: string, signal: AbortSignal): Promise<number> => {
+    const path = `${collectionPath(PODS, namespace)}?${query}`;
+    const gone = await sendForObject<List>(client, { method: 'DELETE', path, as: RELEASE_ACCOUNT }, [404], signal);
+    const pods = (gone?.items ?? []).map(({ metadata }) => `${namespace}/${metadata.name}`);
+    if (pods.length > 0) log.info({ pods }, 'released held DaemonSet pods of own node');
+    return pods.length;
+  };
+
+  const releaseAll = async (signal: AbortSignal): Promise<number> => {
+    const request = { method: 'GET', path: collectionPath(NAMESPACES), as: RELEASE_ACCOUNT } as const;
+    const namespaces = (await sendForObject<List>(client, request, [], signal))?.items ?? [];
+    let released = 0;
+    for (let first = 0; first < namespaces.length; first += AT_ONCE) {
+      const some = namespaces.slice(first, first + AT_ONCE);
+      const counts = await Promise.all(some.map(({ metadata }) => releaseIn(metadata.name, signal)));
+      for (const count of counts) released += count;
+    }
+    return released;
+  };
+
+  return {
+    arm: () => {
+      armed = true;
+      triedAt = -Infinity;
+    },
+    leaveToController: () => {
+      armed = false;
+    },
+    isArmed: (unless) => armed ?? unless,
+    release: async (signal) => {
+      const now = clock.now();
+      armed = true;
+      if (now - triedAt < TRY_EVERY_MS) return;
+      if (triedAt === -Infinity) begunAt = now;
+      triedAt = now;
+      if (nodeName.length > MAX_LABEL) {
+        log.warn({ node: nodeName }, 'held DaemonSet pods of a node with so long a name wait for a controller');
+        armed = false;
+        return;
+      }
+      try {
+        const released = await releaseAll(signal);
+        armed = released > 0 || now - begunAt < SETTLE_MS;
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        const reason = describeError(error);
+        if (reason !== complained) log.warn({ reason }, 'cannot release held DaemonSet pods of own node, trying again');
+        complained = reason;
+      }
+    },
+  };
+}
