@@ -9,11 +9,11 @@ import { waitUntil } from '../../control-plane/process.ts';
 import { daemonSet, deployment } from '../../node/pods.ts';
 import { installManifests, startNodemaint } from '../../support/nodemaint.ts';
 import { machineImage } from './image.ts';
-import { installAgent } from './install.ts';
+import { AGENT_WATCHES, installAgent } from './install.ts';
 import { API_ADDRESS, API_PORT, joinNode } from './kube-node.ts';
 import { bootMachine, type Machine } from './machine.ts';
 import { MANIFESTS, writeStaticPods } from './standalone-node.ts';
-import { startWitness, WITNESS, witnessedIn } from './witness.ts';
+import { startWitness, WITNESS, waitOnMachine, witnessedIn } from './witness.ts';
 
 const NODE = 'node-a';
 /** In which they leave. */
@@ -112,6 +112,8 @@ export async function assertBack({ controlPlane, machine, manifests }: ClusterNo
     // None where the whole shutdown went by without an API server.
     return items.every(isDone);
   };
+  // First, for what the API server says of a node that is just booting is what it last heard.
+  await waitOnMachine(machine, AGENT_WATCHES, 240_000);
   await waitUntil('the maintenance is completed', completed, { timeoutMs: 180_000 }, AbortSignal.timeout(181_000));
   await allRunning(controlPlane);
   assert.equal(await machine.must(MANIFESTS), manifests);

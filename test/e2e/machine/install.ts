@@ -5,6 +5,9 @@ import type { Machine } from './machine.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
+/** A shell condition: the agent has given everything back and waits for the next shutdown. */
+export const AGENT_WATCHES = "systemctl show -P StatusText nodemaint | grep -q 'waiting for a shutdown, lock held'";
+
 /** Installs the agent on the machine as a user would: with install.sh, from what `npm ci && npm run build` made. */
 export async function installAgent(machine: Machine, flags: readonly string[] = []): Promise<void> {
   const bundle = path.join(ROOT, 'dist', 'nodemaint.cjs');

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { waitUntil } from '../../control-plane/process.ts';
+import { AGENT_WATCHES } from './install.ts';
 import type { Machine } from './machine.ts';
 import { waitOnMachine, WITNESS, witnessed, witnessedIn } from './witness.ts';
 
@@ -34,7 +35,7 @@ const BACK_MS = 300_000;
 const ALL_BACK = [
   ...PODS.map((name) => `[ -f /etc/kubernetes/manifests/${name}.yaml ]`),
   `[ "$(pgrep -fc '${WITNESS_MARK}')" -ge ${PODS.length} ]`,
-  "systemctl show -P StatusText nodemaint | grep -q 'waiting for a shutdown, lock held'",
+  AGENT_WATCHES,
 ].join(' && ');
 
 /** Waits until both pods run and the agent watches. */
