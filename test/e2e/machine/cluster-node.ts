@@ -79,6 +79,7 @@ export async function startClusterNode(stack: AsyncDisposableStack, loggerSec: n
   await writeStaticPods(machine, 4);
   const manifests = await machine.must(MANIFESTS);
   await installAgent(machine);
+  await waitOnMachine(machine, AGENT_WATCHES, 240_000);
   await allRunning(controlPlane);
   return { controlPlane, machine, manifests };
 }
