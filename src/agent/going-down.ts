@@ -1,7 +1,7 @@
 import { decideGoingDown, type ScheduledShutdown, scheduledStart, type ShutdownKind } from '../decide/going-down.ts';
 import type { PhaseFacts } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
-import type { Clock } from '../host/clock.ts';
+import { type Clock, monotonicNow } from '../host/clock.ts';
 import type { Login1, ShutdownRequester } from '../host/login1.ts';
 import type { Systemd } from '../host/systemd.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -44,13 +44,31 @@ export interface GoingDownDependencies {
 const OFF_THE_BUS =
   'logind is not on the bus: a shutdown passes the lock by, only the stop of nodemaint.service holds it; run "systemctl restart systemd-logind"';
 
+const LOGIND_UNIT = 'systemd-logind.service';
+/** A logind that somebody restarts is back on the bus long before. */
+const LOST_MS = 10_000;
+
 /** Makes the reader. */
 export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDownDependencies): GoingDown {
   let triggerReason = triggered;
   let scheduled: ScheduledShutdown | null = null;
   /** The shutdown that logind prepares, which it would forget in a restart. */
   let pending: { readonly processId: number; readonly kind: ShutdownKind } | undefined;
+  /** Since when the logind that prepares a shutdown is not on the bus. */
+  let lostAt: number | undefined;
   let complained = '';
+
+  /**
+   * Restarts a logind that left the bus while it prepared a shutdown (systemd 257, after a restart of D-Bus): it cannot ask
+   * systemd for the way down any more, so the machine would stand still, drained.
+   */
+  const bringLogindBack = async (systemd: Systemd, signal: AbortSignal): Promise<void> => {
+    lostAt ??= monotonicNow();
+    if (monotonicNow() - lostAt < LOST_MS) return;
+    lostAt = undefined;
+    log.error({ unit: LOGIND_UNIT }, 'logind has left the bus in the middle of a shutdown, restarting it');
+    await systemd.restartUnit(LOGIND_UNIT, signal);
+  };
 
   const complain = (level: 'warn' | 'error', reason: string, message: string): void => {
     if (reason !== complained) log[level]({ reason }, message);
@@ -73,6 +91,8 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
       await login1.request(kind, signal);
       return await readMachine({ login1, systemd }, signal);
     }
+    if (present || stopping || pending === undefined) lostAt = undefined;
+    else await bringLogindBack(systemd, signal);
     const origin = decideGoingDown({ now: clock.now(), preparing, stopping, scheduled, leadMs });
     if (origin === 'no') pending = undefined;
     if (present) complained = '';

@@ -1,6 +1,7 @@
 /**
  * What systemd, process 1, knows and does: whether the machine is going down, and starting and stopping the unit that
- * holds the lock. Also tells systemd the state of this unit. It must never start a target or stop what is not ours.
+ * holds the lock. Also tells systemd the state of this unit. It must never start a target. What is not ours it
+ * stops or restarts only where a shutdown could not come to its end without that: the kubelet, logind.
  */
 import { execFile } from 'node:child_process';
 import process from 'node:process';
@@ -37,6 +38,8 @@ export interface Systemd {
   unitProperty(unit: string, kind: 'Unit' | 'Service', name: string, signal: AbortSignal): Promise<unknown>;
   /** Starts a unit and waits until it is active. Idempotent. */
   startUnit(name: string, signal: AbortSignal): Promise<void>;
+  /** Starts a unit anew and waits until it is active. */
+  restartUnit(name: string, signal: AbortSignal): Promise<void>;
   /** Stops a unit and waits until it is not active any more. Idempotent; a unit that is not installed is stopped. */
   stopUnit(name: string, signal: AbortSignal): Promise<void>;
   /**
@@ -133,6 +136,10 @@ export function createSystemd(bus: SystemBus): Systemd {
     unitActiveState: async (name, signal) => (await readUnit(name, signal)).activeState,
     startUnit: async (name, signal) => {
       await bus.call({ ...manager, member: 'StartUnit', signature: 'ss', body: [name, 'replace'] }, signal);
+      await settle(name, ['active', 'reloading'], signal);
+    },
+    restartUnit: async (name, signal) => {
+      await bus.call({ ...manager, member: 'RestartUnit', signature: 'ss', body: [name, 'replace'] }, signal);
       await settle(name, ['active', 'reloading'], signal);
     },
     stopUnit: async (name, signal) => {

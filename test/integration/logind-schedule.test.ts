@@ -1,5 +1,6 @@
 /** How the agent learns of a shutdown from a real logind: by schedule, past it, and with an impostor in its place. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { Message as BusMessage } from 'dbus-next';
@@ -120,6 +121,27 @@ describe('logind off the bus', () => {
     assert.ok(host.logged.includes('the hold on the machine is weaker than it should be'));
     await rig.call('StartUnit', 'ss', ['reboot.target', 'replace-irreversibly'], 'systemd1');
     assert.deepEqual(await goingDown.read(t.signal), { kind: 'yes', origin: 'unit-stop', reason: 'node reboot' });
+  });
+});
+
+describe('logind that leaves the bus in the middle of a shutdown', () => {
+  it('is restarted, and asked for that shutdown again', async (t) => {
+    await using bench = await createBench(t);
+    const { rig, host, goingDown } = bench;
+    const start = (): Promise<void> => rig.restartLogind('SIGKILL');
+    rig.standIn.units.set('systemd-logind.service', { active: true, start, stop: rig.stopLogind });
+    const holder = spawn('systemd-inhibit', ['--what=shutdown', '--mode=delay', 'sleep', '60'], { stdio: 'ignore' });
+    t.after(() => holder.kill());
+    await until('the shutdown is held', async () => (await host.login1.listInhibitors(t.signal)).length > 0);
+    await rig.reboot();
+    const reboot = { kind: 'yes', origin: 'logind', reason: 'node reboot' } as const;
+    assert.deepEqual(await goingDown.read(t.signal), reboot);
+    await rig.stopLogind();
+    await until('gone', async () => (await host.login1.processId(t.signal)) === undefined);
+    assert.deepEqual(await goingDown.read(t.signal), { kind: 'unknown' });
+    await until('it is prepared again', async () => (await goingDown.read(t.signal)).kind === 'yes', 30_000);
+    assert.ok(host.logged.includes('logind has left the bus in the middle of a shutdown, restarting it'));
+    assert.ok(host.logged.includes('logind was restarted and has forgotten the shutdown, asking for it again'));
   });
 });
 

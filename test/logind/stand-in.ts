@@ -113,6 +113,7 @@ export async function createStandIn(): Promise<StandIn> {
         if (killed !== undefined) moveUnit(String(first), killed, false);
         return Message.newMethodReturn(call);
       }
+      case 'RestartUnit':
       case 'StartUnit':
       case 'StopUnit': {
         const unit = String(first);
@@ -123,7 +124,7 @@ export async function createStandIn(): Promise<StandIn> {
         const brought = units.get(unit);
         if (brought !== undefined) {
           // A stop waits then for that of the agent's unit, which it does not know.
-          if (standIn.systemState === 'running') moveUnit(unit, brought, call.member === 'StartUnit');
+          if (standIn.systemState === 'running') moveUnit(unit, brought, call.member !== 'StopUnit');
         } else if (unit === HOLDER_UNIT) (call.member === 'StartUnit' ? startHolder : stopHolder)();
         else if (!unit.startsWith('user')) {
           started.push({ unit, at: Date.now() });
