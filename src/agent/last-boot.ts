@@ -11,8 +11,8 @@ function markPath(stateDirectory: string): string {
 }
 
 /**
- * Marks that an agent runs in this boot; returns whether one still did when an earlier boot ended. The directory is there, for the
- * record lies in it. Throws what the disk does.
+ * Marks that an agent runs in this boot; returns whether one still did when an earlier boot ended. The directory is
+ * there, for the record lies in it. Throws what the disk does.
  */
 export async function markRunning(stateDirectory: string, bootId: string): Promise<boolean> {
   const found = (await readFile(markPath(stateDirectory), 'utf8').catch(() => '')).trim();

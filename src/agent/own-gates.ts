@@ -14,12 +14,6 @@ const RELEASE_ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-
 const MAX_LABEL = 63;
 const AT_ONCE = 8;
 const TRY_EVERY_MS = 5_000;
-/** API servers' copies of the maintenances lag: a pod that is made right after a maintenance can still be held. */
-const SETTLE_MS = 5_000;
-
-function isRefused(error: unknown): boolean {
-  return error instanceof NodemaintError && error.code === 'API_REFUSED';
-}
 
 interface List {
   readonly items: readonly KubeObject[];
@@ -47,7 +41,6 @@ export function createOwnGates({ client, clock, log, nodeName }: ClusterDependen
     fieldSelector: 'spec.nodeName=',
   }).toString();
   let armed: boolean | undefined;
-  let begunAt = 0;
   let triedAt = -Infinity;
   let complained = '';
 
@@ -84,7 +77,7 @@ export function createOwnGates({ client, clock, log, nodeName }: ClusterDependen
       const now = clock.now();
       armed = true;
       if (now - triedAt < TRY_EVERY_MS) return;
-      if (triedAt === -Infinity) begunAt = now;
+      const isFirst = triedAt === -Infinity;
       triedAt = now;
       if (nodeName.length > MAX_LABEL) {
         log.warn({ node: nodeName }, 'held DaemonSet pods of a node with so long a name wait for a controller');
@@ -93,9 +86,10 @@ export function createOwnGates({ client, clock, log, nodeName }: ClusterDependen
       }
       try {
         const released = await releaseAll(signal);
-        armed = released > 0 || now - begunAt < SETTLE_MS;
+        // API servers' copies of the maintenances lag: a pod that is made right after a maintenance can still be held.
+        armed = released > 0 || isFirst;
       } catch (error) {
-        if (!isRefused(error)) throw error;
+        if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
         const reason = describeError(error);
         if (reason !== complained) log.warn({ reason }, 'cannot release held DaemonSet pods of own node, trying again');
         complained = reason;

@@ -100,6 +100,12 @@ export function createSystemd(bus: SystemBus): Systemd {
     const { holds, activeState } = await watchUnit(name, isThere, JOB_TIMEOUT_MS, signal);
     if (!holds) refuse(name, activeState, states);
   };
+  const bringUp =
+    (member: 'StartUnit' | 'RestartUnit'): Systemd['startUnit'] =>
+    async (name, signal) => {
+      await bus.call({ ...manager, member, signature: 'ss', body: [name, 'replace'] }, signal);
+      await settle(name, ['active', 'reloading'], signal);
+    };
 
   return {
     systemState,
@@ -134,14 +140,8 @@ export function createSystemd(bus: SystemBus): Systemd {
       }
     },
     unitActiveState: async (name, signal) => (await readUnit(name, signal)).activeState,
-    startUnit: async (name, signal) => {
-      await bus.call({ ...manager, member: 'StartUnit', signature: 'ss', body: [name, 'replace'] }, signal);
-      await settle(name, ['active', 'reloading'], signal);
-    },
-    restartUnit: async (name, signal) => {
-      await bus.call({ ...manager, member: 'RestartUnit', signature: 'ss', body: [name, 'replace'] }, signal);
-      await settle(name, ['active', 'reloading'], signal);
-    },
+    startUnit: bringUp('StartUnit'),
+    restartUnit: bringUp('RestartUnit'),
     stopUnit: async (name, signal) => {
       if ((await readUnit(name, signal)).activeState === 'inactive') return;
       await bus.call({ ...manager, member: 'StopUnit', signature: 'ss', body: [name, 'replace'] }, signal);

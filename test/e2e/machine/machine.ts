@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../../control-plane/port.ts';
@@ -44,8 +43,6 @@ export interface Machine extends AsyncDisposable, Shell {
 }
 
 const BOOT_MS = 180_000;
-/** Two boot sooner; in software two machines with one each get more done than one with two. */
-const PROCESSORS = process.env['NODEMAINT_E2E_PROCESSORS'] ?? '2';
 const CUT_MS = 10_000;
 const ASK_EVERY_MS = 2_000;
 
@@ -74,7 +71,7 @@ function qemuArguments({ image, accelerator, folder, sshPort, forwards }: Parts)
   const guests = forwards.map(({ guest, hostPort }) => `,guestfwd=tcp:${guest}-cmd:nc -N 127.0.0.1 ${hostPort}`);
   const kernel = 'root=/dev/vda rw console=ttyS0 net.ifnames=0 systemd.show_status=0 printk.devkmsg=on';
   const network = `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22${guests.join('')}`;
-  const hardware = ['-M', 'q35', ...acceleratorArguments(accelerator), '-smp', PROCESSORS, '-m', '2048'];
+  const hardware = ['-M', 'q35', ...acceleratorArguments(accelerator), '-smp', '2', '-m', '2048'];
   const boot = ['-kernel', image.kernel, '-initrd', image.initrd, '-append', kernel];
   // Unsafe for a host that fails, not for a QEMU that is killed: a flush still reaches the host's page cache.
   const drive = ['-drive', `file=${diskOf(folder)},if=virtio,format=qcow2,cache=unsafe`];
