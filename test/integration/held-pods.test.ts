@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { HELD_FOR_LABEL } from '../../src/api/names.ts';
+import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { isHeld } from '../../src/decide/daemon-set.ts';
 import { createKubeClient, type KubeRequest } from '../../src/kube/client.ts';
@@ -86,5 +86,21 @@ describe('the right of a node to let go of held DaemonSet pods', () => {
     await kubectl(['delete', 'nm', 'm']);
     assert.match(await answer('DELETE', HELD, ACCOUNT), refused, 'without any maintenance too');
     assert.equal((await pods()).length, 1);
+
+    await kubectl(['delete', 'pod', 'foreign', '--force', '--grace-period=0']);
+    await apply({
+      ...FOREIGN,
+      metadata: { name: 'nameless', namespace: 'default' },
+      spec: { ...FOREIGN.spec, schedulingGates: [{ name: MAINTENANCE_GATE }] },
+    });
+    assert.match(await answer('DELETE', IN, ACCOUNT), /that say for which node they are held/);
+    await kubectl(['delete', 'pod', 'nameless', '--force', '--grace-period=0']);
+
+    // As in the seconds after every start of an API server, before it knows the kinds of CRDs; here for good.
+    await kubectl(['delete', 'crd', 'nodemaintenances.nodemaintenance.x-k8s.io']);
+    await controlPlane.stopApiServer();
+    await controlPlane.startApiServer();
+    await apply({ ...FOREIGN, metadata: { name: 'bystander', namespace: 'default' } });
+    await kubectl(['delete', 'pod', 'bystander', '--force', '--grace-period=0']);
   });
 });
