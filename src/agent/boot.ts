@@ -33,12 +33,19 @@ async function writeCount(runDirectory: string, count: number): Promise<void> {
 export async function readBootId({ bootIdPath, runDirectory }: BootPaths): Promise<string> {
   try {
     const id = (await readFile(bootIdPath, 'utf8')).trim();
+    // All boots would be the same one.
+    if (id === '') throw new Error('it is empty');
     const count = await readCount(runDirectory);
     return count === 0 ? id : `${id}+${count}`;
   } catch (error) {
     const message = `cannot read the boot id ${bootIdPath}: ${describeError(error)} (key "bootIdPath")`;
     throw new NodemaintError('CONFIG_INVALID', message, { cause: error });
   }
+}
+
+/** The kernel's part of it, as the kubelet tells it of the Node. */
+export function kernelBootIdOf(bootId: string): string {
+  return bootId.replace(/\+\d+$/, '');
 }
 
 /** Takes systemd's count of soft-reboots over. Where systemd cannot be asked, the last one that is known counts. */

@@ -1,12 +1,14 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import {
   AGENT_LABEL,
+  BOOT_ANNOTATION,
   DEADLINE_ANNOTATION,
   DEADLINE_SINCE_ANNOTATION,
   KUBELET_INTERCEPTOR,
   NODE_LABEL,
   NODE_MAINTENANCE_API_VERSION,
 } from '../api/names.ts';
+import type { Node } from '../api/pod.ts';
 import { DRAINED, type DrainPlanEntry, type NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Deadline } from '../decide/deadline.ts';
 import { isFinished } from '../decide/eviction-request.ts';
@@ -17,7 +19,14 @@ import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { reportTurn, type Turn } from '../kube/interceptor.ts';
 import { removeFailedPods } from '../kube/failed-pods.ts';
-import { collectionPath, EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
+import {
+  collectionPath,
+  EVICTION_REQUESTS,
+  NODE_MAINTENANCES,
+  NODES,
+  objectPath,
+  sendForObject,
+} from '../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 
@@ -77,14 +86,27 @@ function annotationsOf({ at, since }: Deadline): Record<string, string> {
   return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
 }
 
-/** Makes the view; nothing is asked of the API server before `run`. */
-export function createCluster(dependencies: ClusterDependencies): Cluster {
+/**
+ * Makes the view; nothing is asked of the API server before `run`. `endsWithBoot` is the kernel's boot id, where the
+ * node's drains end with the boot.
+ */
+export function createCluster(dependencies: ClusterDependencies, endsWithBoot: string | undefined): Cluster {
   const { client, clock, log, nodeName, onChange } = dependencies;
   const maintenances = createObjectCache<NodeMaintenance>({ resource: NODE_MAINTENANCES }, onChange, dependencies);
   let requests: ObjectCache<EvictionRequest> | undefined;
   let stopRequests: AbortController | undefined;
   let lifetime: AbortSignal = AbortSignal.abort();
   let accepted = '';
+
+  /** Only where the API server has the same boot of this node: another one must mean that this one is over. */
+  const noteBoot = async (name: string, signal: AbortSignal): Promise<void> => {
+    const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
+    const node = await sendForObject<Node>(client, ask, [404], signal);
+    if (endsWithBoot === undefined || node?.status?.nodeInfo?.bootID !== endsWithBoot) return;
+    const path = objectPath(NODE_MAINTENANCES, { name });
+    const body = { metadata: { annotations: { [BOOT_ANNOTATION]: endsWithBoot } } };
+    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+  };
 
   return {
     synced: () => maintenances.synced(),
@@ -123,6 +145,14 @@ export function createCluster(dependencies: ClusterDependencies): Cluster {
       await sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
       accepted = name;
       log.info({ maintenance: name, reason }, 'created maintenance');
+      if (stage !== 'Drain' || endsWithBoot === undefined) return;
+      try {
+        // After it, for the drain is not to wait for this; without it, the agent alone ends the drain after the boot.
+        await noteBoot(name, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        log.debug({ maintenance: name, reason: describeError(error) }, 'cannot note the boot of the maintenance');
+      }
     },
     setDeadline: async (maintenance, deadline, signal) => {
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);

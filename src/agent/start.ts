@@ -26,7 +26,7 @@ import type { Log } from '../telemetry/log.ts';
 import { openAgentMetrics } from './agent-metrics.ts';
 import { createAgent } from './agent.ts';
 import { createAnnouncer } from './announce.ts';
-import { learnSoftReboots, markSoftReboot, readBootId } from './boot.ts';
+import { kernelBootIdOf, learnSoftReboots, markSoftReboot, readBootId } from './boot.ts';
 import { createByHand } from './by-hand.ts';
 import { createClusterParts } from './cluster-parts.ts';
 import { createCluster } from './cluster.ts';
@@ -139,7 +139,8 @@ export async function runAgent(
 
   const client = access === undefined ? undefined : createKubeClient(access, 'nodemaint-agent');
   const parts = client === undefined ? undefined : { client, clock, log, nodeName, onChange: wake };
-  const cluster = parts === undefined ? undefined : createCluster(parts);
+  const endsWithBoot = config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined;
+  const cluster = parts === undefined ? undefined : createCluster(parts, endsWithBoot);
   const events = client === undefined ? undefined : createEventRecorder('nodemaint-agent', { client, clock, log });
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
   const knownPods = createKnownPods({ stateDirectory: config.stateDirectory, nodeName, client, clock, log });

@@ -21,6 +21,8 @@ export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completi
 export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
 /** On a NodeMaintenance: the node whose agent made it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
+/** On a NodeMaintenance that an agent made: the boot of the node that it ends with, as in the Node's `nodeInfo.bootID`. */
+export const BOOT_ANNOTATION = 'nodemaintenance.x-k8s.io/boot-id';
 /** On a NodeMaintenance, "true": it drains even what the control plane cannot do without. */
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: it was unschedulable already when the first maintenance cordoned it, so it stays so. */

@@ -51,7 +51,11 @@ export interface NodeCondition {
 /** The parts of a v1 Node that the rules look at. */
 export interface Node extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean };
-  readonly status?: { readonly conditions?: readonly NodeCondition[] };
+  readonly status?: {
+    readonly conditions?: readonly NodeCondition[];
+    /** What the kubelet said at its last start; the kernel's boot id in it. */
+    readonly nodeInfo?: { readonly bootID: string };
+  };
 }
 
 /** The parts of a policy/v1 PodDisruptionBudget that the rules look at. */

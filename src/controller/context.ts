@@ -1,5 +1,4 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -8,6 +7,7 @@ import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/metrics.ts';
 import type { DaemonSetEscapes } from './daemon-set-escapes.ts';
+import type { Maintenances } from './maintenances.ts';
 import type { ControllerOptions } from './options.ts';
 
 /** What the controller's loops share: one client and one live copy of each resource. */
@@ -20,7 +20,7 @@ export interface ControllerContext {
   readonly events: EventRecorder;
   /** DaemonSets that no gate holds. */
   readonly escapes: DaemonSetEscapes;
-  readonly maintenances: ObjectCache<NodeMaintenance>;
+  readonly maintenances: Maintenances;
   readonly requests: ObjectCache<EvictionRequest>;
   readonly pods: ObjectCache<Pod>;
   readonly nodes: ObjectCache<Node>;

@@ -14,6 +14,7 @@ import { serveHttp } from '../telemetry/http.ts';
 import { createControllerMetrics } from '../telemetry/metrics.ts';
 import { createDaemonSetEscapes } from './daemon-set-escapes.ts';
 import { runElection } from './leader.ts';
+import { createMaintenances } from './maintenances.ts';
 import type { ControllerOptions } from './options.ts';
 import { createEndlessTerm, type Term } from './term.ts';
 import { trimBudget, trimNode, trimPod, trimRequest } from './trim.ts';
@@ -88,7 +89,7 @@ export async function runController(dependencies: ControllerDependencies, signal
   const lead = async (term: Term): Promise<void> => {
     const fenced = { client: term.fence(client), clock, log };
     const events = createEventRecorder(COMPONENT, fenced);
-    const copies = { maintenances, requests, pods, nodes, budgets };
+    const copies = { maintenances: createMaintenances(maintenances, nodes), requests, pods, nodes, budgets };
     work = createWork({ ...fenced, options, metrics, events, escapes: createDaemonSetEscapes(), ...copies });
     try {
       await work.run(stop, term.signal);

@@ -186,10 +186,12 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
       return {};
     }
     let maintenance = ownWrites.latest(key, copy) ?? copy;
-    const stage = stageOf(maintenance);
+    const isOutlived = context.maintenances.isOutlived(key);
+    const stage = isOutlived ? 'Complete' : stageOf(maintenance);
     if (stage === 'Idle') return {};
     const { finalizers = [], deletionTimestamp } = maintenance.metadata;
-    if (deletionTimestamp !== undefined && maintenance.spec.stage !== 'Complete') {
+    if (isOutlived) log.info({ maintenance: key }, 'the machine was booted since, completing its shutdown');
+    if (isOutlived || (deletionTimestamp !== undefined && maintenance.spec.stage !== 'Complete')) {
       maintenance = await patchOwn(maintenance, { spec: { stage: 'Complete' } }, signal);
     }
     const selected = maintenance;

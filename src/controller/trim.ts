@@ -51,7 +51,8 @@ export function trimPod(pod: Pod): Pod {
 /** What the controller keeps of a node. */
 export function trimNode({ metadata, spec, status }: Node): Node {
   const conditions = (status?.conditions ?? []).map((each) => pick(each, ['type', 'status', 'reason', 'message']));
-  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: { conditions } };
+  const boot = status?.nodeInfo === undefined ? {} : { nodeInfo: pick(status.nodeInfo, ['bootID']) };
+  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: { conditions, ...boot } };
 }
 
 /** What the controller keeps of an EvictionRequest: all but managedFields. */

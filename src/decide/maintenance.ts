@@ -1,5 +1,5 @@
 import type { DrainPlanEntry, NodeMaintenance, Stage } from '../api/node-maintenance.ts';
-import { COMPLETION_FINALIZER, CORDONED_ANNOTATION } from '../api/names.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, CORDONED_ANNOTATION } from '../api/names.ts';
 import type { Node } from '../api/pod.ts';
 import { nodeSelectorMatches } from './selector.ts';
 
@@ -20,6 +20,18 @@ export function isSettled(maintenance: NodeMaintenance): boolean {
   const stage = stageOf(maintenance);
   const isHeld = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
   return stage === 'Idle' || (stage === 'Complete' && !isHeld);
+}
+
+/**
+ * Whether the machine has gone down for which the node's agent made this drain, and was booted since: nothing is left to
+ * drain, though the agent had no time yet to say so.
+ */
+export function isOutlived(maintenance: NodeMaintenance, node: Node): boolean {
+  const { labels, annotations } = maintenance.metadata;
+  const madeIn = annotations?.[BOOT_ANNOTATION];
+  const bootId = node.status?.nodeInfo?.bootID ?? '';
+  const isItsOwn = labels?.[AGENT_LABEL] === node.metadata.name && stageOf(maintenance) === 'Drain';
+  return isItsOwn && madeIn !== undefined && bootId !== '' && bootId !== madeIn;
 }
 
 /** Whether the maintenance selects the node. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
+import { BOOT_ANNOTATION } from '../../src/api/names.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
@@ -13,6 +14,8 @@ import { writeAgentFiles } from '../support/agent-files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
 const NODE = `drain-${process.pid}`;
+/** What the kubelet says of the Node as well. */
+const KERNEL_BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
 interface Rig {
   readonly folder: string;
@@ -58,6 +61,7 @@ async function buildRig(stack: AsyncDisposableStack, stopSec: number, extra: obj
 
   stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
   const files = await writeAgentFiles(folder, node, extra);
+  await writeFile(files.bootIdPath, await readFile(KERNEL_BOOT_ID));
   return { folder, controlPlane, node, ...files, witness };
 }
 
@@ -135,6 +139,8 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await assertOrder(rig);
     const [maintenance] = await maintenances(rig.controlPlane);
     assert.equal(maintenance?.spec.reason, 'kernel update');
+    const bootId = (await readFile(KERNEL_BOOT_ID, 'utf8')).trim();
+    assert.equal(maintenance.metadata.annotations?.[BOOT_ANNOTATION], bootId, 'it ends with this boot');
     const status = await runNodemaint(['status', '--run-directory', rig.runDirectory]);
     assert.match(status.stdout, /released/);
     assert.deepEqual(await manifestsOf(rig.node), {});
@@ -198,6 +204,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await reboot(rig, agent);
     await startAgent(stack, rig);
     const [maintenance] = await maintenances(rig.controlPlane);
+    assert.equal(maintenance?.metadata.annotations?.[BOOT_ANNOTATION], undefined, 'it goes on after the boot');
     await rig.node.restartKubelet();
     assert.equal(await phaseIs(rig, 'recovering'), true);
     assert.deepEqual(await manifestsOf(rig.node), {});

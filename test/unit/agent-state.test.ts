@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { learnSoftReboots, markSoftReboot, readBootId } from '../../src/agent/boot.ts';
+import { kernelBootIdOf, learnSoftReboots, markSoftReboot, readBootId } from '../../src/agent/boot.ts';
 import { markRunning, unmarkRunning } from '../../src/agent/last-boot.ts';
 import { type AgentRecord, readRecord, recordPath, writeRecord } from '../../src/agent/record.ts';
 import type { Pod } from '../../src/api/pod.ts';
@@ -93,6 +93,13 @@ describe('the identity of a boot', () => {
     const mute = { softReboots: () => Promise.reject(new Error('no bus')) } as Partial<Systemd> as Systemd;
     await learnSoftReboots(mute, place.runDirectory, signal);
     assert.equal(await readBootId(place), 'boot-1+1');
+    assert.equal(kernelBootIdOf(await readBootId(place)), 'boot-1', 'what the kubelet says');
+  });
+
+  it('is refused where it is empty: all boots would be the same', async (t) => {
+    const place = await paths(t);
+    await writeFile(place.bootIdPath, '\n');
+    await assert.rejects(readBootId(place), /cannot read the boot id .*boot_id: it is empty \(key "bootIdPath"\)/);
   });
 
   it('changes by a mark where systemd does not count, and only for a soft-reboot', async (t) => {

@@ -1,0 +1,37 @@
+import { AGENT_LABEL } from '../api/names.ts';
+import type { NodeMaintenance } from '../api/node-maintenance.ts';
+import type { Node } from '../api/pod.ts';
+import { isOutlived } from '../decide/maintenance.ts';
+import type { ObjectCache } from '../kube/watch.ts';
+
+/**
+ * The controller's copies of NodeMaintenances. A shutdown whose machine was booted since is complete in them before
+ * anybody has written that: where the API server was away for the rest of the shutdown, the first look at it must not
+ * take pods away that have just come back.
+ */
+export interface Maintenances extends ObjectCache<NodeMaintenance> {
+  /** Whether the maintenance is complete only by that, and its stage is still to be written. */
+  isOutlived(name: string): boolean;
+}
+
+/** Makes them of the copies as they are. */
+export function createMaintenances(cache: ObjectCache<NodeMaintenance>, nodes: ObjectCache<Node>): Maintenances {
+  const isOver = (maintenance: NodeMaintenance): boolean => {
+    const node = nodes.get(maintenance.metadata.labels?.[AGENT_LABEL] ?? '');
+    return node !== undefined && isOutlived(maintenance, node);
+  };
+  const asItCounts = (maintenance: NodeMaintenance): NodeMaintenance =>
+    isOver(maintenance) ? { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } : maintenance;
+  return {
+    ...cache,
+    list: () => cache.list().map(asItCounts),
+    get: (key) => {
+      const maintenance = cache.get(key);
+      return maintenance === undefined ? undefined : asItCounts(maintenance);
+    },
+    isOutlived: (name) => {
+      const maintenance = cache.get(name);
+      return maintenance !== undefined && isOver(maintenance);
+    },
+  };
+}
