@@ -125,4 +125,6 @@ export async function assertBack(
   assert.equal(await machine.must(MANIFESTS), manifests);
   const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
   assert.equal(cordoned, '');
+  const again = (await machine.must('journalctl -b -o short --no-pager')).split('\n');
+  assert.deepEqual(witnessedIn(again), [], 'no pod that has come back is taken away again');
 }
