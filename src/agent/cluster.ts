@@ -82,6 +82,9 @@ export interface ClusterDependencies {
   readonly onChange: () => void;
 }
 
+/** An API server that goes away now must not keep the drain. */
+const NOTE_MS = 2_000;
+
 function annotationsOf({ at, since }: Deadline): Record<string, string> {
   return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
 }
@@ -147,8 +150,8 @@ export function createCluster(dependencies: ClusterDependencies, endsWithBoot: s
       log.info({ maintenance: name, reason }, 'created maintenance');
       if (stage !== 'Drain' || endsWithBoot === undefined) return;
       try {
-        // After it, for the drain is not to wait for this; without it, the agent alone ends the drain after the boot.
-        await noteBoot(name, signal);
+        // After it and not for long, for this holds nothing up; without it, the agent alone ends the drain after the boot.
+        await noteBoot(name, AbortSignal.any([signal, AbortSignal.timeout(NOTE_MS)]));
       } catch (error) {
         signal.throwIfAborted();
         log.debug({ maintenance: name, reason: describeError(error) }, 'cannot note the boot of the maintenance');
