@@ -70,7 +70,6 @@ const WAYS_DOWN: readonly ShutdownCase[] = [
 const IN_MID_DRAIN: readonly ShutdownCase[] = [
   {
     name: 'the agent is killed',
-    gate: true,
     meanwhile: 'systemctl kill --kill-who=main -s KILL nodemaint',
     begin: '',
     ends: 'reboot',
