@@ -8,8 +8,8 @@ import {
   NODE_LABEL,
   NODE_MAINTENANCE_API_VERSION,
 } from '../api/names.ts';
-import type { Node } from '../api/pod.ts';
 import { DRAINED, type DrainPlanEntry, type NodeMaintenance } from '../api/node-maintenance.ts';
+import type { Node } from '../api/pod.ts';
 import type { Deadline } from '../decide/deadline.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { drainsOfNode, type NodeDrain, stageOf } from '../decide/maintenance.ts';
@@ -101,14 +101,20 @@ export function createCluster(dependencies: ClusterDependencies, endsWithBoot: s
   let lifetime: AbortSignal = AbortSignal.abort();
   let accepted = '';
 
+  const annotate = async (
+    name: string,
+    annotations: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const path = objectPath(NODE_MAINTENANCES, { name });
+    const body = { metadata: { annotations } };
+    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+  };
   /** Only where the API server has the same boot of this node: another one must mean that this one is over. */
-  const noteBoot = async (name: string, signal: AbortSignal): Promise<void> => {
+  const noteBoot = async (name: string, bootId: string, signal: AbortSignal): Promise<void> => {
     const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
     const node = await sendForObject<Node>(client, ask, [404], signal);
-    if (endsWithBoot === undefined || node?.status?.nodeInfo?.bootID !== endsWithBoot) return;
-    const path = objectPath(NODE_MAINTENANCES, { name });
-    const body = { metadata: { annotations: { [BOOT_ANNOTATION]: endsWithBoot } } };
-    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+    if (node?.status?.nodeInfo?.bootID === bootId) await annotate(name, { [BOOT_ANNOTATION]: bootId }, signal);
   };
 
   return {
@@ -151,17 +157,13 @@ export function createCluster(dependencies: ClusterDependencies, endsWithBoot: s
       if (stage !== 'Drain' || endsWithBoot === undefined) return;
       try {
         // After it and not for long, for this holds nothing up; without it, the agent alone ends the drain after the boot.
-        await noteBoot(name, AbortSignal.any([signal, AbortSignal.timeout(NOTE_MS)]));
+        await noteBoot(name, endsWithBoot, AbortSignal.any([signal, AbortSignal.timeout(NOTE_MS)]));
       } catch (error) {
         signal.throwIfAborted();
         log.debug({ maintenance: name, reason: describeError(error) }, 'cannot note the boot of the maintenance');
       }
     },
-    setDeadline: async (maintenance, deadline, signal) => {
-      const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
-      const body = { metadata: { annotations: annotationsOf(deadline) } };
-      await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-    },
+    setDeadline: ({ metadata }, deadline, signal) => annotate(metadata.name, annotationsOf(deadline), signal),
     complete: async (maintenance, signal) => {
       if (stageOf(maintenance) === 'Complete') return;
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);

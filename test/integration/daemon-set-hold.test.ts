@@ -8,7 +8,14 @@ import { isHeld } from '../../src/decide/daemon-set.ts';
 import { labelSelectorMatches } from '../../src/decide/selector.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { daemonSet } from '../node/pods.ts';
-import { maintenanceOf, podOfDaemonSet, podsOf, setTargets, startEndingPods } from '../support/daemon-set-rig.ts';
+import {
+  maintenanceOf,
+  podOfDaemonSet,
+  podsOf,
+  sayOfNode,
+  setTargets,
+  startEndingPods,
+} from '../support/daemon-set-rig.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../support/eviction-rig.ts';
 import { installManifests, runNodemaint, withoutDeployments } from '../support/nodemaint.ts';
 
@@ -41,10 +48,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
   before(async () => {
     rig = stack.use(await buildEvictionRig());
     stack.use(startEndingPods(rig.controlPlane));
-    // What a kubelet would say, so that the scheduler binds pods to it.
-    const room = { pods: '110', cpu: '8', memory: '8Gi' };
-    const status = JSON.stringify({ status: { capacity: room, allocatable: room } });
-    await rig.controlPlane.kubectl(['patch', 'node', NODE, '--subresource=status', '-p', status]);
+    await sayOfNode(rig.controlPlane, NODE);
   });
   after(async () => {
     await stack.disposeAsync();

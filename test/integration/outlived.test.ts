@@ -4,7 +4,7 @@ import { AGENT_LABEL, BOOT_ANNOTATION } from '../../src/api/names.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { daemonSet } from '../node/pods.ts';
-import { maintenanceOf, podsOf } from '../support/daemon-set-rig.ts';
+import { maintenanceOf, podsOf, sayOfNode } from '../support/daemon-set-rig.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../support/eviction-rig.ts';
 
 /** The API server goes away in the middle of a shutdown, and comes back when the machine was booted. */
@@ -19,12 +19,7 @@ describe('a shutdown whose machine was booted before the controller could see it
   const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
     await waitUntil(what, ask, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
   };
-  /** What a kubelet says at its start. */
-  const sayBoot = async (bootID: string): Promise<void> => {
-    const room = { pods: '110', cpu: '8', memory: '8Gi' };
-    const status = JSON.stringify({ status: { capacity: room, allocatable: room, nodeInfo: { bootID } } });
-    await kubectl(['patch', 'node', NODE, '--subresource=status', '-p', status]);
-  };
+  const sayBoot = (bootID: string): Promise<void> => sayOfNode(rig.controlPlane, NODE, { nodeInfo: { bootID } });
   const maintenance = async (): Promise<NodeMaintenance> =>
     JSON.parse(await kubectl(['get', 'nm', 'shutdown', '-o', 'json'])) as NodeMaintenance;
 
@@ -38,9 +33,8 @@ describe('a shutdown whose machine was booted before the controller could see it
     assert.ok(pod);
     // One that ends on its own time: the DaemonSet's turn has not come when the API server goes away.
     const web = await rig.createPod('web');
-    const draining = maintenanceOf('shutdown', NODE) as { metadata: object };
     const metadata = { name: 'shutdown', labels: { [AGENT_LABEL]: NODE }, annotations: { [BOOT_ANNOTATION]: 'first' } };
-    await kubectl(['create', '-f', '-'], JSON.stringify({ ...draining, metadata }));
+    await kubectl(['create', '-f', '-'], JSON.stringify({ ...maintenanceOf('shutdown', NODE), metadata }));
     const first = await rig.startController();
     await rig.waitFor(web, 'its eviction is requested', () => true);
     const cordoned = ['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'];

@@ -53,6 +53,13 @@ export async function setTargets(
   await kubectl(['patch', 'nm', maintenance, '--subresource=status', '--type=merge', '-p', patch]);
 }
 
+/** Says of a node what a kubelet would, so that the scheduler binds pods to it; `more` is the rest of its status. */
+export async function sayOfNode({ kubectl }: ControlPlane, node: string, more: object = {}): Promise<void> {
+  const room = { pods: '110', cpu: '8', memory: '8Gi' };
+  const status = JSON.stringify({ status: { capacity: room, allocatable: room, ...more } });
+  await kubectl(['patch', 'node', node, '--subresource=status', '-p', status]);
+}
+
 /** Ends pods that are bound and deleted, as the kubelet would that these tests have not. */
 export function startEndingPods({ kubectl }: ControlPlane): AsyncDisposable {
   const stopping = new AbortController();
