@@ -1,13 +1,19 @@
 #!/bin/sh
-# Installs node-maintenance-agent on a Debian machine, or takes it off again. Run it as root from a checkout in which
-# "npm ci && npm run build" was run. It can be run again at any time: it upgrades, and never overwrites a configuration.
+# Installs node-maintenance-agent on a Debian machine, upgrades it, or takes it off again. Run it as root from a checkout
+# in which "npm ci && npm run build" was run. It never overwrites a configuration.
+#
+# Each installation is a folder of its own below /usr/lib/nodemaint/versions: program, Node.js, lock holder and units.
+# systemd and people reach them through links by way of /usr/lib/nodemaint/current, which one rename switches. So an
+# installation that is interrupted at any point leaves either the old one or the new one, whole; and going back is the
+# same rename.
 set -eu
+umask 022
 
 usage() {
   cat <<'TEXT'
-usage: install.sh [install|uninstall] [options]
+usage: install.sh [install|rollback|uninstall] [options]
 
-  install              install or upgrade the agent and start it (default)
+  install              install or upgrade the agent and start it (default); goes back by itself if it does not come up
     --kubeconfig FILE    kubeconfig of the agent (default: the kubelet's, /etc/kubernetes/kubelet.conf)
     --standalone         no cluster: hold shutdowns for the static pods of this machine only
     --static-pods DIR    the kubelet's staticPodPath (default: as the running kubelet has it)
@@ -15,24 +21,41 @@ usage: install.sh [install|uninstall] [options]
     --disable-kubelet-graceful-shutdown
                          switch the kubelet's own graceful shutdown off by a drop-in, and restart the kubelet
     --no-start           install, but do not start
+  rollback             go back to the installation before the one that runs
   uninstall            stop the agent and remove it; refuses while manifests are parked
+    --restart-kubelet    restart the kubelet if its drop-in was taken away
     --purge              remove the configuration and the state too
 TEXT
 }
 
-fail() {
+warn() {
   echo "install.sh: $*" >&2
+}
+
+fail() {
+  warn "$*"
   exit 1
 }
 
 here=$(cd "$(dirname "$0")" && pwd)
 lib=/usr/lib/nodemaint
-units=/etc/systemd/system
+versions=$lib/versions
+current=$lib/current
+previous=$lib/previous
+# There from the switch to an installation until it was seen to work.
+unproven=$lib/unproven
+units=/usr/lib/systemd/system
+# Where earlier versions of this script put the units, and administrators put theirs.
+admin_units=/etc/systemd/system
+wanted=$admin_units/multi-user.target.wants/nodemaint.service
 logind=/etc/systemd/logind.conf.d/zz-nodemaint.conf
-# Units of systemd, or the beginnings of their names, that get a drop-in: the targets of a shutdown, and what pods run in.
-tended='poweroff.target reboot.target halt.target kexec.target soft-reboot.target
-  kubepods.slice kubepods-.slice cri-containerd-.scope crio-.scope docker-.scope'
+polkit=/etc/polkit-1/rules.d/10-nodemaint.rules
+paths_drop_in=$admin_units/nodemaint.service.d/50-paths.conf
 config=/etc/nodemaint/config.yaml
+state=/var/lib/nodemaint
+# What the agent writes into its state directory.
+state_files='record.json journal running notices.json pods.json static-pods.json kubelet-drop-in kubelet-stopped'
+up_sec=180
 
 action=install
 kubeconfig=
@@ -41,11 +64,12 @@ static_pods=
 runtime=/run/containerd/containerd.sock
 start=yes
 disable_kubelet_shutdown=no
+restart_kubelet=no
 purge=no
 
 if [ $# -gt 0 ]; then
   case $1 in
-    install | uninstall) action=$1; shift ;;
+    install | rollback | uninstall) action=$1; shift ;;
   esac
 fi
 while [ $# -gt 0 ]; do
@@ -56,6 +80,7 @@ while [ $# -gt 0 ]; do
     --runtime) [ $# -ge 2 ] || fail "$1 needs a socket"; runtime=$2; shift ;;
     --disable-kubelet-graceful-shutdown) disable_kubelet_shutdown=yes ;;
     --no-start) start=no ;;
+    --restart-kubelet) restart_kubelet=yes ;;
     --purge) purge=yes ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; fail "unknown option $1" ;;
@@ -65,28 +90,35 @@ done
 
 [ "$(id -u)" = 0 ] || fail "run it as root"
 [ -d /run/systemd/system ] || fail "systemd does not run on this machine"
+exec 9> /run/nodemaint-install.lock
+flock -n 9 || fail "another install.sh is at work on this machine"
 
-# logind reads its drop-ins on SIGHUP only, and takes them over within a second.
-reload_logind() {
-  systemctl kill --signal=HUP systemd-logind.service || true
+# --- files
+
+# Points the link NAME to TARGET, as one step.
+link() {
+  [ "$(readlink "$2" || true)" != "$1" ] || return 0
+  ln -sfn "$1" "$2.new" && mv -fT "$2.new" "$2"
 }
 
-# The kubelet's own graceful shutdown would kill pods by its own clock, at the same moment as the drain begins. It is
-# switched off with consent only.
-tend_kubelet_shutdown() {
-  if [ "$disable_kubelet_shutdown" = yes ]; then
-    said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") || return 0
-    echo "$said"
-    case $said in
-      *Wrote*) systemctl try-restart kubelet.service ;;
-    esac
-  elif "$lib/nodemaint" doctor --config "$config" 2>/dev/null | grep -q '^warn .*graceful shutdown is on'; then
-    echo "install.sh: warning: the kubelet's own graceful shutdown is on; it will kill pods beside the agent." >&2
-    echo "  Switch it off with: install.sh --disable-kubelet-graceful-shutdown" >&2
-  fi
+# Copies FROM to TO, as one step that a power cut does not leave half done.
+put() {
+  cmp -s "$1" "$2" && return 0
+  install -D -m 0644 "$1" "$2.new" && sync "$2.new" && mv -fT "$2.new" "$2" && sync "$(dirname "$2")"
 }
 
-find_node() {
+# The names of the files below DIR.
+files_in() {
+  (cd "$1" && find . -type f | sed 's,^\./,,')
+}
+
+version_of() {
+  basename "$(readlink "$1" || true)"
+}
+
+# --- a new installation, tried before anything else is touched
+
+find_build() {
   case $(uname -m) in
     x86_64) arch=x64 ;;
     aarch64) arch=arm64 ;;
@@ -97,96 +129,460 @@ find_node() {
   [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
 }
 
+# The program of the folder DIR for people, which stays with its own Node.js when another installation takes its place.
+write_wrapper() {
+  printf '#!/bin/sh\nexec "%s/node" "%s/nodemaint.cjs" "$@"\n' "$2" "$2" > "$1/nodemaint"
+  chmod 0755 "$1/nodemaint"
+}
+
+stage() {
+  find "$versions" -mindepth 1 -maxdepth 1 -name '.*' -exec rm -rf {} +
+  staged=$versions/.staged
+  install -d -m 0755 "$staged"
+  install -m 0755 "$node" "$staged/node"
+  install -m 0644 "$here/dist/nodemaint.cjs" "$staged/nodemaint.cjs"
+  install -m 0755 "$here/systemd/libexec/lock-holder" "$staged/lock-holder"
+  files_in "$here/systemd" | while read -r file; do
+    install -D -m 0644 "$here/systemd/$file" "$staged/systemd/$file"
+  done
+  try_staged
+  new=$version-$(date -u +%Y%m%dT%H%M%SZ)-$$
+  write_wrapper "$staged" "$versions/$new"
+  # Everything is on the disk before it has its name.
+  sync -f "$staged"
+  mv -T "$staged" "$versions/$new"
+  sync "$versions"
+}
+
+try_staged() {
+  version=$("$staged/node" "$staged/nodemaint.cjs" --version) ||
+    fail "the new program does not run on this machine; nothing was changed"
+  NODEMAINT_ALIVE_FILE=/dev/null NODEMAINT_DEAD_MAN_SEC=0 "$staged/lock-holder" 2> /dev/null ||
+    fail "the new lock holder does not run on this machine; nothing was changed (it needs: $(head -n 1 "$staged/lock-holder"))"
+}
+
+# --- the configuration
+
+absolute() {
+  realpath -ms -- "$1"
+}
+
+# A text as YAML has it between single quotes.
+quoted() {
+  printf "'%s'" "$(printf '%s' "$1" | sed "s/'/''/g")"
+}
+
 write_config() {
-  [ ! -e "$config" ] || { echo "keeping $config"; return 0; }
   if [ "$standalone" = yes ]; then
     kubeconfig=
   elif [ -z "$kubeconfig" ]; then
     kubeconfig=/etc/kubernetes/kubelet.conf
     [ -f "$kubeconfig" ] || fail "no $kubeconfig; name the kubelet's kubeconfig with --kubeconfig, or use --standalone"
-  elif [ ! -f "$kubeconfig" ]; then
-    fail "no kubeconfig $kubeconfig"
+  else
+    kubeconfig=$(absolute "$kubeconfig")
   fi
-  [ -z "$static_pods" ] || [ -d "$static_pods" ] || fail "no static pod directory $static_pods; name the kubelet's staticPodPath with --static-pods"
-  install -d -m 0755 /etc/nodemaint
-  cat > "$config.new" <<TEXT
+  case ${runtime#unix://} in
+    /*) ;;
+    *) fail "--runtime $runtime is no socket; it is a path from the root, such as /run/containerd/containerd.sock" ;;
+  esac
+  cat <<TEXT
 apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
 kind: AgentConfiguration
-kubeconfig: "$kubeconfig"
-containerRuntimeEndpoint: unix://$runtime
+kubeconfig: $(quoted "$kubeconfig")
+containerRuntimeEndpoint: $(quoted "unix://${runtime#unix://}")
 TEXT
-  [ -z "$static_pods" ] || echo "staticPodPath: $static_pods" >> "$config.new"
-  chmod 0644 "$config.new"
-  mv "$config.new" "$config"
+  [ -z "$static_pods" ] || echo "staticPodPath: $(quoted "$(absolute "$static_pods")")"
+}
+
+# Checks the configuration, one that is kept too, with the new program.
+prepare_config() {
+  candidate=$config
+  if [ -e "$config" ]; then
+    echo "keeping $config"
+  else
+    install -d -m 0755 "$(dirname "$config")"
+    candidate=$config.new
+    write_config > "$candidate"
+  fi
+  "$versions/$new/nodemaint" config check --config "$candidate" > /dev/null || {
+    [ "$candidate" = "$config" ] || rm -f "$candidate"
+    fail "the agent would not start with this configuration; nothing was changed"
+  }
+  kubeconfig=$("$versions/$new/nodemaint" config show kubeconfig --config "$candidate")
+  case $kubeconfig in
+    /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $kubeconfig: it sees no home directories; put the kubeconfig elsewhere" ;;
+  esac
+  [ "$candidate" = "$config" ] || put_config
+}
+
+put_config() {
+  sync "$candidate"
+  mv -T "$candidate" "$config"
+  sync "$(dirname "$config")"
+}
+
+# The agent's unit may write where kubelets usually have their manifests. Other places of this machine are added to that.
+write_paths() {
+  "$versions/$1/nodemaint" config show staticPodPath parkedPath stateDirectory runDirectory --config "$config" > "$lib/places"
+  {
+    read -r static
+    read -r parked
+    read -r state
+    read -r run
+  } < "$lib/places"
+  rm -f "$lib/places"
+  [ -d "$state" ] || install -d -m 0700 "$state"
+  beside=$(dirname "$static")
+  if [ "$beside" = / ]; then set -- "$static" "$parked"; else set -- "$beside" "$(dirname "$parked")"; fi
+  lines=$(for place in "$@" "$state" "$run"; do writable_line "$place"; done | sort -u)
+  if [ -z "$lines" ]; then
+    rm -f "$paths_drop_in"
+    return 0
+  fi
+  printf '%s\n' "# Written by install.sh: places of this machine that the agent writes, beyond those of nodemaint.service." \
+    '[Service]' "$lines" > "$lib/paths.conf"
+  put "$lib/paths.conf" "$paths_drop_in"
+  rm -f "$lib/paths.conf"
+}
+
+writable_line() {
+  case $1/ in
+    / | /etc/kubernetes/* | /var/lib/kubelet/* | /var/lib/rancher/* | /var/lib/nodemaint/* | /run/nodemaint/*) return 0 ;;
+  esac
+  printf 'ReadWritePaths="-%s"\n' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g; s/%/%%/g')"
+}
+
+# --- the switch from one installation to another
+
+# Makes an installation of what earlier versions of this script put directly into $lib, so that there is a way back.
+adopt_flat_layout() {
+  [ -f "$lib/node" ] && [ ! -L "$lib/node" ] || return 0
+  flat=$versions/.flat
+  rm -rf "$flat"
+  install -d -m 0755 "$flat"
+  cp -p "$lib/node" "$lib/nodemaint.cjs" "$lib/lock-holder" "$flat"
+  files_in "$here/systemd" | while read -r file; do
+    old=$admin_units/${file#system/}
+    [ "$file" != logind.conf.d/zz-nodemaint.conf ] || old=$logind
+    [ ! -f "$old" ] || [ -L "$old" ] || install -D -m 0644 "$old" "$flat/systemd/$file"
+  done
+  adopted=before-$(date -u +%Y%m%dT%H%M%SZ)-$$
+  write_wrapper "$flat" "$versions/$adopted"
+  sync -f "$flat"
+  mv -T "$flat" "$versions/$adopted"
+  switch_to "$adopted"
+  files_in "$versions/$adopted/systemd/system" | while read -r file; do
+    rm -f "$admin_units/$file"
+    rmdir --ignore-fail-on-non-empty "$(dirname "$admin_units/$file")"
+  done
+  switch_to "$adopted"
+}
+
+# The installation to go back to: the one that runs, unless it never was seen to work.
+find_good() {
+  good=$(version_of "$current")
+  if [ -e "$unproven" ] && ! is_up; then good=$(version_of "$previous"); fi
+  [ -n "$good" ] && [ -d "$versions/$good" ] || good=
+}
+
+# Makes an installation the one that systemd and people use. The running agent goes on until it is restarted.
+switch_to() {
+  link "versions/$1" "$current" && sync "$lib" || return 1
+  for name in node nodemaint.cjs lock-holder nodemaint; do
+    link "current/$name" "$lib/$name" || return 1
+  done
+  for name in nodemaint kubectl-nodemaint; do
+    link "$lib/nodemaint" "/usr/local/bin/$name" || return 1
+  done
+  remove_unit_links -xtype l
+  files_in "$current/systemd/system" | while read -r file; do
+    install -d -m 0755 "$(dirname "$units/$file")" && link "$current/systemd/system/$file" "$units/$file" || exit 1
+  done || return 1
+  put "$current/systemd/logind.conf.d/zz-nodemaint.conf" "$logind" || return 1
+  put_polkit || return 1
+  sync -f "$lib" && sync -f "$units" && sync -f "$(dirname "$logind")" || return 1
+  enable_unit
+  reload_logind
+  systemctl daemon-reload
+}
+
+# What "systemctl enable" does, but for this: it would follow all links, to the unit of this one installation.
+enable_unit() {
+  case $(readlink "$admin_units/nodemaint.service" || true) in
+    "$versions"/*) rm -f "$admin_units/nodemaint.service" ;;
+  esac
+  install -d -m 0755 "$(dirname "$wanted")"
+  link "$units/nodemaint.service" "$wanted"
+}
+
+# Removes our links to units, those for which find(1) has this condition.
+remove_unit_links() {
+  find "$units" -mindepth 1 -maxdepth 2 -lname "$current/systemd/system/*" "$@" -delete
+  find "$units" -mindepth 1 -maxdepth 1 -type d -name '*.d' -empty -delete
+}
+
+put_polkit() {
+  rules=$current/systemd/polkit-1/rules.d/10-nodemaint.rules
+  [ -f "$rules" ] && [ -d /usr/share/polkit-1 ] || return 0
+  put "$rules" "$polkit"
+}
+
+# logind reads its drop-ins on SIGHUP only, and takes them over within a second.
+reload_logind() {
+  systemctl kill --signal=HUP systemd-logind.service || true
+}
+
+# --- whether the agent that runs is up
+
+# Asks the agent: its phase, the kind of its lock, and whether that is held.
+ask_agent() {
+  "$lib/nodemaint" status -o json 2> /dev/null | "$lib/node" -e '
+    const { phase, lock } = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+    console.log(phase.kind, lock.kind, lock.held);' 2> /dev/null
+}
+
+# Whether it answers and holds the lock, or has none to hold. The agent looks after the lock's holder once a minute.
+is_up() {
+  answer=$(ask_agent) || answer='no answer'
+  case $answer in
+    *' unit true') systemctl is-active --quiet nodemaint-inhibitor.service ;;
+    *' true' | *' none '* | 'released '*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+uptime_sec() {
+  sed 's/\..*//' /proc/uptime
+}
+
+# READY=1 comes before the agent has read anything, so it is asked, and again some seconds later, when it has to be the
+# same process: one that ends and is started anew all the time answers now and then.
+wait_until_up() {
+  until_sec=$(($(uptime_sec) + up_sec))
+  until is_up; do
+    if [ "$(uptime_sec)" -ge "$until_sec" ]; then
+      why="it does not hold the lock after $up_sec s (its phase, kind of lock, and whether it is held: $answer)"
+      return 1
+    fi
+    sleep 1
+  done
+  process=$(systemctl show -P InvocationID nodemaint.service)
+  sleep 3
+  if ! is_up || [ "$(systemctl show -P InvocationID nodemaint.service)" != "$process" ]; then
+    why='it, or the holder of its lock, ended again after it had come up'
+    return 1
+  fi
+}
+
+bring_up() {
+  [ "$start" = yes ] || return 0
+  hold_meanwhile
+  timeout 180 systemctl restart nodemaint.service || { why='systemd cannot start it'; return 1; }
+  wait_until_up
+}
+
+# An agent that is not in a drain gives its lock back when it is stopped. This script holds one until it ends.
+hold_meanwhile() {
+  [ -z "$meanwhile" ] || return 0
+  systemd-inhibit --what=shutdown --mode=delay --who=install.sh '--why=The agent is being restarted' \
+    sleep "$((3 * up_sec))" 9>&- > /dev/null 2>&1 &
+  meanwhile=$!
+}
+
+# --- activation, and the way back
+
+# Switches to an installation and sees that it comes up; from the switch on every way out of this script but success goes
+# back.
+activate() {
+  [ -z "$good" ] || link "versions/$good" "$previous"
+  : > "$unproven"
+  sync "$lib" "$unproven"
+  step=switched
+  why='it could not be installed'
+  switch_to "$1" || exit 1
+  bring_up || exit 1
+  [ "$start" = no ] || rm -f "$unproven"
+  sync -f "$lib"
+  step=finished
+}
+
+# Runs at every end of this script.
+on_exit() {
+  code=$?
+  trap '' INT TERM HUP
+  [ "$step" != switched ] || go_back "$code"
+  rm -rf "$versions/.staged" "$config.new"
+  # The program that runs is not removed.
+  [ -z "$new" ] || [ "$(version_of "$current")" = "$new" ] || rm -rf "${versions:?}/$new"
+  [ -z "$meanwhile" ] || kill "$meanwhile" 2> /dev/null || true
+  exit "$code"
+}
+
+go_back() {
+  [ "$1" -lt 128 ] || why='this script was interrupted'
+  warn "the new installation $(version_of "$current") did not come up: $why. The last lines of its log:"
+  journalctl --no-pager --lines=20 --unit=nodemaint.service --unit=nodemaint-inhibitor.service >&2 || true
+  if [ -z "$good" ]; then
+    warn "there is no earlier installation to go back to; systemd goes on trying to start this one"
+    return 0
+  fi
+  warn "going back to $good"
+  if switch_to "$good" && bring_up; then
+    rm -f "$unproven"
+    sync -f "$lib"
+    warn "the upgrade FAILED; the earlier installation $good runs again"
+  else
+    warn "the upgrade FAILED, and the earlier installation $good did not come up either: $why. THIS NODE IS NOT PROTECTED; see: journalctl -u nodemaint"
+  fi
+}
+
+# Only what runs and the one before it are kept.
+remove_older() {
+  for dir in "$versions"/*; do
+    case ${dir##*/} in
+      "$(version_of "$current")" | "$(version_of "$previous")") ;;
+      *) rm -rf "$dir" ;;
+    esac
+  done
+}
+
+# --- the three actions
+
+# The kubelet's own graceful shutdown would kill pods by its own clock, at the same moment as the drain begins. It is
+# switched off with consent only.
+tend_kubelet_shutdown() {
+  if [ "$disable_kubelet_shutdown" = yes ]; then
+    said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") || return 0
+    echo "$said"
+    case $said in
+      *Wrote*) systemctl try-restart kubelet.service ;;
+    esac
+    # The agent takes over the order that the kubelet had.
+    case $said in
+      *'is now the drainPlan'*) systemctl try-restart nodemaint.service ;;
+    esac
+  elif "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep -q '^warn .*graceful shutdown is on'; then
+    warn "warning: the kubelet's own graceful shutdown is on; it will kill pods beside the agent."
+    echo "  Switch it off with: install.sh --disable-kubelet-graceful-shutdown" >&2
+  fi
 }
 
 do_install() {
-  find_node
-  write_config
-  install -d -m 0755 "$lib" /etc/systemd/logind.conf.d
-  # A program that runs cannot be written over; a new file under its name can take its place.
-  install -m 0755 "$node" "$lib/node.new"
-  mv "$lib/node.new" "$lib/node"
-  install -m 0644 "$here/dist/nodemaint.cjs" "$lib/nodemaint.cjs.new"
-  mv "$lib/nodemaint.cjs.new" "$lib/nodemaint.cjs"
-  install -m 0755 "$here/systemd/libexec/lock-holder" "$lib/lock-holder"
-  printf '#!/bin/sh\nexec %s/node %s/nodemaint.cjs "$@"\n' "$lib" "$lib" > "$lib/nodemaint"
-  chmod 0755 "$lib/nodemaint"
-  ln -sf "$lib/nodemaint" /usr/local/bin/nodemaint
-  ln -sf "$lib/nodemaint" /usr/local/bin/kubectl-nodemaint
-  for unit in nodemaint.service nodemaint-inhibitor.service; do
-    install -m 0644 "$here/systemd/system/$unit" "$units/$unit"
-  done
-  for unit in $tended; do
-    install -d -m 0755 "$units/$unit.d"
-    install -m 0644 "$here/systemd/system/$unit.d/zz-nodemaint.conf" "$units/$unit.d/zz-nodemaint.conf"
-  done
-  install -m 0644 "$here/systemd/logind.conf.d/zz-nodemaint.conf" "$logind"
-  reload_logind
-  systemctl daemon-reload
+  find_build
+  install -d -m 0755 "$versions"
+  stage
+  step=staged
+  prepare_config
+  write_paths "$new"
+  adopt_flat_layout
+  find_good
+  activate "$new"
+  remove_older
   tend_kubelet_shutdown
-  systemctl enable --quiet nodemaint.service
   if [ "$start" = yes ]; then
-    systemctl restart nodemaint.service
-    echo "node-maintenance-agent is installed and runs; see: nodemaint status"
+    echo "node-maintenance-agent $version is installed, runs, and holds the lock; see: nodemaint status"
   else
-    echo "node-maintenance-agent is installed; start it with: systemctl start nodemaint"
+    echo "node-maintenance-agent $version is installed; start it with: systemctl start nodemaint"
   fi
 }
 
-# Manifests that are parked would be forgotten, and their pods never come back. The agent has written down where they lie.
+do_rollback() {
+  target=$(version_of "$previous")
+  good=$(version_of "$current")
+  if [ -z "$target" ] || [ ! -d "$versions/$target" ] || [ "$target" = "$good" ]; then
+    fail "there is no earlier installation"
+  fi
+  activate "$target"
+  echo "node-maintenance-agent is back at $target; \"install.sh rollback\" goes to $good again"
+}
+
+ask_places() {
+  PATH=$lib:$PATH "$1" config show staticPodPath parkedPath stateDirectory --config "$asked"
+}
+
+# Asks the program where this machine's manifests and state are; the one of this checkout where an older one cannot tell.
+find_places() {
+  static=/etc/kubernetes/manifests
+  parked=/etc/kubernetes/nodemaint-parked
+  [ -e "$lib/nodemaint" ] || return 0
+  asked=$config
+  if [ ! -e "$config" ]; then
+    asked=$(mktemp)
+    standalone=yes
+    write_config > "$asked"
+  fi
+  places=$(ask_places "$lib/nodemaint" || ask_places "$here/dist/nodemaint.cjs") ||
+    fail "the program cannot tell where manifests may be parked; repair $config, or install a working program first"
+  [ "$asked" = "$config" ] || rm -f "$asked"
+  { read -r static; read -r parked; read -r state; } <<TEXT
+$places
+TEXT
+}
+
+# Manifests that are parked would be forgotten, and their pods never come back.
 refuse_while_parked() {
-  place=/var/lib/nodemaint/static-pods.json
-  noted=$(sed -n 's/.*"parkedPath":"\([^"]*\)".*/\1/p' "$place" 2>/dev/null || true)
-  for dir in "$noted" "$(sed -n 's/^parkedPath: *//p' "$config" 2>/dev/null)" /etc/kubernetes/nodemaint-parked; do
-    [ -n "$dir" ] && [ -d "$dir" ] || continue
-    parked=$(find "$dir" -maxdepth 1 ! -type d ! -name '.*' | sort)
-    [ -z "$parked" ] || fail "these manifests are parked: $(echo $parked)
+  [ -d "$static" ] || static=$(dirname "$static")
+  found=$(
+    find "$parked" -maxdepth 1 ! -type d ! -name '.*' 2> /dev/null | sort
+    find "$static/.nodemaint-leaving" "$parked/.nodemaint-leaving" ! -type d 2> /dev/null | sort
+  )
+  [ -z "$found" ] || fail "these manifests are parked:
+$found
   end the maintenance first (nodemaint cancel, or complete its NodeMaintenance), or give them back: nodemaint restore --all"
+}
+
+undo_kubelet_drop_in() {
+  [ -e "$lib/nodemaint" ] && [ -f "$state/kubelet-drop-in" ] || return 0
+  said=$("$lib/nodemaint" disable-kubelet-shutdown --undo --config "$config" 2>&1) || { warn "$said"; return 0; }
+  echo "$said"
+  case $said in *Removed*) [ "$restart_kubelet" = no ] || systemctl try-restart kubelet.service ;; esac
+}
+
+remove_program() {
+  systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
+  systemctl stop nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
+  # Units of an installation by an earlier version of this script.
+  files_in "$here/systemd/system" | while read -r file; do
+    rm -f "$admin_units/$file"
+    rmdir "$(dirname "$admin_units/$file")" 2> /dev/null || true
+  done
+  rm -f "$logind" "$polkit" "$paths_drop_in" "$wanted" /usr/local/bin/nodemaint /usr/local/bin/kubectl-nodemaint
+  rmdir "$(dirname "$paths_drop_in")" 2> /dev/null || true
+  remove_unit_links
+  rm -rf "$lib"
+  systemctl daemon-reload
+  reload_logind
+}
+
+# Removes what the agent has made. Of directories that a configuration may have named, only the files that are ours.
+purge() {
+  for name in $state_files; do rm -f "$state/$name" "$state/.$name.new"; done
+  rm -rf /etc/nodemaint /var/cache/nodemaint /run/nodemaint
+  for dir in "$state" "$parked" /var/lib/nodemaint; do
+    [ -d "$dir" ] || continue
+    rmdir "$dir" 2> /dev/null || warn "left $dir, in which are: $(find "$dir" -mindepth 1 -maxdepth 1 | head -n 5 | tr '\n' ' ')"
   done
 }
 
 do_uninstall() {
+  find_places
   refuse_while_parked
-  "$lib/nodemaint" disable-kubelet-shutdown --undo --config "$config" >/dev/null 2>&1 || true
-  systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
-  systemctl stop nodemaint.service nodemaint-inhibitor.service 2>/dev/null || true
-  rm -f "$units/nodemaint.service" "$units/nodemaint-inhibitor.service" "$logind"
-  for unit in $tended; do
-    rm -f "$units/$unit.d/zz-nodemaint.conf"
-    rmdir --ignore-fail-on-non-empty "$units/$unit.d" 2>/dev/null || true
-  done
-  rm -f /usr/local/bin/nodemaint /usr/local/bin/kubectl-nodemaint
-  rm -rf "$lib"
-  systemctl daemon-reload
-  reload_logind
-  if [ "$purge" = yes ]; then
-    rm -rf /etc/nodemaint /var/lib/nodemaint /var/cache/nodemaint /run/nodemaint
-  fi
+  undo_kubelet_drop_in
+  remove_program
+  [ "$purge" = no ] || purge
   echo "node-maintenance-agent is removed from this machine; for the cluster's part see docs/daemonsets.md, Uninstall"
 }
 
+step=begun
+new=
+good=
+meanwhile=
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap on_exit EXIT
 case $action in
   install) do_install ;;
+  rollback) do_rollback ;;
   uninstall) do_uninstall ;;
 esac

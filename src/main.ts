@@ -1,7 +1,10 @@
 #!/usr/bin/env node
 /** The only file that reads the command line, listens to process signals and sets the exit code. */
 import process from 'node:process';
-import { runProgram, type Terminal } from './cli/program.ts';
+import { inspect } from 'node:util';
+import { runProgram } from './cli/program.ts';
+import { createTerminal } from './cli/terminal.ts';
+import { escaped } from './printable.ts';
 
 async function main(): Promise<void> {
   const stop = new AbortController();
@@ -11,16 +14,13 @@ async function main(): Promise<void> {
     if (stop.signal.aborted) abort.abort();
     stop.abort();
   };
-  const terminal: Terminal = {
-    write: (text) => process.stdout.write(text),
-    warn: (text) => process.stderr.write(text),
-    isTerminal: process.stdout.isTTY,
-    colours: process.stdout.isTTY && process.stdout.hasColors(),
-    size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
+  const terminal = createTerminal({
+    output: process.stdout,
+    errors: process.stderr,
     now: () => Date.now(),
     stop: stop.signal,
     signal: abort.signal,
-  };
+  });
   // Nobody reads any more, as after `| head`: what Unix programs end for by SIGPIPE.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   try {
-    process.exitCode = await runProgram(process.argv.slice(2), terminal, (message) => process.stderr.write(message));
+    process.exitCode = await runProgram(process.argv.slice(2), terminal);
   } finally {
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);
@@ -38,6 +38,6 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   // Not an error that a person can act on: a fault of the program, shown with its place.
-  console.error(error);
+  process.stderr.write(`${escaped(inspect(error))}\n`);
   process.exitCode = 1;
 });

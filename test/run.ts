@@ -62,6 +62,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
     alone: [
       'agent-hold',
       'control-plane',
+      'controller-flood',
       'cri',
       'daemon-set-gate',
       'daemon-set-hold',

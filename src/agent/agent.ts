@@ -3,12 +3,13 @@
  * Everything is decided anew from what was read, so that a lost signal, a restart or a reboot changes nothing.
  * Stop order: the loop ends, the watches end, the control socket closes, the lock is released if nothing is held by it.
  */
+import { randomInt } from 'node:crypto';
+import { shutdownNames } from '../decide/own-maintenance.ts';
 import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
 import { newsOf } from '../decide/phase-news.ts';
-import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
+import { decidePhase, describePhase, isNamed, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
 import type { StaticPodDecision } from '../decide/static-pods.ts';
 import { describeError, NodemaintError } from '../errors.ts';
-import { monotonicNow } from '../host/clock.ts';
 import type { AgentContext } from './context.ts';
 import { createHandOver } from './hand-over.ts';
 import { findLeaving } from './leaving.ts';
@@ -16,7 +17,9 @@ import { keepNoticeCordon } from './notice-cordon.ts';
 import { keepDeadline } from './own-deadline.ts';
 import { completeOwn, ensureMaintenance, removeLeftovers } from './own-maintenance.ts';
 import { type AgentRecord, writeRecord } from './record.ts';
-import type { StaticPodIntent, StaticPodView } from './static-pods.ts';
+import type { StaticPodIntent } from './static-pods.ts';
+import type { StaticPodView } from './static-pod-view.ts';
+import { createStorage } from './storage.ts';
 import { statusLine } from './status-line.ts';
 import { buildStatus } from './status-view.ts';
 import type { AgentStatus, Waiting } from './status.ts';
@@ -45,13 +48,14 @@ export interface Agent {
 }
 
 /** What the rules about parked manifests have to know. */
-function parkingFacts({ cluster, config }: AgentContext, phase: Phase): ParkingFacts {
+function parkingFacts({ cluster, config, clock }: AgentContext, phase: Phase, askingSinceBootMs: number): ParkingFacts {
   return {
     phase,
     onBoot: config.onBoot,
     clusterConfigured: cluster !== undefined,
     own: cluster?.own().map(({ metadata }) => metadata.name) ?? [],
     drains: cluster?.synced() === true ? cluster.drains() : undefined,
+    apiSilent: clock.monotonic() - askingSinceBootMs >= config.apiWaitSec * 1000,
   };
 }
 
@@ -59,6 +63,7 @@ function parkingFacts({ cluster, config }: AgentContext, phase: Phase): ParkingF
 export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
   const { config, clock, log, cluster, staticPods, hold, goingDown } = context;
   const handOver = createHandOver(context);
+  const storage = createStorage(context);
   let record = initial;
   let turn: Turn | undefined;
   let leftovers = true;
@@ -66,23 +71,26 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   let toldAt = Number.NEGATIVE_INFINITY;
   let wasDrained = false;
   const startedAt = clock.now();
+  const askingSinceBootMs = clock.monotonic();
 
   const save = async (next: AgentRecord): Promise<void> => {
     const previous = record.phase;
-    await writeRecord(config.stateDirectory, next);
+    // Memory counts: a disk that does not take the record must not keep a shutdown from going on.
     record = next;
+    await writeRecord(context.state, next);
     if (next.phase === previous) return;
     log.info({ phase: next.phase }, describePhase(next.phase));
     const news = newsOf(context.nodeName, previous, next.phase);
     if (news !== undefined) context.announce(news);
     toldAt = Number.NEGATIVE_INFINITY;
   };
-  const status = (): AgentStatus => buildStatus(context, { record, turn, startedAt });
+  const status = (): AgentStatus =>
+    buildStatus(context, { record, turn, startedAt, storageProblem: storage.problem() });
   /** systemd shows the state at each change, and while pods are waited for how it goes. */
   const tellSystemd = async (): Promise<void> => {
     const again = record.phase.kind === 'draining' ? STATUS_MS : Number.POSITIVE_INFINITY;
-    if (Math.abs(clock.now() - toldAt) < again) return;
-    toldAt = clock.now();
+    if (clock.monotonic() - toldAt < again) return;
+    toldAt = clock.monotonic();
     await context.notify(statusLine(status()));
   };
 
@@ -90,48 +98,59 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const tendStaticPods = async (signal: AbortSignal): Promise<{ drained: boolean }> => {
     const { phase } = record;
     const view = await staticPods.observe(signal);
-    const facts = parkingFacts(context, phase);
+    const facts = parkingFacts(context, phase, askingSinceBootMs);
     const keepParked: StaticPodIntent['keepParked'] = (pod) =>
       keepsParked(pod.maintenance, facts) && !context.byHand.isWanted(pod);
     const saveTargets = (localTargets: AgentRecord['localTargets']): Promise<void> => save({ ...record, localTargets });
     const leaving = await findLeaving(context, { record, view, parking: facts, keepParked, saveTargets }, signal);
     context.byHand.settle(view);
     const leave = context.byHand.withParks(view, leaving.leave);
-    const decision = await staticPods.decide(view, { ...leaving, leave, keepParked }, signal);
+    const shutdown = phase.kind === 'draining' ? phase.maintenance : undefined;
+    const decision = await staticPods.decide(view, { ...leaving, leave, keepParked, shutdown }, signal);
     turn = { view, decision, waiting: leaving.waiting };
     // Before anything is moved: the API server may be one of the pods that leave.
     await context.interceptor?.report(view, decision.progress, signal);
-    await staticPods.act(view, decision, signal);
+    await staticPods.act(view, decision, shutdown, signal);
     await context.directoryWatch.set(view.parked.length > 0);
-    return { drained: leaving.drained };
+    if (!leaving.drained || leaving.left === undefined) return { drained: leaving.drained };
+    releaseReason ??= leaving.left;
+    return { drained: false };
   };
 
   const readFacts = async (drained: boolean, handedOver: boolean, signal: AbortSignal): Promise<PhaseFacts> => {
     const { phase } = record;
     const name = phase.kind === 'watching' ? '' : phase.maintenance;
     const parked = turn?.view.parked ?? [];
+    const before = phase.kind === 'watching' ? [] : (phase.renamed?.from ?? []);
+    const inUse = new Set([...parked.map(({ maintenance }) => maintenance), ...before, name]);
+    const names = shutdownNames(context.nodeName).filter((each) => !inUse.has(each) && cluster?.isFree(each) !== false);
     return {
       now: clock.now(),
-      sinceBootMs: monotonicNow(),
+      sinceBootMs: clock.monotonic(),
       bootId: context.bootId,
       nodeName: context.nodeName,
       goingDown: context.notices.addTo(await goingDown.read(signal), phase),
       clusterConfigured: cluster !== undefined,
-      askingSince: startedAt,
+      askingSinceBootMs,
       apiWaitMs: config.apiWaitSec * 1000,
       release: releaseReason,
       maxHoldMs: config.maxHoldSec === undefined ? undefined : config.maxHoldSec * 1000,
-      maintenanceExists: cluster?.exists(name) === true,
+      maintenance: cluster?.state(name) ?? 'absent',
+      freeName: names[randomInt(Math.max(1, names.length))],
       apiSilentMs: context.ownDrain?.apiSilentMs() ?? 0,
       handedOver,
       drained,
-      recovered: turn !== undefined && !parked.some((pod) => pod.maintenance === name || pod.maintenance === ''),
+      manifestsStuck: staticPods.stuck().size > 0,
+      recovered:
+        turn !== undefined &&
+        !parked.some((pod) => pod.maintenance === '' || (phase.kind !== 'watching' && isNamed(phase, pod.maintenance))),
     };
   };
 
   const movePhase = async (drained: boolean, signal: AbortSignal): Promise<boolean> => {
     const before = record.phase;
-    const handedOver = await handOver.attempt(record, signal);
+    // In the cluster nobody could end the pods whose manifests cannot be moved.
+    const handedOver = staticPods.stuck().size === 0 && (await handOver.attempt(record, signal));
     const next = decidePhase(before, await readFacts(drained, handedOver, signal));
     if (next === before) return false;
     if (next.kind === 'recovering') {
@@ -140,6 +159,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       leftovers = true;
     }
     releaseReason = undefined;
+    if (next.kind === 'draining' && (before.kind === 'watching' || before.maintenance !== next.maintenance)) {
+      cluster?.forget(next.maintenance);
+    }
     if (next.kind === 'draining' && before.kind === 'watching') await context.locateStaticPods(signal);
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
     await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
@@ -158,6 +180,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
     await hold.keep(record.phase, signal);
+    await context.otherLocks.tend(record.phase, signal);
     await context.notices.tend(record.phase, signal);
     if (record.phase.kind === 'watching' || record.phase.kind === 'recovering') {
       await context.localDrain?.giveBack(signal);
@@ -170,7 +193,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       await completeOwn(context, record.phase, signal);
       await keepNoticeCordon(context, signal);
       leftovers = leftovers && !(await removeLeftovers(context, record.phase, signal));
-      const isDrained = countingDrains(parkingFacts(context, record.phase)).length > 0;
+      const isDrained = countingDrains(parkingFacts(context, record.phase, askingSinceBootMs)).length > 0;
       if (isDrained && !wasDrained) await context.locateStaticPods(signal);
       wasDrained = isDrained;
       cluster.watchRequests(isDrained || context.ownDrain?.isBusy() === true);
@@ -183,7 +206,9 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const isBusy = (): boolean => {
     // Parked pods that have ended need no polling: the cluster's and the directory's watches wake the loop.
     const ending = turn?.decision.progress.some(({ state }) => state !== 'ended') === true;
-    const tending = (cluster?.requests() ?? []).length > 0 || ending;
+    // What was done is to be seen, and shown.
+    const acting = (turn?.decision.actions.length ?? 0) > 0;
+    const tending = (cluster?.requests() ?? []).length > 0 || ending || acting;
     return record.phase.kind !== 'watching' || tending || context.ownDrain?.isBusy() === true;
   };
 
@@ -217,6 +242,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
           if (signal.aborted) break;
           log.error({ reason: describeError(error) }, 'turn of the loop failed, trying again');
         }
+        if (await storage.tend()) toldAt = Number.NEGATIVE_INFINITY;
         await tellSystemd();
         if (stop.aborted && (await mayStop(signal))) break;
         if (!isBusy()) context.runtime.close();

@@ -6,7 +6,8 @@ import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import { isKubeletUp } from '../host/kubelet-health.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createStaticPods, type StaticPodStore, type StaticPodView } from './static-pods.ts';
+import { createStaticPods } from './static-pods.ts';
+import type { StaticPodStore, StaticPodView } from './static-pod-view.ts';
 
 /** What a person asked for with `nodemaint static-pods`, until it is done: manifests to park, and to give back, by file. */
 export interface ByHand {
@@ -42,6 +43,8 @@ export function createByHand(): ByHand {
     },
     isWanted: ({ file }) => restores.has(file),
     settle: (view) => {
+      // Where no manifest can be moved none is seen: nothing is known to be done.
+      if (view.refusal !== undefined) return parks.size + restores.size > 0;
       for (const file of parks) if (!view.inPlace.some((pod) => pod.file === file)) parks.delete(file);
       for (const file of restores) if (!view.parked.some((pod) => pod.file === file)) restores.delete(file);
       return parks.size + restores.size > 0;
@@ -93,7 +96,7 @@ export async function carryOutByHand(
       said.add(message);
       onWait(`${key}: ${message}`);
     }
-    await staticPods.act(view, decision, signal);
-    if (decision.actions.length === 0) await clock.sleep(LOOK_MS, signal);
+    const isDone = await staticPods.act(view, decision, undefined, signal);
+    if (!isDone || decision.actions.length === 0) await clock.sleep(LOOK_MS, signal);
   }
 }

@@ -1,6 +1,7 @@
 import type { AgentConfig } from '../config/schema.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
+import type { StateFiles } from '../host/state-files.ts';
 import type { PhaseNews } from '../decide/phase-news.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ByHand } from './by-hand.ts';
@@ -12,9 +13,11 @@ import type { GoingDown } from './going-down.ts';
 import type { Hold } from './hold.ts';
 import type { Hooks } from './hooks.ts';
 import type { KubeletInterceptor } from './kubelet-interceptor.ts';
+import type { OtherLocks } from './other-locks.ts';
 import type { Notices } from './notices.ts';
 import type { OverduePods } from './overdue-pods.ts';
 import type { OwnDrainer } from './own-drain.ts';
+import type { Mover } from '../static-pods/mover.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods.ts';
 import type { Waker } from './waker.ts';
@@ -22,6 +25,10 @@ import type { Waker } from './waker.ts';
 /** The parts that the agent's loop works with. */
 export interface AgentContext {
   readonly config: AgentConfig;
+  /** What the agent remembers over restarts and boots. */
+  readonly state: StateFiles;
+  /** The journal of moves, as far as the disk is concerned. */
+  readonly journal: Pick<Mover, 'problem' | 'retry'>;
   readonly nodeName: string;
   readonly bootId: string;
   readonly server: string;
@@ -29,6 +36,7 @@ export interface AgentContext {
   readonly log: Log;
   readonly waker: Waker;
   readonly hold: Hold;
+  readonly otherLocks: OtherLocks;
   readonly goingDown: GoingDown;
   readonly notices: Notices;
   readonly hooks: Hooks;

@@ -1,86 +1,38 @@
-import { createConnection, createServer, type Server, type Socket } from 'node:net';
-import { chmod, chown, mkdir, unlink } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
-import path from 'node:path';
+import { chmod, chown, unlink } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
 import { promisify } from 'node:util';
-import * as z from 'zod';
-import { describeError, NodemaintError } from '../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
+import { claimDirectory, isListenedOn, listenOn } from '../host/claim.ts';
+import { type ControlClient, type ControlRequest, controlSocketPath, parseRequest } from './control-request.ts';
 
-const requestSchema = z.discriminatedUnion('verb', [
-  z.strictObject({ verb: z.literal('status') }),
-  z.strictObject({
-    verb: z.literal('trigger'),
-    reason: z.string().min(1).max(1024),
-    /** From when the agent reads it. */
-    deadlineMs: z
-      .int()
-      .min(1)
-      .max(30 * 86_400_000)
-      .exactOptional(),
-  }),
-  z.strictObject({ verb: z.literal('cancel') }),
-  z.strictObject({ verb: z.literal('release'), reason: z.string().min(1).max(1024) }),
-  z.strictObject({
-    verb: z.enum(['park', 'restore']),
-    file: z.string().regex(/^[^./\0][^/\0]{0,254}$/, 'no file name'),
-  }),
-]);
-
-/** What a local client may ask of the agent: one JSON line, answered by one JSON line. */
-export type ControlRequest = z.infer<typeof requestSchema>;
 /** Answers a request with something that JSON can carry. */
 export type ControlHandler = (request: ControlRequest) => Promise<unknown>;
 
 const MAX_REQUEST_BYTES = 4096;
+/** From the first byte to the last, of question and answer. */
 const TIMEOUT_MS = 5_000;
+/** Of one socket: a group that takes all of its own leaves root's alone. */
+const MAX_CONNECTIONS = 100;
+const GETENT_MS = 5_000;
 
-/** The place of the control socket. */
-export function controlSocketPath(runDirectory: string): string {
-  return path.join(runDirectory, 'control.sock');
-}
-
-/** Sends one request to the agent; throws CONTROL_SOCKET_UNAVAILABLE where none answers. */
-export async function askAgent(socketPath: string, request: ControlRequest): Promise<unknown> {
-  const text = await new Promise<string>((resolve, reject) => {
-    let answer = '';
-    const socket = createConnection(socketPath);
-    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)));
-    socket.setEncoding('utf8');
-    socket.on('connect', () => socket.write(`${JSON.stringify(request)}\n`));
-    socket.on('data', (chunk: string) => {
-      answer += chunk;
-    });
-    socket.on('end', () => {
-      resolve(answer);
-    });
-    socket.on('error', reject);
-  }).catch((error: unknown) => {
-    throw new NodemaintError(
-      'CONTROL_SOCKET_UNAVAILABLE',
-      `no agent answers at ${socketPath} (${describeError(error)}); is nodemaint.service running, and are you root?`,
-      { cause: error },
-    );
-  });
-  const answer = JSON.parse(text) as { error?: unknown };
-  if (typeof answer.error === 'string') throw new NodemaintError('USAGE', answer.error);
-  return answer;
-}
-
-async function answer(line: string, handler: ControlHandler): Promise<string> {
+async function answer(line: string, client: ControlClient, handler: ControlHandler): Promise<string> {
   try {
-    const parsed = requestSchema.safeParse(JSON.parse(line));
-    if (!parsed.success) return JSON.stringify({ error: `not a request: ${z.prettifyError(parsed.error)}` });
-    return JSON.stringify(await handler(parsed.data));
+    const request = parseRequest(line, client);
+    return JSON.stringify(typeof request === 'string' ? { error: request } : await handler(request));
   } catch (error) {
     return JSON.stringify({ error: describeError(error) });
   }
 }
 
-function serve(socket: Socket, handler: ControlHandler): void {
+function serve(socket: Socket, client: ControlClient, handler: ControlHandler): void {
   let text = '';
+  const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
   socket.setEncoding('utf8');
-  socket.setTimeout(TIMEOUT_MS, () => socket.destroy());
   socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    clearTimeout(timer);
+  });
   socket.on('data', (chunk: string) => {
     text += chunk;
     if (text.length > MAX_REQUEST_BYTES) {
@@ -90,26 +42,16 @@ function serve(socket: Socket, handler: ControlHandler): void {
     const end = text.indexOf('\n');
     if (end < 0) return;
     socket.pause();
-    answer(text.slice(0, end), handler).then(
+    answer(text.slice(0, end), client, handler).then(
       (line) => socket.end(`${line}\n`),
       () => socket.destroy(),
     );
   });
 }
 
-async function listen(server: Server, socketPath: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(socketPath, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
 /** The number of a group of this machine. Throws CONFIG_INVALID. */
 async function groupId(name: string): Promise<number> {
-  const found = await promisify(execFile)('getent', ['group', '--', name], { timeout: TIMEOUT_MS }).catch(
+  const found = await promisify(execFile)('getent', ['group', '--', name], { timeout: GETENT_MS }).catch(
     () => undefined,
   );
   const id = Number(found?.stdout.split(':')[2] || Number.NaN);
@@ -117,40 +59,28 @@ async function groupId(name: string): Promise<number> {
   throw new NodemaintError('CONFIG_INVALID', `there is no group ${name} on this machine (key "controlGroup")`);
 }
 
-/**
- * Opens the control socket, which only root, the socket's owner and \`group\` may use. It is also what keeps a second agent off the
- * node: throws ALREADY_RUNNING while another one answers on it, and takes over a socket that nobody answers on.
- */
-export async function openControlSocket(
-  socketPath: string,
-  handler: ControlHandler,
-  group?: string,
-): Promise<AsyncDisposable> {
-  const gid = group === undefined ? undefined : await groupId(group);
-  const server = createServer((socket) => {
-    serve(socket, handler);
+/** Removes what an agent that was killed has left. */
+async function removeSocket(socketPath: string): Promise<void> {
+  await unlink(socketPath).catch((error: unknown) => {
+    if (errorCodeOf(error) !== 'ENOENT') throw error;
   });
-  try {
-    await mkdir(path.dirname(socketPath), { recursive: true, mode: 0o755 });
-    await listen(server, socketPath);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {
-      throw new NodemaintError(
-        'CONTROL_SOCKET_UNAVAILABLE',
-        `cannot open the control socket ${socketPath}: ${describeError(error)}; the agent needs to write ${path.dirname(socketPath)} (key "runDirectory")`,
-        { cause: error },
-      );
-    }
-    if (await answers(socketPath)) {
-      throw new NodemaintError(
-        'ALREADY_RUNNING',
-        `another agent already runs on this node: it answers at ${socketPath}; stop it first (systemctl stop nodemaint), or give this one another runDirectory, stateDirectory and staticPodPath`,
-        { cause: error },
-      );
-    }
-    await unlink(socketPath);
-    await listen(server, socketPath);
-  }
+}
+
+/** Opens one socket; what listened on it has ended. `gid` is the group that may use it beside root. */
+async function openSocket(
+  socketPath: string,
+  onConnection: (socket: Socket) => void,
+  gid: number | undefined,
+): Promise<AsyncDisposable> {
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    onConnection(socket);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  await removeSocket(socketPath);
+  await listenOn(server, socketPath);
   // In this order: nobody may use it before it is known who may.
   await chmod(socketPath, 0o600);
   if (gid !== undefined) {
@@ -159,18 +89,58 @@ export async function openControlSocket(
   }
   return {
     [Symbol.asyncDispose]: async () => {
-      await new Promise((resolve) => {
+      const closed = new Promise((resolve) => {
         server.close(resolve);
       });
+      for (const socket of open) socket.destroy();
+      await closed;
     },
   };
 }
 
-async function answers(socketPath: string): Promise<boolean> {
+/** Claims the run directory. Throws ALREADY_RUNNING where another process has it. */
+async function claim(runDirectory: string): Promise<AsyncDisposable> {
+  await using claimed = new AsyncDisposableStack();
+  // An agent of a version before there were claims has the socket alone.
+  if (claimed.use(await claimDirectory(runDirectory)) !== undefined) {
+    if (!(await isListenedOn(controlSocketPath(runDirectory)))) return claimed.move();
+  }
+  throw new NodemaintError(
+    'ALREADY_RUNNING',
+    `another agent already runs on this node, or hangs there: it has ${runDirectory}; stop it first (systemctl stop nodemaint), or give this one another runDirectory, stateDirectory and staticPodPath`,
+  );
+}
+
+/**
+ * Keeps other agents off the node, and opens the control sockets: one for root and, where `group` is given, one for it.
+ * Throws ALREADY_RUNNING while another agent is there, CONFIG_INVALID for a group that does not exist, and
+ * CONTROL_SOCKET_UNAVAILABLE.
+ */
+export async function openControlSocket(
+  runDirectory: string,
+  handler: ControlHandler,
+  group?: string,
+): Promise<AsyncDisposable> {
+  const gid = group === undefined ? undefined : await groupId(group);
+  await using stack = new AsyncDisposableStack();
   try {
-    await askAgent(socketPath, { verb: 'status' });
-    return true;
+    stack.use(await claim(runDirectory));
+    const open = async (client: ControlClient, id?: number): Promise<void> => {
+      const onConnection = (socket: Socket): void => {
+        serve(socket, client, handler);
+      };
+      stack.use(await openSocket(controlSocketPath(runDirectory, client), onConnection, id));
+    };
+    await open('root');
+    if (gid === undefined) await removeSocket(controlSocketPath(runDirectory, 'group'));
+    else await open('group', gid);
+    return stack.move();
   } catch (error) {
-    return error instanceof NodemaintError && error.code !== 'CONTROL_SOCKET_UNAVAILABLE';
+    if (error instanceof NodemaintError) throw error;
+    throw new NodemaintError(
+      'CONTROL_SOCKET_UNAVAILABLE',
+      `cannot open the control socket in ${runDirectory}: ${describeError(error)}; the agent needs to write there (key "runDirectory")`,
+      { cause: error },
+    );
   }
 }

@@ -86,9 +86,10 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
     if (present && !preparing && !stopping && pending !== undefined && pending.processId !== processId) {
       // A shutdown that is called off is forgotten by the same logind; one that was restarted has only lost it.
       const { kind } = pending;
-      pending = undefined;
       log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
       await login1.request(kind, signal);
+      // Only now: a request that fails is made again by the next look.
+      pending = undefined;
       return await readMachine({ login1, systemd }, signal);
     }
     if (present || stopping || pending === undefined) lostAt = undefined;

@@ -2,12 +2,13 @@ import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { effectiveDrainPlan, targetsCover } from '../decide/drain-plan.ts';
 import { decideCordon } from '../decide/maintenance.ts';
+import { mayHandOver } from '../decide/shutdown-phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { deletePod } from '../kube/evictor.ts';
-import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
-import { keyOf } from '../kube/watch.ts';
+import { listAll } from '../kube/list.ts';
+import { collectionPath, keyOf, NODE_MAINTENANCES, NODES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import type { AgentContext } from './context.ts';
 import type { AgentRecord } from './record.ts';
 
@@ -46,10 +47,8 @@ export function createHandOver(context: AgentContext): HandOver {
     targets: readonly DrainPlanEntry[],
     signal: AbortSignal,
   ): Promise<void> => {
-    const query = `fieldSelector=${encodeURIComponent(`spec.nodeName=${nodeName}`)}`;
-    const list = { method: 'GET', path: `${collectionPath(PODS)}?${query}` } as const;
-    const answer = await sendForObject<{ items: readonly Pod[] }>(api, list, [], signal);
-    for (const pod of answer?.items ?? []) {
+    const place = { path: collectionPath(PODS), query: { fieldSelector: `spec.nodeName=${nodeName}` } };
+    for (const pod of (await listAll<Pod>(api, place, [], (each) => each, signal)).items) {
       const { uid = '', deletionTimestamp } = pod.metadata;
       const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
       if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;
@@ -69,23 +68,25 @@ export function createHandOver(context: AgentContext): HandOver {
   return {
     attempt: async ({ phase, localTargets }, outer) => {
       if (cluster === undefined || client === undefined) return false;
-      if (phase.kind !== 'draining' || phase.mode !== 'local' || clock.now() - triedAt < EVERY_MS) return false;
-      triedAt = clock.now();
+      if (phase.kind !== 'draining' || phase.mode !== 'local' || !mayHandOver(phase)) return false;
+      if (clock.monotonic() - triedAt < EVERY_MS) return false;
+      triedAt = clock.monotonic();
       try {
         const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
         const ask = within(ASK_MS);
         const plan = effectiveDrainPlan(config.drainPlan);
-        if (!cluster.exists(phase.maintenance)) {
-          const { maintenance: name, reason, deadline } = phase;
+        const { maintenance: name, reason, deadline } = phase;
+        if (cluster.state(name) === 'absent') {
           await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
         }
+        if (cluster.state(name) !== 'open') return false;
         const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
         const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: localTargets }] } };
         await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);
         const signal = within(CALL_MS);
         await cordon(client, phase.maintenance, signal);
-        answersSince ??= clock.now();
-        if (clock.now() - answersSince < STEADY_MS) return false;
+        answersSince ??= clock.monotonic();
+        if (clock.monotonic() - answersSince < STEADY_MS) return false;
         if (localDrain !== undefined) {
           const view = await localDrain.observe(signal);
           if (!view.seen) return false;

@@ -25,7 +25,7 @@ export interface Hold {
   /** Shows the lock's holder that the agent lives. */
   beat(): Promise<void>;
   release(signal: AbortSignal): Promise<void>;
-  status(phase: Phase): AgentStatus['lock'];
+  status(phase: Phase): Omit<AgentStatus['lock'], 'others'>;
 }
 
 export interface HoldDependencies {
@@ -45,7 +45,7 @@ export function createHold({ kind, lock, host, clock, log }: HoldDependencies): 
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   const look = async ({ login1, systemd }: NonNullable<typeof host>, signal: AbortSignal): Promise<void> => {
-    if (Math.abs(clock.now() - lookedAt) < LOOK_MS) return;
+    if (clock.monotonic() - lookedAt < LOOK_MS) return;
     const limitMs = await login1.inhibitDelayMaxMs(signal);
     const winner = winningDelay(await readLogindConfig('/', signal));
     const wrong = delayProblem(limitMs, winner);
@@ -58,7 +58,7 @@ export function createHold({ kind, lock, host, clock, log }: HoldDependencies): 
     const told = environment?.find((line) => line.startsWith('NODEMAINT_DEAD_MAN_SEC='))?.split('=')[1];
     const deadManMs = told === undefined ? DEAD_MAN_MS : Number(told) * 1000;
     worth = kind === 'unit' ? { delay, deadManMs } : { delay };
-    lookedAt = clock.now();
+    lookedAt = clock.monotonic();
   };
   const take = async (signal: AbortSignal): Promise<void> => {
     const outcome = await lock.acquire(signal);

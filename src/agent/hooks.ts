@@ -1,10 +1,11 @@
-import { execFile } from 'node:child_process';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { rfc3339 } from '../decide/time.ts';
-import { describeError } from '../errors.ts';
+import { describeError, errorCodeOf } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
+import { runProgram } from '../host/program.ts';
+import { describeRefusal, judgePath, type PathTrust } from '../host/trusted-path.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** The moments at which programs of this machine are called; each has a folder of its name. */
@@ -19,7 +20,8 @@ export interface Hooks {
 /** Of the time that is left before a deadline, programs get so much. */
 const DEADLINE_SHARE = 0.1;
 const LEAST_MS = 1_000;
-const MAX_OUTPUT = 64 * 1024;
+/** So often the agent says that it lives while it waits for a program, which may take longer than a turn of its loop. */
+const ALIVE_MS = 15_000;
 /** A name as run-parts takes it: no backup copies, no hidden files. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
 
@@ -38,54 +40,56 @@ export function hooksOf(before: Phase, after: Phase): readonly HookName[] {
   }
 }
 
-/** Why nobody but root could have put it there is not sure; undefined where it is. */
-async function distrust(place: string): Promise<string | undefined> {
-  const { uid, mode } = await stat(place);
-  if (uid !== 0) return 'it is not owned by root';
-  return (mode & 0o022) === 0 ? undefined : 'its group or everybody may write it';
+interface HookOptions {
+  readonly directory: string;
+  readonly timeoutMs: number;
+  readonly nodeName: string;
+  /** Whom to believe; only tests say so. */
+  readonly trust?: PathTrust;
+}
+
+interface HookDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Says that the agent's loop does not hang. */
+  readonly alive: () => void;
 }
 
 /** Makes the caller; a folder that is not there has no programs. */
 export function createHooks(
-  options: { readonly directory: string; readonly timeoutMs: number; readonly nodeName: string },
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  { directory, timeoutMs, nodeName, trust }: HookOptions,
+  { clock, log, alive }: HookDependencies,
 ): Hooks {
-  const { directory, timeoutMs, nodeName } = options;
-
   const programsOf = async (folder: string): Promise<readonly string[]> => {
     const names = await readdir(folder).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+      if (errorCodeOf(error) !== 'ENOENT') {
         log.warn({ folder, reason: describeError(error) }, 'cannot read the hooks');
       }
       return [];
     });
     const good: string[] = [];
     for (const name of names.filter((each) => NAME.test(each)).toSorted()) {
-      const file = path.join(folder, name);
-      const reason = (await distrust(directory)) ?? (await distrust(folder)) ?? (await distrust(file));
-      if (reason === undefined) good.push(file);
-      else log.warn({ hook: file, reason }, 'hook not run');
+      const verdict = await judgePath(path.join(folder, name), { kind: 'file', lastLink: 'follow' }, trust);
+      // The path without links is run: none that was looked at counts any more.
+      if (verdict.kind === 'trusted') good.push(verdict.path);
+      else {
+        const reason = verdict.kind === 'refused' ? describeRefusal(verdict) : `${verdict.path} is not there`;
+        log.warn({ hook: path.join(folder, name), reason }, 'hook not run');
+      }
     }
     return good;
   };
 
-  const call = async (file: string, env: NodeJS.ProcessEnv, timeout: number, signal: AbortSignal): Promise<void> => {
-    const startedAt = clock.now();
-    const failure = await new Promise<string | undefined>((resolve) => {
-      const limits = { env, timeout, killSignal: 'SIGKILL', maxBuffer: MAX_OUTPUT, signal, cwd: '/' } as const;
-      const child = execFile(file, [], limits, (error, _stdout, stderr) => {
-        if (error === null) resolve(undefined);
-        else if (error.killed === true) resolve(`it was killed after ${timeout} ms`);
-        else resolve(`${error.message.split('\n', 1)[0] ?? ''} ${stderr.slice(0, 500)}`.trim());
-      });
-      child.stdin?.end();
-      // What it leaves behind may keep its output open; nobody waits for that.
-      child.on('exit', () => {
-        child.stdout?.destroy();
-        child.stderr?.destroy();
-      });
-    });
-    const took = { hook: file, ms: clock.now() - startedAt };
+  const call = async (file: string, env: NodeJS.ProcessEnv, left: number, signal: AbortSignal): Promise<void> => {
+    const startedAt = clock.monotonic();
+    const timer = setInterval(alive, ALIVE_MS);
+    let failure: string | undefined;
+    try {
+      failure = await runProgram(file, { env, timeoutMs: left }, signal);
+    } finally {
+      clearInterval(timer);
+    }
+    const took = { hook: file, ms: clock.monotonic() - startedAt };
     if (failure === undefined) log.info(took, 'hook done');
     else log.warn({ ...took, reason: failure }, 'hook failed');
   };
@@ -97,7 +101,7 @@ export function createHooks(
         if (of.kind === 'watching') continue;
         const { deadline } = of;
         const share = deadline === undefined ? Infinity : (deadline.at - clock.now()) * DEADLINE_SHARE;
-        const until = clock.now() + Math.max(LEAST_MS, Math.min(timeoutMs, share));
+        const until = clock.monotonic() + Math.max(LEAST_MS, Math.min(timeoutMs, share));
         const env = {
           PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
           NODEMAINT_HOOK: name,
@@ -108,7 +112,7 @@ export function createHooks(
           ...(deadline === undefined ? {} : { NODEMAINT_DEADLINE: rfc3339(deadline.at) }),
         };
         for (const file of await programsOf(path.join(directory, name))) {
-          const left = until - clock.now();
+          const left = until - clock.monotonic();
           if (left <= 0) log.warn({ hook: file }, 'hook not run, the time of all hooks is over');
           else await call(file, env, Math.ceil(left), signal);
         }

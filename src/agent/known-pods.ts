@@ -1,12 +1,10 @@
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import * as z from 'zod';
 import type { Pod } from '../api/pod.ts';
 import type { KnownPod } from '../decide/local-pods.ts';
 import { podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
-import { replaceFile } from '../host/durable-file.ts';
+import type { StateFiles } from '../host/state-files.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { collectionPath, PODS, sendForObject } from '../kube/resource.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -20,7 +18,7 @@ export interface KnownPods {
 }
 
 export interface KnownPodsDependencies {
-  readonly stateDirectory: string;
+  readonly state: StateFiles;
   readonly nodeName: string;
   readonly client: KubeClient | undefined;
   readonly clock: Clock;
@@ -32,6 +30,7 @@ const fileSchema = z.object({
   pods: z.array(z.object({ uid: z.string(), podType: z.enum(['Default', 'DaemonSet', 'Static']), priority: z.int() })),
 });
 
+const FILE = 'pods.json';
 /** One list an hour: a pod that is younger counts as one of priority 0, which is what most pods have. */
 const REFRESH_MS = 3_600_000;
 /** Where it failed. */
@@ -39,8 +38,7 @@ const RETRY_MS = 60_000;
 const TIMEOUT_MS = 5_000;
 
 /** Makes the memory; nothing is asked or read yet. */
-export function createKnownPods({ stateDirectory, nodeName, client, clock, log }: KnownPodsDependencies): KnownPods {
-  const file = path.join(stateDirectory, 'pods.json');
+export function createKnownPods({ state, nodeName, client, clock, log }: KnownPodsDependencies): KnownPods {
   let dueAt = -Infinity;
 
   const fetchPods = async (signal: AbortSignal): Promise<readonly Pod[]> => {
@@ -54,25 +52,26 @@ export function createKnownPods({ stateDirectory, nodeName, client, clock, log }
 
   return {
     read: async () => {
+      const text = await state.read(FILE);
+      if (text === undefined) return new Map();
       try {
-        const { pods } = fileSchema.parse(JSON.parse(await readFile(file, 'utf8')));
+        const { pods } = fileSchema.parse(JSON.parse(text));
         return new Map(pods.map(({ uid, ...pod }) => [uid, pod]));
       } catch (error) {
-        const absent = (error as NodeJS.ErrnoException).code === 'ENOENT';
-        if (!absent) log.warn({ file, reason: describeError(error) }, 'what was known of the pods cannot be read');
+        log.warn({ file: FILE, reason: describeError(error) }, 'what was known of the pods cannot be read');
         return new Map();
       }
     },
     refresh: async (signal) => {
-      if (client === undefined || clock.now() < dueAt) return;
-      dueAt = clock.now() + RETRY_MS;
+      if (client === undefined || clock.monotonic() < dueAt) return;
+      dueAt = clock.monotonic() + RETRY_MS;
       try {
         const items = await fetchPods(signal);
         const pods = items.map((pod) => {
           return { uid: pod.metadata.uid ?? '', podType: podTypeOf(pod), priority: pod.spec.priority ?? 0 };
         });
-        await replaceFile(file, `${JSON.stringify({ version: 1, pods })}\n`, 0o600);
-        dueAt = clock.now() + REFRESH_MS;
+        await state.write(FILE, `${JSON.stringify({ version: 1, pods })}\n`);
+        dueAt = clock.monotonic() + REFRESH_MS;
       } catch (error) {
         signal.throwIfAborted();
         log.debug({ reason: describeError(error) }, "cannot ask for the node's pods");

@@ -6,7 +6,7 @@
 import { KUBELET_INTERCEPTOR } from '../api/names.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
-import { targetsCover } from '../decide/drain-plan.ts';
+import { reachesStaticPods, targetsCover } from '../decide/drain-plan.ts';
 import type { NodeDrain } from '../decide/maintenance.ts';
 import { judgeTarget, type MirrorVerdict, staticUidOf } from '../decide/mirror-pod.ts';
 import { type Leave, podKey, type StaticPodProgress } from '../decide/static-pods.ts';
@@ -14,10 +14,12 @@ import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isTurnOf, type Turn } from '../kube/interceptor.ts';
-import { collectionPath, PODS, sendForObject } from '../kube/resource.ts';
+import { listAll } from '../kube/list.ts';
+import { collectionPath, PODS } from '../kube/resource.ts';
+import { shortened } from '../printable.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Cluster } from './cluster.ts';
-import type { StaticPodView } from './static-pods.ts';
+import type { StaticPodView } from './static-pod-view.ts';
 
 /** What the cluster wants of the static pods. */
 export interface ClusterWish {
@@ -51,6 +53,8 @@ export interface KubeletInterceptorDependencies {
 
 /** A request that is not ours is looked at again only so often: a stale one may lie there for hours. */
 const AGAIN_MS = 30_000;
+/** A node may not report more, in characters (the policy nodemaint-node-eviction-requests). */
+const MAX_MESSAGE = 1_024;
 
 interface Checked {
   readonly verdict: MirrorVerdict;
@@ -70,18 +74,19 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
   const { client, cluster, clock, log, nodeName } = dependencies;
   let checked = new Map<string, Checked>();
   let complained = '';
+  /** Whether a drain targets static pods; no one of them is known where the directory is refused. */
+  let isReached = false;
 
   const turns = (): readonly EvictionRequest[] =>
     cluster.requests().filter((request) => isTurnOf(request, KUBELET_INTERCEPTOR));
 
   const readMirrors = async (signal: AbortSignal): Promise<ReadonlyMap<string, Pod> | undefined> => {
     // By the node's name, as a node's identity is allowed to ask.
-    const selector = `?fieldSelector=${encodeURIComponent(`spec.nodeName=${nodeName}`)}`;
+    const place = { path: collectionPath(PODS), query: { fieldSelector: `spec.nodeName=${nodeName}` } };
     try {
-      const path = `${collectionPath(PODS)}${selector}`;
-      const list = await sendForObject<{ items: readonly Pod[] }>(client, { method: 'GET', path }, [], signal);
+      const list = await listAll<Pod>(client, place, [], (pod) => pod, signal);
       complained = '';
-      const mirrors = (list?.items ?? []).filter((pod) => staticUidOf(pod) !== undefined);
+      const mirrors = list.items.filter((pod) => staticUidOf(pod) !== undefined);
       return new Map(mirrors.map((pod) => [`${pod.metadata.namespace}/${pod.metadata.name}`, pod]));
     } catch (error) {
       signal.throwIfAborted();
@@ -93,7 +98,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
   };
 
   const isCurrent = (known: Checked | undefined): boolean =>
-    known !== undefined && (known.verdict.kind === 'ours' || clock.now() < known.at + AGAIN_MS);
+    known !== undefined && (known.verdict.kind === 'ours' || clock.monotonic() < known.at + AGAIN_MS);
 
   const check = (
     requests: readonly EvictionRequest[],
@@ -106,7 +111,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
       const key = keyOf(request);
       const isParked = view.parked.some((pod) => podKey(pod) === key);
       const verdict = judgeTarget(request, mirrors.get(key), { nodeName, isParked });
-      checked.set(idOf(request), { verdict, at: clock.now() });
+      checked.set(idOf(request), { verdict, at: clock.monotonic() });
       if (verdict.kind === 'not-ours' && known === undefined) {
         log.warn(
           { evictionRequest: request.metadata.name, reason: verdict.message },
@@ -144,11 +149,12 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
       pod.message === undefined
         ? `${name} is terminating the pod due to node maintenance (${reason}).`
         : `${name} is to leave: ${pod.message}.`;
-    return { kind: 'working', message, expectedFinishAt: pod.expectedFinishAt };
+    return { kind: 'working', message: shortened(message, MAX_MESSAGE), expectedFinishAt: pod.expectedFinishAt };
   };
 
   return {
     look: async (view, drains, wantsMirrors, signal) => {
+      isReached = drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
       const requests = turns();
       const ids = new Set(requests.map(idOf));
       checked = new Map([...checked].filter(([id]) => ids.has(id)));
@@ -175,9 +181,11 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
     report: async (view, progress, signal) => {
       for (const request of turns().filter(isOurs)) {
         const pod = progress.find(({ key }) => key === keyOf(request));
-        if (pod === undefined) continue;
+        if (pod === undefined && (view.refusal === undefined || !isReached)) continue;
+        const refused = { message: `${request.spec.target.pod.name} stays: its manifest cannot be moved.` };
+        const turn = pod === undefined ? ({ kind: 'working', ...refused } as const) : turnOf(request, view, pod);
         try {
-          await cluster.report(request, turnOf(request, view, pod), signal);
+          await cluster.report(request, turn, signal);
         } catch (error) {
           signal.throwIfAborted();
           const reason = describeError(error);

@@ -1,20 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import { effectiveDrainPlan } from '../decide/drain-plan.ts';
+import { effectiveDrainPlan, reachesStaticPods } from '../decide/drain-plan.ts';
 import { resolveDrain } from '../decide/drain-resolution.ts';
 import { countingDrains, counts, type ParkingFacts } from '../decide/parking.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { type Leave, type ParkedPod, podKey } from '../decide/static-pods.ts';
+import type { Manifest } from '../static-pods/manifest.ts';
 import type { AgentContext } from './context.ts';
 import { localDeadlineOf, staticDeadlineOf } from './own-deadline.ts';
 import type { AgentRecord } from './record.ts';
-import { drainPodsOf, leaveByTargets, type StaticPodIntent, type StaticPodView } from './static-pods.ts';
+import type { StaticPodIntent } from './static-pods.ts';
+import { drainPodsOf, leaveByTargets, type StaticPodView } from './static-pod-view.ts';
 import type { Waiting } from './status.ts';
 
 /** What a turn wants of the static pods, whoever drains the node, and how far the drain is. */
 export interface Leaving extends Omit<StaticPodIntent, 'keepParked'> {
   /** Whether nothing is left to wait for. */
   readonly drained: boolean;
+  /** Why pods are left that nobody can end before the machine goes down; absent where none is. */
+  readonly left?: string;
   /** What this agent's own drain waits for, beside the static pods. */
   readonly waiting: readonly Waiting[];
 }
@@ -29,15 +33,25 @@ export interface LeavingFacts {
   readonly saveTargets: (targets: readonly DrainPlanEntry[]) => Promise<void>;
 }
 
+function describeLeft(pods: readonly Manifest[]): string {
+  const names = pods.map((pod) => podKey(pod)).join(', ');
+  return `the manifests of ${names} cannot be moved, and the kubelet cannot be stopped`;
+}
+
 /** A drain from the local record: no API server answers, or there is none. */
 async function leaveLocally(
   context: AgentContext,
   phase: Extract<Phase, { kind: 'draining' }>,
-  { record, view, saveTargets }: LeavingFacts,
+  { record, view: all, saveTargets }: LeavingFacts,
   signal: AbortSignal,
 ): Promise<Leaving> {
-  const { config, localDrain, ownDrain } = context;
+  const { config, localDrain, ownDrain, staticPods } = context;
   ownDrain?.rest();
+  const stuck = staticPods.stuck();
+  const isHopeless = localDrain === undefined || localDrain.hasGivenUp();
+  // Manifests that do not move, under a kubelet that cannot be stopped: these pods end with the machine.
+  const hopeless = isHopeless ? all.inPlace.filter(({ file }) => stuck.has(file)) : [];
+  const view = hopeless.length === 0 ? all : { ...all, inPlace: all.inPlace.filter((pod) => !hopeless.includes(pod)) };
   const local = await localDrain?.observe(signal);
   const pods = [...(local?.pods ?? []), ...drainPodsOf(view)];
   const deadline = localDeadlineOf(context, phase, local?.pods ?? [], view);
@@ -46,13 +60,16 @@ async function leaveLocally(
   if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) await saveTargets(decision.drainTargets);
   const leave = leaveByTargets(view, decision.drainTargets, phase);
   const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
-  const stop = { evicting: decision.evicting, parked, graces: deadline?.graces ?? new Map<string, number>() };
+  const hasStuck = view.inPlace.some((pod) => stuck.has(pod.file) && leave.has(podKey(pod)));
+  const graces = deadline?.graces ?? new Map<string, number>();
+  const stop = { evicting: decision.evicting, parked, graces, hasStuck };
   const waiting = local === undefined ? [] : await localDrain?.stop(local, stop, signal);
   return {
     leave,
     targeted: new Set(leave.keys()),
     mirrors: undefined,
     drained: decision.drained && local?.seen !== false,
+    ...(hopeless.length === 0 ? {} : { left: describeLeft(hopeless) }),
     waiting: waiting ?? [],
   };
 }
@@ -73,7 +90,15 @@ async function leaveByPlan(context: AgentContext, facts: LeavingFacts, signal: A
     }
   }
   const name = phase.kind === 'draining' ? phase.maintenance : undefined;
-  const drained = name !== undefined && (context.cluster?.isDrained(name) === true || own?.drained.has(name) === true);
+  const isDrained = (maintenance: string): boolean => {
+    if (context.cluster?.isDrained(maintenance) === true || own?.drained.has(maintenance) === true) return true;
+    // Static pods whose manifests must not be moved never leave: the machine goes down when all others have.
+    const drains = [...countingDrains(parking), ...(own?.drains ?? [])].filter(
+      (each) => each.maintenance === maintenance,
+    );
+    return view.refusal !== undefined && drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
+  };
+  const drained = name !== undefined && isDrained(name);
   return { leave, targeted, mirrors: wish?.mirrors, drained, waiting: own?.waiting ?? [] };
 }
 

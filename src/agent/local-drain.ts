@@ -28,6 +28,8 @@ export interface LocalStop {
   readonly parked: ReadonlySet<string>;
   /** Grace periods in seconds that a deadline made shorter, by UID. */
   readonly graces: ReadonlyMap<string, number>;
+  /** Whether the kubelet is to be stopped although only static pods are left: manifests that cannot be moved. */
+  readonly hasStuck: boolean;
 }
 
 /** The hands of a local drain beside the mover of manifests. */
@@ -41,6 +43,8 @@ export interface LocalDrainer {
   stop(view: LocalView, stop: LocalStop, signal: AbortSignal): Promise<readonly Waiting[]>;
   /** Starts the kubelet again where it was stopped for a drain; returns whether it is not stopped by us any more. */
   giveBack(signal: AbortSignal): Promise<boolean>;
+  /** Whether the kubelet could not be stopped so often that it is not tried any more. */
+  hasGivenUp(): boolean;
 }
 
 export interface LocalDrainDependencies {
@@ -68,6 +72,7 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
 
   /** Whether the kubelet is out of the way; where it cannot be stopped, a pod that is would only come back. */
   const withoutKubelet = async (signal: AbortSignal): Promise<boolean> => {
+    if (refusals >= MAX_REFUSALS) return false;
     try {
       await kubelet.stop(signal);
       return true;
@@ -103,12 +108,13 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
       } catch (error) {
         signal.throwIfAborted();
         if (awaySince === undefined) log.warn({ reason: describeError(error) }, 'cannot see the pods of the node');
-        awaySince ??= clock.now();
-        return { ...NOTHING, seen: clock.now() - awaySince >= RUNTIME_AWAY_MS };
+        awaySince ??= clock.monotonic();
+        return { ...NOTHING, seen: clock.monotonic() - awaySince >= RUNTIME_AWAY_MS };
       }
     },
-    stop: async (view, { evicting, parked, graces }, signal) => {
-      if (view.pods.length > 0 && !(await withoutKubelet(signal))) return [];
+    hasGivenUp: () => refusals >= MAX_REFUSALS,
+    stop: async (view, { evicting, parked, graces, hasStuck }, signal) => {
+      if ((view.pods.length > 0 || hasStuck) && !(await withoutKubelet(signal))) return [];
       const stopped = await kubelet.isStopped();
       const uids = new Set(evicting.map(({ uid }) => uid));
       const waiting: Waiting[] = [];

@@ -1,8 +1,6 @@
-import { readFile, rename } from 'node:fs/promises';
-import path from 'node:path';
 import * as z from 'zod';
 import { describeError } from '../errors.ts';
-import { replaceFile } from '../host/durable-file.ts';
+import type { StateFiles } from '../host/state-files.ts';
 import type { Log } from '../telemetry/log.ts';
 
 const memorySchema = z.object({
@@ -21,31 +19,34 @@ export interface NoticeMemory {
   serve(ids: readonly string[]): void;
   /** Forgets all but these. */
   keep(ids: ReadonlySet<string>): void;
-  /** Makes durable what changed since the last time; throws what the file system says. */
+  /** Writes what changed since the last time; never fails, as `StateFiles` does not. */
   save(): Promise<void>;
 }
 
+const FILE = 'notices.json';
+
 /** Reads the memory of earlier runs; a damaged one is moved aside, and nothing but the first sight of notices is lost. */
-export async function openNoticeMemory(stateDirectory: string, bootId: string, log: Log): Promise<NoticeMemory> {
-  const file = path.join(stateDirectory, 'notices.json');
+export async function openNoticeMemory(state: StateFiles, bootId: string, log: Log): Promise<NoticeMemory> {
   const read = async (): Promise<Seen> => {
+    const text = await state.read(FILE);
+    if (text === undefined) return {};
     try {
-      return memorySchema.parse(JSON.parse(await readFile(file, 'utf8'))).seen;
+      return memorySchema.parse(JSON.parse(text)).seen;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-      log.error({ file, reason: describeError(error) }, 'memory of notices is damaged, moving it aside');
-      await rename(file, `${file}.damaged`);
+      log.error({ file: FILE, reason: describeError(error) }, 'memory of notices is damaged, moving it aside');
+      await state.setAside(FILE, 'damaged');
       return {};
     }
   };
   const seen = new Map(Object.entries(await read()));
-  let isSaved = true;
+  let changes = 0;
+  let saved = 0;
   return {
     seenAt: (id, now) => {
       const known = seen.get(id);
       if (known !== undefined) return known.at;
       seen.set(id, { at: now });
-      isSaved = false;
+      changes += 1;
       return now;
     },
     isServed: (id) => {
@@ -57,21 +58,21 @@ export async function openNoticeMemory(stateDirectory: string, bootId: string, l
         const known = seen.get(id);
         if (known === undefined || known.servedBoot === bootId) continue;
         seen.set(id, { ...known, servedBoot: bootId });
-        isSaved = false;
+        changes += 1;
       }
     },
     keep: (ids) => {
       for (const id of seen.keys()) {
         if (ids.has(id)) continue;
         seen.delete(id);
-        isSaved = false;
+        changes += 1;
       }
     },
     save: async () => {
-      if (isSaved) return;
-      isSaved = true;
-      const text = JSON.stringify({ version: 1, seen: Object.fromEntries(seen) }, null, 2);
-      await replaceFile(file, `${text}\n`, 0o600);
+      if (saved === changes) return;
+      const saving = changes;
+      await state.write(FILE, `${JSON.stringify({ version: 1, seen: Object.fromEntries(seen) }, null, 2)}\n`);
+      saved = saving;
     },
   };
 }

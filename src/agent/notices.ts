@@ -40,6 +40,8 @@ export interface NoticeDependencies {
   readonly onChange: () => void;
 }
 
+/** A provider that does not take the answer is told again after so long. */
+const TELL_EVERY_MS = 5_000;
 /** The pause doubles with each failure up to this, which still leaves half of a two minutes' notice. */
 const MAX_PAUSE_MS = 60_000;
 
@@ -56,6 +58,7 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
   let limited: number | undefined;
   const told = new Set<string>();
   const acknowledged = new Set<string>();
+  let toldAt = Number.NEGATIVE_INFINITY;
 
   const all = (): readonly Notice[] => (channels ?? []).flatMap(({ notices }) => notices ?? []);
   const isComplete = (): boolean => channels?.every(({ notices }) => notices !== undefined) === true;
@@ -136,13 +139,16 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
       if (demand !== undefined && isServing) memory.serve(demand.ids);
       await memory.save();
       if (demand === undefined || phase.kind !== 'released') return;
-      for (const id of demand.ids.filter((each) => !acknowledged.has(each))) {
-        acknowledged.add(id);
-        for (const { source } of channels ?? []) {
-          await source.acknowledge?.(id, signal).catch((error: unknown) => {
-            signal.throwIfAborted();
-            log.warn({ notice: id, reason: describeError(error) }, 'cannot tell the provider that the node is drained');
-          });
+      const untold = demand.ids.filter((each) => !acknowledged.has(each));
+      if (untold.length === 0 || clock.monotonic() - toldAt < TELL_EVERY_MS) return;
+      toldAt = clock.monotonic();
+      for (const id of untold) {
+        try {
+          for (const { source } of channels ?? []) await source.acknowledge?.(id, signal);
+          acknowledged.add(id);
+        } catch (error) {
+          signal.throwIfAborted();
+          log.warn({ notice: id, reason: describeError(error) }, 'cannot tell the provider that the node is drained');
         }
       }
     },

@@ -3,7 +3,7 @@ import { earliestDeadline } from '../decide/maintenance-deadline.ts';
 import { overduePods } from '../decide/terminating-pod.ts';
 import { describeError } from '../errors.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
-import { keyOf } from '../kube/watch.ts';
+import { keyOf } from '../kube/resource.ts';
 import type { Cluster, ClusterDependencies } from './cluster.ts';
 import { createNodePods } from './node-pods.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from './sandbox-stops.ts';

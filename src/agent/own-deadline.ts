@@ -7,16 +7,17 @@ import { podKey } from '../decide/static-pods.ts';
 import { preciseRfc3339 } from '../decide/time.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
-import type { StaticPodView } from './static-pods.ts';
+import type { StaticPodView } from './static-pod-view.ts';
 
 /** Writes an earlier deadline to the NodeMaintenance of the shutdown, which was made with the first one. */
 export async function keepDeadline(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return;
-  const known = context.cluster?.maintenance(phase.maintenance);
+  if (context.cluster?.state(phase.maintenance) !== 'open') return;
+  const known = context.cluster.maintenance(phase.maintenance);
   if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === preciseRfc3339(phase.deadline.at))
     return;
   try {
-    await context.cluster?.setDeadline(known, phase.deadline, signal);
+    await context.cluster.setDeadline(known, phase.deadline, signal);
   } catch (error) {
     signal.throwIfAborted();
     context.log.warn({ maintenance: phase.maintenance, reason: describeError(error) }, 'cannot tell the deadline yet');

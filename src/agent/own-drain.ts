@@ -6,22 +6,20 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { dueTiersOf, endOptionsOf, interceptorsUntil } from '../decide/maintenance-deadline.ts';
-import { decideCordon, drainsOfNode, type NodeDrain } from '../decide/maintenance.ts';
+import { decideCordon, drainsOfNode, type NodeDrain, soleNodeOf } from '../decide/maintenance.ts';
 import {
   blockedByInterceptors,
   drainPodsOfNode,
   evictingUids,
   holdOf,
-  isOfNodeAlone,
   maintenancesOfNode,
   type OwnDrain,
   resolveOwnDrains,
 } from '../decide/own-drain.ts';
-import { type DrainPod, isTerminal, podTypeOf } from '../decide/pod.ts';
+import { type DrainPod, endOf, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import { type EndOptions, shortenEnd } from '../kube/evictor.ts';
-import { NODES, objectPath, sendForObject } from '../kube/resource.ts';
-import { keyOf } from '../kube/watch.ts';
+import { keyOf, NODES, objectPath, sendForObject } from '../kube/resource.ts';
 import type { Cluster, ClusterDependencies } from './cluster.ts';
 import { type ControllerState, createControllerSight } from './controller-sight.ts';
 import { createNodePods } from './node-pods.ts';
@@ -96,7 +94,7 @@ export function createOwnDrainer(
     const path = objectPath(NODES, { name: nodeName });
     const node = await sendForObject<Node>(client, { method: 'GET', path }, [404], signal);
     const body = node === undefined ? undefined : decideCordon(node, names);
-    cordonedAt = clock.now();
+    cordonedAt = clock.monotonic();
     if (body !== undefined && !(await isAlone(signal))) {
       // Who lives takes its cordon away itself; whether anybody does is not known at once.
       cordonLeft = sight.last()?.kind !== 'alive';
@@ -110,7 +108,7 @@ export function createOwnDrainer(
   };
 
   const releaseHeld = async (signal: AbortSignal): Promise<void> => {
-    if (await isAlone(signal)) await gates.release(signal);
+    if (await isAlone(signal)) await gates.release(AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]));
     else if (sight.last()?.kind === 'alive') gates.leaveToController();
     busy ||= gates.isArmed(true);
   };
@@ -149,7 +147,7 @@ export function createOwnDrainer(
       if (deletionTimestamp !== undefined) {
         // An order that a controller which lives again gives too changes nothing.
         if (podType !== 'Static') await shortenEnd(client, pod, optionsOf(pod), clock.now(), signal);
-        const expectedAt = Date.parse(deletionTimestamp);
+        const expectedAt = endOf(pod)?.endsAt ?? clock.now();
         waiting.push({ what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt });
       } else if (held !== undefined) {
         waiting.push({ what: keyOf(pod), on: held.on, message: held.message, since: 0 });
@@ -190,7 +188,7 @@ export function createOwnDrainer(
     const cache = pods.watch();
     cluster.watchRequests(true);
     if (!cache.synced() || !cluster.requestsSynced()) return undefined;
-    if (clock.now() - cordonedAt >= CORDON_EVERY_MS) {
+    if (clock.monotonic() - cordonedAt >= CORDON_EVERY_MS) {
       await cordon(
         wanted.map(({ metadata }) => metadata.name),
         signal,
@@ -202,7 +200,7 @@ export function createOwnDrainer(
     const outOfTime = (pod: Pod): boolean => isOutOfTime(pod, all, own);
     const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf, outOfTime)];
     const left = { list: all, blocking, requestOf };
-    for (const drain of own.filter(({ maintenance }) => isOfNodeAlone(maintenance, nodeName))) {
+    for (const drain of own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName)) {
       // The targets are written before anybody acts on them: the gate of DaemonSets goes by the status.
       if (!(await status.write(drain, left, () => isAlone(signal), signal))) return undefined;
     }

@@ -9,11 +9,13 @@ import {
   type EvictionMemory,
   isEvictOnly,
   isInBackground,
+  movedMemory,
   rememberedAttempts,
 } from '../decide/imperative-eviction.ts';
 import { rfc3339 } from '../decide/time.ts';
+import { asOfNow, type Moment, momentOf } from '../host/clock.ts';
 import { askForEviction, type EndOptions } from '../kube/evictor.ts';
-import { keyOf } from '../kube/watch.ts';
+import { keyOf } from '../kube/resource.ts';
 import type { ClusterDependencies } from './cluster.ts';
 import type { Waiting } from './status.ts';
 
@@ -51,7 +53,15 @@ const PROMISE_WORDS = ['Eviction triggered'];
 
 /** Makes the memory of attempts, which is as short as the time without a controller. */
 export function createOwnEvictions({ client, clock, log }: ClusterDependencies): OwnEvictions {
-  const known = new Map<string, Attempts>();
+  const known = new Map<string, Attempts & { readonly at: Moment }>();
+
+  /** As of the present setting of the clock. */
+  const attemptsAt = (uid: string): Attempts | undefined => {
+    const noted = known.get(uid);
+    if (noted === undefined) return undefined;
+    const jumpMs = asOfNow(noted.at, momentOf(clock)) - noted.at.wall;
+    return { ...noted, memory: movedMemory(noted.memory, jumpMs), since: noted.since + jumpMs };
+  };
 
   /** The request as the rules take it; of a pod that has none the interceptor's entry is what this memory knows. */
   const requestOf = (
@@ -70,7 +80,7 @@ export function createOwnEvictions({ client, clock, log }: ClusterDependencies):
     evict: async (pod, request, end, mayAct, signal) => {
       const { uid = '' } = pod.metadata;
       const now = clock.now();
-      const before = known.get(uid);
+      const before = attemptsAt(uid);
       const asked = requestOf(pod, request, before);
       const since = before?.since ?? now;
       const wait = (message: string, expectedAt?: number): Waiting => {
@@ -89,12 +99,12 @@ export function createOwnEvictions({ client, clock, log }: ClusterDependencies):
       log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
       const after = afterAttempt(pod, step.attempt, outcome, now);
       const message = after.progress?.message ?? '';
-      known.set(uid, { memory: after.memory, message, since });
+      known.set(uid, { memory: after.memory, message, since, at: momentOf(clock) });
       return wait(message, after.progress?.expectedFinishAt);
     },
     blocking: (pods) =>
       pods.flatMap((pod) => {
-        const attempts = known.get(pod.metadata.uid ?? '');
+        const attempts = attemptsAt(pod.metadata.uid ?? '');
         const refused = attempts !== undefined && attempts.memory.acceptedAt === undefined && attempts.memory.count > 0;
         if (!refused || isInBackground(pod) || pod.metadata.deletionTimestamp !== undefined) return [];
         const { message, since } = attempts;

@@ -6,7 +6,8 @@
 import type { KubeObject } from '../api/meta.ts';
 import { HELD_FOR_LABEL } from '../api/names.ts';
 import { describeError, NodemaintError } from '../errors.ts';
-import { collectionPath, NAMESPACES, PODS, sendForObject } from '../kube/resource.ts';
+import { listAll } from '../kube/list.ts';
+import { collectionPath, DAEMON_SETS, PODS, sendForObject } from '../kube/resource.ts';
 import type { ClusterDependencies } from './cluster.ts';
 
 /** An account that may do this and nothing else (manifests/rbac/agent.yaml); a node's own identity may not. */
@@ -17,6 +18,18 @@ const TRY_EVERY_MS = 5_000;
 
 interface List {
   readonly items: readonly KubeObject[];
+}
+
+/** How many pods went, and why not more where something was refused. */
+interface Release {
+  readonly released: number;
+  readonly refusal: string | undefined;
+}
+
+/** The words of a refusal; throws everything else. */
+function refusalOf(error: unknown): string {
+  if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
+  return describeError(error);
 }
 
 /** The gates of the node's DaemonSet pods, which somebody has to take away after a maintenance. */
@@ -44,6 +57,11 @@ export function createOwnGates({ client, clock, log, nodeName }: ClusterDependen
   let triedAt = -Infinity;
   let complained = '';
 
+  const complain = (reason: string): void => {
+    if (reason !== complained) log.warn({ reason }, 'cannot release held DaemonSet pods of own node, trying again');
+    complained = reason;
+  };
+
   const releaseIn = async (namespace: string, signal: AbortSignal): Promise<number> => {
     const path = `${collectionPath(PODS, namespace)}?${query}`;
     const gone = await sendForObject<List>(client, { method: 'DELETE', path, as: RELEASE_ACCOUNT }, [404], signal);
@@ -52,16 +70,31 @@ export function createOwnGates({ client, clock, log, nodeName }: ClusterDependen
     return pods.length;
   };
 
-  const releaseAll = async (signal: AbortSignal): Promise<number> => {
-    const request = { method: 'GET', path: collectionPath(NAMESPACES), as: RELEASE_ACCOUNT } as const;
-    const namespaces = (await sendForObject<List>(client, request, [], signal))?.items ?? [];
+  /** Those that have DaemonSets, for no other pods are held: a few, where a cluster may have hundreds. */
+  const namespacesToAsk = async (signal: AbortSignal): Promise<readonly string[]> => {
+    const place = { path: collectionPath(DAEMON_SETS), as: RELEASE_ACCOUNT, namesOnly: true };
+    const found = await listAll(client, place, [], ({ metadata }) => metadata.namespace ?? 'default', signal);
+    return [...new Set(found.items)];
+  };
+
+  /** A namespace that is refused, whatever somebody has put there, keeps no other one from it. */
+  const releaseAll = async (signal: AbortSignal): Promise<Release> => {
+    const namespaces = await namespacesToAsk(signal);
     let released = 0;
+    let refusal: string | undefined;
     for (let first = 0; first < namespaces.length; first += AT_ONCE) {
       const some = namespaces.slice(first, first + AT_ONCE);
-      const counts = await Promise.all(some.map(({ metadata }) => releaseIn(metadata.name, signal)));
+      const counts = await Promise.all(
+        some.map((name) =>
+          releaseIn(name, signal).catch((error: unknown) => {
+            refusal ??= refusalOf(error);
+            return 0;
+          }),
+        ),
+      );
       for (const count of counts) released += count;
     }
-    return released;
+    return { released, refusal };
   };
 
   return {
@@ -74,7 +107,7 @@ export function createOwnGates({ client, clock, log, nodeName }: ClusterDependen
     },
     isArmed: (unless) => armed ?? unless,
     release: async (signal) => {
-      const now = clock.now();
+      const now = clock.monotonic();
       armed = true;
       if (now - triedAt < TRY_EVERY_MS) return;
       const isFirst = triedAt === -Infinity;
@@ -85,14 +118,12 @@ export function createOwnGates({ client, clock, log, nodeName }: ClusterDependen
         return;
       }
       try {
-        const released = await releaseAll(signal);
+        const { released, refusal } = await releaseAll(signal);
         // API servers' copies of the maintenances lag: a pod that is made right after a maintenance can still be held.
-        armed = released > 0 || isFirst;
+        armed = released > 0 || isFirst || refusal !== undefined;
+        if (refusal !== undefined) complain(refusal);
       } catch (error) {
-        if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;
-        const reason = describeError(error);
-        if (reason !== complained) log.warn({ reason }, 'cannot release held DaemonSet pods of own node, trying again');
-        complained = reason;
+        complain(refusalOf(error));
       }
     },
   };

@@ -1,6 +1,6 @@
 import { effectiveDrainPlan } from '../decide/drain-plan.ts';
 import { stageOf } from '../decide/maintenance.ts';
-import type { Phase } from '../decide/shutdown-phase.ts';
+import { isNamed, type Phase } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 
@@ -8,18 +8,19 @@ import type { AgentContext } from './context.ts';
 export async function ensureMaintenance(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
   const { cluster, log } = context;
   if (cluster === undefined || phase.kind !== 'draining' || phase.mode !== 'cluster') return;
-  if (cluster.exists(phase.maintenance)) return;
+  const { maintenance: name, reason, deadline } = phase;
   try {
+    if (cluster.state(name) === 'open') await cluster.confirm(name, signal);
+    if (cluster.state(name) !== 'absent') return;
     // In order and whole, as the API wants it: then it is accepted also by an API server that has just started.
     const drainPlan = effectiveDrainPlan(context.config.drainPlan);
-    const { maintenance: name, reason, deadline } = phase;
     await cluster.create({ name, reason, stage: 'Drain', drainPlan, deadline }, signal);
     for (const old of cluster.own()) {
-      if (old.metadata.name !== phase.maintenance && stageOf(old) === 'Complete') await cluster.remove(old, signal);
+      if (old.metadata.name !== name && stageOf(old) === 'Complete') await cluster.remove(old, signal);
     }
   } catch (error) {
     signal.throwIfAborted();
-    log.warn({ maintenance: phase.maintenance, reason: describeError(error) }, 'cannot create the maintenance yet');
+    log.warn({ maintenance: name, reason: describeError(error) }, 'cannot create the maintenance yet');
   }
 }
 
@@ -48,7 +49,7 @@ export async function completeOwn(context: AgentContext, phase: Phase, signal: A
   if (cluster === undefined || phase.kind === 'draining' || phase.kind === 'released') return;
   for (const maintenance of cluster.own()) {
     const { name } = maintenance.metadata;
-    const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && phase.maintenance === name;
+    const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && isNamed(phase, name);
     if (stageOf(maintenance) === 'Complete' || (config.onBoot === 'wait' && !canceled)) continue;
     try {
       await cluster.complete(maintenance, signal);

@@ -3,9 +3,10 @@ import { noteRemoval, type Removal, removalDelayMs, returnsOf } from '../decide/
 import { daemonSetOf, drainOf } from '../decide/daemon-set.ts';
 import type { NodeDrain } from '../decide/maintenance.ts';
 import { deletePod, type EndOptions } from '../kube/evictor.ts';
-import { keyOf } from '../kube/watch.ts';
+import { keyOf } from '../kube/resource.ts';
 import type { ClusterDependencies } from './cluster.ts';
 import type { Waiting } from './status.ts';
+import { timeOf } from '../decide/time.ts';
 
 /** The removals of this node's DaemonSet pods while its agent carries them out. */
 export interface OwnRemovals {
@@ -31,9 +32,9 @@ export function createOwnRemovals({ client, clock, log, nodeName }: ClusterDepen
       const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message, since: 0 });
       if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
       const daemonSet = daemonSetOf(pod) ?? '';
-      const { uid = '', creationTimestamp = '' } = pod.metadata;
+      const { uid = '', creationTimestamp } = pod.metadata;
       const returns = returnsOf(removals, daemonSet, nodeName, uid);
-      const at = Date.parse(creationTimestamp) + removalDelayMs(returns);
+      const at = (timeOf(creationTimestamp) ?? 0) + removalDelayMs(returns);
       if (clock.now() < at) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: at };
       if (await mayAct()) {
         await deletePod(client, pod, options, signal);

@@ -29,6 +29,8 @@ export interface OwnPods {
 }
 
 const COUNT_EVERY_MS = 5_000;
+/** With what follows it, no longer than a node may write. */
+const MAX_MESSAGE = 900;
 
 /** Makes the writer. */
 export function createOwnStatus({ client, clock }: ClusterDependencies): OwnStatus {
@@ -50,7 +52,8 @@ export function createOwnStatus({ client, clock }: ClusterDependencies): OwnStat
       const leaving = list.filter(isEvicting);
       const pending = list.filter((pod) => !isEvicting(pod));
       const nodes = resolution.nodes.map((node) => {
-        return { ...node, message: `${node.message} (by the agent of the node: no controller is alive)` };
+        const message = node.message.slice(0, MAX_MESSAGE);
+        return { ...node, message: `${message} (by the agent of the node: no controller is alive)` };
       });
       const status = drainStatus(
         maintenance,
@@ -64,14 +67,18 @@ export function createOwnStatus({ client, clock }: ClusterDependencies): OwnStat
         now,
       );
       if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status)) return true;
-      if (!isNews(maintenance.status, status) && now - (countedAt.get(name) ?? 0) < COUNT_EVERY_MS) return true;
+      if (
+        !isNews(maintenance.status, status) &&
+        clock.monotonic() - (countedAt.get(name) ?? -Infinity) < COUNT_EVERY_MS
+      )
+        return true;
       if (!(await mayWrite())) return false;
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
       const change = { method: 'PATCH', path, body: { metadata: { resourceVersion }, status } } as const;
       const patch = { kind: 'merge' } as const;
       const fresh = await sendForObject<NodeMaintenance>(client, { ...change, patch }, [404, 409], signal);
       if (fresh === undefined) return false;
-      countedAt.set(name, now);
+      countedAt.set(name, clock.monotonic());
       ownWrites.note(name, copies.get(name), fresh);
       return true;
     },

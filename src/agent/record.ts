@@ -1,10 +1,8 @@
-import { mkdir, readFile, rename } from 'node:fs/promises';
-import path from 'node:path';
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
-import { describeError, NodemaintError } from '../errors.ts';
-import { replaceFile } from '../host/durable-file.ts';
+import { NodemaintError } from '../errors.ts';
+import type { StateFiles } from '../host/state-files.ts';
 
 /** What a restarted agent, or the agent after a reboot, has to know. */
 export interface AgentRecord {
@@ -15,6 +13,7 @@ export interface AgentRecord {
 
 const shutdown = {
   maintenance: z.string(),
+  renamed: z.object({ from: z.array(z.string()), deleted: z.number(), sinceBootMs: z.number() }).exactOptional(),
   mode: z.enum(['cluster', 'local']),
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
@@ -40,7 +39,13 @@ const recordSchema = z.object({
   phase: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('watching') }),
     z.object({ kind: z.literal('draining'), ...shutdown }),
-    z.object({ kind: z.literal('released'), releasedAt: z.number(), forced: z.string().exactOptional(), ...shutdown }),
+    z.object({
+      kind: z.literal('released'),
+      releasedAt: z.number(),
+      releasedSinceBootMs: z.number().exactOptional(),
+      forced: z.string().exactOptional(),
+      ...shutdown,
+    }),
     z.object({ kind: z.literal('recovering'), cause: z.enum(['boot', 'canceled']), ...shutdown }),
   ]),
   localTargets: z.array(z.custom<DrainPlanEntry>((value) => typeof value === 'object' && value !== null)),
@@ -48,46 +53,32 @@ const recordSchema = z.object({
 
 const EMPTY: AgentRecord = { phase: { kind: 'watching' }, localTargets: [] };
 
-/** The record's place in the state directory. */
-export function recordPath(stateDirectory: string): string {
-  return path.join(stateDirectory, 'record.json');
-}
+/** The record's file in the state directory. */
+export const RECORD_FILE = 'record.json';
 
-/** Writes the record as one durable step. */
-export async function writeRecord(stateDirectory: string, record: AgentRecord): Promise<void> {
-  await replaceFile(recordPath(stateDirectory), `${JSON.stringify({ version: VERSION, ...record }, null, 2)}\n`, 0o600);
+/** Writes the record as one durable step; never fails, as `StateFiles` does not. */
+export async function writeRecord(state: StateFiles, record: AgentRecord): Promise<void> {
+  await state.write(RECORD_FILE, `${JSON.stringify({ version: VERSION, ...record }, null, 2)}\n`);
 }
 
 /**
- * Reads the record; an absent one is empty. A damaged one is moved aside, for a person to look at, and reported through
- * `onDamage`: what is parked is known from the journal, so nothing is lost with it.
+ * Reads the record; an absent or unreadable one is empty. A damaged one is moved aside, for a person to look at, and
+ * reported through `onDamage`: what is parked is known from the journal, so nothing is lost with it.
  */
-export async function readRecord(
-  stateDirectory: string,
-  onDamage: (error: NodemaintError) => void,
-): Promise<AgentRecord> {
-  await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
-  const file = recordPath(stateDirectory);
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return EMPTY;
-    throw new NodemaintError('RECORD_CORRUPT', `cannot read the record ${file}: ${describeError(error)}`, {
-      cause: error,
-    });
-  }
+export async function readRecord(state: StateFiles, onDamage: (error: NodemaintError) => void): Promise<AgentRecord> {
+  const text = await state.read(RECORD_FILE);
+  if (text === undefined) return EMPTY;
   try {
     return recordSchema.parse(JSON.parse(text));
   } catch (error) {
     const version = versionOf(text);
     const isNewer = version !== undefined && version > VERSION;
-    const aside = isNewer ? `${file}.version-${version}` : `${file}.damaged`;
-    await rename(file, aside);
+    const aside = await state.setAside(RECORD_FILE, isNewer ? `version-${version}` : 'damaged');
     const why = isNewer
       ? `was written by a newer nodemaint (version ${version}, this one knows ${VERSION})`
       : 'is damaged';
-    const message = `the record ${file} ${why} and was moved to ${aside}`;
+    const where = aside === undefined ? 'could not be moved aside' : `was moved to ${aside}`;
+    const message = `the record ${RECORD_FILE} ${why} and ${where}`;
     onDamage(new NodemaintError('RECORD_CORRUPT', message, { cause: error }));
     return EMPTY;
   }

@@ -9,6 +9,8 @@ export interface SandboxStop {
   readonly since: number;
   /** When it will have, after the shortest grace period that it was told. */
   readonly endsAt: number;
+  /** The same on the monotonic clock, by which stops are compared. */
+  readonly endsMonotonic: number;
 }
 
 /** What is said of a stop. */
@@ -40,8 +42,10 @@ export function createSandboxStops(
     begin: (sandboxId, graceSec, news, signal) => {
       const now = clock.now();
       const before = underWay.get(sandboxId);
-      const stop: SandboxStop = { since: before?.since ?? now, endsAt: now + graceSec * 1000 };
-      if (before !== undefined && stop.endsAt > before.endsAt - SLACK_MS) return before;
+      const graceMs = graceSec * 1000;
+      const endsMonotonic = clock.monotonic() + graceMs;
+      if (before !== undefined && endsMonotonic > before.endsMonotonic - SLACK_MS) return before;
+      const stop: SandboxStop = { since: before?.since ?? now, endsAt: now + graceMs, endsMonotonic };
       underWay.set(sandboxId, stop);
       news.begun();
       runtime

@@ -1,23 +1,22 @@
-import path from 'node:path';
 import process from 'node:process';
 import type { AgentConfig } from '../config/schema.ts';
-import type { KubeletFacts } from '../decide/kubelet-config.ts';
 import { chooseKubeletUnit } from '../decide/kubelet-home.ts';
 import { wentDownUnasked } from '../decide/phase-news.ts';
+import { phaseAtStart } from '../decide/lost-record.ts';
 import type { MachineFacts } from '../decide/provider.ts';
 import type { Phase } from '../decide/shutdown-phase.ts';
 import { describeError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
-import { findKubeletHome } from '../host/kubelet-home.ts';
 import { createKubeletUnit } from '../host/kubelet-unit.ts';
 import { createSystemBus } from '../host/dbus.ts';
-import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../host/inhibitor.ts';
-import { findKubelet } from '../host/kubelet-config.ts';
+import { createKubeletFinder } from '../host/kubelet-finder.ts';
 import { isKubeletUp } from '../host/kubelet-health.ts';
-import { createLogin1, type Login1 } from '../host/login1.ts';
+import { createLogin1 } from '../host/login1.ts';
+import { openStateFiles } from '../host/state-files.ts';
 import { SCHEDULED_FILE, watchScheduledFile } from '../host/scheduled-file.ts';
-import { createSystemd, notifySystemd, type Systemd } from '../host/systemd.ts';
+import { createSystemd, notifySystemd } from '../host/systemd.ts';
+import { createWatchdog } from '../host/watchdog.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/config.ts';
 import { createEventRecorder } from '../kube/events.ts';
@@ -31,11 +30,12 @@ import { createByHand } from './by-hand.ts';
 import { createClusterParts } from './cluster-parts.ts';
 import { createCluster } from './cluster.ts';
 import type { AgentContext } from './context.ts';
-import { controlSocketPath, openControlSocket } from './control.ts';
+import { openControlSocket } from './control.ts';
 import { createGoingDown } from './going-down.ts';
 import { createHold } from './hold.ts';
 import { createPulse, pulseEveryMs } from './pulse.ts';
 import { nodeNameOf } from './identity.ts';
+import { createKubeletRefusals } from './kubelet-refusals.ts';
 import { createKnownPods } from './known-pods.ts';
 import { createLocalDrainer } from './local-drain.ts';
 import { createHooks } from './hooks.ts';
@@ -44,6 +44,8 @@ import { openNoticeMemory } from './notice-memory.ts';
 import { findNoticeSources } from './notice-sources.ts';
 import { createNotices } from './notices.ts';
 import { readRecord } from './record.ts';
+import { createOtherLocks } from './other-locks.ts';
+import { createShutdownLock } from './shutdown-lock.ts';
 import { findStaticPods } from './static-pod-keeper.ts';
 import { createStaticPods } from './static-pods.ts';
 import { createVerbDesk } from './verbs.ts';
@@ -52,21 +54,10 @@ import { createWaker } from './waker.ts';
 /** A turn of the loop that takes longer hangs; each call of its own has a time-out far below. */
 const PATIENCE_MS = 300_000;
 
-interface Host {
-  readonly login1: Login1;
-  readonly systemd: Systemd;
-}
-
 /** A trigger holds over restarts of the agent, until it is taken back or the machine has gone down. */
 function triggerOf(phase: Phase, bootId: string): string | undefined {
   if (phase.kind !== 'draining' && phase.kind !== 'released') return undefined;
   return phase.origin === 'trigger' && phase.bootId === bootId ? phase.reason : undefined;
-}
-
-function createLock(config: AgentConfig, host: Host | undefined, log: Log, onLost: () => void): ShutdownLock {
-  if (host === undefined || config.lock === 'none') return createNoLock();
-  if (config.lock === 'child') return createChildLock({ login1: host.login1, log, onLost });
-  return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
 }
 
 /** What the agent needs from the process. */
@@ -89,39 +80,54 @@ export async function runAgent(
 ): Promise<void> {
   const access = config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig);
   const nodeName = nodeNameOf(config, access);
-  const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
-    await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
-  const located = await findStaticPods(config, nodeName, find, log, signal);
+  const lifetime = new AbortController();
+  using _lifetime = {
+    [Symbol.dispose]: () => {
+      lifetime.abort();
+    },
+  };
+  const living = AbortSignal.any([signal, lifetime.signal]);
+  const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
+  const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
+  const kubelets = createKubeletFinder({
+    scope: { kubeconfig: config.kubeconfig, nodeName },
+    systemd: host?.systemd,
+    unit: config.kubeletUnit,
+    onRefused: createKubeletRefusals(log, monotonicNow).tell,
+  });
+  const find = kubelets.config;
+  const state = await openStateFiles({ directory: config.stateDirectory, runDirectory: config.runDirectory });
+  const located = await findStaticPods(config, state, nodeName, find, log, signal);
 
   const waker = createWaker(clock);
   const wake = (): void => {
     waker.wake();
   };
-  const lifetime = new AbortController();
-  const living = AbortSignal.any([signal, lifetime.signal]);
   const byHand = createByHand();
   const desk = createVerbDesk(byHand, log, wake);
   // It also keeps a second agent out: from here on nobody else writes.
   await using _socket = await openControlSocket(
-    controlSocketPath(config.runDirectory),
+    config.runDirectory,
     (request) => desk.handle(request),
     config.controlGroup,
   );
 
-  const record = await readRecord(config.stateDirectory, (error) => {
+  const recorded = await readRecord(state, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
   const keeper = await located.open();
 
-  const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
-  const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
   host?.login1.onPrepareForShutdown(wake);
   host?.login1.onScheduleChange(wake);
   bus?.onReconnect(wake);
   if (host !== undefined) watchScheduledFile(SCHEDULED_FILE, wake, log, living);
   if (host !== undefined) await learnSoftReboots(host.systemd, config.runDirectory, signal);
   const bootId = await readBootId(config);
-  const wentDownUnderAgent = await markRunning(config.stateDirectory, bootId);
+  const record = {
+    ...recorded,
+    phase: phaseAtStart(recorded.phase, keeper.store().mover.parkSteps().values(), bootId),
+  };
+  const wentDownUnderAgent = await markRunning(state, bootId);
   const triggered = triggerOf(record.phase, bootId);
   const leadMs = config.scheduledShutdownLeadSec * 1000;
   const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
@@ -131,7 +137,7 @@ export async function runAgent(
     observer: metrics.notices,
     sources: (until) => findNoticeSources({ config, clock, log, readMachineFacts }, until),
     options: { leadMs: leadSec * 1000, rebalance, freeze },
-    memory: await openNoticeMemory(config.stateDirectory, bootId, log),
+    memory: await openNoticeMemory(state, bootId, log),
     clock,
     log,
     onChange: wake,
@@ -143,33 +149,34 @@ export async function runAgent(
   const cluster = parts === undefined ? undefined : createCluster(parts, endsWithBoot);
   const events = client === undefined ? undefined : createEventRecorder('nodemaint-agent', { client, clock, log });
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
-  const knownPods = createKnownPods({ stateDirectory: config.stateDirectory, nodeName, client, clock, log });
+  const knownPods = createKnownPods({ state, nodeName, client, clock, log });
   const kubelet =
     host === undefined || config.kubeletUnit === ''
       ? undefined
       : createKubeletUnit(host.systemd, {
-          choose: async (look) =>
-            chooseKubeletUnit(
-              config.kubeletUnit,
-              await findKubeletHome({ kubeconfig: config.kubeconfig, nodeName }, look),
-            ),
-          directory: config.stateDirectory,
+          choose: async (look) => chooseKubeletUnit(config.kubeletUnit, await kubelets.home(look)),
+          state,
           bootId,
         });
+  const alive = (): void => {
+    pulse.alive();
+  };
   const context: AgentContext = {
     config,
+    state,
     nodeName,
     bootId,
     server: access?.server.origin ?? '',
     clock,
     log,
     waker,
-    hold: createHold({ kind: config.lock, lock: createLock(config, host, log, wake), host, clock, log }),
+    hold: createHold({ kind: config.lock, lock: createShutdownLock(config, host, log, wake), host, clock, log }),
+    otherLocks: createOtherLocks({ host, clock, log }),
     goingDown,
     notices,
     hooks: createHooks(
       { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName },
-      { clock, log },
+      { clock, log, alive },
     ),
     cluster,
     client,
@@ -181,6 +188,7 @@ export async function runAgent(
     runtime,
     ...createClusterParts(cluster, parts, runtime, living),
     byHand,
+    journal: { problem: () => keeper.store().mover.problem(), retry: () => keeper.store().mover.retry() },
     locateStaticPods: (look) => keeper.relocate(look),
     directoryWatch: createDirectoryWatch(() => keeper.store().paths.staticPodPath, wake),
     staticPods: createStaticPods({
@@ -198,16 +206,15 @@ export async function runAgent(
       await notifySystemd({ READY: '1', STATUS: status }, signal);
     },
     announce: createAnnouncer({ nodeName, events, wall: host !== undefined, log }, living),
-    alive: () => {
-      pulse.alive();
-    },
+    alive,
   };
+  const watchdog = createWatchdog();
   const pulse = createPulse(
     {
       everyMs: pulseEveryMs(process.env['WATCHDOG_USEC']),
       patienceMs: PATIENCE_MS,
       beat: async (until) => {
-        await notifySystemd({ WATCHDOG: '1' }, until);
+        await watchdog.beat(until);
         await context.hold.beat();
       },
     },
@@ -240,7 +247,7 @@ export async function runAgent(
   try {
     await agent.run(stop, signal);
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, config.runDirectory, signal);
-    await unmarkRunning(config.stateDirectory);
+    await unmarkRunning(state);
   } finally {
     lifetime.abort();
     await running;

@@ -3,11 +3,13 @@ import type { AgentConfig } from '../config/schema.ts';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
 import { kubeletShutdownWarning } from '../decide/kubelet-graceful-shutdown.ts';
 import { describeError, NodemaintError } from '../errors.ts';
+import type { StateFiles } from '../host/state-files.ts';
 import { readInPlace } from '../static-pods/inventory.ts';
 import type { MoverPaths } from '../static-pods/mover.ts';
+import { distrustOfPlaces } from '../static-pods/trusted-places.ts';
 import type { Log } from '../telemetry/log.ts';
 import { askKubelet, locateStaticPods, openStore } from './static-pod-place.ts';
-import type { StaticPodStore } from './static-pods.ts';
+import type { StaticPodStore } from './static-pod-view.ts';
 
 /** The static pods' place, which moves with the kubelet's configuration. */
 export interface StaticPodKeeper {
@@ -47,6 +49,7 @@ async function warnOfInvalid(
 /** Looks for the place of this node's static pods. Throws for what a person has to put right before it can be used. */
 export async function findStaticPods(
   config: AgentConfig,
+  state: StateFiles,
   nodeName: string,
   find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>,
   log: Log,
@@ -60,28 +63,29 @@ export async function findStaticPods(
       log.warn({ reason: warning }, 'the kubelet would kill pods itself');
     }
     kubeletWarning = warning;
-    return await locateStaticPods(config, kubelet, log);
+    return await locateStaticPods(config, state, kubelet, log);
   };
   const paths = await locate(signal);
-  await warnOfInvalid(config, paths, nodeName, log, signal);
+  // What is in a directory that is not trusted is nobody's business until it is put right.
+  if ((await distrustOfPlaces(paths)) === undefined) await warnOfInvalid(config, paths, nodeName, log, signal);
   return {
     paths,
     open: async () => {
-      let store = await openStore(config, paths, log);
+      let store = await openStore(state, paths, log);
       return {
         store: () => store,
         relocate: async (look) => {
           const now = await locate(look);
           if (isDeepStrictEqual(now, store.paths)) return;
           try {
-            store = await openStore(config, now, log);
+            store = await openStore(state, now, log);
             log.info(now, 'the static pod directory has changed');
           } catch (error) {
             // A drain goes on with the directory that it knows.
             log.error({ ...now, reason: describeError(error) }, 'cannot use the new static pod directory');
           }
         },
-        warnings: () => (kubeletWarning === '' ? [] : [kubeletWarning]),
+        warnings: () => [store.refusal() ?? '', kubeletWarning].filter((warning) => warning !== ''),
       };
     },
   };

@@ -4,15 +4,13 @@ import type { AgentContext } from './context.ts';
 import type { AgentRecord } from './record.ts';
 import type { AgentStatus, Waiting } from './status.ts';
 import type { Turn } from './agent.ts';
+import { timeOf } from '../decide/time.ts';
 
 export interface StatusFacts {
   readonly record: AgentRecord;
   readonly turn: Turn | undefined;
   readonly startedAt: number;
-}
-
-function timeOf(text: string | undefined): number {
-  return text === undefined ? 0 : Date.parse(text);
+  readonly storageProblem: string | undefined;
 }
 
 /** Everything the node waits for now: EvictionRequests of its pods, then static pods that still run. */
@@ -29,13 +27,14 @@ function waitingFor(context: AgentContext, { record, turn }: StatusFacts): reado
     if (requested.has(what)) continue;
     const active = request.status?.activeInterceptors?.[0];
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
+    const expectedAt = timeOf(entry?.expectedFinishTime);
     requested.add(what);
     waiting.push({
       what,
       on: active ?? 'eviction request controller',
       message: entry?.message ?? '',
-      since: timeOf(request.metadata.creationTimestamp),
-      ...(entry?.expectedFinishTime === undefined ? {} : { expectedAt: timeOf(entry.expectedFinishTime) }),
+      since: timeOf(request.metadata.creationTimestamp) ?? 0,
+      ...(expectedAt === undefined ? {} : { expectedAt }),
     });
   }
   for (const pod of turn?.decision.progress ?? []) {
@@ -72,14 +71,15 @@ export function buildStatus(context: AgentContext, facts: StatusFacts): AgentSta
     node: nodeName,
     phase,
     summary: describePhase(phase),
-    lock: context.hold.status(phase),
+    lock: { ...context.hold.status(phase), others: context.otherLocks.status() },
     scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
     cluster: { configured: cluster !== undefined, server: context.server, heardAt: cluster?.heardAt() ?? 0 },
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
     maintenance: name === undefined ? null : { name, message: node?.drainMessage ?? '' },
     waitingFor: waitingFor(context, facts),
-    inPlace: facts.turn?.view.inPlace.map(({ file }) => file) ?? [],
+    inPlace: [...(facts.turn?.view.inPlace ?? []), ...(facts.turn?.view.ended ?? [])].map(({ file }) => file),
     parked: facts.turn?.view.parked.map(({ file }) => file) ?? [],
+    ...(facts.storageProblem === undefined ? {} : { storageProblem: facts.storageProblem }),
     warnings: context.warnings(),
     startedAt: facts.startedAt,
   };

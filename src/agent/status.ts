@@ -25,6 +25,8 @@ export interface AgentStatus {
     readonly delay?: { readonly limitMs: number; readonly file?: string; readonly problem: string };
     /** After how long without a sign of life of the agent the lock goes by itself, in milliseconds. */
     readonly deadManMs?: number;
+    /** Whose locks delay the shutdown that is held or was released, beside the agent's; older agents do not tell. */
+    readonly others?: readonly string[];
   };
   /** A shutdown that is scheduled for later, in milliseconds since the epoch. */
   readonly scheduled: { readonly kind: string; readonly at: number } | null;
@@ -35,6 +37,8 @@ export interface AgentStatus {
   readonly waitingFor: readonly Waiting[];
   readonly inPlace: readonly string[];
   readonly parked: readonly string[];
+  /** What of the agent's memory cannot be written or read, for people; absent while all is well. */
+  readonly storageProblem?: string;
   /** What is wrong with the set-up of this node, for people. */
   readonly warnings: readonly string[];
   readonly startedAt: number;

@@ -4,8 +4,8 @@ import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
 import { loadUserAccess, type UserAccessFlags } from '../kube/user-access.ts';
 import { parseTimeout } from './evict-options.ts';
-import { printable } from './evict-view.ts';
-import type { Terminal } from './program.ts';
+import { printable } from '../printable.ts';
+import type { Terminal } from './terminal.ts';
 import type { OutputFormat } from './status.ts';
 
 /** The flags of every command that goes to a cluster. */

@@ -4,6 +4,7 @@ import { DRAINED, type NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
 import { drainView, type DrainView } from '../decide/drain-view.ts';
 import { isInProgress, stageOf } from '../decide/maintenance.ts';
+import { nodeLabel } from '../decide/node-label.ts';
 import { nodesOf, resolveTarget } from '../decide/maintenance-choice.ts';
 import { NodemaintError } from '../errors.ts';
 import type { MaintenanceClient } from '../kube/maintenance-client.ts';
@@ -20,9 +21,9 @@ import {
 } from './cluster-flags.ts';
 import { followMaintenance } from './drain.ts';
 import { drainLines } from './drain-frame.ts';
-import { paint } from './paint.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 import { formatSpan, formatTable } from './status-table.ts';
+import { timeOf } from '../decide/time.ts';
 
 /** The flags of `nodemaint status` that are about a cluster. */
 export interface ClusterStatusFlags extends ClusterFlags {
@@ -40,7 +41,7 @@ async function readView(
   const podsOf = async (node: string): Promise<readonly Pod[]> => {
     return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(`spec.nodeName=${node}`)}`, signal);
   };
-  const label = encodeURIComponent(`${NODE_LABEL} in (${nodes.join(',')})`);
+  const label = encodeURIComponent(`${NODE_LABEL} in (${nodes.map(nodeLabel).join(',')})`);
   const requests =
     nodes.length === 0 ? [] : await client.list<EvictionRequest>(EVICTION_REQUESTS, `labelSelector=${label}`, signal);
   const pods: Pod[] = [];
@@ -74,18 +75,12 @@ function overview(maintenances: readonly NodeMaintenance[], nodes: readonly Node
       drained,
       sum('podsPendingEvacuation'),
       sum('podsEvacuating'),
-      formatSpan(now - Date.parse(metadata.creationTimestamp ?? '')),
+      formatSpan(now - (timeOf(metadata.creationTimestamp) ?? now)),
       spec.reason ?? '',
     ];
   });
   const head = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
   return `${formatTable([head, ...rows])}\n`;
-}
-
-function formatView(view: DrainView, terminal: Terminal): string {
-  return drainLines(view, terminal.now())
-    .map(({ text, style }) => `${paint(text, style, terminal.colours)}\n`)
-    .join('');
 }
 
 function theOnly(name: string, maintenances: readonly NodeMaintenance[]): NodeMaintenance {
@@ -117,9 +112,9 @@ async function showTarget(
   for (const each of shown) {
     views.push(await readView(client, each, nodesOf(each, nodes), terminal.now(), terminal.stop));
   }
-  const text = views.map((view) => formatView(view, terminal)).join('');
   if (flags.output === 'table') {
-    terminal.write(found.kind === 'node' ? `${nodeLine(found.node, found.maintenances)}\n${text}` : text);
+    if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
+    for (const view of views) terminal.draw(drainLines(view, terminal.now()), 0);
   } else if (found.kind === 'maintenance') {
     for (const view of views) terminal.write(formatObject(view, flags.output));
   } else {

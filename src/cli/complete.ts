@@ -1,12 +1,12 @@
 import { COMPLETION_FINALIZER } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { isInProgress, selectsNode } from '../decide/maintenance.ts';
+import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
 import { chooseForCompletion, nodesOf } from '../decide/maintenance-choice.ts';
 import { type Cluster, type ClusterFlags, EXIT, formatObject, parseTarget, withCluster } from './cluster-flags.ts';
 import { parseTimeout } from './evict-options.ts';
 import { type NodeSight, waitForNodes } from './node-wait.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The flags of `nodemaint complete` as the command line has them. */
 export interface CompleteFlags extends ClusterFlags {
@@ -102,6 +102,13 @@ export async function completeCommand(
     if (flags.output === 'table') for (const note of notes) terminal.write(`${note}\n`);
     let code: number = failures.length > 0 ? EXIT.failed : EXIT.done;
     for (const each of chosen) {
+      const goesDown = agentNodeOf(each);
+      if (goesDown !== undefined && stageOf(each) === 'Drain') {
+        const would = `if node/${goesDown} is still going down, it no longer waits for its pods`;
+        terminal.warn(
+          `nodemaint: the agent of node/${goesDown} made nodemaintenance/${each.metadata.name}: ${would}\n`,
+        );
+      }
       const own = await completeOne(cluster, each, flags, nodes, terminal);
       if (code === EXIT.done) code = own;
     }

@@ -4,7 +4,7 @@ import { type ClusterFlags, commandLine, EXIT, formatObject, parseNodes, withClu
 import { type BeginFlags, beginMaintenance } from './drain-begin.ts';
 import { parseTimeout } from './evict-options.ts';
 import { waitForNodes } from './node-wait.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The flags of `nodemaint cordon` as the command line has them. */
 export interface CordonFlags extends ClusterFlags, BeginFlags {

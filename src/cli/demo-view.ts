@@ -1,5 +1,6 @@
 import type { AgentStatus } from '../agent/status.ts';
-import type { Terminal } from './program.ts';
+import { printable } from '../printable.ts';
+import type { Terminal } from './terminal.ts';
 import { formatSpan } from './status-table.ts';
 
 const BAR = 24;
@@ -33,17 +34,17 @@ export function drawDemo(terminal: Terminal): DemoView {
       const head = `${progressBar(status.parked.length - running, total)} static pods ended`;
       const waiting = describeWaiting(status, now);
       if (terminal.isTerminal) {
-        const text = [head, ...waiting.map((line) => `  waiting for ${line}`)];
-        const up = lines === 0 ? '' : `\x1b[${lines}A\x1b[0J`;
-        terminal.write(`${up}${text.join('\n')}\n`);
-        lines = text.length;
+        const texts = [head, ...waiting.map((line) => `  waiting for ${line}`)];
+        const frame = texts.map((text) => ({ text, style: 'plain' }) as const);
+        terminal.draw(frame, lines);
+        lines = frame.length;
         return;
       }
       const key = `${head} ${status.waitingFor.map(({ what }) => what).join(' ')}`;
       if (key === last) return;
       last = key;
       const names = status.waitingFor.map(({ what }) => what).join(', ');
-      terminal.write(`${head}${names === '' ? '' : `; waiting for ${names}`}\n`);
+      terminal.write(`${head}${names === '' ? '' : `; waiting for ${printable(names)}`}\n`);
     },
     end: () => {
       lines = 0;

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { askAgent, controlSocketPath } from '../agent/control.ts';
+import { askAgent } from '../agent/control-client.ts';
 import type { AgentStatus } from '../agent/status.ts';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { DEMO_MANIFESTS } from '../demo/manifests.ts';
@@ -11,7 +11,7 @@ import { startSandboxRuntime } from '../demo/sandbox-runtime.ts';
 import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { drawDemo } from './demo-view.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 import { readStatus } from './status.ts';
 
 const NODE = 'demo';
@@ -87,7 +87,8 @@ async function contents(folder: string): Promise<Record<string, string>> {
  */
 export async function demoCommand(terminal: Terminal, signal: AbortSignal): Promise<void> {
   const clock = createSystemClock();
-  const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-demo-'));
+  // An agent that is root moves nothing below a directory like /tmp, where everybody may write.
+  const root = await mkdtemp(path.join(process.geteuid?.() === 0 ? '/run' : tmpdir(), 'nodemaint-demo-'));
   const say = (text: string): void => {
     terminal.write(`${text}\n`);
   };
@@ -97,12 +98,12 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
     const sandbox = await prepare(root);
     const before = await contents(sandbox.staticPodPath);
     const waitFor = async (what: string, done: (status: AgentStatus) => boolean, draw = false): Promise<void> => {
-      const deadline = clock.now() + STEP_LIMIT_MS;
+      const deadline = clock.monotonic() + STEP_LIMIT_MS;
       for (;;) {
         const status = await readStatus(sandbox.runDirectory).catch(() => undefined);
         if (status !== undefined && draw) view.show(status, clock.now());
         if (status !== undefined && done(status)) return;
-        if (clock.now() > deadline) throw new NodemaintError('USAGE', `the demo waited too long: ${what}`);
+        if (clock.monotonic() > deadline) throw new NodemaintError('USAGE', `the demo waited too long: ${what}`);
         await clock.sleep(LOOK_MS, signal);
       }
     };
@@ -118,7 +119,7 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
       agent = startAgent(sandbox);
       await waitFor('the agent starts', ({ phase }) => phase.kind === 'watching');
       say('The agent is up. Now a shutdown is announced: nodemaint trigger --reason "kernel update"\n');
-      await askAgent(controlSocketPath(sandbox.runDirectory), { verb: 'trigger', reason: 'kernel update' });
+      await askAgent(sandbox.runDirectory, { verb: 'trigger', reason: 'kernel update' });
       await waitFor('the pods end', ({ phase }) => phase.kind === 'released', true);
       view.end();
       say('\nAll pods have ended and the machine may go down. Manifests in the static pod directory: none; parked:');

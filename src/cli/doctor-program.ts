@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { KubeletShutdownFlags } from './kubelet-shutdown.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 import type { StaticPodsFlags } from './static-pods.ts';
 
 const CONFIG = '/etc/nodemaint/config.yaml';

@@ -1,7 +1,6 @@
 /** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
 import { lookup } from 'node:dns/promises';
-import { stat } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
+import { access, constants, stat, statfs } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import * as z from 'zod';
 import { askKubelet } from '../agent/static-pod-place.ts';
@@ -14,20 +13,20 @@ import { describeError, NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createSystemBus } from '../host/dbus.ts';
-import { findKubeletHome } from '../host/kubelet-home.ts';
 import { createLogin1, type Login1 } from '../host/login1.ts';
 import { readLogindConfig } from '../host/logind-config.ts';
+import { isOwnAddress } from '../host/own-addresses.ts';
 import { createSystemd, type Systemd } from '../host/systemd.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/config.ts';
 import { readManifests } from '../static-pods/directory.ts';
+import { distrustOfPlaces } from '../static-pods/trusted-places.ts';
 import { EXIT } from './cluster-flags.ts';
-import type { Terminal } from './program.ts';
+import { readDistrusted, readOtherLocks, readUnitPaths, UNIT } from './doctor-places.ts';
+import type { Terminal } from './terminal.ts';
 import { type LocalNode, openLocalNode, type StaticPodsFlags } from './static-pods.ts';
 import { readStatus } from './status.ts';
 import { formatTable } from './status-table.ts';
-
-const UNIT = 'nodemaint.service';
 
 /** The value, or in its place why it could not be had. */
 async function orWhy<T>(value: Promise<T>, signal: AbortSignal): Promise<T | string> {
@@ -72,10 +71,9 @@ async function readApi(config: AgentConfig, signal: AbortSignal): Promise<NodeFa
 /** Whether a host name or address is one of this machine. */
 async function isLocal(server: string): Promise<boolean> {
   if (server === '') return false;
-  const own = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []);
   const host = new URL(server).hostname.replace(/^\[|\]$/g, '');
   const addresses = await lookup(host, { all: true }).catch(() => []);
-  return addresses.some(({ address }) => own.includes(address));
+  return addresses.some(({ address }) => isOwnAddress(address));
 }
 
 async function readStaticPods(
@@ -88,12 +86,29 @@ async function readStaticPods(
     (found) => found.isDirectory(),
     () => false,
   );
-  return { path: paths.staticPodPath, isThere, ...(warning === undefined ? {} : { warning }) };
+  const distrust = await distrustOfPlaces(paths);
+  const wrong = { ...(warning === undefined ? {} : { warning }), ...(distrust === undefined ? {} : { distrust }) };
+  return { path: paths.staticPodPath, isThere, ...wrong };
 }
 
 async function readApiServerManifests({ paths, nodeName }: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
   const { manifests } = await readManifests(paths.staticPodPath, nodeName, signal).catch(() => ({ manifests: [] }));
   return manifests.map(({ file }) => file).filter((file) => file.startsWith('kube-apiserver'));
+}
+
+/** Why the agent's memory cannot be written; nothing is written to find out. */
+async function readStorage({ stateDirectory, runDirectory }: AgentConfig): Promise<NodeFacts['storage']> {
+  const directory = stateDirectory;
+  const status = await readStatus(runDirectory).catch(() => undefined);
+  if (status?.storageProblem !== undefined) return { directory, problem: status.storageProblem };
+  try {
+    await access(directory, constants.W_OK);
+    const { bavail, ffree, files } = await statfs(directory);
+    const isFull = bavail === 0 || (files > 0 && ffree === 0);
+    return isFull ? { directory, problem: `no room is left on the file system of ${directory}` } : { directory };
+  } catch (error) {
+    return { directory, problem: describeError(error) };
+  }
 }
 
 async function readRuntime(config: AgentConfig, signal: AbortSignal): Promise<{ readonly version: string }> {
@@ -108,6 +123,7 @@ async function readRuntime(config: AgentConfig, signal: AbortSignal): Promise<{ 
 
 async function readFacts(
   node: LocalNode,
+  configFile: string,
   { login1, systemd }: { readonly login1: Login1; readonly systemd: Systemd },
   signal: AbortSignal,
 ): Promise<NodeFacts> {
@@ -126,13 +142,18 @@ async function readFacts(
   return {
     lock: await orWhy(lock(), signal),
     delay: await orWhy(delay(), signal),
+    otherLocks: await orWhy(readOtherLocks(login1, signal), signal),
+    unitPaths: await readUnitPaths(node, systemd, signal),
+    distrusted: await readDistrusted(node.config, configFile),
     targetTimeoutsMs: await orWhy(readTimeouts(systemd, signal), signal),
     startsAfter: await orWhy(startsAfter(), signal),
     hasPodSlices: (await orWhy(systemd.unitProperty(POD_SLICE, 'Unit', 'ActiveState', signal), signal)) === 'active',
     kubelet: await orWhy(node.find(signal), signal),
-    kubeletHome: await findKubeletHome({ kubeconfig: config.kubeconfig, nodeName: node.nodeName }, signal),
+    refusedKubelets: node.refusedKubelets(),
+    kubeletHome: await node.findHome(signal).catch(() => undefined),
     kubeletUnit: config.kubeletUnit,
     staticPods: await readStaticPods(node, signal),
+    storage: await readStorage(config),
     runtime: await orWhy(readRuntime(config, signal), signal),
     api,
     serverIsLocal: api.kind !== 'standalone' && (await isLocal(api.server)),
@@ -159,7 +180,12 @@ export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal):
     const ignore = (): void => undefined;
     const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
     const bus = createSystemBus({ log, clock: createSystemClock() }, ending);
-    const facts = await readFacts(node, { login1: createLogin1(bus), systemd: createSystemd(bus) }, terminal.stop);
+    const facts = await readFacts(
+      node,
+      flags.config,
+      { login1: createLogin1(bus), systemd: createSystemd(bus) },
+      terminal.stop,
+    );
     const checks = examineNode(facts);
     terminal.write(format(checks, flags.output));
     return checks.some(({ result }) => result === 'fail') ? EXIT.failed : EXIT.done;

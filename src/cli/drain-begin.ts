@@ -6,7 +6,7 @@ import { decideMaintenanceStep, type MaintenanceWish } from '../decide/maintenan
 import { NodemaintError } from '../errors.ts';
 import type { MaintenanceClient } from '../kube/maintenance-client.ts';
 import { readDrainPlan } from './drain-plan-file.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** A maintenance that has begun, and how. */
 export interface BegunMaintenance {

@@ -1,6 +1,6 @@
 import type { DrainView, NodeView } from '../decide/drain-view.ts';
 import { podState, tierName } from './drain-frame.ts';
-import { printable } from './evict-view.ts';
+import { printable } from '../printable.ts';
 
 /** What a person was told already, by what it is about. */
 export interface DrainChanges {

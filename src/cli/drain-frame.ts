@@ -1,8 +1,9 @@
 import type { BlockingPod, DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { DrainView, LeavingPod, NodeView, TierView } from '../decide/drain-view.ts';
 import type { EvictProgress } from '../decide/evict-progress.ts';
-import { type FrameLine, type FrameSize, printable } from './evict-view.ts';
-import { cut, type LineStyle } from './paint.ts';
+import { printable } from '../printable.ts';
+import type { FrameSize } from './evict-view.ts';
+import { cut, type FrameLine, type LineStyle } from './paint.ts';
 import { formatSpan } from './status-table.ts';
 
 const BAR = 24;

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { parse } from 'yaml';
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import { effectiveDrainPlan, planFromKubeletPriorities } from '../decide/drain-plan.ts';
 import { planComplaint } from '../decide/maintenance-draft.ts';
 import { describeError, NodemaintError } from '../errors.ts';
+import { CONFIG_LIMITS, createYamlReader } from '../host/yaml.ts';
 
 const INT32 = 2_147_483_647;
 
@@ -49,7 +49,7 @@ export function parseDrainPlan(text: string, file: string): readonly DrainPlanEn
     new NodemaintError('USAGE', `--plan ${file}: ${why}`, { cause });
   let content: unknown;
   try {
-    content = parse(text);
+    content = createYamlReader(CONFIG_LIMITS)(text);
   } catch (error) {
     throw refuse(`it is neither YAML nor JSON: ${describeError(error)}`, error);
   }

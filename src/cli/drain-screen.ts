@@ -3,9 +3,8 @@ import type { DrainView } from '../decide/drain-view.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { createDrainChanges } from './drain-changes.ts';
 import { drainFrame } from './drain-frame.ts';
-import { printable } from './evict-view.ts';
-import { paint } from './paint.ts';
-import type { Terminal } from './program.ts';
+import { printable } from '../printable.ts';
+import type { Terminal } from './terminal.ts';
 import type { OutputFormat } from './status.ts';
 
 /** Shows a maintenance as it goes on. */
@@ -23,14 +22,14 @@ function createLineScreen(terminal: Terminal): DrainScreen {
   const changes = createDrainChanges();
   let told: string | undefined;
   const say = (text: string): void => {
-    terminal.write(`${rfc3339(terminal.now())} ${text}\n`);
+    terminal.write(`${rfc3339(terminal.now())} ${printable(text)}\n`);
   };
   return {
     changed: (view) => {
       for (const line of changes.next(view)) say(line);
     },
     note: (text) => {
-      if (text !== undefined && text !== told) say(printable(text));
+      if (text !== undefined && text !== told) say(text);
       told = text;
     },
     draw: () => undefined,
@@ -51,9 +50,7 @@ function createBlockScreen(terminal: Terminal): DrainScreen {
     },
     draw: () => {
       const lines = drainFrame(view, note, terminal.size(), terminal.now());
-      const up = drawn === 0 ? '' : `\x1b[${drawn}A\x1b[0J`;
-      const text = lines.map((line) => `${paint(line.text, line.style, terminal.colours)}\n`).join('');
-      terminal.write(up + text);
+      terminal.draw(lines, drawn);
       drawn = lines.length;
     },
   };

@@ -3,6 +3,7 @@ import { NODE_LABEL } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { trimPod, trimRequest } from '../controller/trim.ts';
+import { nodeLabel } from '../decide/node-label.ts';
 import { drainView, type DrainView, type SeenPods, withSeen } from '../decide/drain-view.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
@@ -59,7 +60,7 @@ export async function watchDrain(
   timeoutMs: number | undefined,
   stop: AbortSignal,
 ): Promise<DrainWatchResult> {
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
   const ending = new AbortController();
   let nap = new AbortController();
   let outageUntil = 0;
@@ -76,7 +77,7 @@ export async function watchDrain(
     if (isDenial(err) && view === undefined) {
       refused ??= new NodemaintError('API_REFUSED', `${err.message}${missingPermission(err.message)}`, { cause: err });
     }
-    outageUntil = clock.now() + 1.5 * retryMs + OUTAGE_SLACK_MS;
+    outageUntil = clock.monotonic() + 1.5 * retryMs + OUTAGE_SLACK_MS;
     screen.note(`The connection is lost, and tried again: ${describeError(err)}`);
     wake();
   };
@@ -88,7 +89,7 @@ export async function watchDrain(
   const maintenances = createObjectCache<NodeMaintenance>(own, wake, dependencies);
   const requests = createObjectCache<EvictionRequest>(
     target.nodes.length > 0 && target.nodes.length <= MAX_WATCHES
-      ? { resource: EVICTION_REQUESTS, labelSelector: `${NODE_LABEL} in (${target.nodes.join(',')})` }
+      ? { resource: EVICTION_REQUESTS, labelSelector: `${NODE_LABEL} in (${target.nodes.map(nodeLabel).join(',')})` }
       : { resource: EVICTION_REQUESTS },
     wake,
     dependencies,
@@ -123,9 +124,9 @@ export async function watchDrain(
       if (refused !== undefined) throw refused;
       const found = look();
       const isOverlooked = view !== undefined && view.since === undefined && view.stage !== 'Idle';
-      if (isOverlooked && clock.now() - startedAt >= OVERLOOKED_MS) {
+      if (isOverlooked && clock.monotonic() - startedAt >= OVERLOOKED_MS) {
         screen.note('No controller takes the maintenance up; is nodemaint controller running?');
-      } else if (outageUntil === 0 || clock.now() > outageUntil) {
+      } else if (outageUntil === 0 || clock.monotonic() > outageUntil) {
         outageUntil = 0;
         screen.note(undefined);
       }
@@ -133,7 +134,8 @@ export async function watchDrain(
       if (found !== undefined) return { ending: found, ...(view === undefined ? {} : { view }) };
       const result = view === undefined ? {} : { view };
       if (stop.aborted) return { ending: 'interrupted', ...result };
-      if (timeoutMs !== undefined && clock.now() - startedAt >= timeoutMs) return { ending: 'timeout', ...result };
+      if (timeoutMs !== undefined && clock.monotonic() - startedAt >= timeoutMs)
+        return { ending: 'timeout', ...result };
       await clock.sleep(TICK_MS, nap.signal).catch(() => undefined);
       if (!stop.aborted) await clock.sleep(BURST_MS, ending.signal);
     }

@@ -16,7 +16,7 @@ import { createDrainScreen } from './drain-screen.ts';
 import { watchDrain } from './drain-watch.ts';
 import { readPreviewFacts } from './preview.ts';
 import { formatPreview } from './preview-view.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The flags of `nodemaint drain` as the command line has them. */
 export interface DrainFlags extends ClusterFlags, BeginFlags {

@@ -4,7 +4,7 @@ import { decideRequesterStep, evictionWarning, isRequestedBy, otherRequesters } 
 import { isFinished } from '../decide/eviction-request.ts';
 import { NodemaintError } from '../errors.ts';
 import type { EvictionRequester } from '../kube/requester.ts';
-import { printable } from './evict-view.ts';
+import { printable } from '../printable.ts';
 
 /** What became of the wish for one pod. */
 export type AskResult =

@@ -1,8 +1,8 @@
 import type { EvictProgress } from '../decide/evict-progress.ts';
 import { rfc3339 } from '../decide/time.ts';
-import { orderLine, type PodProgress, printable, progressFrame, stateLine } from './evict-view.ts';
-import { paint } from './paint.ts';
-import type { Terminal } from './program.ts';
+import { printable } from '../printable.ts';
+import { orderLine, type PodProgress, progressFrame, stateLine } from './evict-view.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Shows evictions as they go on. */
 export interface EvictScreen {
@@ -20,7 +20,7 @@ function createLineScreen(terminal: Terminal): EvictScreen {
   const say = (key: string, about: string, text: string): void => {
     if (text === '' || last.get(key) === text) return;
     last.set(key, text);
-    terminal.write(`${rfc3339(terminal.now())} ${about}${text}\n`);
+    terminal.write(`${rfc3339(terminal.now())} ${about}${printable(text)}\n`);
   };
   return {
     changed: (name, progress) => {
@@ -29,7 +29,7 @@ function createLineScreen(terminal: Terminal): EvictScreen {
     },
     note: (text) => {
       if (text === undefined) last.delete('note');
-      else say('note', '', printable(text));
+      else say('note', '', text);
     },
     draw: () => undefined,
   };
@@ -49,10 +49,7 @@ function createBlockScreen(terminal: Terminal): EvictScreen {
     },
     draw: () => {
       const lines = progressFrame([...pods.values()], note, terminal.size(), terminal.now());
-      // To the first column too: what was typed, such as Ctrl-C, is echoed behind the block.
-      const up = drawn === 0 ? '' : `\r\x1b[${drawn}A\x1b[0J`;
-      const text = lines.map((line) => `${paint(line.text, line.style, terminal.colours)}\n`).join('');
-      terminal.write(up + text);
+      terminal.draw(lines, drawn);
       drawn = lines.length;
     },
   };

@@ -1,14 +1,9 @@
 import type { ActiveTurn, EvictProgress, InterceptorView } from '../decide/evict-progress.ts';
 import { isOver } from '../decide/evict-progress.ts';
 import { rfc3339 } from '../decide/time.ts';
-import { cut, type LineStyle } from './paint.ts';
+import { printable } from '../printable.ts';
+import { cut, type FrameLine, type LineStyle } from './paint.ts';
 import { formatSpan } from './status-table.ts';
-
-/** One line of a frame, no wider than the terminal. */
-export interface FrameLine {
-  readonly text: string;
-  readonly style: LineStyle;
-}
 
 /** A pod and how far its eviction is. */
 export interface PodProgress {
@@ -24,17 +19,6 @@ export interface FrameSize {
 
 const INDENT = '          ';
 const MAX_MESSAGE_LINES = 3;
-
-/**
- * A text of somebody else on one line and without control characters or invisible ones, which could move the cursor or
- * pass for something else.
- */
-export function printable(text: string): string {
-  return text
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
-    .replaceAll(/ {2,}/g, ' ')
-    .trim();
-}
 
 function withMessage(text: string, message: string): string {
   const words = printable(message);

@@ -11,8 +11,9 @@ import { missingPermission } from '../kube/refusal.ts';
 import type { EvictionRequester } from '../kube/requester.ts';
 import { createObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
+import { printable } from '../printable.ts';
 import type { EvictScreen } from './evict-screen.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** What watching needs from outside. */
 export interface EvictWatchContext {
@@ -60,7 +61,7 @@ export async function watchEvictions(
   signal: AbortSignal,
 ): Promise<EvictWatchResult> {
   const { client, clock, requester, name, namespace, screen } = context;
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
   const byKey = new Map<string, EvictTarget>();
   for (const target of targets) {
     byKey.set(`${namespace}/${target.name}`, target);
@@ -87,7 +88,7 @@ export async function watchEvictions(
     } catch (error) {
       if (signal.aborted) return;
       const what = `the finished EvictionRequest of pod "${request.spec.target.pod.name}" stays for the controller`;
-      context.terminal.warn(`warning: ${what}: ${describeError(error)}\n`);
+      context.terminal.warn(`warning: ${what}: ${printable(describeError(error))}\n`);
     }
   };
 
@@ -98,7 +99,7 @@ export async function watchEvictions(
     const request = requests.get(`${namespace}/${target.uid}`);
     if (request !== undefined) seen.set(target.uid, request);
     const after = evictProgress(target, request, pods.get(`${namespace}/${target.name}`), clock.now());
-    if (after.state === 'gone' && !goneAt.has(target.uid)) goneAt.set(target.uid, clock.now());
+    if (after.state === 'gone' && !goneAt.has(target.uid)) goneAt.set(target.uid, clock.monotonic());
     if (after.state === 'evicted' && request !== undefined) cleaned.set(target.uid, cleanUp(request));
     progress.set(target.name, after);
     screen.changed(target.name, after);
@@ -117,7 +118,7 @@ export async function watchEvictions(
     if (isDenial(err) && (!pods.synced() || !requests.synced())) {
       refused ??= new NodemaintError('API_REFUSED', `${err.message}${missingPermission(err.message)}`, { cause: err });
     }
-    outageUntil = clock.now() + 1.5 * retryMs + OUTAGE_SLACK_MS;
+    outageUntil = clock.monotonic() + 1.5 * retryMs + OUTAGE_SLACK_MS;
     screen.note(`The connection is lost, and tried again: ${describeError(err)}`);
     wake();
   };
@@ -142,7 +143,7 @@ export async function watchEvictions(
   const isDone = (target: EvictTarget): boolean => {
     const now = progress.get(target.name);
     if (now === undefined || !isOver(now)) return false;
-    return now.state !== 'gone' || clock.now() - (goneAt.get(target.uid) ?? 0) >= CONFIRMATION_MS;
+    return now.state !== 'gone' || clock.monotonic() - (goneAt.get(target.uid) ?? 0) >= CONFIRMATION_MS;
   };
 
   const result = (how: EvictWatchResult['ending']): EvictWatchResult => ({
@@ -155,7 +156,7 @@ export async function watchEvictions(
     for (;;) {
       nap = new AbortController();
       if (refused !== undefined) throw refused;
-      if (outageUntil > 0 && clock.now() > outageUntil) {
+      if (outageUntil > 0 && clock.monotonic() > outageUntil) {
         outageUntil = 0;
         screen.note(undefined);
       }
@@ -163,7 +164,7 @@ export async function watchEvictions(
       screen.draw();
       if (targets.every(isDone)) return result('over');
       if (stop.aborted) return result('interrupted');
-      if (timeoutMs !== undefined && clock.now() - startedAt >= timeoutMs) return result('timeout');
+      if (timeoutMs !== undefined && clock.monotonic() - startedAt >= timeoutMs) return result('timeout');
       await clock.sleep(TICK_MS, nap.signal).catch(() => undefined);
     }
   };

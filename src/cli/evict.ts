@@ -6,11 +6,12 @@ import { createSystemClock } from '../host/clock.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createEvictionRequester } from '../kube/requester.ts';
 import { loadUserAccess } from '../kube/user-access.ts';
+import { printable } from '../printable.ts';
 import { type AskContext, askPod, type AskResult } from './evict-ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './evict-options.ts';
 import { createEvictScreen } from './evict-screen.ts';
 import { type EvictWatchResult, watchEvictions } from './evict-watch.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The exit codes of `nodemaint evict` (docs/evict.md); the command line itself has 2, used wrongly. */
 const DONE = 0;
@@ -39,7 +40,7 @@ function sayFailures(results: readonly AskResult[], terminal: Terminal): boolean
     alike.set(result.message, pods);
   }
   for (const [message, pods] of alike) {
-    terminal.warn(`nodemaint: ${pods.length === 0 ? '' : `${pods.join(', ')}: `}${message}\n`);
+    terminal.warn(`nodemaint: ${pods.length === 0 ? '' : `${pods.join(', ')}: `}${printable(message)}\n`);
   }
   return alike.size > 0;
 }
@@ -65,7 +66,8 @@ async function askAll(
     results.push(result);
     if (result.kind === 'failed') continue;
     say(`${result.message}${options.dryRun === true ? ' (server dry run)' : ''}\n`);
-    if (result.kind === 'done' && result.warning !== undefined) terminal.warn(`warning: ${result.warning}\n`);
+    if (result.kind === 'done' && result.warning !== undefined)
+      terminal.warn(`warning: ${printable(result.warning)}\n`);
   }
   return results;
 }
@@ -87,7 +89,9 @@ function concludeWatch(
   const canceled = pods.filter((pod) => stateOf(pod) === 'canceled');
   const remaining = pods.filter((pod) => !['canceled', 'evicted', 'gone'].includes(stateOf(pod) ?? ''));
   for (const pod of canceled) {
-    terminal.warn(`nodemaint: the eviction of pod "${pod}" was canceled: ${progress.get(pod)?.message}\n`);
+    terminal.warn(
+      `nodemaint: the eviction of pod "${pod}" was canceled: ${printable(progress.get(pod)?.message ?? '')}\n`,
+    );
   }
   if (ending === 'interrupted' && remaining.length > 0) sayRemaining(options, remaining, 'interrupted', terminal);
   if (ending === 'timeout' && remaining.length > 0) sayRemaining(options, remaining, 'the --timeout is over', terminal);

@@ -1,5 +1,5 @@
 /** `nodemaint disable-kubelet-shutdown`: switches the kubelet's own graceful shutdown off, and back on. */
-import { appendFile, mkdir, readFile, rm } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { stringify } from 'yaml';
 import {
@@ -8,10 +8,11 @@ import {
   KUBELET_DROP_IN_TEXT,
   type KubeletShutdown,
 } from '../decide/kubelet-graceful-shutdown.ts';
-import { NodemaintError } from '../errors.ts';
-import { replaceFile } from '../host/durable-file.ts';
+import { errorCodeOf, NodemaintError } from '../errors.ts';
+import { replaceFile, syncDirectory } from '../host/durable-file.ts';
+import { requireTrustedPath } from '../host/trusted-path.ts';
 import { EXIT } from './cluster-flags.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 import { type LocalNode, openLocalNode } from './static-pods.ts';
 
 export interface KubeletShutdownFlags {
@@ -48,6 +49,17 @@ async function notedDropIn(stateDirectory: string): Promise<string | undefined> 
   return path.isAbsolute(text) && path.basename(text) === KUBELET_DROP_IN ? text : undefined;
 }
 
+/** Removes a file; returns whether it was there. */
+async function unlinkIfThere(file: string): Promise<boolean> {
+  try {
+    await unlink(file);
+    return true;
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
 /** Takes the drop-in away: the one that is written down, else that of the kubelet that runs. */
 async function undo({ config, find }: Pick<LocalNode, 'config' | 'find'>, terminal: Terminal): Promise<number> {
   const noted = await notedDropIn(config.stateDirectory);
@@ -59,16 +71,20 @@ async function undo({ config, find }: Pick<LocalNode, 'config' | 'find'>, termin
   }
   const directory = kubelet?.dropInDirectory;
   const file = noted ?? (directory === undefined ? undefined : path.join(directory, KUBELET_DROP_IN));
-  if (file === undefined) return EXIT.done;
-  await rm(file, { force: true });
+  const isThere = file !== undefined && (await unlinkIfThere(file));
   await rm(notePath(config.stateDirectory), { force: true });
+  if (!isThere) {
+    terminal.write('There is no drop-in of nodemaint for the kubelet.\n');
+    return EXIT.done;
+  }
+  await syncDirectory(path.dirname(file));
   terminal.write(`Removed ${file}; it counts when the kubelet is started anew: systemctl restart kubelet\n`);
   return EXIT.done;
 }
 
 /**
  * Writes the drop-in, which counts from the kubelet's next start. Returns the exit code: 1 where it has to be done by hand.
- * Throws CONFIG_INVALID; USAGE where no kubelet runs and it has to be asked.
+ * Throws CONFIG_INVALID; PATH_NOT_TRUSTED where somebody else may write to the kubelet's folder of drop-ins; USAGE where no kubelet runs and it has to be asked.
  */
 export async function kubeletShutdownCommand(flags: KubeletShutdownFlags, terminal: Terminal): Promise<number> {
   const node = await openLocalNode(flags.config, terminal);
@@ -88,6 +104,7 @@ export async function kubeletShutdownCommand(flags: KubeletShutdownFlags, termin
     );
     return EXIT.failed;
   }
+  await requireTrustedPath(dropInDirectory, { kind: 'directory', lastLink: 'follow' });
   await keepOrder(found, flags, config.drainPlan.length > 0, terminal);
   const file = path.join(dropInDirectory, KUBELET_DROP_IN);
   await mkdir(config.stateDirectory, { recursive: true, mode: 0o700 });

@@ -4,7 +4,7 @@ import type { CompleteFlags } from './complete.ts';
 import type { CordonFlags } from './cordon.ts';
 import type { DrainFlags } from './drain.ts';
 import type { PreviewFlags } from './preview.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 const EXIT_CODES = `
 Exit codes:

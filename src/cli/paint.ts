@@ -12,6 +12,12 @@ const STYLES = {
   bad: 'red',
 } as const satisfies Record<LineStyle, Parameters<typeof styleText>[0] | undefined>;
 
+/** One line of a frame, no wider than the terminal. */
+export interface FrameLine {
+  readonly text: string;
+  readonly style: LineStyle;
+}
+
 /** A text in the colours of its style. */
 export function paint(text: string, style: LineStyle, colours: boolean): string {
   const format = STYLES[style];

@@ -1,6 +1,6 @@
 import type { DrainPreview, Finding, PreviewedPod } from '../decide/drain-preview.ts';
 import { tierName } from './drain-frame.ts';
-import { printable } from './evict-view.ts';
+import { printable } from '../printable.ts';
 import { formatSpan, formatTable } from './status-table.ts';
 
 function findingText({ level, message }: Finding): string {

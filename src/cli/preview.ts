@@ -9,7 +9,7 @@ import { type ClusterFlags, EXIT, formatObject, parseNodes, withCluster } from '
 import { controlPlaneHarm } from './drain-begin.ts';
 import { readDrainPlan } from './drain-plan-file.ts';
 import { formatPreview } from './preview-view.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 import { parseDeadline } from './trigger.ts';
 
 /** The flags of `nodemaint preview` as the command line has them. */

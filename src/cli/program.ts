@@ -5,26 +5,11 @@ import type { LogLevel } from '../telemetry/log.ts';
 import type { EvictFlags } from './evict-options.ts';
 import { addClusterOptions, addMaintenanceCommands } from './maintenance-program.ts';
 import type { StatusFlags } from './status.ts';
+import { addConfig } from './config-program.ts';
 import { addDoctor } from './doctor-program.ts';
 import { addStaticPods } from './static-pods-program.ts';
+import type { Terminal } from './terminal.ts';
 import type { UninstallFlags } from './uninstall-cluster.ts';
-
-/** What the program needs from the process: where to write, and when to stop. */
-export interface Terminal {
-  write(text: string): void;
-  /** Writes to standard error. */
-  warn(text: string): void;
-  readonly isTerminal: boolean;
-  /** Whether it shows colours, and is to (NO_COLOR). */
-  readonly colours: boolean;
-  /** Its room in characters; only where it is a terminal. */
-  size(): { readonly columns: number; readonly rows: number };
-  now(): number;
-  /** Aborted by the first SIGTERM or SIGINT. */
-  readonly stop: AbortSignal;
-  /** Aborted by the second one. */
-  readonly signal: AbortSignal;
-}
 
 const RUN_DIRECTORY = '/run/nodemaint';
 const EVICT_EXIT_CODES = `
@@ -94,6 +79,9 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     .configureOutput({
       writeOut: (text) => {
         terminal.write(text);
+      },
+      writeErr: (text) => {
+        terminal.warn(text);
       },
     });
 
@@ -192,6 +180,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     });
 
   addDoctor(program, terminal, exitWith);
+  addConfig(program, terminal);
   addEvict(program, terminal, exitWith);
   addStaticPods(program, terminal, exitWith);
   addMaintenanceCommands(program, terminal, exitWith);
@@ -204,11 +193,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
  * of its own. Errors that a
  * person can act on come out as one message, others with their causes.
  */
-export async function runProgram(
-  argv: readonly string[],
-  terminal: Terminal,
-  fail: (message: string) => void,
-): Promise<number> {
+export async function runProgram(argv: readonly string[], terminal: Terminal): Promise<number> {
   let exitCode = 0;
   const exitWith = (code: number): void => {
     exitCode = code;
@@ -220,7 +205,7 @@ export async function runProgram(
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (terminal.signal.aborted) return 1;
     if (!(error instanceof NodemaintError)) throw error;
-    fail(`nodemaint: ${error.message}\n`);
+    terminal.warn(`nodemaint: ${error.message}\n`);
     return error.code === 'CONFIG_INVALID' || error.code === 'USAGE' ? 2 : 1;
   }
 }

@@ -1,4 +1,4 @@
-import { askAgent, controlSocketPath } from '../agent/control.ts';
+import { askAgent } from '../agent/control-client.ts';
 import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createSystemBus } from '../host/dbus.ts';
@@ -12,7 +12,7 @@ import { createLog } from '../telemetry/log.ts';
  */
 export async function releaseCommand(runDirectory: string, reason: string, signal: AbortSignal): Promise<string> {
   try {
-    await askAgent(controlSocketPath(runDirectory), { verb: 'release', reason });
+    await askAgent(runDirectory, { verb: 'release', reason });
     return 'The shutdown waits no longer for the pods of this node.\n';
   } catch (error) {
     if (!(error instanceof NodemaintError) || error.code !== 'CONTROL_SOCKET_UNAVAILABLE') throw error;

@@ -4,16 +4,19 @@
  */
 import path from 'node:path';
 import { carryOutByHand, createByHand } from '../agent/by-hand.ts';
-import { askAgent, controlSocketPath, openControlSocket } from '../agent/control.ts';
+import { askAgent } from '../agent/control-client.ts';
+import { openControlSocket } from '../agent/control.ts';
 import { openStore } from '../agent/static-pod-place.ts';
 import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
 import { createDisk } from '../static-pods/disk.ts';
 import { readInPlace } from '../static-pods/inventory.ts';
+import { printable } from '../printable.ts';
 import { EXIT } from './cluster-flags.ts';
 import { parseTimeout } from './evict-options.ts';
-import type { Terminal } from './program.ts';
+import { distrustOfPlaces } from '../static-pods/trusted-places.ts';
+import type { Terminal } from './terminal.ts';
 import { type LocalNode, openLocalNode } from './static-pods.ts';
 
 export type MoveVerb = 'park' | 'restore';
@@ -68,8 +71,7 @@ async function moveByAgent(
   node: LocalNode,
   signal: AbortSignal,
 ): Promise<void> {
-  const socket = controlSocketPath(node.config.runDirectory);
-  for (const file of files) await askAgent(socket, { verb, file });
+  for (const file of files) await askAgent(node.config.runDirectory, { verb, file });
   const clock = createSystemClock();
   for (;;) {
     const left = await filesFor(verb, node, signal);
@@ -89,9 +91,9 @@ async function moveHere(
   for (const file of files) byHand[verb](file);
   const runtime = createContainerRuntime(node.config.containerRuntimeEndpoint);
   try {
-    const store = await openStore(node.config, node.paths, node.log);
+    const store = await openStore(node.state, node.paths, node.log);
     const onWait = (message: string): void => {
-      terminal.warn(`${message}\n`);
+      terminal.warn(`${printable(message)}\n`);
     };
     await carryOutByHand(byHand, { ...node, store, runtime, clock: createSystemClock() }, onWait, signal);
   } finally {
@@ -99,7 +101,7 @@ async function moveHere(
   }
 }
 
-/** Moves manifests; returns the exit code. Throws USAGE, CONFIG_INVALID, and what the mover throws. */
+/** Moves manifests; returns the exit code. Throws USAGE, CONFIG_INVALID, PATH_NOT_TRUSTED, and what the mover throws. */
 export async function moveStaticPodsCommand(
   verb: MoveVerb,
   names: readonly string[],
@@ -107,6 +109,8 @@ export async function moveStaticPodsCommand(
   terminal: Terminal,
 ): Promise<number> {
   const node = await openLocalNode(flags.config, terminal);
+  const refusal = await distrustOfPlaces(node.paths);
+  if (refusal !== undefined) throw new NodemaintError('PATH_NOT_TRUSTED', refusal);
   const timeoutMs = parseTimeout(flags.timeout);
   const limit = timeoutMs === undefined ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([terminal.stop, limit]);
@@ -117,7 +121,7 @@ export async function moveStaticPodsCommand(
   }
   try {
     try {
-      await using _socket = await openControlSocket(controlSocketPath(node.config.runDirectory), () => {
+      await using _socket = await openControlSocket(node.config.runDirectory, () => {
         throw new NodemaintError(
           'ALREADY_RUNNING',
           `"nodemaint static-pods ${verb}" is at work; try again when it is done`,

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 import type { StaticPodsFlags } from './static-pods.ts';
 import type { MoveFlags } from './static-pods-move.ts';
 

@@ -5,21 +5,27 @@ import { stringify } from 'yaml';
 import { readBootId } from '../agent/boot.ts';
 import { nodeNameOf } from '../agent/identity.ts';
 import { askKubelet, locateStaticPods } from '../agent/static-pod-place.ts';
-import { readStaticPods } from '../agent/static-pods.ts';
+import { readStaticPods } from '../agent/static-pod-view.ts';
 import { loadAgentConfig } from '../config/load.ts';
 import type { AgentConfig } from '../config/schema.ts';
-import type { KubeletFacts } from '../decide/kubelet-config.ts';
+import type { RefusedKubelet } from '../decide/kubelet-trust.ts';
 import { listStaticPods } from '../decide/static-pod-list.ts';
+import { createSystemClock } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';
-import { findKubelet } from '../host/kubelet-config.ts';
+import { createSystemBus } from '../host/dbus.ts';
+import { createKubeletFinder, type KubeletFinder } from '../host/kubelet-finder.ts';
+import { createSystemd, type Systemd } from '../host/systemd.ts';
+import { openStateFiles, type StateFiles } from '../host/state-files.ts';
 import { loadClusterAccess } from '../kube/config.ts';
 import { createDisk } from '../static-pods/disk.ts';
 import { lastSteps, type JournalStep, parkStepOf, type ParkStep, readJournal } from '../static-pods/journal.ts';
 import type { MoverPaths } from '../static-pods/mover.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { Terminal } from './program.ts';
+import { printable } from '../printable.ts';
+import type { Terminal } from './terminal.ts';
 import type { OutputFormat } from './status.ts';
 import { formatSpan, formatTable } from './status-table.ts';
+import { preciseRfc3339 } from '../decide/time.ts';
 
 /** The flags of `nodemaint static-pods` as the command line has them. */
 export interface StaticPodsFlags {
@@ -32,20 +38,37 @@ export interface LocalNode {
   readonly config: AgentConfig;
   readonly nodeName: string;
   readonly bootId: string;
+  readonly state: StateFiles;
   readonly paths: MoverPaths;
   readonly log: Log;
-  readonly find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>;
+  readonly find: KubeletFinder['config'];
+  readonly findHome: KubeletFinder['home'];
+  /** What the last look for the kubelet did not believe. */
+  readonly refusedKubelets: () => readonly RefusedKubelet[];
 }
 
 /** What the agent would log as a warning or an error, for a person. */
 function createTerminalLog(terminal: Terminal): Log {
   const say = (fields: object, message: string): void => {
-    const reason = 'reason' in fields ? `: ${String(fields.reason)}` : '';
+    const reason = 'reason' in fields ? `: ${printable(String(fields.reason))}` : '';
     terminal.warn(`nodemaint: ${message}${reason}\n`);
   };
   const ignore = (): void => undefined;
   return { debug: ignore, info: ignore, warn: say, error: say };
 }
+
+/** Asks systemd over a connection of its own, so that a command that ends does not wait for the bus. */
+const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) => {
+  const lifetime = new AbortController();
+  const ignore = (): void => undefined;
+  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+  try {
+    const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
+    return await createSystemd(bus).services(patterns, timeoutMs, signal);
+  } finally {
+    lifetime.abort();
+  }
+};
 
 /** Reads what the agent reads at its start. Throws CONFIG_INVALID. */
 export async function openLocalNode(configPath: string, terminal: Terminal): Promise<LocalNode> {
@@ -55,10 +78,30 @@ export async function openLocalNode(configPath: string, terminal: Terminal): Pro
   const access =
     config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig).catch(() => undefined);
   const nodeName = nodeNameOf(config, access);
-  const find = async (look: AbortSignal): Promise<KubeletFacts | undefined> =>
-    await findKubelet({ kubeconfig: config.kubeconfig, nodeName }, look);
-  const paths = await locateStaticPods(config, await askKubelet(find, log, terminal.stop), log);
-  return { config, nodeName, bootId: await readBootId(config), paths, log, find };
+  let refused: readonly RefusedKubelet[] = [];
+  const kubelets = createKubeletFinder({
+    scope: { kubeconfig: config.kubeconfig, nodeName },
+    systemd: config.lock === 'none' ? undefined : { services: servicesOnce },
+    unit: config.kubeletUnit,
+    onRefused: (found) => {
+      refused = found;
+    },
+  });
+  const find = kubelets.config;
+  const { stateDirectory: directory, runDirectory } = config;
+  const state = await openStateFiles({ directory, runDirectory });
+  const paths = await locateStaticPods(config, state, await askKubelet(find, log, terminal.stop), log);
+  return {
+    config,
+    nodeName,
+    bootId: await readBootId(config),
+    state,
+    paths,
+    log,
+    find,
+    findHome: kubelets.home,
+    refusedKubelets: () => refused,
+  };
 }
 
 function print(value: unknown, table: () => string, output: OutputFormat): string {
@@ -91,10 +134,10 @@ export async function listStaticPodsCommand(flags: StaticPodsFlags, terminal: Te
   const { paths, config } = node;
   const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
   try {
-    const steps = parkSteps(await readJournal(paths.journalPath));
+    const steps = parkSteps(await readJournal(paths.journalPath, paths.journalStandIn));
     const ignore = (): void => undefined;
-    const reader = { ...node, runtime, onMissing: ignore, onRuntime: ignore };
-    const view = await readStaticPods(reader, { paths, disk: createDisk() }, steps, terminal.stop);
+    const reader = { ...node, runtime, onDirectory: ignore, onRuntime: ignore };
+    const view = await readStaticPods(reader, { paths, disk: createDisk() }, steps, [], terminal.stop);
     const superseded = await supersededIn(paths.parkedPath);
     const entries = listStaticPods({ ...view, superseded });
     const table = (): string => {
@@ -114,11 +157,11 @@ export async function listStaticPodsCommand(flags: StaticPodsFlags, terminal: Te
 /** `nodemaint static-pods journal`: the mover's steps, oldest first. */
 export async function journalCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<void> {
   const { paths } = await openLocalNode(flags.config, terminal);
-  const steps = await readJournal(paths.journalPath);
+  const steps = await readJournal(paths.journalPath, paths.journalStandIn);
   const table = (): string => {
     if (steps.length === 0) return `the journal ${paths.journalPath} has no steps: nothing is parked`;
     const rows = steps.map((step) => {
-      const at = 'at' in step ? new Date(step.at).toISOString() : '-';
+      const at = 'at' in step ? preciseRfc3339(step.at) : '-';
       return [at, step.op, step.file, 'maintenance' in step ? step.maintenance : '-'];
     });
     return formatTable([['TIME', 'STEP', 'FILE', 'MAINTENANCE'], ...rows]);

@@ -1,4 +1,5 @@
 import type { AgentStatus } from '../agent/status.ts';
+import { printable } from '../printable.ts';
 
 /** A span of time as people write it: 5s, 2m10s, 3h5m. */
 export function formatSpan(ms: number): string {
@@ -8,8 +9,9 @@ export function formatSpan(ms: number): string {
   return `${Math.floor(sec / 3600)}h${Math.floor((sec % 3600) / 60)}m`;
 }
 
-/** Rows as columns of equal width, two spaces apart. */
-export function formatTable(rows: readonly (readonly string[])[]): string {
+/** Rows as columns of equal width, two spaces apart; a cell stays on its line, whatever is in it. */
+export function formatTable(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable));
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   return rows
     .map((row) =>
@@ -68,6 +70,7 @@ export function formatStatus(status: AgentStatus, now: number): string {
     ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
     ['Lock:', `${lock.held ? 'held' : 'NOT HELD'} (${lock.kind}${lock.held ? '' : `: ${lock.message}`})`],
     ...lockWorth(lock),
+    ...(lock.others ?? []).map((other) => ['Delayed by:', other]),
     ...(status.scheduled === null
       ? []
       : [['Scheduled:', `${status.scheduled.kind} in ${formatSpan(status.scheduled.at - now)}`]]),
@@ -80,6 +83,9 @@ export function formatStatus(status: AgentStatus, now: number): string {
       'Static pods:',
       `${status.inPlace.length} in place, ${status.parked.length} parked${status.parked.length > 0 ? ` (${status.parked.join(', ')})` : ''}`,
     ],
+    ...(status.storageProblem === undefined
+      ? []
+      : [['WARNING:', `${status.storageProblem}; the agent goes on from memory`]]),
     ...status.warnings.map((warning) => ['WARNING:', warning]),
   ];
   return `${formatTable(lines)}\n${formatWaiting(status, now)}\n`;

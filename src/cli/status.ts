@@ -1,16 +1,16 @@
 import { stringify } from 'yaml';
-import { askAgent, controlSocketPath } from '../agent/control.ts';
+import { askAgent } from '../agent/control-client.ts';
 import type { AgentStatus } from '../agent/status.ts';
 import { NodemaintError } from '../errors.ts';
 import type { ClusterStatusFlags } from './cluster-status.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 import { formatStatus } from './status-table.ts';
 
 export type OutputFormat = 'table' | 'json' | 'yaml';
 
 /** Asks the agent of this machine for its status. */
 export async function readStatus(runDirectory: string): Promise<AgentStatus> {
-  return (await askAgent(controlSocketPath(runDirectory), { verb: 'status' })) as AgentStatus;
+  return (await askAgent(runDirectory, { verb: 'status' })) as AgentStatus;
 }
 
 /** `nodemaint status`: what the agent of this machine does and waits for, as text. */

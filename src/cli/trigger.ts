@@ -1,4 +1,4 @@
-import { askAgent, controlSocketPath } from '../agent/control.ts';
+import { askAgent } from '../agent/control-client.ts';
 import { NodemaintError } from '../errors.ts';
 import { parseTimeout } from './evict-options.ts';
 
@@ -13,12 +13,12 @@ export function parseDeadline(text: string): number {
 export async function triggerCommand(runDirectory: string, reason: string, deadline?: string): Promise<string> {
   const deadlineMs = deadline === undefined ? undefined : parseDeadline(deadline);
   const request = { verb: 'trigger', reason, ...(deadlineMs === undefined ? {} : { deadlineMs }) } as const;
-  await askAgent(controlSocketPath(runDirectory), request);
+  await askAgent(runDirectory, request);
   return 'The agent drains this node now; see: nodemaint status\n';
 }
 
 /** `nodemaint cancel`: takes an announced shutdown back. */
 export async function cancelCommand(runDirectory: string): Promise<string> {
-  await askAgent(controlSocketPath(runDirectory), { verb: 'cancel' });
+  await askAgent(runDirectory, { verb: 'cancel' });
   return 'The agent puts back what it took away; see: nodemaint status\n';
 }

@@ -3,7 +3,7 @@ import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadUserAccess } from '../kube/user-access.ts';
-import type { Terminal } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The flags of `nodemaint uninstall-cluster`. */
 export interface UninstallFlags {

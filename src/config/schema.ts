@@ -49,7 +49,7 @@ const cloud = z.strictObject({
     ),
 });
 
-const absolutePath = z.string().regex(/^\/[^\0]*$/, 'must be an absolute path');
+const absolutePath = z.string().regex(/^\/\P{Cc}*$/u, 'must be an absolute path without control characters');
 
 /**
  * The configuration file of the agent: this one schema holds every key with its default, bounds and meaning.
@@ -141,7 +141,7 @@ export const agentConfigSchema = z
       .string()
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a group')
       .exactOptional()
-      .describe('a group that may use the control socket beside root'),
+      .describe('a group that may ask for the status, trigger and cancel, beside root'),
     metricsAddress: z
       .string()
       .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, 'must be ADDRESS:PORT, such as 127.0.0.1:9465')

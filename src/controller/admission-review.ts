@@ -3,10 +3,14 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import { EVICTION_REQUEST_GROUP, INTERCEPTOR_DEADLINE_ANNOTATION } from '../api/names.ts';
 import type { TimesDecision } from '../decide/eviction-times.ts';
 
+/** Characters of what is said of a body that is wrong; it quotes what it found. */
+const MAX_WRONG = 2_000;
+
 /** What a review is, as an API server sends it (admission.k8s.io/v1). */
 export const REVIEW = { apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview') };
 
-const time = z.string().max(64);
+/** As the CRD takes them, whose fractions of a second have no end; Date.parse reads those of any length. */
+const time = z.string().max(1024);
 /** What the rules read of an EvictionRequest; the API server has checked it against the CRD, but who is calling? */
 const requestSchema = z.object({
   metadata: z.object({
@@ -68,12 +72,21 @@ export interface StatusReview {
   readonly fresh: EvictionRequest;
 }
 
-/** Reads the body of a call; or says in `wrong` why it is no review of the kind that `what` names. */
+/** What is wrong with the body of a call, and the review's `uid` where it is one that cannot be understood. */
+export interface NoReview {
+  readonly wrong: string;
+  readonly uid?: string;
+}
+
+/** What every review has. */
+const envelopeSchema = z.object({ ...REVIEW, request: z.object({ uid: z.string().min(1).max(128) }) });
+
+/** Reads the body of a call, which is to be a review of the kind that `what` names. */
 export function parseReviewBody<T>(
   schema: z.ZodType<T>,
   body: string,
   what: string,
-): { readonly review: T } | { readonly wrong: string } {
+): { readonly review: T } | NoReview {
   let json: unknown;
   try {
     json = JSON.parse(body);
@@ -81,13 +94,14 @@ export function parseReviewBody<T>(
     return { wrong: 'the body is not JSON' };
   }
   const parsed = schema.safeParse(json);
-  return parsed.success
-    ? { review: parsed.data }
-    : { wrong: `the body is no review of ${what}:\n${z.prettifyError(parsed.error)}` };
+  if (parsed.success) return { review: parsed.data };
+  const wrong = `the body is no review of ${what}:\n${z.prettifyError(parsed.error)}`.slice(0, MAX_WRONG);
+  const envelope = envelopeSchema.safeParse(json);
+  return envelope.success ? { wrong, uid: envelope.data.request.uid } : { wrong };
 }
 
-/** Reads a review of the status of an EvictionRequest; or says in `wrong` why it is none that this webhook can judge. */
-export function parseReview(body: string): StatusReview | { readonly wrong: string } {
+/** Reads a review of the status of an EvictionRequest. */
+export function parseReview(body: string): StatusReview | NoReview {
   const parsed = parseReviewBody(reviewSchema, body, 'an update of evictionrequests/status');
   if ('wrong' in parsed) return parsed;
   const { uid, userInfo, object, oldObject } = parsed.review.request;
@@ -110,6 +124,11 @@ export interface ReviewResponse {
 /** The body of an answer. */
 export function reviewBody(response: ReviewResponse): string {
   return JSON.stringify({ apiVersion: REVIEW.apiVersion.value, kind: REVIEW.kind.value, response });
+}
+
+/** The answer to a review that cannot be understood: what is not read is not admitted. */
+export function refusalAnswer(uid: string, wrong: string): string {
+  return reviewBody({ uid, allowed: false, status: { code: 400, reason: 'BadRequest', message: wrong } });
 }
 
 /** The answer to a review of times: 422, as the API server itself answers what is not valid. */

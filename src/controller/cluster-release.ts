@@ -6,8 +6,10 @@ import { isHeld } from '../decide/daemon-set.ts';
 import { decideCordon } from '../decide/maintenance.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { listAll } from '../kube/list.ts';
 import {
   collectionPath,
+  keyOf,
   NODE_MAINTENANCES,
   NODES,
   objectPath,
@@ -15,7 +17,6 @@ import {
   type Resource,
   sendForObject,
 } from '../kube/resource.ts';
-import { keyOf } from '../kube/watch.ts';
 import { releasePod } from './daemon-set-gate.ts';
 
 const GATE = 'nodemaint-daemonset-gate';
@@ -27,7 +28,6 @@ const GATE_RESOURCES = [
   'validatingadmissionpolicies',
 ].map((plural): Resource => ({ root: '/apis/admissionregistration.k8s.io/v1', plural, namespaced: false }));
 
-const PAGE_SIZE = 500;
 const POLL_MS = 500;
 /** API servers take a removed policy back within about a second; no pod may be held for so long. */
 const QUIET_MS = 3_000;
@@ -40,29 +40,15 @@ export interface ReleaseContext {
   readonly say: (text: string) => void;
 }
 
-async function listAll<T extends KubeObject>(
+async function listOf<T extends KubeObject>(
   client: KubeClient,
   resource: Resource,
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<readonly T[]> {
-  const items: T[] = [];
-  let token: string | undefined;
-  do {
-    const search = new URLSearchParams({ ...query, limit: String(PAGE_SIZE) });
-    if (token !== undefined) search.set('continue', token);
-    const path = `${collectionPath(resource)}?${search.toString()}`;
-    const page = await sendForObject<{ items: readonly T[]; metadata: { continue?: string } }>(
-      client,
-      { method: 'GET', path },
-      // The custom resources may be gone already.
-      [404],
-      signal,
-    );
-    items.push(...(page?.items ?? []));
-    token = page?.metadata.continue === '' ? undefined : page?.metadata.continue;
-  } while (token !== undefined);
-  return items;
+  const place = { path: collectionPath(resource), query };
+  // The custom resources may be gone already.
+  return (await listAll<T>(client, place, [404], (object) => object, signal)).items;
 }
 
 /** Takes the gate's policy away, so that no more pods are held. */
@@ -80,14 +66,14 @@ async function endMaintenances(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<readonly NodeMaintenance[]> {
-  const list = (): Promise<readonly NodeMaintenance[]> => listAll(client, NODE_MAINTENANCES, {}, signal);
+  const list = (): Promise<readonly NodeMaintenance[]> => listOf(client, NODE_MAINTENANCES, {}, signal);
   for (const { metadata } of await list()) {
     await sendForObject(client, { method: 'DELETE', path: objectPath(NODE_MAINTENANCES, metadata) }, [404], signal);
     say(`NodeMaintenance ${metadata.name} is being completed and deleted.`);
   }
-  const until = clock.now() + timeoutMs;
+  const until = clock.monotonic() + timeoutMs;
   let left = await list();
-  while (left.length > 0 && clock.now() < until) {
+  while (left.length > 0 && clock.monotonic() < until) {
     await clock.sleep(POLL_MS, signal);
     left = await list();
   }
@@ -96,13 +82,13 @@ async function endMaintenances(
 
 /** Releases every pod that the gate holds until for a while there is none. */
 async function releasePods({ client, clock, say }: ReleaseContext, signal: AbortSignal): Promise<void> {
-  let quietSince = clock.now();
-  while (clock.now() - quietSince < QUIET_MS) {
-    const pods = await listAll<Pod>(client, PODS, { fieldSelector: 'spec.nodeName=' }, signal);
+  let quietSince = clock.monotonic();
+  while (clock.monotonic() - quietSince < QUIET_MS) {
+    const pods = await listOf<Pod>(client, PODS, { fieldSelector: 'spec.nodeName=' }, signal);
     for (const pod of pods.filter(isHeld)) {
       await releasePod(client, pod, signal);
       say(`Pod ${keyOf(pod)} is released.`);
-      quietSince = clock.now();
+      quietSince = clock.monotonic();
     }
     await clock.sleep(POLL_MS, signal);
   }
@@ -114,7 +100,7 @@ async function completeByHand(
   left: readonly NodeMaintenance[],
   signal: AbortSignal,
 ): Promise<void> {
-  for (const node of await listAll<Node>(client, NODES, {}, signal)) {
+  for (const node of await listOf<Node>(client, NODES, {}, signal)) {
     const body = decideCordon(node, []);
     if (body === undefined) continue;
     const path = objectPath(NODES, node.metadata);

@@ -1,9 +1,10 @@
-import { MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
+import { MAINTENANCE_REQUESTER } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
 import { decideGate, isHeld } from '../decide/daemon-set.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { drainsOfNode, isInProgress, selectsNode } from '../decide/maintenance.ts';
+import { requestNodeOf } from '../decide/node-label.ts';
 import { targetNodeOf } from '../decide/pod.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
@@ -36,7 +37,7 @@ export async function finishCompletion(
   let finished = true;
   for (const request of context.requests.list()) {
     // The label is this controller's: it marks the requests that it made or joined.
-    if (!names.has(request.metadata.labels?.[NODE_LABEL] ?? '')) continue;
+    if (!names.has(requestNodeOf(request.metadata))) continue;
     const path = objectPath(EVICTION_REQUESTS, request.metadata);
     const all = request.spec.requesters ?? [];
     const requesters = all.filter(({ name }) => name !== MAINTENANCE_REQUESTER);

@@ -17,7 +17,7 @@ import { runElection } from './leader.ts';
 import { createMaintenances } from './maintenances.ts';
 import type { ControllerOptions } from './options.ts';
 import { createEndlessTerm, type Term } from './term.ts';
-import { trimBudget, trimNode, trimPod, trimRequest } from './trim.ts';
+import { trimBudget, trimMaintenance, trimNode, trimPod, trimRequest } from './trim.ts';
 import { runWebhook } from './webhook.ts';
 import { createWork, type Work } from './work.ts';
 
@@ -52,6 +52,7 @@ export async function runController(dependencies: ControllerDependencies, signal
     { resource: NODE_MAINTENANCES },
     onChange('Maintenance'),
     cacheOf,
+    trimMaintenance,
   );
   const requests = createObjectCache<EvictionRequest>(
     { resource: EVICTION_REQUESTS },

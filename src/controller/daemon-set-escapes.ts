@@ -10,6 +10,7 @@ import {
   returnsOf,
 } from '../decide/daemon-set-escape.ts';
 import { targetNodeOf } from '../decide/pod.ts';
+import { timeOf } from '../decide/time.ts';
 
 /** Remembers which DaemonSets come back to drained nodes; in memory only, it is found out anew after a restart. */
 export interface DaemonSetEscapes {
@@ -42,7 +43,7 @@ export function createDaemonSetEscapes(): DaemonSetEscapes {
     },
     dueAt: (pod) => {
       const returns = returnsOf(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '', pod.metadata.uid);
-      return { at: Date.parse(pod.metadata.creationTimestamp ?? '') + removalDelayMs(returns), returns };
+      return { at: (timeOf(pod.metadata.creationTimestamp) ?? 0) + removalDelayMs(returns), returns };
     },
     escapedOn: (node) => escapedDaemonSets(removals, node),
   };

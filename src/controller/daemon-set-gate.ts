@@ -4,11 +4,12 @@ import type { Pod } from '../api/pod.ts';
 import { daemonSetOf, decideGate, isHeld } from '../decide/daemon-set.ts';
 import { drainsOfNode } from '../decide/maintenance.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { listAll } from '../kube/list.ts';
 import type { Reconcile } from '../kube/queue.ts';
-import { collectionPath, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
-import { keyOf } from '../kube/watch.ts';
+import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 import { createSharedRead } from './shared-read.ts';
+import { trimMaintenance } from './trim.ts';
 
 /** The gate of DaemonSet pods, after their creation: one step of one pod, NAMESPACE/NAME. */
 export interface DaemonSetGate {
@@ -46,9 +47,8 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   const waiting = new Map<string, string | undefined>();
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
   const readMaintenances = createSharedRead(async (signal) => {
-    const request = { method: 'GET', path: collectionPath(NODE_MAINTENANCES) } as const;
-    const list = await sendForObject<{ readonly items: readonly NodeMaintenance[] }>(client, request, [], signal);
-    return list?.items ?? [];
+    const place = { path: collectionPath(NODE_MAINTENANCES) };
+    return (await listAll<NodeMaintenance>(client, place, [], trimMaintenance, signal)).items;
   });
 
   const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {

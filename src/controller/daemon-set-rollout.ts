@@ -1,16 +1,17 @@
 import type { ControllerRevision, DaemonSet } from '../api/daemon-set.ts';
 import { daemonSetOf } from '../decide/daemon-set.ts';
 import { currentHash, decideRollout, hasSeveralTemplates } from '../decide/daemon-set-rollout.ts';
+import { listAll } from '../kube/list.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import {
   collectionPath,
   CONTROLLER_REVISIONS,
   DAEMON_SETS,
+  keyOf,
   objectPath,
   PODS,
   sendForObject,
 } from '../kube/resource.ts';
-import { keyOf } from '../kube/watch.ts';
 import type { ControllerContext } from './context.ts';
 import type { DaemonSetGate } from './daemon-set-gate.ts';
 
@@ -26,7 +27,7 @@ const NOT_SEEN_MS = 1_000;
  */
 export function createDaemonSetRollout(context: ControllerContext, gate: Pick<DaemonSetGate, 'holds'>): Reconcile {
   const { client, clock, log } = context;
-  /** Pods that were deleted just now, by UID, until our copy shows it. */
+  /** Pods that were deleted just now, by UID, with the monotonic time of it, until our copy shows it. */
   const deleted = new Map<string, number>();
 
   const read = async (
@@ -38,10 +39,12 @@ export function createDaemonSetRollout(context: ControllerContext, gate: Pick<Da
     const daemonSet = await sendForObject<DaemonSet>(client, { method: 'GET', path }, [404], signal);
     if (daemonSet === undefined) return undefined;
     const labels = Object.entries(daemonSet.spec.selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-    const query = new URLSearchParams({ labelSelector: labels.join(',') }).toString();
-    const list = { method: 'GET', path: `${collectionPath(CONTROLLER_REVISIONS, namespace)}?${query}` } as const;
-    const revisions = await sendForObject<{ readonly items: readonly ControllerRevision[] }>(client, list, [], signal);
-    return { daemonSet, hash: currentHash(daemonSet, revisions?.items ?? []) };
+    const place = {
+      path: collectionPath(CONTROLLER_REVISIONS, namespace),
+      query: { labelSelector: labels.join(',') },
+    };
+    const revisions = await listAll<ControllerRevision>(client, place, [], (revision) => revision, signal);
+    return { daemonSet, hash: currentHash(daemonSet, revisions.items) };
   };
 
   return async (key, signal) => {
@@ -54,7 +57,7 @@ export function createDaemonSetRollout(context: ControllerContext, gate: Pick<Da
     const { daemonSet, hash } = rollout;
     if (hash === undefined) return { againMs: NOT_SEEN_MS };
     const now = clock.now();
-    for (const [uid, at] of deleted) if (now - at > DELETED_MS) deleted.delete(uid);
+    for (const [uid, at] of deleted) if (clock.monotonic() - at > DELETED_MS) deleted.delete(uid);
     const current = pods.map((pod) =>
       deleted.has(pod.metadata.uid ?? '') && pod.metadata.deletionTimestamp === undefined
         ? { ...pod, metadata: { ...pod.metadata, deletionTimestamp: new Date(now).toISOString() } }
@@ -64,7 +67,7 @@ export function createDaemonSetRollout(context: ControllerContext, gate: Pick<Da
     for (const pod of replace) {
       const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
       await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
-      deleted.set(pod.metadata.uid ?? '', now);
+      deleted.set(pod.metadata.uid ?? '', clock.monotonic());
       log.info({ pod: keyOf(pod), daemonSet: key }, 'replaced DaemonSet pod that a maintenance elsewhere held up');
     }
     return againMs === undefined ? {} : { againMs };

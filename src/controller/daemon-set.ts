@@ -2,11 +2,11 @@ import { DAEMON_SET_INTERCEPTOR } from '../api/names.ts';
 import { daemonSetOf, drainOf } from '../decide/daemon-set.ts';
 import { HEARTBEAT_EVERY_MS } from '../decide/heartbeat.ts';
 import { drainsOfNode } from '../decide/maintenance.ts';
-import { graceSecOf } from '../decide/pod.ts';
+import { endOf, graceSecOf } from '../decide/pod.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { deletePod } from '../kube/evictor.ts';
 import type { Interceptor } from '../kube/interceptor.ts';
-import { keyOf } from '../kube/watch.ts';
+import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 import { graceOptions } from './deadline.ts';
 
@@ -39,8 +39,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       return {
         kind: 'working',
         message: `${name} is terminating the pod due to node maintenance (${why}).`,
-        expectedFinishAt:
-          deletionTimestamp === undefined ? now + graceSecOf(pod) * 1000 : Date.parse(deletionTimestamp),
+        expectedFinishAt: endOf(pod)?.endsAt ?? now + graceSecOf(pod) * 1000,
         againMs: HEARTBEAT_EVERY_MS,
       };
     },

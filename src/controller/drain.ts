@@ -1,22 +1,26 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import { AGENT_LABEL, FORCE_ANNOTATION, MAINTENANCE_REQUESTER, NODE_LABEL } from '../api/names.ts';
+import { FORCE_ANNOTATION, MAINTENANCE_REQUESTER } from '../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
-import type { Node, Pod } from '../api/pod.ts';
+import type { Pod } from '../api/pod.ts';
 import { whyBlocking } from '../decide/blocking-pods.ts';
 import { type GuardedDrain, guardControlPlane } from '../decide/control-plane-guard.ts';
 import { estimateDrain } from '../decide/drain-estimate.ts';
 import type { DueTiers } from '../decide/deadline.ts';
 import { effectiveDrainPlan, entryCovers } from '../decide/drain-plan.ts';
-import { type Drain, type DrainResolution, type NodeResolution, resolveDrains } from '../decide/drain-resolution.ts';
+import { type Drain, drainsAround } from '../decide/drain-field.ts';
+import { type DrainResolution, type NodeResolution, resolveDrains } from '../decide/drain-resolution.ts';
 import { admitEvictions } from '../decide/eviction-limits.ts';
 import { isFinished } from '../decide/eviction-request.ts';
 import { isInBackground } from '../decide/imperative-eviction.ts';
-import { selectsNode, stageOf } from '../decide/maintenance.ts';
+import { agentNodeOf, stageOf } from '../decide/maintenance.ts';
 import { deadlineOf, dueTiersOf } from '../decide/maintenance-deadline.ts';
 import { drainStatus, type NodeObservation, waitingStatus } from '../decide/maintenance-status.ts';
-import { admitDrains } from '../decide/parallel-drains.ts';
+import { requestNodeOf } from '../decide/node-label.ts';
+import { admitDrains, crowdedDrains } from '../decide/parallel-drains.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../decide/pod.ts';
+import { timeOf } from '../decide/time.ts';
 import type { ControllerContext } from './context.ts';
+import { selectedNodes } from './selected-nodes.ts';
 
 /** A pod whose eviction is to be requested now. */
 export interface EvictionWish {
@@ -41,6 +45,14 @@ export interface DrainObserver {
   busyNodes(): ReadonlySet<string>;
 }
 
+/** A maintenance in the Drain stage, and the names of the nodes that it selects. */
+interface Draining extends GuardedDrain {
+  readonly maintenance: NodeMaintenance;
+}
+
+/** A node has a few: its shutdown, a notice, a person's. Each more of them is one more to compare with all the others. */
+const MAX_ALONE = 20;
+
 /** Makes the observer. */
 export function createDrainObserver(context: ControllerContext): DrainObserver {
   const podsByNode = (): ReadonlyMap<string, readonly Pod[]> => {
@@ -54,30 +66,42 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
     }
     return byNode;
   };
-  const nodesOf = (maintenance: NodeMaintenance): readonly Node[] =>
-    context.nodes.list().filter((node) => selectsNode(maintenance, node));
   const requestOf = ({ metadata }: Pod): EvictionRequest | undefined =>
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
 
-  const dueOf = (maintenance: NodeMaintenance, pods: ReadonlyMap<string, readonly Pod[]>, now: number): DueTiers => {
+  const dueOf = (
+    { maintenance, nodes }: Draining,
+    pods: ReadonlyMap<string, readonly Pod[]>,
+    now: number,
+  ): DueTiers => {
     if (deadlineOf(maintenance) === undefined) return { position: 0 };
-    const own = nodesOf(maintenance).flatMap(({ metadata }) => pods.get(metadata.name) ?? []);
+    const own = nodes.flatMap((name) => pods.get(name) ?? []);
     return dueTiersOf(maintenance, own, now);
   };
 
-  const drainOf = (maintenance: NodeMaintenance, pods: ReadonlyMap<string, readonly Pod[]>, now: number): Drain => {
-    const recorded = maintenance.status?.nodeStatuses ?? [];
-    return {
-      name: maintenance.metadata.name,
-      createdAt: Date.parse(maintenance.metadata.creationTimestamp ?? ''),
-      plan: effectiveDrainPlan(maintenance.spec.drainPlan ?? []),
-      position: Math.max(maintenance.status?.drainPlanPosition ?? 0, dueOf(maintenance, pods, now).position),
-      nodes: nodesOf(maintenance).map(({ metadata: { name } }) => ({
-        name,
-        pods: (pods.get(name) ?? []).map(drainPodOf),
-        recorded: recorded.find(({ nodeRef }) => nodeRef.name === name)?.drainTargets ?? [],
-      })),
+  /** The drains of maintenances that have to do with each other. */
+  const drainsOf = (
+    draining: readonly Draining[],
+    pods: ReadonlyMap<string, readonly Pod[]>,
+    now: number,
+  ): readonly Drain[] => {
+    const drainPods = new Map<string, readonly DrainPod[]>();
+    const podsOn = (node: string): readonly DrainPod[] => {
+      const known = drainPods.get(node) ?? (pods.get(node) ?? []).map(drainPodOf);
+      drainPods.set(node, known);
+      return known;
     };
+    return draining.map((each) => {
+      const { metadata, spec, status } = each.maintenance;
+      const recorded = new Map(status?.nodeStatuses?.map(({ nodeRef, drainTargets }) => [nodeRef.name, drainTargets]));
+      return {
+        name: metadata.name,
+        createdAt: Date.parse(metadata.creationTimestamp ?? ''),
+        plan: effectiveDrainPlan(spec.drainPlan ?? []),
+        position: Math.max(status?.drainPlanPosition ?? 0, dueOf(each, pods, now).position),
+        nodes: each.nodes.map((name) => ({ name, pods: podsOn(name), recorded: recorded.get(name) ?? [] })),
+      };
+    });
   };
 
   const candidateOf = ({ node, pod }: EvictionWish): EvictionWish & { namespace: string; inProgress: boolean } => {
@@ -92,32 +116,40 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
   const elsewhere = (wishes: readonly EvictionWish[]): readonly { node: string; namespace: string }[] => {
     const own = new Set(wishes.map(({ pod }) => pod.uid));
     return context.requests.list().flatMap((request) => {
-      const { name, namespace = 'default', labels } = request.metadata;
+      const { name, namespace = 'default' } = request.metadata;
       const ours = request.spec.requesters?.some((requester) => requester.name === MAINTENANCE_REQUESTER) === true;
       if (!ours || own.has(name) || isFinished(request)) return [];
-      return [{ node: labels?.[NODE_LABEL] ?? '', namespace }];
+      return [{ node: requestNodeOf(request.metadata), namespace }];
     });
   };
 
-  const guardedOf = (maintenance: NodeMaintenance): GuardedDrain => {
-    const { name, creationTimestamp = '', labels, annotations } = maintenance.metadata;
+  const drainingOf = (maintenance: NodeMaintenance): Draining => {
+    const { name, creationTimestamp, annotations } = maintenance.metadata;
     return {
       name,
-      createdAt: Date.parse(creationTimestamp),
+      maintenance,
+      createdAt: timeOf(creationTimestamp) ?? Infinity,
       begun: maintenance.status?.drainPlanPosition !== undefined,
-      nodes: nodesOf(maintenance).map(({ metadata }) => metadata.name),
+      nodes: selectedNodes(context, maintenance).map(({ metadata }) => metadata.name),
       // Where a node's agent made it, the machine goes down in any case: holding its pods there saves nothing.
-      forced: annotations?.[FORCE_ANNOTATION] === 'true' || labels?.[AGENT_LABEL] !== undefined,
+      forced: annotations?.[FORCE_ANNOTATION] === 'true' || agentNodeOf(maintenance) !== undefined,
     };
   };
 
-  /** Which of the maintenances may not drain now, and why: the control plane first, then the limit of nodes at once. */
-  const heldBack = (draining: readonly NodeMaintenance[]): ReadonlyMap<string, string> => {
-    const drains = draining.map(guardedOf);
-    const held = new Map(guardControlPlane(context.nodes.list(), drains));
+  /**
+   * Which of the maintenances may not drain now, and why: those that are too many for one node, then those that would take
+   * the control plane, then those beyond the limit of nodes at once.
+   */
+  const heldBack = (draining: readonly Draining[]): ReadonlyMap<string, string> => {
+    const crowded = crowdedDrains(draining, MAX_ALONE);
+    const crowd = `Waiting for other maintenances of the node: at most ${MAX_ALONE} drain it at once.`;
+    const rest = draining.filter(({ name }) => !crowded.has(name));
+    const held = new Map(guardControlPlane(context.nodes.list(), rest));
+    for (const name of crowded) held.set(name, crowd);
     const max = context.options.maxParallelNodes;
     if (max === undefined) return held;
-    const free = drains.filter(({ name }) => !held.has(name));
+    // A machine that goes down in any case takes no place of others: its node could keep that for ever.
+    const free = rest.filter(({ name, maintenance }) => !held.has(name) && agentNodeOf(maintenance) === undefined);
     const admitted = admitDrains(free, max);
     const message = `Waiting for other maintenances: at most ${max} ${max === 1 ? 'node is' : 'nodes are'} drained at once.`;
     for (const { name } of free) if (!admitted.has(name)) held.set(name, message);
@@ -130,17 +162,17 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       const { name } = maintenance.metadata;
       // Of itself it is told more than our copy may show yet: what it has reached is not to be decided from before that.
       const all = context.maintenances.list().map((each) => (each.metadata.name === name ? maintenance : each));
-      const draining = all.filter((each) => stageOf(each) === 'Drain');
+      const draining = all.filter((each) => stageOf(each) === 'Drain').map(drainingOf);
       const held = heldBack(draining);
+      const own = draining.find((each) => each.name === name);
       const why = held.get(name);
-      if (why !== undefined) {
-        const nodes = nodesOf(maintenance).map(({ metadata }) => metadata.name);
-        return { status: waitingStatus(maintenance, nodes, why, now), resolution: undefined, wishes: [] };
+      if (own === undefined || why !== undefined) {
+        const status = waitingStatus(maintenance, own?.nodes ?? [], why ?? '', now);
+        return { status: own === undefined ? {} : status, resolution: undefined, wishes: [] };
       }
       const pods = podsByNode();
-      const drains = draining
-        .filter(({ metadata }) => !held.has(metadata.name))
-        .map((each) => drainOf(each, pods, now));
+      const free = draining.filter((each) => !held.has(each.name));
+      const drains = drainsOf(drainsAround(free, name), pods, now);
       const resolution = resolveDrains(drains).get(name);
       if (resolution === undefined) return { status: {}, resolution, wishes: [] };
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
@@ -162,7 +194,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
           escapedDaemonSets: context.escapes.escapedOn(node.name),
         };
       };
-      const { nextAt: dueAt } = dueOf(maintenance, pods, now);
+      const { nextAt: dueAt } = dueOf(own, pods, now);
       return {
         status: drainStatus(maintenance, resolution, observe, now),
         resolution,

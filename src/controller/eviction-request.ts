@@ -6,6 +6,7 @@ import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../dec
 import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
+import { createRequestNotes, type RequestNotes } from './request-notes.ts';
 
 /** Owns the labels that are taken over from the pod, so that one which the pod loses is taken away again. */
 const LABEL_MANAGER = 'evictionrequest-labels';
@@ -15,14 +16,20 @@ export function subjectOf(request: EvictionRequest): EvictionRequest & { apiVers
   return { ...request, apiVersion: EVICTION_REQUEST_API_VERSION, kind: 'EvictionRequest' };
 }
 
-/** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request. */
-export function createEvictionRequestReconciler(context: ControllerContext): Reconcile {
-  const { client, clock, log } = context;
-  /** The labels that were applied last, by the UID of the request. */
-  const applied = new Map<string, string>();
+/** What the controller knows of the target of a request. */
+export interface TargetNotes {
+  /** The labels that were applied last. */
+  applied?: string;
+  /** Whether our copy has shown the target, so that its absence there means that it is gone. */
+  seen: boolean;
+}
 
-  /** The UIDs of requests whose target our copy has shown, so that its absence there means that it is gone. */
-  const seen = new Set<string>();
+/** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request. */
+export function createEvictionRequestReconciler(
+  context: ControllerContext,
+  notes: RequestNotes<TargetNotes> = createRequestNotes(() => ({ seen: false })),
+): Reconcile {
+  const { client, clock, log } = context;
 
   /**
    * The target: from our copy, or asked for where that has never had it, for it may lag behind: a new pod is not a gone
@@ -30,10 +37,11 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
    */
   const findPod = async (request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> => {
     const { name, uid } = request.spec.target.pod;
-    const { namespace, uid: requestUid = '' } = request.metadata;
+    const { namespace } = request.metadata;
     const known = context.pods.get(`${namespace}/${name}`);
-    if (known?.metadata.uid === uid) seen.add(requestUid);
-    if (seen.has(requestUid)) return known;
+    const noted = notes.of(request);
+    if (known?.metadata.uid === uid) noted.seen = true;
+    if (noted.seen) return known;
     const path = objectPath(PODS, { name, namespace: namespace ?? '' });
     return await sendForObject<Pod>(client, { method: 'GET', path }, [404], signal);
   };
@@ -44,18 +52,19 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
     pod: Pod,
     signal: AbortSignal,
   ): Promise<EvictionRequest> => {
-    const { wanted, differs, hasOthers } = decideLabels(request, pod);
+    const { wanted, annotations, differs, hasOthers } = decideLabels(request, pod);
     const { name, namespace, uid = '' } = request.metadata;
     const text = JSON.stringify(
       Object.keys(wanted)
         .toSorted()
         .map((label) => [label, wanted[label]]),
     );
-    if (!differs && (!hasOthers || applied.get(uid) === text)) return request;
+    const noted = notes.of(request);
+    if (!differs && (!hasOthers || noted.applied === text)) return request;
     const body = {
       apiVersion: EVICTION_REQUEST_API_VERSION,
       kind: 'EvictionRequest',
-      metadata: { name, namespace, uid, labels: wanted },
+      metadata: { name, namespace, uid, labels: wanted, annotations },
     };
     const path = objectPath(EVICTION_REQUESTS, request.metadata);
     const patch = { kind: 'apply', manager: LABEL_MANAGER } as const;
@@ -65,7 +74,7 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
       [404, 409],
       signal,
     );
-    if (fresh !== undefined) applied.set(uid, text);
+    if (fresh !== undefined) noted.applied = text;
     return fresh ?? request;
   };
 
@@ -99,6 +108,7 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
 
   return async (key, signal) => {
     let request = context.requests.get(key);
+    if (request === undefined) notes.forget(key);
     if (request === undefined || request.metadata.deletionTimestamp !== undefined) return {};
     const endedAt = finishedAt(request);
     const pod = endedAt === undefined ? await findPod(request, signal) : undefined;
@@ -108,8 +118,7 @@ export function createEvictionRequestReconciler(context: ControllerContext): Rec
     const decision = decideEvictionRequest(request, pod, clock.now());
     await write(request, decision, signal);
     if (endedAt !== undefined) {
-      applied.delete(request.metadata.uid ?? '');
-      seen.delete(request.metadata.uid ?? '');
+      notes.forget(key);
       return { againMs: await collect(request, endedAt, signal) };
     }
     return decision.lookAgainMs === undefined ? {} : { againMs: decision.lookAgainMs };

@@ -17,9 +17,9 @@ import {
 } from '../decide/imperative-eviction.ts';
 import { othersDeadline } from '../decide/interceptor-deadline.ts';
 import { askForEviction } from '../kube/evictor.ts';
+import { createEvictionMemories } from '../kube/eviction-memories.ts';
 import type { Interceptor, Turn } from '../kube/interceptor.ts';
-import { objectPath, PODS, sendForObject } from '../kube/resource.ts';
-import { keyOf } from '../kube/watch.ts';
+import { keyOf, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 import { graceOptions } from './deadline.ts';
 import { subjectOf } from './eviction-request.ts';
@@ -30,6 +30,8 @@ export interface ImperativeEviction extends Interceptor {
   budgetChanged(key: string): readonly string[];
   /** Requests whose eviction somebody has promised (KEP-1397, pod_evacuations_in_progress). */
   promised(): number;
+  /** How many requests anything is remembered of. */
+  remembered(): number;
 }
 
 /** Makes the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
@@ -37,7 +39,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   const { client, clock, log, metrics, options } = context;
   const patience: EvictionPatience = { takeOverMs: options.takeOverTimeout, promiseMs: options.promiseTimeout };
   // Own status writes come back as events: the time of the next try keeps them from being tries of their own.
-  const memories = new Map<string, EvictionMemory>();
+  const memories = createEvictionMemories(clock);
   /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
   const unsure = new Set<string>();
 
@@ -93,11 +95,16 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   };
 
   const blockedIn = (namespace: string): readonly BlockedEviction[] =>
-    [...memories].flatMap(([key, { blockedBy }]) => {
+    memories.list().flatMap(([key, { blockedBy }]) => {
       if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
       const pod = context.pods.get(`${namespace}/${context.requests.get(key)?.spec.target.pod.name ?? ''}`);
       return pod === undefined ? [] : [{ key, pod, blockedBy }];
     });
+
+  const forget = (key: string): void => {
+    memories.delete(key);
+    unsure.delete(key);
+  };
 
   return {
     name: IMPERATIVE_INTERCEPTOR,
@@ -119,12 +126,12 @@ export function createImperativeEviction(context: ControllerContext): Imperative
       return { kind: 'working', ...step.progress, againMs: step.againMs };
     },
     over: async (request, signal) => {
-      memories.delete(keyOf(request));
-      unsure.delete(keyOf(request));
+      forget(keyOf(request));
       const pod = context.pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`);
       const same = pod?.metadata.uid === request.spec.target.pod.uid && pod.metadata.deletionTimestamp === undefined;
       if (same && isMarked(pod) && hasCondition(request, CANCELED)) await mark(pod, null, signal);
     },
+    gone: forget,
     budgetChanged: (budgetKey) => {
       const [namespace = '', name = ''] = budgetKey.split('/');
       const woken = decideWakeUps(name, context.budgets.get(budgetKey), blockedIn(namespace));
@@ -134,6 +141,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
       }
       return woken;
     },
-    promised: () => [...memories.values()].filter(({ promisedAt }) => promisedAt !== undefined).length,
+    remembered: () => new Set([...memories.list().map(([key]) => key), ...unsure]).size,
+    promised: () => memories.list().filter(([, { promisedAt }]) => promisedAt !== undefined).length,
   };
 }

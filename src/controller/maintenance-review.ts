@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { NodeSelector } from '../api/meta.ts';
 import { NODE_MAINTENANCE_GROUP } from '../api/names.ts';
-import { parseReviewBody, REVIEW, reviewBody } from './admission-review.ts';
+import { type NoReview, parseReviewBody, REVIEW, reviewBody } from './admission-review.ts';
 
 const requirement = z.object({
   key: z.string(),
@@ -39,8 +39,8 @@ export interface MaintenanceReview {
   readonly nodeSelector: NodeSelector;
 }
 
-/** Reads the body of a call; or says in `wrong` why it is no review that this webhook can answer. */
-export function parseMaintenanceReview(body: string): MaintenanceReview | { readonly wrong: string } {
+/** Reads a review of a write of a NodeMaintenance. */
+export function parseMaintenanceReview(body: string): MaintenanceReview | NoReview {
   const parsed = parseReviewBody(reviewSchema, body, 'a write of nodemaintenances');
   if ('wrong' in parsed) return parsed;
   const { uid, userInfo, name, object } = parsed.review.request;

@@ -1,7 +1,6 @@
-import { AGENT_LABEL } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { isOutlived } from '../decide/maintenance.ts';
+import { agentNodeOf, isOutlived } from '../decide/maintenance.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 
 /**
@@ -17,7 +16,7 @@ export interface Maintenances extends ObjectCache<NodeMaintenance> {
 /** Makes them of the copies as they are. */
 export function createMaintenances(cache: ObjectCache<NodeMaintenance>, nodes: ObjectCache<Node>): Maintenances {
   const isOver = (maintenance: NodeMaintenance): boolean => {
-    const node = nodes.get(maintenance.metadata.labels?.[AGENT_LABEL] ?? '');
+    const node = nodes.get(agentNodeOf(maintenance) ?? '');
     return node !== undefined && isOutlived(maintenance, node);
   };
   const asItCounts = (maintenance: NodeMaintenance): NodeMaintenance =>

@@ -12,8 +12,9 @@ import type { Node } from '../api/pod.ts';
 import { describeEntry } from '../decide/drain-plan.ts';
 import type { DrainResolution } from '../decide/drain-resolution.ts';
 import { isFinished } from '../decide/eviction-request.ts';
-import { selectsNode, stageOf } from '../decide/maintenance.ts';
+import { stageOf } from '../decide/maintenance.ts';
 import { isNews, startedStages } from '../decide/maintenance-status.ts';
+import { nodeAnnotation, nodeLabel } from '../decide/node-label.ts';
 import type { DrainPod } from '../decide/pod.ts';
 import { shortenEnd } from '../kube/evictor.ts';
 import { createOwnWrites } from '../kube/own-writes.ts';
@@ -24,6 +25,7 @@ import type { ControllerContext } from './context.ts';
 import { createPodNotifier, deadlineAnnotations, graceOptions } from './deadline.ts';
 import { createDrainObserver } from './drain.ts';
 import { reconcileNode } from './node-state.ts';
+import { selectedNodes } from './selected-nodes.ts';
 
 /** Pods that block, and estimates, change with time alone. */
 const LOOK_AGAIN_MS = 15_000;
@@ -50,13 +52,13 @@ async function requestEviction(
     if (withdrawn === true) await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
     return;
   }
-  const annotations = deadlineAnnotations(context, pod, node, known);
+  const annotations = { ...deadlineAnnotations(context, pod, node, known), ...nodeAnnotation(node) };
   const isTold = Object.entries(annotations).every(([key, value]) => known?.metadata.annotations?.[key] === value);
   if (isTold && known?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true) return;
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
-    metadata: { name: uid, namespace, labels: { [NODE_LABEL]: node }, annotations },
+    metadata: { name: uid, namespace, labels: { [NODE_LABEL]: nodeLabel(node) }, annotations },
     spec: { target: { pod: { name: pod.name, uid } }, requesters: [{ name: MAINTENANCE_REQUESTER }] },
   };
   const path = objectPath(EVICTION_REQUESTS, body.metadata);
@@ -125,7 +127,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     }
   };
 
-  /** When the counts of a maintenance were written last. */
+  /** When the counts of a maintenance were written last, on the monotonic clock. */
   const countedAt = new Map<string, number>();
 
   /** Returns when to look again, in milliseconds. */
@@ -135,12 +137,12 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const againMs = Math.min(LOOK_AGAIN_MS, dueAt - now);
     const before = maintenance.status?.drainPlanPosition;
     const { name } = maintenance.metadata;
-    const sinceMs = now - (countedAt.get(name) ?? 0);
+    const sinceMs = clock.monotonic() - (countedAt.get(name) ?? -Infinity);
     // Each pod that goes changes a count: where that is all, a write a second is enough.
     if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) {
       return Math.min(COUNT_EVERY_MS - sinceMs, againMs);
     }
-    countedAt.set(name, now);
+    countedAt.set(name, clock.monotonic());
     // The targets are written before anybody acts on them: agents and the gate go by the status.
     if (!(await patchStatus(maintenance, copy, status, signal)) || resolution === undefined) return againMs;
     if (before !== resolution.position) {
@@ -194,8 +196,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     if (isOutlived || (deletionTimestamp !== undefined && maintenance.spec.stage !== 'Complete')) {
       maintenance = await patchOwn(maintenance, { spec: { stage: 'Complete' } }, signal);
     }
-    const selected = maintenance;
-    const nodes = context.nodes.list().filter((node) => selectsNode(selected, node));
+    const nodes = selectedNodes(context, maintenance);
     if (stage !== 'Complete' && !finalizers.includes(COMPLETION_FINALIZER)) {
       const body = { metadata: { finalizers: [...finalizers, COMPLETION_FINALIZER] } };
       maintenance = await patchOwn(maintenance, body, signal);

@@ -1,5 +1,5 @@
 import { NodemaintError } from '../errors.ts';
-import { type Clock, monotonicNow } from '../host/clock.ts';
+import { type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 
 /** The time for which a controller leads: from the write that made it the leader to the loss of the Lease. */
@@ -14,17 +14,6 @@ export interface Term {
   lose(why: string): void;
   /** The client of the leader: it reads at any time, and writes nothing after the end of the term. */
   fence(client: KubeClient): KubeClient;
-}
-
-/** A moment on the two clocks of a machine: one that never jumps, and one that goes on while the machine sleeps. */
-export interface Moment {
-  readonly monotonic: number;
-  readonly wall: number;
-}
-
-/** The present moment. */
-export function momentOf(clock: Clock): Moment {
-  return { monotonic: monotonicNow(), wall: clock.now() };
 }
 
 /** Begins a term with the call that began at `begun`; without renewal the leader stops writing `deadlineMs` after it. */

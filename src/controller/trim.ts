@@ -1,5 +1,6 @@
 import type { ObjectMeta } from '../api/meta.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
+import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import { podTypeOf } from '../decide/pod.ts';
 
@@ -53,6 +54,11 @@ export function trimNode({ metadata, spec, status }: Node): Node {
   const conditions = (status?.conditions ?? []).map((each) => pick(each, ['type', 'status', 'reason', 'message']));
   const boot = status?.nodeInfo === undefined ? {} : { nodeInfo: pick(status.nodeInfo, ['bootID']) };
   return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: { conditions, ...boot } };
+}
+
+/** What the controller keeps of a NodeMaintenance: all but managedFields. */
+export function trimMaintenance(maintenance: NodeMaintenance): NodeMaintenance {
+  return { ...maintenance, metadata: trimMeta(maintenance.metadata) };
 }
 
 /** What the controller keeps of an EvictionRequest: all but managedFields. */

@@ -8,8 +8,10 @@ import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ServingCertificate } from '../kube/serving-certificate.ts';
 import type { Log } from '../telemetry/log.ts';
-import { parseReview, reviewAnswer } from './admission-review.ts';
+import { limitConnections, SERVER_TIMES } from '../telemetry/server-limits.ts';
+import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './admission-review.ts';
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
+import { createBodyReader } from './review-body.ts';
 import { type CertificateKeeper, createCertificateKeeper } from './webhook-certificate.ts';
 
 /** Where the API servers send their reviews; the ValidatingWebhookConfiguration says the same. */
@@ -17,11 +19,12 @@ export const WEBHOOK_PATH = '/validate-evictionrequest-status';
 /** Where they send NodeMaintenances that somebody writes, to be told what to warn of. */
 export const MAINTENANCE_WEBHOOK_PATH = '/warn-nodemaintenance';
 
-/** The API server's own limit of a request is 3 MB, and a review has two objects; no EvictionRequest comes near. */
-const MAX_BODY_BYTES = 3 * 1024 * 1024;
-const REQUEST_TIMEOUT_MS = 10_000;
 /** Longer than API servers keep an idle connection (90 s), so that none sends a review into one that we just close. */
 const KEEP_ALIVE_MS = 120_000;
+const HANDSHAKE_MS = 5_000;
+const MAX_CONNECTIONS = 128;
+/** More than the 25 idle connections that an API server keeps, and the reviews of a busy moment. */
+const MAX_OF_ONE_ADDRESS = 64;
 /** How often the certificate is looked after; another replica may have renewed it. */
 const LOOK_EVERY_MS = 60_000;
 const FIRST_BACKOFF_MS = 500;
@@ -57,25 +60,11 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The body of a call; undefined where it is larger than we read. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) return undefined;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // A stream that is left early is destroyed unless told otherwise, and with it the connection and the answer.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-type Judge = (body: string, dependencies: WebhookDependencies) => string | { readonly wrong: string };
+type Judge = (body: string, dependencies: WebhookDependencies) => string | NoReview;
 
 function judgeTimes(body: string, { clock, log }: WebhookDependencies): ReturnType<Judge> {
   const review = parseReview(body);
-  if ('wrong' in review) return review;
+  if ('wrong' in review) return review.uid === undefined ? review : refusalAnswer(review.uid, review.wrong);
   const decision = decideTimes(review.old, review.fresh, clock.now());
   if (decision.kind === 'refused') log.info({ user: review.user, reason: decision.message }, 'refused status');
   return reviewAnswer(review.uid, decision);
@@ -83,7 +72,8 @@ function judgeTimes(body: string, { clock, log }: WebhookDependencies): ReturnTy
 
 function warnOfNodes(body: string, { log, nodes }: WebhookDependencies): ReturnType<Judge> {
   const review = parseMaintenanceReview(body);
-  if ('wrong' in review) return review;
+  // It refuses nothing, and so nothing that it cannot read.
+  if ('wrong' in review) return review.uid === undefined ? review : warningsAnswer(review.uid, [review.wrong]);
   const known = nodes();
   const warnings = known === undefined ? [] : maintenanceWarnings(review.nodeSelector, known);
   if (warnings.length > 0) log.info({ user: review.user, maintenance: review.name, warnings }, 'warned');
@@ -96,7 +86,11 @@ const JUDGES: Readonly<Record<string, Judge>> = {
 };
 
 /** Answers one call; whatever its sender is, and whatever it sends. */
-async function answerCall(request: IncomingMessage, dependencies: WebhookDependencies): Promise<Answer> {
+async function answerCall(
+  request: IncomingMessage,
+  readBody: ReturnType<typeof createBodyReader>,
+  dependencies: WebhookDependencies,
+): Promise<Answer> {
   const path = (request.url ?? '').split('?', 1)[0] ?? '';
   const judge = Object.hasOwn(JUDGES, path) ? JUDGES[path] : undefined;
   if (judge === undefined) return { status: 404, body: `there is ${Object.keys(JUDGES).join(' and ')} only\n` };
@@ -104,8 +98,8 @@ async function answerCall(request: IncomingMessage, dependencies: WebhookDepende
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') return { status: 415, body: 'only application/json\n' };
   const body = await readBody(request);
-  if (body === undefined) return { status: 413, body: `at most ${MAX_BODY_BYTES} bytes\n` };
-  const answer = judge(body, dependencies);
+  if ('why' in body) return { status: body.status, body: `${body.why}\n` };
+  const answer = judge(body.text, dependencies);
   if (typeof answer !== 'string') return { status: 400, body: `${answer.wrong}\n` };
   return { status: 200, body: answer, headers: { 'Content-Type': 'application/json' } };
 }
@@ -186,10 +180,12 @@ export async function runWebhook(
   const keeper = createCertificateKeeper({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
   const first = await lookUntilDone(keeper, dependencies, signal);
   if (first === undefined) return;
-  const server = createServer(tlsOf(first.serving), (request, response) => {
+  const readBody = createBodyReader();
+  const times = { ...SERVER_TIMES, handshakeTimeout: HANDSHAKE_MS, keepAliveTimeout: KEEP_ALIVE_MS };
+  const server = createServer({ ...tlsOf(first.serving), ...times }, (request, response) => {
     // A connection may break at any time, and that is its client's affair.
     request.on('error', () => undefined);
-    answerCall(request, dependencies)
+    answerCall(request, readBody, dependencies)
       .catch((error: unknown): Answer => {
         log.debug({ reason: describeError(error) }, 'a call of the webhook broke off');
         return { status: 500, body: 'failed\n' };
@@ -199,9 +195,7 @@ export async function runWebhook(
       })
       .catch(() => response.destroy());
   });
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
-  server.headersTimeout = REQUEST_TIMEOUT_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  limitConnections(server, MAX_CONNECTIONS, MAX_OF_ONE_ADDRESS);
   const ending = new AbortController();
   const renewing = async (stop: AbortSignal): Promise<void> => {
     let current = first.serving;

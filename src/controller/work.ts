@@ -1,7 +1,7 @@
 import { drainsOfNode, isSettled } from '../decide/maintenance.ts';
 import { createInterceptorReconciler, type Interceptor } from '../kube/interceptor.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
-import { keyOf } from '../kube/watch.ts';
+import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 import { createDaemonSetInterceptor } from './daemon-set.ts';
 import { createDaemonSetGate } from './daemon-set-gate.ts';

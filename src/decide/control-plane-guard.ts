@@ -30,7 +30,14 @@ export function judgeControlPlane(
   leaving: ReadonlySet<string>,
   away: ReadonlySet<string>,
 ): ControlPlaneVerdict {
-  const members = nodes.filter(isControlPlane);
+  return judgeMembers(nodes.filter(isControlPlane), leaving, away);
+}
+
+function judgeMembers(
+  members: readonly Node[],
+  leaving: ReadonlySet<string>,
+  away: ReadonlySet<string>,
+): ControlPlaneVerdict {
   const taken = members.filter(({ metadata: { name } }) => leaving.has(name) && !away.has(name));
   if (taken.length === 0) return { kind: 'safe' };
   const left = members.filter((node) => {
@@ -62,9 +69,10 @@ export function guardControlPlane(
 ): ReadonlyMap<string, string> {
   const held = new Map<string, string>();
   const away = new Set<string>();
+  const members = nodes.filter(isControlPlane);
   for (const drain of inTurn(drains)) {
     const free = drain.begun || drain.forced;
-    const verdict = free ? undefined : judgeControlPlane(nodes, new Set(drain.nodes), away);
+    const verdict = free ? undefined : judgeMembers(members, new Set(drain.nodes), away);
     if (verdict?.kind === 'unsafe') {
       const fix = `put a member back, or annotate the maintenance with ${FORCE_ANNOTATION}=true`;
       held.set(drain.name, `Held back: ${verdict.message}; ${fix}.`);

@@ -2,6 +2,7 @@ import { type ControllerRevision, type DaemonSet, REVISION_HASH_LABEL } from '..
 import type { Pod } from '../api/pod.ts';
 import { isHeld } from './daemon-set.ts';
 import { targetNodeOf } from './pod.ts';
+import { timeOf } from './time.ts';
 
 /** A DaemonSet in the midst of a rolling update, with its pods. */
 export interface Rollout {
@@ -49,7 +50,8 @@ function availableInMs(pod: Pod, minReadySeconds: number, now: number): number {
   const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status !== 'True') return Infinity;
   if (minReadySeconds === 0) return 0;
-  return Math.max(0, Date.parse(ready.lastTransitionTime ?? '') + minReadySeconds * 1000 - now) || 0;
+  const readyAt = timeOf(ready.lastTransitionTime ?? undefined);
+  return readyAt === undefined ? 0 : Math.max(0, readyAt + minReadySeconds * 1000 - now);
 }
 
 /** Whether pods of one DaemonSet are of several templates: only then is there anything to ask the API server about. */

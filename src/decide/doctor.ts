@@ -2,6 +2,7 @@
 import { SHUTDOWN_KINDS, type ShutdownKind } from './going-down.ts';
 import { judgeKubeletShutdown } from './kubelet-graceful-shutdown.ts';
 import type { KubeletFacts } from './kubelet-config.ts';
+import type { RefusedKubelet } from './kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from './kubelet-home.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from './logind-delay.ts';
 
@@ -13,10 +14,24 @@ export interface Check {
   readonly fix: string;
 }
 
+/** What the unit of the agent may write, and where it has to. */
+export interface UnitPaths {
+  /** ProtectSystem= of the unit. */
+  readonly protectSystem: string;
+  /** ReadWritePaths= of the unit, as systemd shows them. */
+  readonly writable: readonly string[];
+  readonly needed: readonly string[];
+}
+
 /** What was read; a text in place of a value says why it could not be. */
 export interface NodeFacts {
   readonly lock: { readonly held: boolean; readonly message: string } | string;
   readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
+  /** The locks that delay a shutdown beside the agent's, in words. */
+  readonly otherLocks: readonly string[] | string;
+  readonly unitPaths: UnitPaths;
+  /** Files that root acts on and somebody else could change, each with its fix. */
+  readonly distrusted: readonly string[];
   /** JobTimeoutSec of the targets, in milliseconds. */
   readonly targetTimeoutsMs: Readonly<Partial<Record<ShutdownKind, number>>> | string;
   /** The units after which nodemaint.service starts, and so before which it stops. */
@@ -24,12 +39,24 @@ export interface NodeFacts {
   /** Whether pods run in systemd's slices, which it stops at a shutdown. */
   readonly hasPodSlices: boolean;
   readonly kubelet: KubeletFacts | undefined | string;
+  /** Processes that call themselves kubelet and are not believed. */
+  readonly refusedKubelets: readonly RefusedKubelet[];
   /** Where it runs; absent while it does not. */
   readonly kubeletHome: KubeletHome | undefined;
   /** The key "kubeletUnit". */
   readonly kubeletUnit: string | undefined;
-  /** The directory in use and whether it is there; `warning` where the kubelet has another. */
-  readonly staticPods: { readonly path: string; readonly isThere: boolean; readonly warning?: string };
+  /**
+   * The directory in use and whether it is there; `warning` where the kubelet has another; `distrust` says why root must
+   * move nothing there.
+   */
+  readonly staticPods: {
+    readonly path: string;
+    readonly isThere: boolean;
+    readonly warning?: string;
+    readonly distrust?: string;
+  };
+  /** The agent's memory: where it is, and why it cannot be written; absent where it can. */
+  readonly storage: { readonly directory: string; readonly problem?: string | undefined };
   /** The runtime's name and version. */
   readonly runtime: { readonly version: string } | string;
   readonly api:
@@ -42,6 +69,7 @@ export interface NodeFacts {
 }
 
 const OK = { result: 'ok', fix: '' } as const;
+const MAX_REFUSED = 3;
 const RUNTIMES = ['containerd.service', 'crio.service', 'docker.service'];
 /** The slice of all pods, where the kubelet's cgroup driver is systemd. */
 export const POD_SLICE = 'kubepods.slice';
@@ -63,6 +91,41 @@ function checkDelay({ delay }: NodeFacts): Check {
   const problem = delayProblem(delay.effectiveMs, delay.winner);
   if (problem !== undefined) return { name, result: 'fail', ...problem };
   return { name, ...OK, message: `${delay.effectiveMs / 1000} s, from ${delay.winner?.path ?? 'logind itself'}` };
+}
+
+function checkOtherLocks({ otherLocks }: NodeFacts): Check {
+  const name = 'other locks';
+  if (typeof otherLocks === 'string')
+    return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
+  if (otherLocks.length === 0) return { name, ...OK, message: 'nobody else delays a shutdown' };
+  const message = `a shutdown is delayed by ${otherLocks.join(', ')} as well: for as long as without the agent`;
+  return {
+    name,
+    result: 'warn',
+    message,
+    fix: 'end what is not wanted; install.sh leaves such locks to root, by polkit',
+  };
+}
+
+/** Folders of the agent's own, which systemd lets it write. */
+const OWN_FOLDERS = ['/var/lib/nodemaint', '/var/cache/nodemaint', '/run/nodemaint'];
+
+function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: NodeFacts): Check {
+  const name = 'unit paths';
+  const open = [...OWN_FOLDERS, ...writable.map((place) => place.replace(/^[-+]+/, ''))];
+  const isIn = (place: string): boolean => open.some((top) => place === top || place.startsWith(`${top}/`));
+  const missing = [...new Set(needed.filter((place) => !isIn(place)))];
+  if (protectSystem !== 'strict' || missing.length === 0)
+    return { name, ...OK, message: 'the agent can write where it has to' };
+  const lines = missing.map((place) => `ReadWritePaths="-${place.replaceAll('%', '%%')}"`).join(' and ');
+  const fix = `systemctl edit nodemaint, [Service] ${lines}; systemctl restart nodemaint`;
+  return { name, result: 'fail', message: `to the agent's unit this is read-only: ${missing.join(', ')}`, fix };
+}
+
+function checkTrust({ distrusted }: NodeFacts): Check {
+  const name = 'trust';
+  if (distrusted.length === 0) return { name, ...OK, message: 'only root can change what the agent acts on' };
+  return { name, result: 'warn', message: distrusted.join('; '), fix: 'give these paths to root alone' };
 }
 
 function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
@@ -89,11 +152,14 @@ function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: NodeFacts): Chec
   return { name, result: 'fail', message, fix };
 }
 
-function checkKubelet({ kubelet }: NodeFacts): Check {
+function checkKubelet({ kubelet, refusedKubelets }: NodeFacts): Check {
   const name = 'kubelet shutdown';
   if (typeof kubelet === 'string') return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file" };
   if (kubelet === undefined) {
-    return { name, result: 'warn', message: 'no kubelet of this node runs', fix: 'systemctl start kubelet' };
+    const refused = refusedKubelets.slice(0, MAX_REFUSED).map(({ pid, reason }) => `process ${pid}: ${reason}`);
+    const but = refused.length === 0 ? '' : `; not believed: ${refused.join('; ')}`;
+    const fix = 'systemctl start kubelet; where its unit has another name, set the key "kubeletUnit"';
+    return { name, result: 'warn', message: `no kubelet of this node runs${but}`, fix };
   }
   const found = judgeKubeletShutdown(kubelet);
   if (found.kind === 'off') return { name, ...OK, message: "the kubelet's own graceful shutdown is off" };
@@ -121,8 +187,12 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
   return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or leave it out' };
 }
 
-function checkStaticPods({ staticPods: { path, isThere, warning } }: NodeFacts): Check {
+function checkStaticPods({ staticPods: { path, isThere, warning, distrust } }: NodeFacts): Check {
   const name = 'static pods';
+  if (distrust !== undefined) {
+    const message = `no manifest is moved: ${distrust}`;
+    return { name, result: 'fail', message, fix: 'see the command in the message; the agent sees it by itself' };
+  }
   if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
   if (isThere) return { name, ...OK, message: path };
   return {
@@ -131,6 +201,13 @@ function checkStaticPods({ staticPods: { path, isThere, warning } }: NodeFacts):
     message: `${path} is not there`,
     fix: `mkdir ${path}, or set the key "staticPodPath"`,
   };
+}
+
+function checkStorage({ storage: { directory, problem } }: NodeFacts): Check {
+  const name = 'state directory';
+  if (problem === undefined) return { name, ...OK, message: directory };
+  const message = `${problem}: a shutdown is held and drained from memory`;
+  return { name, result: 'fail', message, fix: `make room in ${directory}, or see to its file system` };
 }
 
 function checkRuntime({ runtime }: NodeFacts): Check {
@@ -164,5 +241,8 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check
 /** All checks, in the order in which a person should look at them. */
 export function examineNode(facts: NodeFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
-  return [...checks, checkStaticPods, checkRuntime, checkApi, checkSelf].map((check) => check(facts));
+  const places = [checkUnitPaths, checkTrust, checkOtherLocks];
+  return [...checks, ...places, checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf].map((check) =>
+    check(facts),
+  );
 }

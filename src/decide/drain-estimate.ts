@@ -2,14 +2,15 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { entryCovers } from './drain-plan.ts';
-import { drainPodOf, graceSecOf } from './pod.ts';
+import { drainPodOf, endOf, graceSecOf } from './pod.ts';
+import { timeOf } from './time.ts';
 
 /** When a pod is expected to be gone: as its interceptor says, as its deletion says, else after its grace period. */
 function expectedEnd(pod: Pod, request: EvictionRequest | undefined, now: number): number {
   const [active] = request?.status?.activeInterceptors ?? [];
   const entry = request?.status?.interceptors?.find(({ name }) => name === active);
-  const told = Date.parse(entry?.expectedFinishTime ?? pod.metadata.deletionTimestamp ?? '');
-  return Number.isFinite(told) && told > now ? told : now + graceSecOf(pod) * 1000;
+  const told = timeOf(entry?.expectedFinishTime) ?? endOf(pod)?.endsAt;
+  return told !== undefined && told > now ? told : now + graceSecOf(pod) * 1000;
 }
 
 /**
@@ -28,6 +29,6 @@ export function estimateDrain(
     const tier = plan.findIndex((entry) => entryCovers(entry, drainPodOf(pod)));
     tiers.set(tier, Math.max(tiers.get(tier) ?? 0, graceSecOf(pod) * 1000));
   }
-  const first = Math.max(now, ...evicting.map((pod) => expectedEnd(pod, requestOf(pod), now)));
+  const first = evicting.reduce((last, pod) => Math.max(last, expectedEnd(pod, requestOf(pod), now)), now);
   return [...tiers.values()].reduce((sum, ms) => sum + ms, first);
 }

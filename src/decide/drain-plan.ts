@@ -66,6 +66,11 @@ export function targetsCover(
   return targets.some((target) => entryCovers(target, pod));
 }
 
+/** Whether a drain has come to the static pods, which leave when all other pods have ended. */
+export function reachesStaticPods(targets: readonly DrainPlanEntry[]): boolean {
+  return targets.some(({ podType }) => podType === 'Static');
+}
+
 /** A plan entry or target as a person reads it, for example "DaemonSet ≤ 2000000000". */
 export function describeEntry(entry: DrainPlanEntry): string {
   const selector = entry.podSelector === undefined ? '' : ` (${JSON.stringify(entry.podSelector)})`;

@@ -12,6 +12,7 @@ import { effectiveDrainPlan, entryCovers, targetsCover } from './drain-plan.ts';
 import { type EvictProgress, evictProgress } from './evict-progress.ts';
 import { stageOf } from './maintenance.ts';
 import { type DrainPod, drainPodOf, isTerminal } from './pod.ts';
+import { timeOf } from './time.ts';
 
 /** A pod that is about to leave, and whom it waits for. */
 export interface LeavingPod {
@@ -111,7 +112,7 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
     const pods = left.map((pod) => leavingPod(pod, facts, status, now));
     return [{ entry, state, total: own.length, gone: own.length - left.length, pods }];
   });
-  const finish = Date.parse(status?.expectedFinishTime ?? '');
+  const expectedFinishAt = timeOf(status?.expectedFinishTime);
   // What left before we looked is known to the controller only.
   const total = Math.max(status?.podsAtStart ?? 0, all.length);
   return {
@@ -120,7 +121,7 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
     drained: status?.drainTargets !== undefined && present.length === 0,
     total,
     gone: total - present.length,
-    ...(Number.isFinite(finish) ? { expectedFinishAt: finish } : {}),
+    ...(expectedFinishAt === undefined ? {} : { expectedFinishAt }),
     tiers,
     escapedDaemonSets: status?.escapedDaemonSets ?? [],
   };
@@ -132,6 +133,7 @@ export function drainView(facts: DrainFacts, now: number): DrainView {
   const stage = stageOf(maintenance);
   const condition = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
   const started = maintenance.status?.stageStatuses?.find(({ name }) => name === stage);
+  const since = timeOf(started?.startTimestamp);
   const known = { ...facts, seen: withSeen(facts.seen, pods) };
   return {
     maintenance: maintenance.metadata.name,
@@ -139,7 +141,7 @@ export function drainView(facts: DrainFacts, now: number): DrainView {
     reason: maintenance.spec.reason ?? '',
     drained: condition?.status === 'True',
     message: condition?.message ?? '',
-    ...(started === undefined ? {} : { since: Date.parse(started.startTimestamp) }),
+    ...(since === undefined ? {} : { since }),
     nodes: facts.nodes.map((name) => nodeView(name, known, now)),
   };
 }

@@ -12,6 +12,7 @@ import { giveWayAt } from './interceptor-deadline.ts';
 import { interceptorEntry } from './heartbeat.ts';
 import { trustedEntry } from './interceptor-times.ts';
 import { isTerminal } from './pod.ts';
+import { timeOf } from './time.ts';
 
 /** The pod whose eviction is watched. */
 export interface EvictTarget {
@@ -77,10 +78,6 @@ export interface EvictProgress {
 /** A controller takes a request up within a second; after so long without one somebody has to be told, in milliseconds. */
 const OVERLOOKED_MS = 15_000;
 
-function parse(time: string | undefined): number | undefined {
-  return time === undefined ? undefined : Date.parse(time);
-}
-
 function messageOf(request: EvictionRequest, type: string): string {
   return request.status?.conditions?.find((each) => each.type === type)?.message ?? '';
 }
@@ -105,9 +102,9 @@ function turnOf(request: EvictionRequest, now: number): ActiveTurn | undefined {
   const entry: InterceptorStatus | undefined = raw === undefined ? undefined : trustedEntry(raw, now);
   const message = entry?.message ?? '';
   const next = targetInterceptors[index + 1]?.name;
-  const activatedAt = lastHeard(request, undefined);
-  const heartbeatAt = parse(entry?.heartbeatTime);
-  const expectedAt = parse(entry?.expectedFinishTime);
+  const activatedAt = lastHeard(request, undefined, now);
+  const heartbeatAt = timeOf(entry?.heartbeatTime);
+  const expectedAt = timeOf(entry?.expectedFinishTime);
   return {
     name,
     place: index + 1,
@@ -119,7 +116,7 @@ function turnOf(request: EvictionRequest, now: number): ActiveTurn | undefined {
     ...(expectedAt === undefined ? {} : { expectedAt }),
     ...(next === undefined
       ? {}
-      : { passesOnAt: giveWayAt(request, name, lastHeard(request, entry)).at, passesTo: next }),
+      : { passesOnAt: giveWayAt(request, name, lastHeard(request, entry, now)).at, passesTo: next }),
   };
 }
 
@@ -140,7 +137,7 @@ function stateOf(
   if (request === undefined) return { state: 'canceled', message: 'Somebody deleted the EvictionRequest.' };
   if (isFinished(request)) return { state: 'canceled', message: messageOf(request, CANCELED) };
   if (request.status?.targetInterceptors === undefined) {
-    const waitingMs = now - (parse(request.metadata.creationTimestamp) ?? now);
+    const waitingMs = now - (timeOf(request.metadata.creationTimestamp) ?? now);
     const message =
       waitingMs < OVERLOOKED_MS
         ? 'No controller has taken it up yet.'
@@ -163,7 +160,7 @@ export function evictProgress(
 ): EvictProgress {
   const pod = namesake?.metadata.uid === target.uid ? namesake : undefined;
   const turn = request === undefined ? undefined : turnOf(request, now);
-  const terminatingUntil = parse(pod?.metadata.deletionTimestamp);
+  const terminatingUntil = timeOf(pod?.metadata.deletionTimestamp);
   return {
     ...stateOf(target, request, pod, now),
     requesters: (request?.spec.requesters ?? []).map(({ name }) => name),

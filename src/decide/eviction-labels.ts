@@ -1,6 +1,7 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import { NODE_LABEL, OWN_LABEL_PREFIX } from '../api/names.ts';
 import type { Pod } from '../api/pod.ts';
+import { nodeAnnotation, nodeLabel } from './node-label.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -8,7 +9,9 @@ type Labels = Readonly<Record<string, string>>;
 export interface LabelDecision {
   /** The labels of the target, and the node that it runs on. */
   readonly wanted: Labels;
-  /** Whether a wanted label is missing or differs. */
+  /** The whole name of that node, where it is longer than a label may be. */
+  readonly annotations: Labels;
+  /** Whether a wanted label or annotation is missing or differs. */
   readonly differs: boolean;
   /** Whether there are others: a user's own, or ones that the target no longer has. */
   readonly hasOthers: boolean;
@@ -21,11 +24,15 @@ export interface LabelDecision {
 export function decideLabels(request: EvictionRequest, pod: Pod): LabelDecision {
   const ofPod = Object.entries(pod.metadata.labels ?? {}).filter(([key]) => !key.startsWith(OWN_LABEL_PREFIX));
   const node = pod.spec.nodeName ?? '';
-  const wanted: Labels = { ...Object.fromEntries(ofPod), ...(node === '' ? {} : { [NODE_LABEL]: node }) };
-  const present = request.metadata.labels ?? {};
+  const wanted: Labels = { ...Object.fromEntries(ofPod), ...(node === '' ? {} : { [NODE_LABEL]: nodeLabel(node) }) };
+  const annotations = nodeAnnotation(node);
+  const { labels: present = {}, annotations: known = {} } = request.metadata;
   return {
     wanted,
-    differs: Object.entries(wanted).some(([key, value]) => present[key] !== value),
+    annotations,
+    differs:
+      Object.entries(wanted).some(([key, value]) => present[key] !== value) ||
+      Object.entries(annotations).some(([key, value]) => known[key] !== value),
     hasOthers: Object.keys(present).some((key) => wanted[key] === undefined),
   };
 }

@@ -15,6 +15,7 @@ import { interceptorsOf } from './interceptor.ts';
 import { giveWayAt } from './interceptor-deadline.ts';
 import { trustedEntry } from './interceptor-times.ts';
 import { isTerminal } from './pod.ts';
+import { timeOf } from './time.ts';
 
 /** Something that people should be told about a request, as an Event on it. */
 export interface EvictionNews {
@@ -49,7 +50,7 @@ export function finishedAt(request: EvictionRequest): number | undefined {
   const end = request.status?.conditions?.find(({ type, status }) => {
     return (type === EVICTED || type === CANCELED) && status === 'True';
   });
-  return end === undefined ? undefined : Date.parse(end.lastTransitionTime);
+  return end === undefined ? undefined : (timeOf(end.lastTransitionTime) ?? 0);
 }
 
 function observed(request: EvictionRequest): EvictionDecision {
@@ -63,6 +64,11 @@ function observed(request: EvictionRequest): EvictionDecision {
 function progressing(conditions: readonly Condition[], reason: string, message: string, now: number): Condition[] {
   const status = reason === 'InterceptorActive' ? 'True' : 'False';
   return [...withCondition(conditions, { type: PROGRESSING, status, reason, message }, now)];
+}
+
+/** The list is a set to the API server: one name twice would make it refuse the whole status. */
+function withProcessed(processed: readonly string[], more: readonly string[]): readonly string[] {
+  return [...new Set([...processed, ...more])];
 }
 
 function finish(
@@ -82,7 +88,7 @@ function finish(
         now,
       ),
       activeInterceptors: [],
-      processedInterceptors: [...processedInterceptors, ...activeInterceptors],
+      processedInterceptors: withProcessed(processedInterceptors, activeInterceptors),
     },
     // The usual course of things is in the status; an Event for each step of each pod would be most of a drain's writes.
     news:
@@ -90,11 +96,14 @@ function finish(
   };
 }
 
-/** When the active interceptor was last heard of: its heartbeat, else its activation, else the creation, in ms. */
-export function lastHeard(request: EvictionRequest, entry: InterceptorStatus | undefined): number {
+/**
+ * When the active interceptor was last heard of: its heartbeat, else its activation, else the creation, in milliseconds since
+ * the epoch; a request without any of them has just begun, at `now`.
+ */
+export function lastHeard(request: EvictionRequest, entry: InterceptorStatus | undefined, now: number): number {
   const activated = request.status?.conditions?.find(({ type, status }) => type === PROGRESSING && status === 'True');
-  const since = Date.parse(activated?.lastTransitionTime ?? request.metadata.creationTimestamp ?? '');
-  return entry?.heartbeatTime === undefined ? since : Math.max(since, Date.parse(entry.heartbeatTime));
+  const since = timeOf(activated?.lastTransitionTime) ?? timeOf(request.metadata.creationTimestamp) ?? now;
+  return Math.max(since, timeOf(entry?.heartbeatTime) ?? since);
 }
 
 /** Why an interceptor that has not completed gives way. */
@@ -114,7 +123,7 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
   const entry = interceptors.find(({ name }) => name === active);
   const trusted = entry === undefined ? undefined : trustedEntry(entry, now);
   const completed = trusted?.completionTime !== undefined;
-  const giveWay = giveWayAt(request, active, lastHeard(request, trusted));
+  const giveWay = giveWayAt(request, active, lastHeard(request, trusted, now));
   if (!completed && now < giveWay.at) return { ...observed(request), lookAgainMs: giveWay.at - now };
   const index = targetInterceptors.findIndex(({ name }) => name === active);
   const next = targetInterceptors[index + 1];
@@ -132,7 +141,7 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
       observedGeneration: request.metadata.generation ?? 0,
       conditions: progressing(conditions, reason, message, now),
       activeInterceptors: next === undefined ? [] : [next.name],
-      processedInterceptors: [...processedInterceptors, active],
+      processedInterceptors: withProcessed(processedInterceptors, [active]),
     },
     news: [
       completed && next !== undefined

@@ -58,7 +58,7 @@ function judgeAdvance(old: EvictionRequest, name: string, now: number): string |
   // The skew is in the controller's favour: its clock may be ahead by so much.
   const latest = now + CLOCK_SKEW_MS;
   if (entry !== undefined && trustedEntry(entry, latest).completionTime !== undefined) return undefined;
-  const heard = lastHeard(old, entry === undefined ? undefined : trustedEntry(entry, now));
+  const heard = lastHeard(old, entry === undefined ? undefined : trustedEntry(entry, now), -Infinity);
   const giveWay = giveWayAt(old, name, heard);
   // Where no time at all is known, nothing can be held against the controller.
   if (!(latest < giveWay.at)) return undefined;

@@ -1,5 +1,5 @@
-import type { EvictionRequest, InterceptorStatus } from '../api/eviction-request.ts';
-import { rfc3339 } from './time.ts';
+import { CLOCK_SKEW_MS, type EvictionRequest, type InterceptorStatus } from '../api/eviction-request.ts';
+import { rfc3339, timeOf } from './time.ts';
 
 /** KEP-4563, InterceptorStatus: "There must be at least 60 second increments". */
 const MIN_HEARTBEAT_MS = 60_000;
@@ -31,7 +31,9 @@ export function decideHeartbeat(
 ): InterceptorStatus | undefined {
   const old = interceptorEntry(request, name);
   if (old?.completionTime !== undefined) return undefined;
-  const sinceMs = old?.heartbeatTime === undefined ? Infinity : now - Date.parse(old.heartbeatTime);
+  const heardAt = timeOf(old?.heartbeatTime);
+  // A time to come was written by a clock that went wrong, and must not keep the interceptor silent until then.
+  const sinceMs = heardAt === undefined || heardAt > now + CLOCK_SKEW_MS ? Infinity : now - heardAt;
   const due = sinceMs >= HEARTBEAT_EVERY_MS || (old?.message !== progress.message && sinceMs >= MIN_HEARTBEAT_MS);
   if (!due && progress.completed !== true && old?.message === progress.message) return undefined;
   const beat = sinceMs >= MIN_HEARTBEAT_MS ? rfc3339(now) : (old?.heartbeatTime ?? rfc3339(now));

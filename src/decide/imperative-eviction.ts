@@ -10,8 +10,8 @@ import {
 import type { Pod } from '../api/pod.ts';
 import { attemptsOf, type EvictionOutcome } from './eviction-answer.ts';
 import { HEARTBEAT_EVERY_MS, interceptorEntry, type Progress } from './heartbeat.ts';
-import { graceSecOf, podTypeOf } from './pod.ts';
-import { rfc3339 } from './time.ts';
+import { endOf, graceSecOf, podTypeOf } from './pod.ts';
+import { rfc3339, timeOf } from './time.ts';
 
 /** How long others are trusted with an eviction, in milliseconds. */
 export interface EvictionPatience {
@@ -44,6 +44,17 @@ export type EvictionStep =
 
 /** An accepted eviction is not asked for again until our copy of the pod has had time to show it. */
 const ACCEPTED_PAUSE_MS = 30_000;
+
+/** The memory after the clock was set forward by `ms` milliseconds, or back where they are negative: nothing is due earlier or later. */
+export function movedMemory(memory: EvictionMemory, ms: number): EvictionMemory {
+  const { nextAt, promisedAt, acceptedAt } = memory;
+  return {
+    ...memory,
+    nextAt: nextAt === 0 ? 0 : nextAt + ms,
+    ...(promisedAt === undefined ? {} : { promisedAt: promisedAt + ms }),
+    ...(acceptedAt === undefined ? {} : { acceptedAt: acceptedAt + ms }),
+  };
+}
 
 /** What is known of the attempts when a process starts: the count of the interceptor's own message, and a promise. */
 export function rememberedAttempts(request: EvictionRequest, pod: Pod, now: number): EvictionMemory {
@@ -79,8 +90,8 @@ function takeOver(
 ): EvictionStep | undefined {
   if (!isTakenOver(pod)) return undefined;
   const startTime = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.startTime;
-  const marked = isMarked(pod) && startTime !== undefined;
-  const until = Math.min((marked ? Date.parse(startTime) : now) + patience.takeOverMs, patience.trustUntil ?? Infinity);
+  const markedAt = isMarked(pod) ? timeOf(startTime) : undefined;
+  const until = Math.min((markedAt ?? now) + patience.takeOverMs, patience.trustUntil ?? Infinity);
   if (now >= until) return undefined;
   const message = `Pod ${pod.metadata.name} is left to its controller (ControllerTakeOver) until ${rfc3339(until)}.`;
   const progress: Progress = { message, expectedFinishAt: until };
@@ -108,9 +119,10 @@ export function decideEvictionStep(
   patience: EvictionPatience,
   now: number,
 ): EvictionStep {
-  const { name, deletionTimestamp } = pod.metadata;
-  if (deletionTimestamp !== undefined) {
-    const progress = { message: `Pod ${name} is terminating.`, expectedFinishAt: Date.parse(deletionTimestamp) };
+  const { name } = pod.metadata;
+  const end = endOf(pod);
+  if (end !== undefined) {
+    const progress = { message: `Pod ${name} is terminating.`, expectedFinishAt: end.endsAt };
     return { kind: 'wait', progress, againMs: HEARTBEAT_EVERY_MS };
   }
   const podType = podTypeOf(pod);

@@ -1,4 +1,5 @@
 import { CLOCK_SKEW_MS, type InterceptorStatus } from '../api/eviction-request.ts';
+import { timeOf } from './time.ts';
 
 /**
  * The entry without times that lie more than 10 s after `now` (milliseconds since the epoch), which nobody can have
@@ -7,8 +8,7 @@ import { CLOCK_SKEW_MS, type InterceptorStatus } from '../api/eviction-request.t
  */
 export function trustedEntry(entry: InterceptorStatus, now: number): InterceptorStatus {
   const { startTime, heartbeatTime, completionTime, ...rest } = entry;
-  const isCredible = (time: string | undefined): time is string =>
-    time !== undefined && Date.parse(time) <= now + CLOCK_SKEW_MS;
+  const isCredible = (time: string | undefined): time is string => (timeOf(time) ?? Infinity) <= now + CLOCK_SKEW_MS;
   return {
     ...rest,
     ...(isCredible(startTime) ? { startTime } : {}),

@@ -133,15 +133,25 @@ export interface KubeletScope {
   readonly nodeName?: string;
 }
 
+/** This node's kubelet; or none of this node; or several, of which nothing tells which one it is. */
+export type KubeletChoice<T> =
+  | { readonly kind: 'kubelet'; readonly kubelet: T }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'several'; readonly kubelets: readonly T[] };
+
 /** This node's kubelet among those that run: by kubeconfig, else by name, else the only one, if it may be this node's. */
-export function chooseKubelet(kubelets: readonly KubeletFacts[], scope: KubeletScope): KubeletFacts | undefined {
-  const { kubeconfig, nodeName } = scope;
-  const byKubeconfig = kubelets.find((kubelet) => kubeconfig !== undefined && kubelet.kubeconfig === kubeconfig);
-  if (byKubeconfig !== undefined) return byKubeconfig;
-  const byName = kubelets.find((kubelet) => nodeName !== undefined && kubelet.hostnameOverride === nodeName);
-  const [only] = kubelets;
-  if (byName !== undefined || only === undefined || kubelets.length > 1) return byName;
-  return nodeName === undefined || only.hostnameOverride === undefined ? only : undefined;
+export function chooseKubelet<T extends Pick<KubeletFacts, 'kubeconfig' | 'hostnameOverride'>>(
+  kubelets: readonly T[],
+  { kubeconfig, nodeName }: KubeletScope,
+): KubeletChoice<T> {
+  const byKubeconfig = kubelets.filter((each) => kubeconfig !== undefined && each.kubeconfig === kubeconfig);
+  const byName = kubelets.filter((each) => nodeName !== undefined && each.hostnameOverride === nodeName);
+  const matching = byKubeconfig.length > 0 ? byKubeconfig : byName;
+  const mayBeOurs = kubelets.some(({ hostnameOverride }) => nodeName === undefined || hostnameOverride === undefined);
+  const left = matching.length > 0 || !mayBeOurs ? matching : kubelets;
+  const [kubelet] = left;
+  if (kubelet === undefined) return { kind: 'none' };
+  return left.length > 1 ? { kind: 'several', kubelets: left } : { kind: 'kubelet', kubelet };
 }
 
 /** Where static pods are taken from; with a warning where the configuration and the running kubelet do not agree. */

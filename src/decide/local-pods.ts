@@ -1,6 +1,6 @@
 /** The pods of a node as its container runtime shows them, for a drain without an API server. */
 import type { PodType } from '../api/node-maintenance.ts';
-import type { DrainPod } from './pod.ts';
+import { boundedGraceSec, type DrainPod } from './pod.ts';
 
 /** A sandbox with life in it. */
 export interface LiveSandbox {
@@ -28,7 +28,10 @@ export interface LocalPod extends DrainPod {
 
 /** Written by the kubelet on each sandbox: file, http or api. */
 const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
-/** Only the DaemonSet controller writes it (apps/v1, DeprecatedTemplateGeneration). */
+/**
+ * The DaemonSet controller writes it (apps/v1, DeprecatedTemplateGeneration). Anybody may write it on a pod of his own, and
+ * the runtime knows nothing better: such a pod, where the API server never told of it, leaves with the DaemonSets' pods.
+ */
 const DAEMON_SET_LABEL = 'pod-template-generation';
 const DEFAULT_GRACE_SEC = 30;
 
@@ -52,7 +55,7 @@ export function localPodsOf(
     const { namespace, podName: name, labels } = sandbox;
     const told = known.get(uid);
     const podType = told?.podType ?? podTypeOf(sandbox);
-    const graceSec = all.find((each) => each.graceSec !== undefined)?.graceSec ?? DEFAULT_GRACE_SEC;
+    const graceSec = boundedGraceSec(all.find((each) => each.graceSec !== undefined)?.graceSec ?? DEFAULT_GRACE_SEC);
     const sandboxIds = all.map(({ id }) => id);
     return [{ namespace, name, uid, podType, priority: told?.priority ?? 0, labels, sandboxIds, graceSec }];
   });

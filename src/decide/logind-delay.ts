@@ -51,11 +51,14 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 export function parseTimeSpan(text: string): number | undefined {
   const trimmed = text.trim();
   if (trimmed === 'infinity') return Number.POSITIVE_INFINITY;
-  if (!/^(?:\d+(?:\.\d+)?\s*[a-z]*\s*)+$/.test(trimmed)) return undefined;
+  if (trimmed === '') return undefined;
+  // Part by part, each from where the last one ended: one pattern for all could split the same digits in many ways.
+  const part = /(\d+(?:\.\d+)?)\s*([a-z]*)\s*/y;
   let total = 0;
-  for (const [, count, unit = ''] of trimmed.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]*)/g)) {
+  while (part.lastIndex < trimmed.length) {
+    const [, count, unit = ''] = part.exec(trimmed) ?? [];
     const factor = UNIT_MS[unit];
-    if (factor === undefined) return undefined;
+    if (count === undefined || factor === undefined) return undefined;
     total += Number(count) * factor;
   }
   return total;

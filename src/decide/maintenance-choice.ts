@@ -1,7 +1,7 @@
-import { AGENT_LABEL } from '../api/names.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { isInProgress, selectsNode, stageOf } from './maintenance.ts';
+import { agentNodeOf, isInProgress, selectsNode, stageOf } from './maintenance.ts';
 
 /** A node or a maintenance as a person names it; without a kind it may be either. */
 export interface MaintenanceTarget {
@@ -63,6 +63,14 @@ function idleNote(node: Node): string {
     : is;
 }
 
+/** The node whose shutdown, which goes on, this maintenance drains; undefined where it does not, or nobody knows that it does. */
+export function runningShutdownOf(maintenance: NodeMaintenance, nodes: readonly Node[]): string | undefined {
+  const name = agentNodeOf(maintenance);
+  const bootId = nodes.find(({ metadata }) => metadata.name === name)?.status?.nodeInfo?.bootID ?? '';
+  const isOfThisBoot = bootId !== '' && maintenance.metadata.annotations?.[BOOT_ANNOTATION] === bootId;
+  return isOfThisBoot && stageOf(maintenance) === 'Drain' ? name : undefined;
+}
+
 /**
  * The maintenances that the names stand for: a maintenance itself, or those in progress over a node, as long as all their
  * nodes are named, for completing one gives all its nodes back (KEP-4212, "Uncordon"). With `also`, those that are complete
@@ -90,7 +98,12 @@ export function chooseForCompletion(
     for (const maintenance of own) {
       const others = nodesOf(maintenance, nodes).filter((name) => !named.has(name));
       const { name } = maintenance.metadata;
-      if (others.length === 0) chosen.add(maintenance);
+      const goesDown = runningShutdownOf(maintenance, nodes);
+      if (goesDown !== undefined) {
+        const would = `completing it lets the machine go down with pods still there`;
+        const fix = `"nodemaint complete nm/${name}" does so`;
+        failures.add(`nodemaintenance/${name} is of the shutdown of node/${goesDown}, which goes on; ${would}; ${fix}`);
+      } else if (others.length === 0) chosen.add(maintenance);
       else {
         const more = others.map((other) => `node/${other}`).join(', ');
         const fix = `"nodemaint complete nm/${name}" gives all of them back`;

@@ -9,7 +9,7 @@ import {
 } from '../api/node-maintenance.ts';
 import { summaryOf } from './maintenance-summary.ts';
 import type { DrainResolution, NodeResolution } from './drain-resolution.ts';
-import { rfc3339 } from './time.ts';
+import { rfc3339, timeOf } from './time.ts';
 
 /** The order of the stages (KEP-4212, NodeMaintenanceSpec.Stage). */
 const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
@@ -55,7 +55,7 @@ const ESTIMATE_STEP_MS = 10_000;
 
 function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefined): string | undefined {
   if (expectedFinishAt === undefined) return undefined;
-  const before = Date.parse(old?.expectedFinishTime ?? '');
+  const before = timeOf(old?.expectedFinishTime) ?? Infinity;
   return Math.abs(before - expectedFinishAt) < ESTIMATE_STEP_MS ? old?.expectedFinishTime : rfc3339(expectedFinishAt);
 }
 

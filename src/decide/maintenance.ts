@@ -1,6 +1,7 @@
 import type { DrainPlanEntry, NodeMaintenance, Stage } from '../api/node-maintenance.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, CORDONED_ANNOTATION } from '../api/names.ts';
 import type { Node } from '../api/pod.ts';
+import { nodeLabel } from './node-label.ts';
 import { nodeSelectorMatches } from './selector.ts';
 
 /** The stage that counts: a maintenance that is being deleted completes, unless it never started (KEP-4212, "Finalizers"). */
@@ -22,15 +23,32 @@ export function isSettled(maintenance: NodeMaintenance): boolean {
   return stage === 'Idle' || (stage === 'Complete' && !isHeld);
 }
 
+/** The node that the maintenance selects alone, by its name and nothing else; undefined where it selects in another way. */
+export function soleNodeOf({ spec }: NodeMaintenance): string | undefined {
+  const [term, ...others] = spec.nodeSelector.nodeSelectorTerms;
+  const [field, ...more] = term?.matchFields ?? [];
+  if (others.length > 0 || more.length > 0 || (term?.matchExpressions ?? []).length > 0) return undefined;
+  const isByName = field?.key === 'metadata.name' && field.operator === 'In' && field.values?.length === 1;
+  return isByName ? field.values[0] : undefined;
+}
+
+/**
+ * The node whose agent made the maintenance, as its label and its selector say: the label alone says nothing, for whoever
+ * makes a maintenance of another node can give it that. Undefined where no agent made it.
+ */
+export function agentNodeOf(maintenance: NodeMaintenance): string | undefined {
+  const node = soleNodeOf(maintenance);
+  return node !== undefined && maintenance.metadata.labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
+}
+
 /**
  * Whether the machine has gone down for which the node's agent made this drain, and was booted since: nothing is left to
  * drain, though the agent had no time yet to say so.
  */
 export function isOutlived(maintenance: NodeMaintenance, node: Node): boolean {
-  const { labels, annotations } = maintenance.metadata;
-  const madeIn = annotations?.[BOOT_ANNOTATION];
+  const madeIn = maintenance.metadata.annotations?.[BOOT_ANNOTATION];
   const bootId = node.status?.nodeInfo?.bootID ?? '';
-  const isItsOwn = labels?.[AGENT_LABEL] === node.metadata.name && stageOf(maintenance) === 'Drain';
+  const isItsOwn = agentNodeOf(maintenance) === node.metadata.name && stageOf(maintenance) === 'Drain';
   return isItsOwn && madeIn !== undefined && bootId !== '' && bootId !== madeIn;
 }
 

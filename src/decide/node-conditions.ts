@@ -10,13 +10,19 @@ export interface NodeState {
   readonly drained: boolean;
 }
 
+/** Maintenances that a condition names. */
+const MAX_NAMED = 10;
+
 /** The standard conditions of KEP-5683 that are kept on a node under maintenance; they are False afterwards. */
 export const NODE_CONDITIONS = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'] as const;
 
 /** The conditions of a node that have to be written; none where they are right, or were never needed. */
 export function decideNodeConditions(node: Node, state: NodeState): readonly NodeCondition[] {
   const { maintenances, draining, drained } = state;
-  const by = (names: readonly string[]): string => `by ${names.join(', ')}`;
+  const by = (names: readonly string[]): string => {
+    const left = names.length - MAX_NAMED;
+    return `by ${names.slice(0, MAX_NAMED).join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
+  };
   const wanted: Record<(typeof NODE_CONDITIONS)[number], NodeCondition> = {
     MaintenanceInProgress: {
       type: 'MaintenanceInProgress',

@@ -1,3 +1,5 @@
+import { timeOf } from './time.ts';
+
 const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 /** An HTTP date (RFC 9110, 5.6.7), and the same without the day of the week, as EC2 writes it. */
 const HTTP_DATE = /^(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
@@ -11,6 +13,5 @@ export function parseNoticeTime(text: string, offset?: string): number | undefin
   const local = offset === undefined ? null : LOCAL.exec(text);
   const known = ISO.test(text) || HTTP_DATE.test(text);
   if (local === null && !known) return undefined;
-  const at = Date.parse(local === null ? text : `${local[1]}T${local[2]}${offset}`);
-  return Number.isFinite(at) ? at : undefined;
+  return timeOf(local === null ? text : `${local[1]}T${local[2]}${offset}`);
 }

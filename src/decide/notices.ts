@@ -3,6 +3,7 @@
  * of them want a drain, by when, which only a cordon, and which are left alone and why.
  */
 import type { PhaseFacts } from './shutdown-phase.ts';
+import { preciseRfc3339 } from './time.ts';
 
 /** What is going to happen to the machine. */
 export type NoticeKind =
@@ -86,7 +87,7 @@ function readTime({ notice, seenAt }: SeenNotice): { deadline?: number; complain
   if (unreadableTime !== undefined) return { complaint: `its time "${unreadableTime}" cannot be read` };
   if (notBefore === undefined) return leastMs === undefined ? {} : { deadline: seenAt + leastMs };
   if (notBefore <= seenAt) {
-    return { complaint: `its time ${new Date(notBefore).toISOString()} was over when it was seen first` };
+    return { complaint: `its time ${preciseRfc3339(notBefore)} was over when it was seen first` };
   }
   return { deadline: notBefore };
 }

@@ -3,7 +3,7 @@
  * as one node can keep them alone.
  */
 import type { EvictionRequest } from '../api/eviction-request.ts';
-import { AGENT_LABEL, DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../api/names.ts';
+import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../api/names.ts';
 import {
   type BlockingPod,
   DRAINED,
@@ -13,11 +13,13 @@ import {
 } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { effectiveDrainPlan } from './drain-plan.ts';
-import { type Drain, type DrainResolution, resolveDrains } from './drain-resolution.ts';
+import type { Drain } from './drain-field.ts';
+import { type DrainResolution, resolveDrains } from './drain-resolution.ts';
 import { isFinished } from './eviction-request.ts';
 import { interceptorsOf } from './interceptor.ts';
-import { isInProgress, stageOf } from './maintenance.ts';
+import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from './maintenance.ts';
 import { type DrainPod, drainPodOf, isTerminal, podTypeOf } from './pod.ts';
+import { timeOf } from './time.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
 export interface OwnDrain {
@@ -37,23 +39,6 @@ function recordedOn({ status }: NodeMaintenance, nodeName: string): NodeStatus |
   return status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
 }
 
-/**
- * Whether the maintenance is of this node and of no other one, by its name: then the node's agent can see all that its
- * plan depends on, and may write its status (the policy nodemaint-node-maintenances asks the same).
- */
-export function isOfNodeAlone({ spec }: NodeMaintenance, nodeName: string): boolean {
-  const [term, ...others] = spec.nodeSelector.nodeSelectorTerms;
-  if (term === undefined || others.length > 0 || (term.matchExpressions ?? []).length > 0) return false;
-  return (term.matchFields ?? []).some(({ key, operator, values = [] }) => {
-    return key === 'metadata.name' && operator === 'In' && values.length === 1 && values[0] === nodeName;
-  });
-}
-
-/** Whether the agent's own machine goes down with it: such a drain is not held back by what only a controller can see. */
-function isOfAgent({ metadata }: NodeMaintenance, nodeName: string): boolean {
-  return metadata.labels?.[AGENT_LABEL] === nodeName;
-}
-
 /** The controller has not let it begin, for the sake of other nodes. */
 function isHeldBack(maintenance: NodeMaintenance): boolean {
   const drained = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
@@ -70,7 +55,7 @@ export function maintenancesOfNode(
 ): readonly NodeMaintenance[] {
   return maintenances.filter((maintenance) => {
     if (!isInProgress(maintenance)) return false;
-    return isOfNodeAlone(maintenance, nodeName) || recordedOn(maintenance, nodeName) !== undefined;
+    return soleNodeOf(maintenance) === nodeName || recordedOn(maintenance, nodeName) !== undefined;
   });
 }
 
@@ -87,17 +72,18 @@ export function resolveOwnDrains(
 ): readonly OwnDrain[] {
   const draining = maintenancesOfNode(maintenances, nodeName).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
-    return isOfAgent(each, nodeName) || !isHeldBack(each);
+    // Where its agent made it, the machine goes down in any case: it is not held back by what only a controller can see.
+    return agentNodeOf(each) === nodeName || !isHeldBack(each);
   });
   const drains = draining.map((maintenance): Drain => {
     const { metadata, spec, status } = maintenance;
     const plan = effectiveDrainPlan(spec.drainPlan ?? []);
     const position = status?.drainPlanPosition ?? 0;
     const recorded = recordedOn(maintenance, nodeName)?.drainTargets ?? [];
-    const isAlone = isOfNodeAlone(maintenance, nodeName);
+    const isAlone = soleNodeOf(maintenance) === nodeName;
     return {
       name: metadata.name,
-      createdAt: Date.parse(metadata.creationTimestamp ?? ''),
+      createdAt: timeOf(metadata.creationTimestamp) ?? Infinity,
       plan: isAlone ? plan : plan.slice(0, Math.max(1, position)),
       position: isAlone ? Math.max(position, due(maintenance)) : position,
       nodes: [{ name: nodeName, pods, recorded }],

@@ -16,6 +16,24 @@ export function inTurn<T extends WaitingDrain>(drains: readonly T[]): readonly T
 }
 
 /**
+ * The maintenances that have to wait because too many drain their one node: of those that select it alone, which its own
+ * agent may make as many of as it likes, `max` are looked at, in the order of their turn. One that selects several nodes
+ * never waits for that.
+ */
+export function crowdedDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
+  const counts = new Map<string, number>();
+  const crowded = new Set<string>();
+  for (const { name, nodes } of inTurn(drains)) {
+    const [node, ...others] = nodes;
+    if (node === undefined || others.length > 0) continue;
+    const count = (counts.get(node) ?? 0) + 1;
+    counts.set(node, count);
+    if (count > max) crowded.add(name);
+  }
+  return crowded;
+}
+
+/**
  * The maintenances that may drain when no more than `max` nodes are to be under maintenance at once: those that have
  * begun, then the others by age as long as their nodes fit. One that is larger than `max` begins when it is alone, for
  * otherwise it never would.

@@ -1,5 +1,5 @@
 import type { NodeDrain } from './maintenance.ts';
-import type { Phase } from './shutdown-phase.ts';
+import { isNamed, type Phase } from './shutdown-phase.ts';
 
 /** What decides whether a parked manifest stays parked. */
 export interface ParkingFacts {
@@ -11,6 +11,8 @@ export interface ParkingFacts {
   readonly own: readonly string[];
   /** All drains of this node; undefined while the API server has not told. */
   readonly drains: readonly NodeDrain[] | undefined;
+  /** Whether the API server has been asked for long enough without an answer. */
+  readonly apiSilent: boolean;
 }
 
 /**
@@ -34,16 +36,18 @@ export const BY_HAND = '(by hand)';
 
 /** Whether a manifest that was parked for `maintenance` stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */
 export function keepsParked(maintenance: string, facts: ParkingFacts): boolean {
-  const { phase, onBoot, clusterConfigured, drains } = facts;
+  const { phase, onBoot, clusterConfigured, drains, apiSilent } = facts;
   if (maintenance === BY_HAND) return true;
   // Nothing is given back to a node that goes down.
   if (phase.kind === 'draining' || phase.kind === 'released') return true;
-  if (phase.kind === 'recovering' && phase.maintenance === maintenance) {
-    // By policy the boot itself ends the agent's own maintenance; that needs no API server.
-    if (phase.cause === 'canceled' || onBoot === 'complete') return false;
-  }
+  const isItsOwn = phase.kind === 'recovering' && isNamed(phase, maintenance);
+  // By policy the boot itself ends the agent's own maintenance; that needs no API server.
+  if (isItsOwn && (phase.cause === 'canceled' || onBoot === 'complete')) return false;
   if (!clusterConfigured) return false;
   // What is not known is kept: a manifest that comes back too early starts a pod under somebody's hands.
-  if (drains === undefined) return true;
-  return countingDrains(facts).some((drain) => drain.maintenance === maintenance);
+  // But where not even the reason is known, as after a shutdown whose disk took no writes, the API server that is waited
+  // for may be what lies parked.
+  if (drains === undefined) return maintenance !== '' || !apiSilent;
+  const name = isItsOwn ? phase.maintenance : maintenance;
+  return countingDrains(facts).some((drain) => drain.maintenance === name);
 }

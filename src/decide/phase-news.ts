@@ -1,4 +1,4 @@
-import type { Phase } from './shutdown-phase.ts';
+import { mayHandOver, type Phase } from './shutdown-phase.ts';
 
 /** What the world is to hear of a change of phase: the log always, the Node as an Event, logged-in users by a line. */
 export interface PhaseNews {
@@ -14,6 +14,19 @@ function news(reason: string, message: string, wall: boolean, type: PhaseNews['t
   return { type, reason, message, wall };
 }
 
+type Draining = Extract<Phase, { readonly kind: 'draining' }>;
+
+/** That somebody has deleted the NodeMaintenance of a drain that goes on; undefined where nobody has. */
+function deletionNews(nodeName: string, previous: Draining, next: Draining): PhaseNews | undefined {
+  const times = next.renamed?.deleted ?? 0;
+  if (times === (previous.renamed?.deleted ?? 0)) return undefined;
+  const what = `Somebody has deleted the NodeMaintenance ${previous.maintenance} of the shutdown of node ${nodeName}`;
+  const then = mayHandOver(next)
+    ? `its drain goes on with another one, ${next.maintenance}`
+    : `that was the ${times}th time, so its drain goes on without the cluster`;
+  return news('MaintenanceDeleted', `${what}; ${then}.`, false, 'Warning');
+}
+
 /** The news of a change from one phase to another; undefined where there is none. Honest about what did not go well. */
 export function newsOf(nodeName: string, previous: Phase, next: Phase): PhaseNews | undefined {
   if (next.kind === 'watching') {
@@ -21,7 +34,7 @@ export function newsOf(nodeName: string, previous: Phase, next: Phase): PhaseNew
   }
   const { maintenance, reason } = next;
   if (next.kind === 'draining') {
-    if (previous.kind === 'draining') return undefined;
+    if (previous.kind === 'draining') return deletionNews(nodeName, previous, next);
     const how = 'see "nodemaint status", or "nodemaint release" to wait no longer';
     return news('ShutdownHeld', `${reason}: waiting for the pods of node ${nodeName} to leave; ${how}.`, true);
   }
@@ -42,8 +55,17 @@ export function newsOf(nodeName: string, previous: Phase, next: Phase): PhaseNew
   return news('NodeBack', `Node ${nodeName} is back after ${maintenance} (${reason}).`, false);
 }
 
+/** The news that the agent's memory cannot be written any more, or is written again where `problem` is undefined. */
+export function storageNews(nodeName: string, problem: string | undefined): PhaseNews {
+  if (problem === undefined) {
+    return news('StateSaved', `Node ${nodeName}: what the agent has to remember is on the disk again.`, false);
+  }
+  const meaning = 'the agent goes on from memory and holds and drains a shutdown as always';
+  return news('StateNotSaved', `Node ${nodeName}: ${problem}; ${meaning}.`, false, 'Warning');
+}
+
 /** What is said at the start of an agent when the machine went down under the one before it, and no drain had begun. */
 export function wentDownUnasked(nodeName: string): PhaseNews {
-  const how = 'a forced reboot (reboot -ff), a crash, or the power';
+  const how = 'a forced reboot (reboot -ff), a crash, or the power; or the disk took no writes';
   return news('WentDownUnasked', `Node ${nodeName} went down without asking anybody: ${how}.`, false, 'Warning');
 }

@@ -1,9 +1,12 @@
 import { MIRROR_ANNOTATION } from '../api/names.ts';
 import type { PodType } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
+import { timeOf } from './time.ts';
 
 /** The kubelet's default grace period of a pod, in seconds. */
 const DEFAULT_GRACE_SEC = 30;
+/** A year: the API server takes any 64 bit number, which overflows timers and dates (kubernetes/kubernetes#84298). */
+export const MAX_GRACE_SEC = 365 * 24 * 3600;
 
 /** What the drain plan needs to know of a pod, whether it comes from the API server or from a manifest. */
 export interface DrainPod {
@@ -27,9 +30,32 @@ export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
-/** The pod's own grace period in seconds. */
+/** A grace period as anybody may write it, in seconds, within what counts: 0 to a year. */
+export function boundedGraceSec(seconds: number): number {
+  return Math.min(MAX_GRACE_SEC, Math.max(0, seconds));
+}
+
+/** The pod's own grace period in seconds, a year at the most. */
 export function graceSecOf(pod: Pod): number {
-  return pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC;
+  return boundedGraceSec(pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC);
+}
+
+/** When a pod was told to end and when it has to have ended, in milliseconds since the epoch. */
+export interface PodEnd {
+  readonly toldAt: number;
+  readonly endsAt: number;
+}
+
+/**
+ * The end of a terminating pod; undefined for one that nobody told to end. The API server adds the grace period to the
+ * time of the order as nanoseconds in 64 bits: where it is so long that this overflows, `deletionTimestamp` is any time.
+ */
+export function endOf({ metadata }: Pod): PodEnd | undefined {
+  const shownAt = timeOf(metadata.deletionTimestamp);
+  if (shownAt === undefined) return undefined;
+  const graceSec = BigInt(Math.trunc(metadata.deletionGracePeriodSeconds ?? 0));
+  const toldAt = shownAt - Number(BigInt.asIntN(64, graceSec * 1_000_000_000n) / 1_000_000n);
+  return { toldAt, endsAt: toldAt + boundedGraceSec(Number(graceSec)) * 1000 };
 }
 
 /** The view of an API pod that the drain rules take. */

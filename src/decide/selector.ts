@@ -28,6 +28,14 @@ export function labelSelectorMatches(selector: LabelSelector, labels: Labels): b
   return equal && (selector.matchExpressions ?? []).every((requirement) => requirementHolds(requirement, labels));
 }
 
+/** The only node that a v1.NodeSelector can select, by its name; undefined where it may select others. */
+export function soleNodeOf({ nodeSelectorTerms }: NodeSelector): string | undefined {
+  const [term, ...others] = nodeSelectorTerms;
+  if (term === undefined || others.length > 0) return undefined;
+  const byName = term.matchFields?.find(({ key, operator }) => key === 'metadata.name' && operator === 'In');
+  return byName?.values?.length === 1 ? byName.values[0] : undefined;
+}
+
 /** Whether a v1.NodeSelector selects a node: any term holds, and in it every requirement; an empty term selects nothing. */
 export function nodeSelectorMatches(
   selector: NodeSelector,

@@ -34,6 +34,8 @@ export interface Leave {
 export interface StaticPodFacts {
   readonly now: number;
   readonly inPlace: readonly StaticPod[];
+  /** Pods that were ended although their manifests are in place. */
+  readonly ended?: readonly StaticPod[];
   readonly parked: readonly ParkedPod[];
   /** Sandboxes with life in them, by pod key; undefined while the container runtime does not answer or was not asked. */
   readonly live: ReadonlyMap<string, readonly string[]> | undefined;
@@ -49,8 +51,20 @@ export interface StaticPodFacts {
   readonly freeSince: ReadonlyMap<string, number>;
   /** Grace periods in seconds that a deadline made shorter, by file. */
   readonly graces?: ReadonlyMap<string, number>;
+  /** Manifests in place that could not be moved when that was tried, by file; absent where none is. */
+  readonly stuck?: ReadonlyMap<string, StuckManifest>;
+  /** Whether the agent itself has stopped the kubelet for the drain. */
+  readonly kubeletStopped?: boolean;
   /** Whether parked manifests stay where they are. */
   readonly keepParked: (pod: ParkedPod) => boolean;
+}
+
+/** A manifest that the disk does not let go. */
+export interface StuckManifest {
+  /** What the disk says. */
+  readonly reason: string;
+  /** Whether that has lasted: then a shutdown ends its pod without moving it. */
+  readonly isLasting: boolean;
 }
 
 export type StaticPodAction =
@@ -146,6 +160,22 @@ function holdForKubelet(pod: StaticPod, facts: StaticPodFacts): Hold | undefined
   };
 }
 
+/**
+ * A manifest that cannot be moved stays, and its pod is ended over the runtime once the kubelet is out of the way, which
+ * would start it again. Until then the move is tried again.
+ */
+function holdForDisk(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
+  const stuck = facts.stuck?.get(pod.file);
+  if (stuck === undefined || !stuck.isLasting || facts.kubeletStopped !== true) return undefined;
+  const sandboxId = facts.live?.get(podKey(pod))?.[0];
+  const message = `its manifest cannot be moved (${stuck.reason}); the container runtime ends it, with the kubelet stopped`;
+  if (sandboxId === undefined) return { message };
+  return {
+    message,
+    action: { kind: 'stop', file: pod.file, sandboxId, graceSec: facts.graces?.get(pod.file) ?? pod.graceSec },
+  };
+}
+
 /** etcd and the API server leave after all other static pods that leave with them, whatever priorities they share. */
 function holdForOthers(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
   const rank = leaveRank(pod.component);
@@ -179,14 +209,17 @@ export function decideStaticPods(facts: StaticPodFacts): StaticPodDecision {
     const leave = leaveOf(pod, facts);
     if (leave === undefined) continue;
     leaving.add(pod.file);
-    const hold = holdForOthers(pod, facts) ?? holdForKubelet(pod, facts);
-    if (hold === undefined) {
-      actions.push({ kind: 'park', file: pod.file, leave });
-      continue;
-    }
-    if (hold.action !== undefined) actions.push(hold.action);
+    const hold = holdForOthers(pod, facts) ?? holdForDisk(pod, facts) ?? holdForKubelet(pod, facts);
+    if (hold === undefined) actions.push({ kind: 'park', file: pod.file, leave });
+    const stuck = facts.stuck?.get(pod.file);
+    const message = hold?.message ?? (stuck && `its manifest cannot be moved: ${stuck.reason}; it is tried again`);
+    if (message === undefined) continue;
+    if (hold?.action !== undefined) actions.push(hold.action);
     const expectedFinishAt = facts.now + pod.graceSec * 1000;
-    progress.push({ key: podKey(pod), file: pod.file, state: 'terminating', expectedFinishAt, message: hold.message });
+    progress.push({ key: podKey(pod), file: pod.file, state: 'terminating', expectedFinishAt, message });
+  }
+  for (const pod of facts.ended ?? []) {
+    progress.push({ key: podKey(pod), file: pod.file, state: 'ended', expectedFinishAt: facts.now });
   }
   for (const pod of facts.parked) {
     if (leaving.has(pod.file)) continue;

@@ -1,6 +1,6 @@
 /** Pods that are terminating already when a deadline appears or comes closer. */
 import type { Pod } from '../api/pod.ts';
-import { podTypeOf } from './pod.ts';
+import { endOf, podTypeOf } from './pod.ts';
 
 /** An end that would come earlier by less is not worth another order. */
 const SLACK_MS = 2_000;
@@ -13,12 +13,11 @@ const KUBELET_MS = 2_000;
  * less than before (apiserver pkg/registry/rest/delete.go, BeforeDelete). `budgetSec` is what a pod told `now`,
  * milliseconds since the epoch, would get; undefined for its own.
  */
-export function decideShorterEnd({ metadata }: Pod, budgetSec: number | undefined, now: number): number | undefined {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
-  if (deletionTimestamp === undefined || budgetSec === undefined) return undefined;
-  const endsAt = Date.parse(deletionTimestamp);
+export function decideShorterEnd(pod: Pod, budgetSec: number | undefined, now: number): number | undefined {
+  const end = endOf(pod);
+  if (end === undefined || budgetSec === undefined) return undefined;
+  const { toldAt, endsAt } = end;
   if (now + budgetSec * 1000 + SLACK_MS >= endsAt) return undefined;
-  const toldAt = endsAt - deletionGracePeriodSeconds * 1000;
   return Math.max(1, Math.floor((now - toldAt) / 1000) + budgetSec);
 }
 
@@ -28,8 +27,7 @@ export function decideShorterEnd({ metadata }: Pod, budgetSec: number | undefine
  */
 export function overduePods(pods: readonly Pod[], now: number): readonly Pod[] {
   return pods.filter((pod) => {
-    const { deletionTimestamp } = pod.metadata;
-    if (deletionTimestamp === undefined || podTypeOf(pod) === 'Static') return false;
-    return Date.parse(deletionTimestamp) + KUBELET_MS <= now;
+    const end = endOf(pod);
+    return end !== undefined && podTypeOf(pod) !== 'Static' && end.endsAt + KUBELET_MS <= now;
   });
 }

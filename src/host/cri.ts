@@ -33,7 +33,10 @@ export interface PodSandbox {
 export interface ContainerRuntime {
   /** Takes at most 10 s. */
   version(signal: AbortSignal): Promise<{ readonly runtimeName: string; readonly runtimeVersion: string }>;
-  /** Every sandbox that is ready or has a running container. Takes at most 20 s. */
+  /**
+   * Every sandbox that is ready or has a running container, without those that `stopPod` has stopped since. Takes at most
+   * 20 s.
+   */
   livePods(signal: AbortSignal): Promise<readonly PodSandbox[]>;
   /**
    * Stops the pod's containers with `graceSec` seconds each, at the same time, then the sandbox with all that is left.
@@ -55,13 +58,24 @@ const GRACE_ANNOTATION = 'io.kubernetes.pod.terminationGracePeriod';
  */
 export function createContainerRuntime(endpoint: string): ContainerRuntime {
   const connection = createConnection(parseEndpoint(endpoint));
+  /** Sandboxes that the runtime said it had stopped, with all that was in them. */
+  const stopped = new Set<string>();
   return {
     version: async (signal) => {
       const doing = 'ask for the version';
       return await connection.call({ method: 'Version', request: {}, timeoutMs: TIMEOUT_MS, doing }, signal);
     },
-    livePods: (signal) => readLivePods(connection, signal),
-    stopPod: (sandboxId, graceSec, signal) => stopPod(connection, sandboxId, graceSec, signal),
+    livePods: async (signal) => {
+      const pods = await readLivePods(connection, signal);
+      const listed = new Set(pods.map(({ id }) => id));
+      for (const id of stopped) if (!listed.has(id)) stopped.delete(id);
+      // A runtime that cannot write its disk calls a container running for ever whose end it has seen.
+      return pods.filter(({ id, ready }) => ready || !stopped.has(id));
+    },
+    stopPod: async (sandboxId, graceSec, signal) => {
+      await stopPod(connection, sandboxId, graceSec, signal);
+      stopped.add(sandboxId);
+    },
     close: () => {
       connection.close();
     },

@@ -5,6 +5,7 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Message, MessageBus } from 'dbus-next';
+import { dropUninvited } from './dbus-filter.ts';
 
 /** A method call. Values of the body are plain data that fit the signature; variants cannot be sent. */
 export interface BusCall {
@@ -62,6 +63,33 @@ function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
+/** The bus forwards nothing that is longer (D-Bus specification, "Message Format"). */
+const MAX_MESSAGE_BYTES = 2 ** 27;
+
+/**
+ * Hands `close` what goes wrong while messages are read: dbus-next does that in a listener of the socket, where an error
+ * would end the process, and asks the socket for as much as the head of a message claims.
+ */
+function guardReading(socket: Duplex, close: (reason: Error) => void): void {
+  const [emit, read] = [socket.emit.bind(socket), socket.read.bind(socket)];
+  socket.emit = (event: string | symbol, ...rest: unknown[]): boolean => {
+    try {
+      return emit(event, ...rest);
+    } catch (error) {
+      if (event !== 'readable') throw error;
+      close(asError(error));
+      return true;
+    }
+  };
+  // With two arguments dbus-next asks for all of a message behind its head; the stream itself may ask for nothing.
+  socket.read = (...asked: readonly [size?: number, rest?: unknown]): unknown => {
+    const [size] = asked;
+    const isSound = asked.length < 2 || (size !== undefined && size > 0 && size <= MAX_MESSAGE_BYTES);
+    if (isSound) return read(size) as unknown;
+    throw new Error(`the bus announced a message of ${size} bytes`);
+  };
+}
+
 /**
  * Connects and says Hello. Rejects with the socket's or the bus's error, or with the signal's reason; the signal counts
  * only until the connection is open.
@@ -75,6 +103,7 @@ export async function openBusConnection(
   signal.throwIfAborted();
   const bus = dbus.sessionBus({ busAddress: address });
   const socket = socketOf(bus);
+  dropUninvited(socket);
   const isVariant = (value: unknown): value is { readonly value: unknown } => value instanceof dbus.Variant;
   const opened = Promise.withResolvers<void>();
   const pending = new Map<number, (reply: BusReply) => void>();
@@ -90,6 +119,7 @@ export async function openBusConnection(
     pending.clear();
     if (wasOpen) events.onClosed(reason);
   };
+  guardReading(socket, close);
   const onMessage = (message: Message): void => {
     const body = plain(message.body, isVariant) as readonly unknown[];
     if (message.type === dbus.MessageType.SIGNAL) {

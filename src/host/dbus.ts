@@ -152,7 +152,7 @@ export function createSystemBus(
     let complained = '';
     let missed = false;
     while (!lifetime.aborted) {
-      const begunAt = clock.now();
+      const begunAt = clock.monotonic();
       try {
         const reason = await connectOnce(missed);
         complained = '';
@@ -166,7 +166,7 @@ export function createSystemBus(
         failAttempt(error);
       }
       missed = true;
-      if (clock.now() - begunAt > GOOD_MS) backoffMs = FIRST_BACKOFF_MS;
+      if (clock.monotonic() - begunAt > GOOD_MS) backoffMs = FIRST_BACKOFF_MS;
       await clock.sleep(backoffMs, lifetime).catch(() => undefined);
       backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
     }

@@ -5,17 +5,19 @@
  * under way no new lock is granted; that is an outcome, not an error.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { constants } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
+import { isOwnLock, LOCK_OWNER } from '../decide/other-locks.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Clock, createSystemClock } from './clock.ts';
 import type { Inhibitor, Login1 } from './login1.ts';
 import type { Systemd } from './systemd.ts';
 
-const WHO = 'nodemaint';
+const { O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 const WHY = 'Waiting for the pods of this node to leave';
 export const HOLDER_UNIT = 'nodemaint-inhibitor.service';
 const CHILD_START_MS = 10_000;
@@ -49,13 +51,10 @@ function lockFailed(doing: string, fix: string, cause: unknown): NodemaintError 
   return new NodemaintError('LOCK_FAILED', `cannot ${doing}: ${describeError(cause)}; ${advice}`, { cause });
 }
 
-/** Our locks among those that logind lists. Anybody may call himself nodemaint, but not under our user. */
+/** Our locks among those that logind lists. */
 async function listOwn(login1: Login1, signal: AbortSignal): Promise<readonly Inhibitor[]> {
   const all = await login1.listInhibitors(signal);
-  return all.filter(
-    ({ who, mode, what, uid }) =>
-      who === WHO && mode === 'delay' && what.split(':').includes('shutdown') && uid === process.getuid?.(),
-  );
+  return all.filter((lock) => isOwnLock(lock, process.getuid?.()));
 }
 
 /** A lock that is never there, for machines without logind. `acquire` says that it is held: nothing more can be had. */
@@ -83,7 +82,7 @@ function letGo(child: ChildProcessWithoutNullStreams): void {
 
 /** Starts systemd-inhibit around a cat, whose echo proves that the lock is held. Rejects with what it said on its end. */
 async function startHolder(clock: Clock, onLost: () => void, signal: AbortSignal): Promise<Holder> {
-  const options = ['--what=shutdown', '--mode=delay', `--who=${WHO}`, `--why=${WHY}`];
+  const options = ['--what=shutdown', '--mode=delay', `--who=${LOCK_OWNER}`, `--why=${WHY}`];
   // A group of its own, so that a Ctrl-C at the agent's terminal does not take the lock before the agent has decided.
   const child = spawn('systemd-inhibit', [...options, 'cat'], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   const exited = Promise.withResolvers<string>();
@@ -206,7 +205,7 @@ export function createChildLock({
 
 /**
  * Makes a lock that the unit nodemaint-inhibitor.service holds: it outlives the agent, SIGKILL included. The unit gives
- * it back by itself when `heartbeatPath` was not touched for three minutes.
+ * it back by itself when the number in `heartbeatPath` has not changed for three minutes.
  */
 export function createUnitLock({
   login1,
@@ -225,21 +224,21 @@ export function createUnitLock({
   const heartbeat = async (): Promise<void> => {
     try {
       await mkdir(path.dirname(heartbeatPath), { recursive: true });
-      await using file = await open(heartbeatPath, 'a', 0o644);
-      const now = new Date();
-      await file.utimes(now, now);
+      await using file = await open(heartbeatPath, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o644);
+      // Over the old number, of the same length: a file of this kind is never empty when the holder reads it.
+      await file.write(`${String(process.hrtime.bigint()).padStart(20, '0')}\n`, 0);
     } catch (error) {
-      throw lockFailed(`touch ${heartbeatPath}`, 'the lock is given back after three minutes without it', error);
+      throw lockFailed(`write ${heartbeatPath}`, 'the lock is given back after three minutes without it', error);
     }
   };
   const cannotTake = async (signal: AbortSignal): Promise<boolean> =>
     (await login1.preparingForShutdown(signal)) || (await systemd.isGoingDown(signal));
   /** The unit is active a moment before its systemd-inhibit has the lock. */
   const untilHeld = async (signal: AbortSignal): Promise<void> => {
-    const until = clock.now() + LISTED_WITHIN_MS;
+    const until = clock.monotonic() + LISTED_WITHIN_MS;
     while (!(await held(signal))) {
       const state = await systemd.unitActiveState(HOLDER_UNIT, signal);
-      if (state !== 'active' || clock.now() > until)
+      if (state !== 'active' || clock.monotonic() > until)
         throw new Error(`logind lists no lock, ${HOLDER_UNIT} is ${state}`);
       await clock.sleep(LOOK_MS, signal);
     }

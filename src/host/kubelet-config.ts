@@ -1,33 +1,24 @@
 /**
- * The configuration of the kubelet that runs on this machine, read from its command line and its files: no credentials
- * and no API server are needed, unlike for its /configz. Nothing is remembered: the kubelet may be restarted with another.
+ * The configuration of a kubelet that runs on this machine, read from its command line and its files: no credentials
+ * and no API server are needed, unlike for its /configz. It is looked for anew each time: the kubelet may be restarted with another.
  */
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { parseDocument } from 'yaml';
 import * as z from 'zod';
 import {
-  chooseKubelet,
   effectiveKubelet,
   type KubeletDocument,
   type KubeletFacts,
-  type KubeletFlags,
-  type KubeletScope,
   mergeKubeletConfig,
-  parseKubeletFlags,
 } from '../decide/kubelet-config.ts';
-import { describeError, NodemaintError } from '../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
+import { readChangedFile } from './bounded-file.ts';
+import { K3S, type KubeletProcess } from './kubelet-process.ts';
+import { CONFIG_LIMITS, createYamlReader } from './yaml.ts';
 
-const MAX_CONFIG_BYTES = 1024 * 1024;
-const MAX_DROP_INS = 1000;
-const K3S = '/var/lib/rancher/k3s/agent';
+const MAX_DROP_INS = 64;
+const MAX_ENTRIES = 1000;
 const RKE2_STATIC_PODS = '/var/lib/rancher/rke2/agent/pod-manifests';
-
-/** What k3s, which has its kubelet inside of itself, gives it. */
-const K3S_FLAGS: KubeletFlags = new Map([
-  ['config-dir', `${K3S}/etc/kubelet.conf.d`],
-  ['kubeconfig', `${K3S}/kubelet.kubeconfig`],
-]);
 
 const INT32 = z
   .int()
@@ -46,41 +37,6 @@ const DOCUMENT = z.object({
     .optional(),
 });
 
-/** A process that is, or has in it, a kubelet. */
-export interface KubeletProcess {
-  readonly pid: number;
-  readonly flags: KubeletFlags;
-  readonly isK3s: boolean;
-}
-
-/**
- * The effective configuration of this machine's kubelet; undefined while none runs, and where several run and none is
- * this node's.
- *
- * @throws NodemaintError CONFIG_INVALID if one of its files cannot be read or is no KubeletConfiguration.
- */
-export async function readKubeletConfig(signal: AbortSignal): Promise<KubeletFacts | undefined> {
-  return await findKubelet({}, signal);
-}
-
-/** The same where several kubelets may be seen: that of `scope`. */
-export async function findKubelet(scope: KubeletScope, signal: AbortSignal): Promise<KubeletFacts | undefined> {
-  const found = await findKubeletProcess(scope, signal);
-  return found === undefined ? undefined : await readKubelet(found, signal);
-}
-
-/** The process of that kubelet; its files are not read. */
-export async function findKubeletProcess(
-  scope: KubeletScope,
-  signal: AbortSignal,
-): Promise<KubeletProcess | undefined> {
-  const processes = await listKubelets('/proc', signal);
-  // Files are read for the one that counts only: a stranger's may be broken.
-  const bare = processes.map(({ pid, flags }) => effectiveKubelet(pid, flags, {}));
-  const chosen = chooseKubelet(bare, scope);
-  return processes.find(({ pid }) => pid === chosen?.pid);
-}
-
 /** Where the kubelet of this kind of installation has its static pods while none runs to be asked. */
 export async function usualStaticPodPath(): Promise<string> {
   for (const directory of [RKE2_STATIC_PODS, `${K3S}/pod-manifests`]) {
@@ -92,44 +48,33 @@ export async function usualStaticPodPath(): Promise<string> {
   return '/etc/kubernetes/manifests';
 }
 
-async function listKubelets(proc: string, signal: AbortSignal): Promise<readonly KubeletProcess[]> {
-  const found: KubeletProcess[] = [];
-  for (const name of await readdir(proc)) {
-    signal.throwIfAborted();
-    if (!/^\d+$/.test(name)) continue;
-    // A process that has ended meanwhile is none.
-    const text = await readFile(path.join(proc, name, 'cmdline'), 'utf8').catch(() => '');
-    const argv = text.split('\0').slice(0, -1);
-    const kubelet = await kubeletOf(Number(name), argv, path.join(proc, name, 'cwd'));
-    if (kubelet !== undefined) found.push(kubelet);
-  }
-  return found;
+/** The files of a kubelet's configuration, as they were read last: a file that is as it was is not read again. */
+export interface KubeletFiles {
+  readonly read: Map<string, { readonly version: string; readonly content: unknown }>;
 }
 
-async function kubeletOf(pid: number, argv: readonly string[], cwdLink: string): Promise<KubeletProcess | undefined> {
-  // k3s shows its command line as one word.
-  const [program = '', verb = ''] = (argv[0] ?? '').split(' ').concat(argv.slice(1));
-  const base = path.basename(program);
-  if (base === 'k3s' && (verb === 'server' || verb === 'agent')) return { pid, flags: K3S_FLAGS, isK3s: true };
-  const isHyperkube = base === 'hyperkube' && verb === 'kubelet';
-  if (base !== 'kubelet' && !isHyperkube) return undefined;
-  const flags = new Map(parseKubeletFlags(argv));
-  const cwd = await readlink(cwdLink).catch(() => '/');
-  for (const name of ['config', 'config-dir', 'kubeconfig', 'pod-manifest-path']) {
-    const value = flags.get(name);
-    if (value !== undefined && value !== '') flags.set(name, path.resolve(cwd, value));
-  }
-  return { pid, flags, isK3s: false };
-}
-
-async function readKubelet({ pid, flags, isK3s }: KubeletProcess, signal: AbortSignal): Promise<KubeletFacts> {
+/**
+ * The effective configuration of a kubelet that runs. `files` is kept from one look to the next.
+ *
+ * @throws NodemaintError CONFIG_INVALID if one of its files cannot be read or is no KubeletConfiguration.
+ */
+export async function readKubelet(
+  { pid, flags, isK3s }: Pick<KubeletProcess, 'pid' | 'flags' | 'isK3s'>,
+  files: KubeletFiles,
+  signal: AbortSignal,
+): Promise<KubeletFacts> {
   const configFile = flags.get('config');
+  const main = configFile === undefined || configFile === '' ? [] : [configFile];
+  const all = [...main, ...(await listDropIns(flags.get('config-dir'), signal))];
   let merged: unknown = {};
-  if (configFile !== undefined && configFile !== '') merged = await readConfigFile(configFile);
-  for (const file of await listDropIns(flags.get('config-dir'))) {
+  // All together: a hostile folder has many files.
+  const parse = createYamlReader(CONFIG_LIMITS, { uniqueKeys: false });
+  for (const file of all) {
     signal.throwIfAborted();
-    merged = mergeKubeletConfig(merged, await readConfigFile(file));
+    const content = await readConfigFile(file, files, parse);
+    merged = file === configFile ? content : mergeKubeletConfig(merged, content);
   }
+  for (const file of files.read.keys()) if (!all.includes(file)) files.read.delete(file);
   const document = parseFields(merged, configFile ?? flags.get('config-dir') ?? 'the kubelet');
   const facts = effectiveKubelet(pid, flags, document);
   if (facts.staticPodPath === undefined) return isK3s ? { ...facts, staticPodPath: `${K3S}/pod-manifests` } : facts;
@@ -138,36 +83,50 @@ async function readKubelet({ pid, flags, isK3s }: KubeletProcess, signal: AbortS
 }
 
 /** The *.conf files of a drop-in directory and the folders in it, in the order in which Go's filepath.WalkDir visits. */
-async function listDropIns(directory: string | undefined): Promise<readonly string[]> {
+async function listDropIns(directory: string | undefined, signal: AbortSignal): Promise<readonly string[]> {
   if (directory === undefined || directory === '') return [];
   const files: string[] = [];
+  let seen = 0;
   const walk = async (folder: string): Promise<void> => {
+    signal.throwIfAborted();
     const entries = await readdir(folder, { withFileTypes: true });
+    seen += entries.length;
+    if (seen > MAX_ENTRIES) throw new Error(`more than ${MAX_ENTRIES} files and folders`);
     for (const entry of entries.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))) {
       const place = path.join(folder, entry.name);
       if (entry.isDirectory()) await walk(place);
       else if (entry.name.endsWith('.conf')) files.push(place);
-      if (files.length > MAX_DROP_INS) throw unreadable(directory, `more than ${MAX_DROP_INS} files`);
+      if (files.length > MAX_DROP_INS) throw new Error(`more than ${MAX_DROP_INS} drop-ins`);
     }
   };
   try {
     await walk(directory);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    signal.throwIfAborted();
+    if (errorCodeOf(error) === 'ENOENT') return [];
     throw unreadable(directory, error);
   }
   return files;
 }
 
-async function readConfigFile(file: string): Promise<unknown> {
+async function readConfigFile(
+  file: string,
+  { read }: KubeletFiles,
+  parse: (text: string) => unknown,
+): Promise<unknown> {
+  const known = read.get(file);
+  read.delete(file);
   try {
-    const { size } = await stat(file);
-    if (size > MAX_CONFIG_BYTES) throw new Error(`larger than ${MAX_CONFIG_BYTES / 1024} KiB`);
-    const document = parseDocument(await readFile(file, 'utf8'), { prettyErrors: false, logLevel: 'error' });
-    const [problem] = document.errors;
-    if (problem !== undefined) throw problem;
-    const content: unknown = document.toJS({ maxAliasCount: 20 });
-    if (z.object({ kind: z.literal('KubeletConfiguration') }).safeParse(content).success) return content;
+    const found = await readChangedFile(file, CONFIG_LIMITS.bytes, known?.version);
+    if (found === 'unchanged') {
+      if (known !== undefined) read.set(file, known);
+      return known?.content;
+    }
+    const content = parse(found.text);
+    if (z.object({ kind: z.literal('KubeletConfiguration') }).safeParse(content).success) {
+      read.set(file, { version: found.version, content });
+      return content;
+    }
   } catch (error) {
     throw unreadable(file, error);
   }

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { KubeletFacts } from '../decide/kubelet-config.ts';
+import { isOwnAddress } from './own-addresses.ts';
 
 const TIMEOUT_MS = 2_000;
 const DEFAULT_URL = 'http://127.0.0.1:10248/healthz';
@@ -8,11 +9,15 @@ const EVERYWHERE: ReadonlyMap<string, string> = new Map([
   ['::', '::1'],
 ]);
 
-/** Where a kubelet says whether it is well; undefined where it serves that nowhere (healthzPort 0). */
-export function healthzUrlOf(kubelet: KubeletFacts): string | undefined {
-  if (kubelet.healthzPort === 0) return undefined;
+/** Where a kubelet says whether it is well: at a URL of this machine, nowhere (healthzPort 0), or on another machine. */
+export type HealthPlace = { readonly kind: 'url'; readonly url: string } | { readonly kind: 'nowhere' | 'elsewhere' };
+
+/** The place of a kubelet's /healthz. No address but this machine's own is ever asked: a kubelet listens on no other. */
+export function healthPlaceOf(kubelet: Pick<KubeletFacts, 'healthzPort' | 'healthzBindAddress'>): HealthPlace {
+  if (kubelet.healthzPort === 0) return { kind: 'nowhere' };
   const host = EVERYWHERE.get(kubelet.healthzBindAddress) ?? kubelet.healthzBindAddress;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${kubelet.healthzPort}/healthz`;
+  if (!isOwnAddress(host)) return { kind: 'elsewhere' };
+  return { kind: 'url', url: `http://${host.includes(':') ? `[${host}]` : host}:${kubelet.healthzPort}/healthz` };
 }
 
 /**
@@ -29,8 +34,9 @@ export async function isKubeletUp(
   // What is wrong with its files is said elsewhere; here the usual place is tried.
   const kubelet = await find(signal).catch(() => undefined);
   signal.throwIfAborted();
-  const url = kubelet === undefined ? DEFAULT_URL : healthzUrlOf(kubelet);
-  return url === undefined || (await answersOk(url, signal));
+  const place = kubelet === undefined ? ({ kind: 'url', url: DEFAULT_URL } as const) : healthPlaceOf(kubelet);
+  if (place.kind === 'url') return await answersOk(place.url, signal);
+  return place.kind === 'nowhere';
 }
 
 async function answersOk(url: string, signal: AbortSignal): Promise<boolean> {

@@ -1,8 +1,6 @@
-import { readFile, rm } from 'node:fs/promises';
-import path from 'node:path';
 import type { KubeletUnitChoice } from '../decide/kubelet-home.ts';
 import { NodemaintError } from '../errors.ts';
-import { replaceFile } from './durable-file.ts';
+import type { StateFiles } from './state-files.ts';
 import type { Systemd } from './systemd.ts';
 
 /** Takes the kubelet away and gives it back. */
@@ -26,20 +24,21 @@ export interface KubeletUnitOptions {
   /** Which unit it is, looked for when it is to be stopped: while it runs. */
   readonly choose: (signal: AbortSignal) => Promise<KubeletUnitChoice>;
   /** Where the mark of a stop lies, for a boot starts the kubelet by itself and a restarted agent has to know. */
-  readonly directory: string;
+  readonly state: Pick<StateFiles, 'read' | 'write' | 'remove'>;
   readonly bootId: string;
 }
+
+const MARK = 'kubelet-stopped';
 
 /**
  * The kubelet's unit. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED, as for systemd; CONFIG_INVALID where no unit can be
  * stopped.
  */
-export function createKubeletUnit(units: Units, { choose, directory, bootId }: KubeletUnitOptions): KubeletUnit {
-  const mark = path.join(directory, 'kubelet-stopped');
+export function createKubeletUnit(units: Units, { choose, state, bootId }: KubeletUnitOptions): KubeletUnit {
   let stopped = false;
   /** The unit that was stopped in this boot. */
   const readMark = async (): Promise<string | undefined> => {
-    const [boot, unit] = (await readFile(mark, 'utf8').catch(() => '')).trim().split('\n');
+    const [boot, unit] = ((await state.read(MARK)) ?? '').trim().split('\n');
     return boot === bootId ? (unit ?? 'kubelet.service') : undefined;
   };
   return {
@@ -52,7 +51,7 @@ export function createKubeletUnit(units: Units, { choose, directory, bootId }: K
       const name = choice.unit;
       // One that somebody else has stopped is not ours to start.
       if (marked === undefined && (await units.unitActiveState(name, signal)) === 'inactive') return;
-      await replaceFile(mark, `${bootId}\n${name}\n`, 0o600);
+      await state.write(MARK, `${bootId}\n${name}\n`);
       // Its own stop job waits for the end of our unit, and so would a stop that we ask for.
       const waits = await units.isGoingDown(signal);
       await (waits ? units.endUnit(name, signal) : units.stopUnit(name, signal));
@@ -64,7 +63,7 @@ export function createKubeletUnit(units: Units, { choose, directory, bootId }: K
       if (await units.isGoingDown(signal)) return false;
       stopped = false;
       await units.startUnit(name, signal);
-      await rm(mark, { force: true });
+      await state.remove(MARK);
       return true;
     },
   };

@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { type ScheduledShutdown, type ShutdownKind, shutdownKind } from '../decide/going-down.ts';
+import type { DelayLock } from '../decide/other-locks.ts';
 import { NodemaintError } from '../errors.ts';
 import type { BusCall } from './dbus-connection.ts';
 import { BusCallError, type SystemBus } from './dbus.ts';
@@ -43,15 +44,8 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** An inhibitor lock as logind lists it; `what` is a list with colons, `pid` the process that asked for it. */
-export interface Inhibitor {
-  readonly what: string;
-  readonly who: string;
-  readonly why: string;
-  readonly mode: string;
-  readonly uid: number;
-  readonly pid: number;
-}
+/** An inhibitor lock as logind lists it. */
+export type Inhibitor = DelayLock;
 
 /** Who asked for a shutdown, as far as logind knows. */
 export interface ShutdownRequester {

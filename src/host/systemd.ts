@@ -1,13 +1,14 @@
 /**
  * What systemd, process 1, knows and does: whether the machine is going down, and starting and stopping the unit that
- * holds the lock. Also tells systemd the state of this unit. It must never start a target. What is not ours it
- * stops or restarts only where a shutdown could not come to its end without that: the kubelet, logind.
+ * holds the lock. Also tells systemd the state of this unit. What is not ours it starts, stops or restarts only where a
+ * shutdown could not come to its end without that: the target of a shutdown that logind prepares, the kubelet, logind.
  */
 import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import * as z from 'zod';
 import { SHUTDOWN_KINDS, type ShutdownKind } from '../decide/going-down.ts';
+import type { KubeletService } from '../decide/kubelet-trust.ts';
 import { NodemaintError } from '../errors.ts';
 import { BusCallError, type SystemBus } from './dbus.ts';
 
@@ -23,6 +24,9 @@ const ENDED = ['inactive', 'failed'];
 const FIRST_LOOK_MS = 20;
 const MAX_LOOK_MS = 500;
 const NOTIFY_TIMEOUT_MS = 5_000;
+const MAX_SERVICES = 32;
+/** As ListUnitsByPatterns gives them: the name first, the object's path seventh. */
+const UNIT_ROWS = z.tuple([z.array(z.array(z.unknown()))]);
 
 /** Errors of all: DBUS_UNAVAILABLE; DBUS_CALL_FAILED where systemd refuses, or a unit does not get where it should. */
 export interface Systemd {
@@ -36,6 +40,8 @@ export interface Systemd {
   softReboots(signal: AbortSignal): Promise<number | undefined>;
   /** A property of a unit, of the interface Unit or Service, drop-ins included; undefined where there is none. */
   unitProperty(unit: string, kind: 'Unit' | 'Service', name: string, signal: AbortSignal): Promise<unknown>;
+  /** The loaded services of these names or shell patterns that have processes. `timeoutMs` is for each call. */
+  services(patterns: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<readonly KubeletService[]>;
   /** Starts a unit and waits until it is active. Idempotent. */
   startUnit(name: string, signal: AbortSignal): Promise<void>;
   /** Starts a unit anew and waits until it is active. */
@@ -47,6 +53,8 @@ export interface Systemd {
    * job: it is what keeps Restart= from starting the unit again (systemd, service.c, service_enter_dead). Idempotent.
    */
   endUnit(name: string, signal: AbortSignal): Promise<void>;
+  /** Begins a shutdown that logind prepares, as logind does when it has waited long enough; passes all locks by. */
+  goDown(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
   /** active, inactive, failed, activating, deactivating, …; inactive for a unit that is not installed. */
   unitActiveState(name: string, signal: AbortSignal): Promise<string>;
 }
@@ -57,16 +65,22 @@ interface UnitView {
   readonly hasJob: boolean;
 }
 
+/** What `schema` makes of an answer that need not be one; throws DBUS_CALL_FAILED. */
+function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const why = z.prettifyError(result.error);
+  throw new NodemaintError('DBUS_CALL_FAILED', `the answer of systemd to ${what} is of another kind: ${why}`);
+}
+
 /** Makes the client of process 1 on `bus`. */
 export function createSystemd(bus: SystemBus): Systemd {
   const manager = { ...SERVICE, interface: MANAGER };
   const readUnits = async (names: readonly string[], signal: AbortSignal): Promise<readonly UnitView[]> => {
     // One call; a unit that is not loaded or does not exist is listed all the same.
     const list = { ...manager, member: 'ListUnitsByNames', signature: 'as', body: [names] };
-    const [rows] = (await bus.call(list, signal)) as [
-      [string, string, string, string, string, string, string, number, string, string][],
-    ];
-    return rows.map((row) => ({ name: row[0], activeState: row[3], hasJob: row[7] !== 0 }));
+    const [rows] = parseAnswer(UNIT_ROWS, list.member, await bus.call(list, signal));
+    return rows.map((row) => ({ name: String(row[0]), activeState: String(row[3]), hasJob: row[7] !== 0 }));
   };
   const readUnit = async (name: string, signal: AbortSignal): Promise<UnitView> =>
     (await readUnits([name], signal))[0] ?? { name, activeState: 'inactive', hasJob: false };
@@ -80,13 +94,13 @@ export function createSystemd(bus: SystemBus): Systemd {
     withinMs: number,
     signal: AbortSignal,
   ): Promise<{ readonly holds: boolean; readonly activeState: string }> => {
-    const until = bus.clock.now() + withinMs;
+    const until = bus.clock.monotonic() + withinMs;
     for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
       const unit = await readUnit(name, signal);
       const { activeState, hasJob } = unit;
       if (claim(unit)) return { holds: true, activeState };
       const moving = hasJob || activeState.endsWith('activating');
-      if (!moving || bus.clock.now() >= until) return { holds: false, activeState };
+      if (!moving || bus.clock.monotonic() >= until) return { holds: false, activeState };
       await bus.clock.sleep(waitMs, signal);
     }
   };
@@ -139,7 +153,35 @@ export function createSystemd(bus: SystemBus): Systemd {
         throw error;
       }
     },
+    services: async (patterns, timeoutMs, signal) => {
+      const list = { ...manager, member: 'ListUnitsByPatterns', signature: 'asas', body: [[], patterns], timeoutMs };
+      const [rows] = parseAnswer(UNIT_ROWS, list.member, await bus.call(list, signal));
+      const views: KubeletService[] = [];
+      for (const [unit, , , , , , place] of rows.slice(0, MAX_SERVICES)) {
+        const of = {
+          destination: SERVICE.destination,
+          path: String(place),
+          interface: 'org.freedesktop.DBus.Properties',
+        };
+        const read = async (name: string): Promise<unknown> => {
+          const body = ['org.freedesktop.systemd1.Service', name];
+          return (await bus.call({ ...of, member: 'Get', signature: 'ss', body, timeoutMs }, signal))[0];
+        };
+        const mainPid =
+          z
+            .int()
+            .min(0)
+            .safeParse(await read('MainPID')).data ?? 0;
+        const controlGroup = z.string().safeParse(await read('ControlGroup')).data ?? '';
+        if (mainPid !== 0 || controlGroup !== '') views.push({ unit: String(unit), mainPid, controlGroup });
+      }
+      return views;
+    },
     unitActiveState: async (name, signal) => (await readUnit(name, signal)).activeState,
+    goDown: async (kind, signal) => {
+      const body = [`${kind}.target`, 'replace-irreversibly'];
+      await bus.call({ ...manager, member: 'StartUnit', signature: 'ss', body }, signal);
+    },
     startUnit: bringUp('StartUnit'),
     restartUnit: bringUp('RestartUnit'),
     stopUnit: async (name, signal) => {

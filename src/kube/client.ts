@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import https, { type RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { ClusterAccess } from './config.ts';
+import { linesOf } from './lines.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -17,6 +18,8 @@ export interface KubeRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly patch?: Patch;
+  /** Whether a list is to have nothing but the metadata of its objects. */
+  readonly namesOnly?: boolean;
   /** The user that the request is made as, by impersonation; one's own identity without it. */
   readonly as?: string;
 }
@@ -30,9 +33,15 @@ export interface KubeResponse {
 
 /** A client of one API server. */
 export interface KubeClient {
-  /** Sends a request; resolves for every HTTP status, throws API_UNREACHABLE when there is no answer. */
+  /**
+   * Sends a request; resolves for every HTTP status. Throws API_UNREACHABLE when there is no answer, API_ANSWER_TOO_LARGE
+   * when it is larger than this program reads.
+   */
   send(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse>;
-  /** Opens a watch; yields each event as parsed JSON until the server or the signal ends it. */
+  /**
+   * Opens a watch; yields each event as parsed JSON until the server or the signal ends it. Throws API_UNREACHABLE, and
+   * API_ANSWER_TOO_LARGE for an event that is larger than this program reads.
+   */
   watch(path: string, signal: AbortSignal): AsyncIterable<unknown>;
   close(): void;
 }
@@ -40,6 +49,9 @@ export interface KubeClient {
 const REQUEST_TIMEOUT_MS = 30_000;
 /** A quiet watch gets a bookmark about once a minute; a connection silent for longer is dead. */
 const WATCH_SILENCE_MS = 150_000;
+/** Some ten objects of the largest size that etcd takes unless told otherwise: whoever makes large ones fills no memory. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
 /** The Content-Type of a patch, as the API server expects it. */
 function contentType(patch: Patch | undefined): string {
@@ -56,8 +68,15 @@ function withManager({ path, patch }: KubeRequest): string {
   return `${path}${path.includes('?') ? '&' : '?'}fieldManager=${encodeURIComponent(patch.manager)}&force=true`;
 }
 
-/** Makes a client. `userAgent` names the part of the program in the API server's audit log. */
-export function createKubeClient(access: ClusterAccess, userAgent: string): KubeClient {
+/**
+ * Makes a client. `userAgent` names the part of the program in the API server's audit log; no answer and no event of a
+ * watch has more than `maxBytes`.
+ */
+export function createKubeClient(
+  access: ClusterAccess,
+  userAgent: string,
+  maxBytes: number = MAX_ANSWER_BYTES,
+): KubeClient {
   const agent = new https.Agent({ keepAlive: true, maxSockets: 16 });
   const base = access.server.pathname.replace(/\/$/, '');
 
@@ -66,7 +85,7 @@ export function createKubeClient(access: ClusterAccess, userAgent: string): Kube
     await access.authenticate(options);
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     const headers: Record<string, string> = { ...(options.headers as Record<string, string>), 'User-Agent': userAgent };
-    headers['Accept'] = 'application/json';
+    headers['Accept'] = request.namesOnly === true ? NAMES_ONLY : 'application/json';
     if (request.as !== undefined) headers['Impersonate-User'] = request.as;
     if (body !== undefined) {
       headers['Content-Type'] = contentType(request.patch);
@@ -89,19 +108,30 @@ export function createKubeClient(access: ClusterAccess, userAgent: string): Kube
     });
   };
 
-  const unreachable = (request: KubeRequest, error: unknown): NodemaintError =>
-    new NodemaintError(
+  const tooLarge = ({ method, path }: KubeRequest, what: string): NodemaintError =>
+    new NodemaintError('API_ANSWER_TOO_LARGE', `${what} of ${method} ${path} has more than ${maxBytes} bytes`);
+
+  const unreachable = (request: KubeRequest, error: unknown): unknown => {
+    if (error instanceof NodemaintError) return error;
+    return new NodemaintError(
       'API_UNREACHABLE',
       `no answer from ${access.server.origin} to ${request.method} ${request.path}: ${describeError(error)}`,
       { cause: error },
     );
+  };
 
   return {
     send: async (request, signal) => {
       try {
         const response = await open(request, REQUEST_TIMEOUT_MS, signal);
         const chunks: Buffer[] = [];
-        for await (const chunk of response) chunks.push(chunk as Buffer);
+        let size = 0;
+        // Leaving the loop destroys the connection, and with it the rest of the answer.
+        for await (const chunk of response as AsyncIterable<Buffer>) {
+          size += chunk.length;
+          if (size > maxBytes) throw tooLarge(request, 'the answer');
+          chunks.push(chunk);
+        }
         const text = Buffer.concat(chunks).toString('utf8');
         return { status: response.statusCode ?? 0, headers: response.headers, body: parseJson(text) };
       } catch (error) {
@@ -118,13 +148,9 @@ export function createKubeClient(access: ClusterAccess, userAgent: string): Kube
           yield { type: 'ERROR', object: { code: response.statusCode } };
           return;
         }
-        let rest = '';
         response.setEncoding('utf8');
-        for await (const chunk of response) {
-          const lines = (rest + (chunk as string)).split('\n');
-          rest = lines.pop() ?? '';
-          for (const line of lines) if (line !== '') yield JSON.parse(line);
-        }
+        const lines = linesOf(response as AsyncIterable<string>, maxBytes, () => tooLarge(request, 'an event'));
+        for await (const line of lines) yield JSON.parse(line);
       } catch (error) {
         signal.throwIfAborted();
         throw unreachable(request, error);

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../errors.ts';
-import { type PlainKubeconfig, parsePlainKubeconfig } from './plain-kubeconfig.ts';
+import { readBoundedFile } from '../host/bounded-file.ts';
+import { MAX_KUBECONFIG_BYTES, type PlainKubeconfig, parsePlainKubeconfig } from './plain-kubeconfig.ts';
 
 /** Where the API server is and how to prove who we are; options are read anew for each request, so that they rotate. */
 export interface ClusterAccess {
@@ -47,7 +47,7 @@ export async function loadClusterAccess(path: string | undefined): Promise<Clust
   const where = path ?? 'the service account of this pod';
   let found: PlainKubeconfig | undefined;
   try {
-    if (path !== undefined) found = parsePlainKubeconfig(await readFile(path, 'utf8'), path);
+    if (path !== undefined) found = parsePlainKubeconfig(await readBoundedFile(path, MAX_KUBECONFIG_BYTES), path);
     found ??= await loadByLibrary(path);
   } catch (error) {
     throw new NodemaintError(

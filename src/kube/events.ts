@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { KubeObject } from '../api/meta.ts';
 import { rfc3339 } from '../decide/time.ts';
-import { describeError } from '../errors.ts';
+import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { createWorkQueue } from './queue.ts';
-import { EVENTS, collectionPath, objectPath, sendForObject } from './resource.ts';
+import { EVENTS, collectionPath, objectPath, sendForObject, statusMessage } from './resource.ts';
 
 /** What an Event says. */
 export interface EventText {
@@ -36,6 +36,8 @@ interface Noted {
   readonly firstAt: number;
   lastAt: number;
   count: number;
+  /** The name of the Event; another one where somebody else has taken it. */
+  name: string;
   /** The count that the API server has. */
   written: number;
 }
@@ -46,9 +48,26 @@ const REPEAT_MS = 5 * 60_000;
 const FORGET_MS = 60 * 60_000;
 const MAX_MESSAGE = 1_000;
 const MAX_NOTED = 10_000;
+/** Of an object's name, which may have 253 characters, so many are in the name of its Events. */
+const MAX_NAME = 230;
+/** A stored count beyond this one is nobody's honest one, and the API server would refuse to count it up. */
+const MAX_COUNT = 1_000_000_000;
 
 interface StoredEvent extends KubeObject {
   readonly count?: number;
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly reportingComponent?: string;
+  readonly involvedObject?: Readonly<Record<string, string>>;
+}
+
+function nameOf({ metadata }: EventSubject, suffix: string): string {
+  return `${metadata.name.slice(0, MAX_NAME).replace(/[^a-z0-9]+$/, '')}.${suffix}`;
+}
+
+function messageOf({ message }: EventText): string {
+  return message.slice(0, MAX_MESSAGE).toWellFormed();
 }
 
 /** Makes a recorder; an event's name is made from what it says, so that restarts count on instead of repeating it. */
@@ -59,7 +78,7 @@ export function createEventRecorder(
   const { client, clock, log } = dependencies;
   const noted = new Map<string, Noted>();
 
-  const body = (name: string, { subject, text, firstAt, lastAt }: Noted, count: number): object => ({
+  const body = ({ name, subject, text, firstAt, lastAt, count }: Noted): object => ({
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { name, namespace: subject.metadata.namespace ?? 'default' },
@@ -71,7 +90,7 @@ export function createEventRecorder(
       uid: subject.metadata.uid,
     },
     ...text,
-    message: text.message.slice(0, MAX_MESSAGE),
+    message: messageOf(text),
     count,
     firstTimestamp: rfc3339(firstAt),
     lastTimestamp: rfc3339(lastAt),
@@ -79,21 +98,52 @@ export function createEventRecorder(
     reportingComponent: component,
   });
 
-  const write = async (key: string, event: Noted, signal: AbortSignal): Promise<void> => {
-    const name = key.slice(key.indexOf('/') + 1);
-    const namespace = event.subject.metadata.namespace ?? 'default';
-    const { count } = event;
-    const path = objectPath(EVENTS, { name, namespace });
-    const post = { method: 'POST', path: collectionPath(EVENTS, namespace), body: body(name, event, count) } as const;
+  /** Whether a stored Event says this: any node may make Events, and could have taken the name for something else. */
+  const saysThis = (stored: StoredEvent, { subject, text }: Noted): boolean =>
+    stored.type === text.type &&
+    stored.reason === text.reason &&
+    stored.message === messageOf(text) &&
+    stored.reportingComponent === component &&
+    stored.involvedObject?.['kind'] === subject.kind &&
+    stored.involvedObject['name'] === subject.metadata.name &&
+    stored.involvedObject['uid'] === subject.metadata.uid &&
+    (stored.count ?? 0) < MAX_COUNT;
+
+  /** Makes the Event; false where its name is taken. */
+  const create = async (event: Noted, signal: AbortSignal): Promise<boolean> => {
+    const path = collectionPath(EVENTS, event.subject.metadata.namespace ?? 'default');
+    const response = await client.send({ method: 'POST', path, body: body(event) }, signal);
     // 404: a namespace that is gone; 403: one that is going.
-    const created = event.written > 0 ? undefined : await sendForObject(client, post, [409, 404, 403], signal);
-    if (created === undefined) {
-      const stored = await sendForObject<StoredEvent>(client, { method: 'GET', path }, [404, 403], signal);
-      if (stored !== undefined) {
-        const total = (stored.count ?? 0) + count - event.written;
-        const patch = { count: total, lastTimestamp: rfc3339(event.lastAt) };
-        const update = { method: 'PATCH', path, body: patch, patch: { kind: 'merge' } } as const;
-        await sendForObject(client, update, [404, 403, 409], signal);
+    if (response.status < 300 || response.status === 404 || response.status === 403) return true;
+    if (response.status === 409) return false;
+    throw new NodemaintError(
+      'API_REFUSED',
+      `the API server refused the Event ${event.name}: ${statusMessage(response)}`,
+    );
+  };
+
+  /** Counts the stored Event up; false where there is none that says the same, or that can be counted. */
+  const countUp = async (event: Noted, signal: AbortSignal): Promise<boolean> => {
+    const namespace = event.subject.metadata.namespace ?? 'default';
+    const path = objectPath(EVENTS, { name: event.name, namespace });
+    const answer = await client.send({ method: 'GET', path }, signal);
+    // A node may make Events and not read them: it does not count, and does not trust a name that is taken.
+    if (answer.status === 403) return event.written > 0;
+    if (answer.status !== 200) return false;
+    const stored = answer.body as StoredEvent;
+    if (!saysThis(stored, event)) return false;
+    const total = (stored.count ?? 0) + event.count - event.written;
+    const patch = { count: total, lastTimestamp: rfc3339(event.lastAt) };
+    const update = { method: 'PATCH', path, body: patch, patch: { kind: 'merge' } } as const;
+    return (await sendForObject(client, update, [404, 403, 409, 422], signal)) !== undefined;
+  };
+
+  const write = async (event: Noted, signal: AbortSignal): Promise<void> => {
+    const { count } = event;
+    if (event.written > 0 || !(await create(event, signal))) {
+      if (!(await countUp(event, signal))) {
+        event.name = nameOf(event.subject, randomBytes(8).toString('hex'));
+        await create(event, signal);
       }
     }
     event.written = count;
@@ -109,7 +159,7 @@ export function createEventRecorder(
         return noted.has(key) ? { againMs: FORGET_MS } : {};
       }
       // An event that cannot be written must not be tried for ever: people have the log too.
-      await write(key, event, signal).catch((error: unknown) => {
+      await write(event, signal).catch((error: unknown) => {
         signal.throwIfAborted();
         event.written = event.count;
         log.warn({ event: key, reason: describeError(error) }, 'event not written');
@@ -122,8 +172,11 @@ export function createEventRecorder(
 
   return {
     tell: (subject, text) => {
-      const digest = createHash('sha256').update(`${text.reason}\n${text.message}`).digest('hex').slice(0, 16);
-      const key = `${subject.metadata.namespace ?? 'default'}/${subject.metadata.name}.${digest}`;
+      const { kind, metadata } = subject;
+      const said = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
+      const digest = createHash('sha256').update(said).digest('hex').slice(0, 16);
+      const name = nameOf(subject, digest);
+      const key = `${subject.metadata.namespace ?? 'default'}/${name}`;
       const now = clock.now();
       const known = noted.get(key);
       if (known !== undefined) {
@@ -132,7 +185,7 @@ export function createEventRecorder(
         return;
       }
       if (noted.size >= MAX_NOTED) noted.delete(noted.keys().next().value ?? '');
-      noted.set(key, { subject, text, firstAt: now, lastAt: now, count: 1, written: 0 });
+      noted.set(key, { subject, text, name, firstAt: now, lastAt: now, count: 1, written: 0 });
       queue.add(key);
     },
     run: (signal) => queue.run(signal),

@@ -27,6 +27,8 @@ export interface Interceptor {
   act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<Turn>;
   /** Called for a request that is over while it may still have our traces, for instance canceled; must bear repetition. */
   over?(request: EvictionRequest, signal: AbortSignal): Promise<void>;
+  /** Called with the key, NAMESPACE/NAME, of a request that was deleted, over or not. */
+  gone?(key: string): void;
 }
 
 /** Whether the request asks this interceptor to act now (KEP-4563, "Interceptor": it is in activeInterceptors). */
@@ -74,6 +76,7 @@ export function createInterceptorReconciler(
     const request = ownWrites.latest(key, copy);
     if (request === undefined) {
       ownWrites.forget(key);
+      interceptor.gone?.(key);
       return {};
     }
     if (isFinished(request)) {

@@ -6,6 +6,7 @@ import type { MaintenanceChange } from '../decide/maintenance-draft.ts';
 import { NodemaintError } from '../errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
 import { missingName, notInstalled, refusal } from './refusal.ts';
+import { type AskPage, readPages } from './list.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, type Resource, statusMessage } from './resource.ts';
 
 /**
@@ -38,8 +39,6 @@ export interface MaintenanceClient {
     signal: AbortSignal,
   ): Promise<T | undefined>;
 }
-
-const PAGE = 500;
 
 /** Why the server did not do what was asked; a conflict, or what is not valid, is told in the server's words alone. */
 function refusalOf(response: KubeResponse): NodemaintError {
@@ -82,18 +81,11 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
     query: string,
     signal: AbortSignal,
   ): Promise<readonly T[]> => {
-    const items: T[] = [];
-    let next = '';
-    do {
-      const search = new URLSearchParams(query);
-      search.set('limit', String(PAGE));
-      if (next !== '') search.set('continue', next);
-      const path = `${collectionPath(resource)}?${search.toString()}`;
-      const page = await send<{ metadata: { continue?: string }; items: T[] }>({ method: 'GET', path }, [404], signal);
-      items.push(...(page?.items ?? []));
-      next = page?.metadata.continue ?? '';
-    } while (next !== '');
-    return items;
+    const ask: AskPage<T> = (page, namesOnly) => {
+      const search = new URLSearchParams({ ...Object.fromEntries(new URLSearchParams(query)), ...page }).toString();
+      return send({ method: 'GET', path: `${collectionPath(resource)}?${search}`, namesOnly }, [404], signal);
+    };
+    return (await readPages(ask, (object) => object)).items;
   };
 
   const dry = (dryRun: boolean): string => (dryRun ? '?dryRun=All' : '');

@@ -6,8 +6,11 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import path from 'node:path';
-import { parseDocument } from 'yaml';
 import * as z from 'zod';
+import { CONFIG_LIMITS, createYamlReader, YamlLimitError } from '../host/yaml.ts';
+
+/** Certificates and keys lie in it as text, of any number of clusters. */
+export const MAX_KUBECONFIG_BYTES = 512 * 1024;
 
 const text = z.string().min(1);
 
@@ -65,11 +68,20 @@ async function material(
   return file === undefined ? undefined : await readFile(path.resolve(folder, file));
 }
 
-/** Reads a plain kubeconfig that lies at `file`; undefined where it is anything else. */
+/** What is no YAML to this parser is left to the library, but nothing that would cost too much. */
+function readContent(text: string): unknown {
+  try {
+    return createYamlReader({ ...CONFIG_LIMITS, bytes: MAX_KUBECONFIG_BYTES, aliases: 0 })(text);
+  } catch (error) {
+    if (error instanceof YamlLimitError) throw error;
+    return undefined;
+  }
+}
+
+/** Reads a plain kubeconfig that lies at `file`; undefined where it is anything else. Throws YamlLimitError. */
 export function parsePlainKubeconfig(content: string, file: string): PlainKubeconfig | undefined {
-  const document = parseDocument(content);
-  const parsed = document.errors.length > 0 ? undefined : schema.safeParse(document.toJS({ maxAliasCount: 0 }));
-  if (parsed?.success !== true) return undefined;
+  const parsed = schema.safeParse(readContent(content));
+  if (!parsed.success) return undefined;
   const config = parsed.data;
   const context = config.contexts.find(({ name }) => name === config['current-context'])?.context;
   const cluster = config.clusters.find(({ name }) => name === context?.cluster)?.cluster;

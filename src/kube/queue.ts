@@ -52,13 +52,13 @@ export function createWorkQueue(
   const timers = new Map<string, { at: number; timer: NodeJS.Timeout }>();
   let wake: () => void = () => undefined;
   observer?.unfinished(() => {
-    const now = clock.now();
+    const now = clock.monotonic();
     return [...running.values()].reduce((sum, since) => sum + (now - since) / 1000, 0);
   });
 
   const add = (key: string): void => {
     if (!waiting.has(key)) {
-      waiting.set(key, clock.now());
+      waiting.set(key, clock.monotonic());
       observer?.added();
       observer?.depth(waiting.size);
     }
@@ -67,7 +67,7 @@ export function createWorkQueue(
 
   const addAfter = (key: string, delayMs: number): void => {
     const waitMs = Math.min(Math.max(0, delayMs), MAX_TIMER_MS);
-    const at = clock.now() + waitMs;
+    const at = clock.monotonic() + waitMs;
     const known = timers.get(key);
     if (known !== undefined && known.at <= at) return;
     clearTimeout(known?.timer);
@@ -79,7 +79,7 @@ export function createWorkQueue(
   };
 
   const runOne = async (key: string, signal: AbortSignal): Promise<void> => {
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     try {
       const { againMs } = await reconcile(key, signal);
       failures.delete(key);
@@ -94,7 +94,7 @@ export function createWorkQueue(
       addAfter(key, retryMs);
     } finally {
       running.delete(key);
-      observer?.finished(clock.now() - startedAt);
+      observer?.finished(clock.monotonic() - startedAt);
       wake();
     }
   };
@@ -123,13 +123,16 @@ export function createWorkQueue(
           });
           continue;
         }
-        const now = clock.now();
+        const now = clock.monotonic();
         observer?.started(now - (waiting.get(key) ?? now));
         waiting.delete(key);
         observer?.depth(waiting.size);
         running.set(key, now);
         const task = runOne(key, signal).finally(() => tasks.delete(task));
         tasks.add(task);
+        // A run that writes nothing never leaves the processor, and there may be thousands of keys: the renewal of the Lease
+        // and the probes come between any two of them.
+        await new Promise(setImmediate);
       }
       stop.removeEventListener('abort', onStop);
       await Promise.all(tasks);

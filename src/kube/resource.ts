@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import { EVICTION_REQUEST_API_VERSION, NODE_MAINTENANCE_API_VERSION } from '../api/names.ts';
 import { NodemaintError } from '../errors.ts';
+import { printable } from '../printable.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
 
 /** A resource of the API: where its objects live. */
@@ -34,8 +35,12 @@ export const DISRUPTION_BUDGETS: Resource = {
   namespaced: true,
 };
 export const LEASES: Resource = { root: '/apis/coordination.k8s.io/v1', plural: 'leases', namespaced: true };
-export const NAMESPACES: Resource = { root: '/api/v1', plural: 'namespaces', namespaced: false };
 export const NODES: Resource = { root: '/api/v1', plural: 'nodes', namespaced: false };
+
+/** The key of an object in a cache and in a queue: NAMESPACE/NAME, or NAME. */
+export function keyOf({ metadata: { namespace, name } }: KubeObject): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
 
 /** The path of a whole resource over all namespaces, or of one namespace. */
 export function collectionPath(resource: Resource, namespace?: string): string {
@@ -50,10 +55,13 @@ export function objectPath(resource: Resource, meta: KubeObject['metadata'], sub
   return `${collection}/${encodeURIComponent(meta.name)}${tail}`;
 }
 
-/** The message of a metav1.Status, or the HTTP status where there is none. */
+/** Of what a server answers, so many characters are kept. */
+const MAX_MESSAGE = 4_096;
+
+/** The message of a metav1.Status on one line, bounded, or the HTTP status where there is none. */
 export function statusMessage(response: KubeResponse): string {
   const body = response.body as { message?: unknown } | null;
-  return typeof body?.message === 'string' ? body.message : `HTTP ${response.status}`;
+  return typeof body?.message === 'string' ? printable(body.message.slice(0, MAX_MESSAGE)) : `HTTP ${response.status}`;
 }
 
 /** One of details.causes of a metav1.Status. */

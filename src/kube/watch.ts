@@ -3,7 +3,8 @@ import { NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
-import { collectionPath, type Resource, sendForObject } from './resource.ts';
+import { listAll } from './list.ts';
+import { collectionPath, keyOf, type Resource } from './resource.ts';
 
 /** What to watch: a resource, in all namespaces unless one is named, narrowed by selectors. */
 export interface WatchScope {
@@ -39,26 +40,19 @@ interface WatchEvent {
   readonly object: KubeObject & { readonly code?: number };
 }
 
-interface ObjectList<T> {
-  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  readonly items: readonly T[];
-}
-
-const PAGE_SIZE = 500;
 const FIRST_BACKOFF_MS = 250;
-const MAX_BACKOFF_MS = 15_000;
+/** Of a server that is away, which is to be found again soon. */
+const MAX_FAILED_MS = 15_000;
+/** Of a server that is there, and closes each watch as soon as it is open. */
+const MAX_CLOSED_MS = 30_000;
+/** A watch that lived so long was a good one: servers end each after some minutes. */
+const LIVED_MS = 15_000;
 const GONE = 410;
-
-/** The key of an object in a cache and in a queue: NAMESPACE/NAME, or NAME. */
-export function keyOf(object: KubeObject): string {
-  const { namespace, name } = object.metadata;
-  return namespace === undefined ? name : `${namespace}/${name}`;
-}
 
 /**
  * Makes a cache that lists once and then watches with bookmarks (the client library's informer goes deaf while idle,
  * see docs/adr). `onChange` is called with the key of every object that came, changed or went, also after a relist.
- * `trim` is applied to each object before it is kept. A watch that ends is opened again where it stopped; 410 Gone lists anew; everything else backs off, with jitter.
+ * `trim` is applied to each object before it is kept. A watch that ends is opened again where it stopped; 410 Gone lists anew; all of it with a pause that grows from failure to failure, with jitter.
  */
 export function createObjectCache<T extends KubeObject>(
   scope: WatchScope,
@@ -69,27 +63,25 @@ export function createObjectCache<T extends KubeObject>(
   let objects = new Map<string, T>();
   let resourceVersion: string | undefined;
   let heardAt = 0;
+  /** Whether the watch that is open, or was last, has brought anything. */
+  let hasSpoken = false;
 
-  const query = (extra: Readonly<Record<string, string>>): string => {
-    const search = new URLSearchParams(extra);
-    if (scope.labelSelector !== undefined) search.set('labelSelector', scope.labelSelector);
-    if (scope.fieldSelector !== undefined) search.set('fieldSelector', scope.fieldSelector);
-    return `${collectionPath(scope.resource, scope.namespace)}?${search.toString()}`;
+  const path = collectionPath(scope.resource, scope.namespace);
+  const { labelSelector, fieldSelector } = scope;
+  const selectors = {
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
   };
 
   const list = async (signal: AbortSignal): Promise<void> => {
-    const fresh = new Map<string, T>();
-    let next: string | undefined = '';
-    let version = '';
-    while (next !== undefined) {
-      const path = query({ limit: String(PAGE_SIZE), ...(next === '' ? {} : { continue: next }) });
-      const page: ObjectList<T> | undefined = await sendForObject(client, { method: 'GET', path }, [], signal);
-      if (page === undefined) break;
-      for (const item of page.items) fresh.set(keyOf(item), trim(item));
-      version = page.metadata.resourceVersion;
-      const token: string | undefined = page.metadata.continue;
-      next = token === undefined || token === '' ? undefined : token;
-    }
+    const {
+      items,
+      resourceVersion: version,
+      tooLarge,
+    } = await listAll<T>(client, { path, query: selectors }, [], trim, signal);
+    const fresh = new Map(items.map((item) => [keyOf(item), item]));
+    if (tooLarge.length > 0)
+      log.error({ resource: scope.resource.plural, tooLarge }, 'objects are too large to be read');
     const before = objects;
     objects = fresh;
     resourceVersion = version;
@@ -106,6 +98,7 @@ export function createObjectCache<T extends KubeObject>(
       throw new NodemaintError('API_REFUSED', `the watch on ${scope.resource.plural} ended with ${event.object.code}`);
     }
     heardAt = clock.now();
+    hasSpoken = true;
     resourceVersion = event.object.metadata.resourceVersion;
     if (event.type === 'BOOKMARK') return 'go-on';
     const key = keyOf(event.object);
@@ -116,8 +109,10 @@ export function createObjectCache<T extends KubeObject>(
   };
 
   const watch = async (signal: AbortSignal): Promise<void> => {
-    const path = query({ watch: '1', allowWatchBookmarks: 'true', resourceVersion: resourceVersion ?? '' });
-    for await (const event of client.watch(path, signal)) {
+    const since = { watch: '1', allowWatchBookmarks: 'true', resourceVersion: resourceVersion ?? '' };
+    const search = new URLSearchParams({ ...since, ...selectors }).toString();
+    hasSpoken = false;
+    for await (const event of client.watch(`${path}?${search}`, signal)) {
       if (apply(event as WatchEvent) === 'list') {
         resourceVersion = undefined;
         return;
@@ -133,19 +128,26 @@ export function createObjectCache<T extends KubeObject>(
     run: async (signal) => {
       let backoffMs = FIRST_BACKOFF_MS;
       while (!signal.aborted) {
-        const startedAt = clock.now();
+        const startedAt = clock.monotonic();
+        let maxBackoffMs = MAX_CLOSED_MS;
         try {
           if (resourceVersion === undefined) await list(signal);
           await watch(signal);
-          backoffMs = FIRST_BACKOFF_MS;
         } catch (error) {
           if (signal.aborted) return;
-          // A quick failure after a good connection starts the backoff anew.
-          if (clock.now() - startedAt > MAX_BACKOFF_MS) backoffMs = FIRST_BACKOFF_MS;
+          maxBackoffMs = MAX_FAILED_MS;
+          // It would be sent again for ever.
+          if (error instanceof NodemaintError && error.code === 'API_ANSWER_TOO_LARGE') resourceVersion = undefined;
           log.warn({ err: error, resource: scope.resource.plural, retryMs: backoffMs }, 'watch interrupted');
-          backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
         }
-        const pauseMs = backoffMs * (0.5 + Math.random());
+        // One that was good for a while starts the backoff anew; a server that closes every watch at once is left alone.
+        const lived = clock.monotonic() - startedAt > LIVED_MS;
+        if (lived) backoffMs = FIRST_BACKOFF_MS;
+        // A server whose etcd was restored from a backup says nothing, not even a bookmark, until it has passed a version that
+        // we had from before.
+        if (lived && !hasSpoken) resourceVersion = undefined;
+        const pauseMs = Math.min(backoffMs, maxBackoffMs) * (0.5 + Math.random());
+        backoffMs = Math.min(backoffMs * 2, maxBackoffMs);
         await clock.sleep(pauseMs, signal).catch(() => undefined);
       }
     },

@@ -4,8 +4,8 @@ import { constants } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, readlink, rename, rmdir, stat, unlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { errorCodeOf } from '../errors.ts';
-import { syncDirectory } from '../host/durable-file.ts';
-import { findWriters } from './writers.ts';
+import { NEW_FILE, syncDirectory } from '../host/durable-file.ts';
+import { findWriters, type OpenForWriting } from './writers.ts';
 
 /** What a manifest is, so that it can be told from another and proven to be the same after a move. */
 export interface Fingerprint {
@@ -31,7 +31,7 @@ export interface Disk {
   makeDirectory(directory: string, mode: number): Promise<void>;
   /** Removes a directory if it is there and empty. */
   removeDirectory(directory: string): Promise<void>;
-  /** Makes an empty file, or empties one. */
+  /** Makes an empty file; fails with EEXIST where there is anything of that name. */
   create(file: string, mode: number): Promise<void>;
   append(file: string, data: string): Promise<void>;
   /** Copies a file or a symbolic link with its mode, owner, times and, where the file system has them, attributes. */
@@ -44,8 +44,8 @@ export interface Disk {
   identify(file: string): Promise<string | undefined>;
   /** Undefined where there is no file. Throws for what is neither a file nor a symbolic link. */
   fingerprint(file: string): Promise<Fingerprint | undefined>;
-  /** Ids of the processes that have the file open for writing. */
-  writers(file: string): Promise<readonly number[]>;
+  /** The processes that have the file open for writing. */
+  writers(file: string): Promise<OpenForWriting>;
   /** Whether a file system is mounted at this directory (bind mounts of the same file system are not told apart). */
   isMountPoint(directory: string): Promise<boolean>;
 }
@@ -99,10 +99,10 @@ export function createDisk(): Disk {
       }
     },
     create: async (file, mode) => {
-      await (await open(file, 'w', mode)).close();
+      await (await open(file, NEW_FILE, mode)).close();
     },
     append: async (file, data) => {
-      await using handle = await open(file, constants.O_WRONLY | constants.O_APPEND);
+      await using handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
       await handle.appendFile(data);
     },
     // Node.js cannot copy owners, times to the nanosecond, or extended attributes (the SELinux label is one); cp can.

@@ -8,8 +8,9 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import { errorCodeOf, NodemaintError } from '../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
+import { ensureDirectory } from './ensure-directory.ts';
 
 /** The pod that the kubelet made of the manifest when it was parked: what is in the file may change or be unreadable. */
 const podSchema = z.object({
@@ -38,6 +39,8 @@ const parkSchema = z.object({
   maintenance: z.string(),
   at: z.number(),
   bootId: z.string(),
+  /** Whether `maintenance` is a shutdown of this node that its agent made: the boot after it ends it. */
+  shutdown: z.boolean().optional(),
   pod: podSchema.optional(),
   origin: originSchema.optional(),
 });
@@ -67,24 +70,34 @@ export function formatStep(step: JournalStep): string {
 function parseLine(line: string): JournalStep | undefined {
   const text = line.slice(CHECKSUM_LENGTH + 1);
   if (line.slice(0, CHECKSUM_LENGTH + 1) !== `${checksum(text)} `) return undefined;
-  const parsed = stepSchema.safeParse(JSON.parse(text));
-  return parsed.success ? parsed.data : undefined;
+  try {
+    return stepSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a journal holds: the steps that can be read, and the numbers of the lines that cannot, but for a torn end. */
+export function readSteps(text: string): {
+  readonly steps: readonly JournalStep[];
+  readonly damaged: readonly number[];
+} {
+  const lines = text.split('\n');
+  // An interrupted write: the step was not taken.
+  if (parseLine(lines.at(-1) ?? '') === undefined) lines.pop();
+  const parsed = lines.map((line, index) => parseLine(line) ?? index + 1);
+  return {
+    steps: parsed.filter((line) => typeof line !== 'number'),
+    damaged: parsed.filter((line) => typeof line === 'number'),
+  };
 }
 
 /** Parses a journal; throws JOURNAL_CORRUPT, naming the line, for anything but a torn end. */
 export function parseJournal(text: string, path: string): readonly JournalStep[] {
-  const lines = text.split('\n');
-  const torn = lines.pop() ?? '';
-  const steps = lines.map((line, index) => {
-    const step = parseLine(line);
-    if (step !== undefined) return step;
-    throw new NodemaintError(
-      'JOURNAL_CORRUPT',
-      `line ${index + 1} of the journal ${path} is damaged; the manifests are safe in the parked directory: check them, then move the journal away and start the agent again`,
-    );
-  });
-  const last = torn === '' ? undefined : parseLine(torn);
-  return last === undefined ? steps : [...steps, last];
+  const { steps, damaged } = readSteps(text);
+  if (damaged.length === 0) return steps;
+  const message = `line ${damaged[0]} of the journal ${path} is damaged; the manifests are safe in the parked directory`;
+  throw new NodemaintError('JOURNAL_CORRUPT', message);
 }
 
 /** The step that parked the file of `step`, where it is known. */
@@ -97,57 +110,121 @@ export function lastSteps(steps: readonly JournalStep[]): ReadonlyMap<string, Jo
   return new Map(steps.map((step) => [step.file, step]));
 }
 
-/** Reads the journal; an absent one is empty. */
-export async function readJournal(path: string): Promise<readonly JournalStep[]> {
+/** The text of a file; undefined where there is none. Throws what the disk does. */
+export async function readIfThere(file: string): Promise<string | undefined> {
   try {
-    return parseJournal(await readFile(path, 'utf8'), path);
+    return await readFile(file, 'utf8');
   } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return [];
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** Reads the journal, changing nothing; an absent one is empty. Throws JOURNAL_CORRUPT, and what the disk does. */
+export async function readJournal(file: string, standIn?: string): Promise<readonly JournalStep[]> {
+  const ahead = standIn === undefined ? undefined : await readIfThere(standIn);
+  if (ahead !== undefined) return readSteps(ahead).steps;
+  return parseJournal((await readIfThere(file)) ?? '', file);
 }
 
 /** The journal, opened by its one writer. */
 export interface Journal {
   /** The last step of each file. */
   last(): ReadonlyMap<string, JournalStep>;
-  /** Adds a step and makes it durable. */
+  /** Adds a step and makes it durable; throws what the disk does, and the step is then not in it. */
   append(step: JournalStep): Promise<void>;
-  /** Forgets, as one durable change, the steps of files that are not parked. */
+  /**
+   * Adds a step as durably as can be: on the disk, else in the stand-in, which outlives the process and not the boot, else
+   * in memory. Never fails.
+   */
+  note(step: JournalStep): Promise<void>;
+  /** Forgets the steps of files that are not parked; on the disk as far as that takes it. Never fails. */
   compact(parked: ReadonlySet<string>): Promise<void>;
+  /** Tries again what the disk did not take. Never fails. */
+  retry(): Promise<void>;
+  /** Why the last write failed; undefined where the disk has all steps. */
+  problem(): string | undefined;
 }
 
-/** Makes a writer that goes on after `steps`, which were read. Compact it before the first step: its end may be torn. */
-export function createJournal(file: string, disk: Disk, steps: readonly JournalStep[]): Journal {
-  let last = new Map(lastSteps(steps));
-  let lines = 0;
+/** Where a journal is kept. */
+export interface JournalPlace {
+  readonly file: string;
+  /** On a file system in memory, for steps that the disk does not take. */
+  readonly standIn?: string | undefined;
+  /** Why the file may not be written: there is something in it that cannot be read. */
+  readonly sealed?: string | undefined;
+}
 
-  const replace = async (next: Map<string, JournalStep>): Promise<void> => {
-    const temporary = `${file}.new`;
+/** Makes a writer that goes on after `steps`, which were read. */
+export function createJournal(place: JournalPlace, disk: Disk, steps: readonly JournalStep[]): Journal {
+  const { file, standIn, sealed } = place;
+  let last: ReadonlyMap<string, JournalStep> = lastSteps(steps);
+  // The end of the file may be torn: the first step starts a new one.
+  let lines = Number.POSITIVE_INFINITY;
+  let problem = sealed;
+  /** Whether there are steps that the file does not have. */
+  let isAhead = false;
+
+  const replace = async (target: string, next: ReadonlyMap<string, JournalStep>): Promise<void> => {
+    const temporary = `${target}.new`;
+    // What a crash left there, or anybody else: the name is fixed, so that there is never more than one.
+    if ((await disk.identify(temporary)) !== undefined) await disk.unlink(temporary);
     await disk.create(temporary, 0o600);
     await disk.append(temporary, [...next.values()].map(formatStep).join(''));
     await disk.syncFile(temporary);
-    await disk.rename(temporary, file);
-    await disk.syncDirectory(path.dirname(file));
-    lines = next.size;
-    last = next;
+    await disk.rename(temporary, target);
+    await disk.syncDirectory(path.dirname(target));
   };
 
-  return {
-    last: () => last,
-    append: async (step) => {
-      if (lines >= COMPACT_AFTER + 2 * last.size) await replace(last);
-      try {
+  /** Makes the file hold `next`; `step` is what `next` has more than the file, where that is one step. */
+  const save = async (next: ReadonlyMap<string, JournalStep>, step?: JournalStep): Promise<void> => {
+    try {
+      if (sealed !== undefined) throw new Error(sealed);
+      if (step === undefined || lines >= COMPACT_AFTER + 2 * next.size) {
+        await replace(file, next);
+        lines = next.size;
+      } else {
         await disk.append(file, formatStep(step));
         await disk.syncFile(file);
-      } catch (error) {
-        // Half a line may be at the end, as on a full disk: the next step starts a new file.
-        lines = Number.POSITIVE_INFINITY;
-        throw error;
+        lines += 1;
       }
-      lines += 1;
-      last.set(step.file, step);
+    } catch (error) {
+      // Half a line may be at the end, as on a full disk: the next step starts a new file.
+      lines = Number.POSITIVE_INFINITY;
+      problem = `cannot write the journal ${file}: ${describeError(error)}`;
+      throw error;
+    }
+    last = next;
+    problem = undefined;
+    if (!isAhead) return;
+    isAhead = false;
+    if (standIn !== undefined) await disk.unlink(standIn).catch(() => undefined);
+  };
+
+  const saveBeside = async (next: ReadonlyMap<string, JournalStep>): Promise<void> => {
+    last = next;
+    isAhead = true;
+    if (standIn === undefined) return;
+    try {
+      await ensureDirectory(disk, path.dirname(standIn));
+      await replace(standIn, next);
+    } catch {
+      // Memory is what is left.
+    }
+  };
+
+  const withStep = (step: JournalStep): ReadonlyMap<string, JournalStep> => new Map(last).set(step.file, step);
+  return {
+    last: () => last,
+    append: (step) => save(withStep(step), step),
+    note: (step) => save(withStep(step), step).catch(() => saveBeside(withStep(step))),
+    compact: async (parked) => {
+      const next = new Map([...last].filter(([name]) => parked.has(name)));
+      await save(next).catch(() => undefined);
     },
-    compact: (parked) => replace(new Map([...last].filter(([name]) => parked.has(name)))),
+    retry: async () => {
+      if (problem !== undefined) await save(last).catch(() => undefined);
+    },
+    problem: () => problem,
   };
 }

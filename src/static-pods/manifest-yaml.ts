@@ -3,11 +3,11 @@
  * documents the first, of a key given twice the last. Where this parser is stricter it is told not to be, as far as it
  * can be told; what it still refuses is an error and not a guess.
  */
-import { type Document, parseDocument, type ScalarTag, type Tags } from 'yaml';
+import type { Document, ScalarTag, Tags } from 'yaml';
+import { composeYaml, yamlContent, type YamlLimits } from '../host/yaml.ts';
 
-/** Parsing 1 MiB of hostile YAML takes up to 4 s and 1 GB. JSON is cheap and needs no such bound. */
-const MAX_YAML_BYTES = 512 * 1024;
-const MAX_ALIASES = 100;
+/** A manifest may have a long text in it. JSON is cheap and needs no such bound. */
+const LIMITS: YamlLimits = { bytes: 512 * 1024, tokens: 16_000, aliases: 100 };
 
 /** Octal, hexadecimal and binary numbers with the prefixes that YAML 1.1 does not have and the kubelet takes. */
 const PREFIXED_INT: ScalarTag = {
@@ -30,26 +30,21 @@ function isTolerated({ code, message }: { readonly code: string; readonly messag
   return code === 'MISSING_CHAR' && message.startsWith('Comments must be separated');
 }
 
-/** The first document of `text`, which has `size` bytes. Throws an Error that names the line. */
-export function decodeYaml(text: string, size: number): unknown {
-  if (size > MAX_YAML_BYTES) {
-    throw new Error(`over ${MAX_YAML_BYTES / 1024} KiB of YAML, too costly to parse: write it as JSON`);
-  }
+/** The first document of `text`. Throws an Error that names the line. */
+export function decodeYaml(text: string): unknown {
   // All of these end a line in YAML 1.1.
   const lines = text.replace(/\r(?!\n)|[\u0085\u2028\u2029]/g, '\n');
-  const document: Document = parseDocument(lines, {
+  const document: Document = composeYaml(lines, LIMITS, {
     // The kubelet's parser leaves times and base 60 numbers as strings.
     schema: 'yaml-1.1',
     customTags: (tags: Tags) => [PREFIXED_INT, ...tags.filter((tag) => typeof tag !== 'object' || !isForeignTag(tag))],
     resolveKnownTags: false,
     uniqueKeys: false,
-    prettyErrors: false,
-    logLevel: 'error',
   });
   const problem = document.errors.find((error) => !isTolerated(error));
   if (problem !== undefined) {
     const line = lines.slice(0, problem.pos[0]).split('\n').length;
     throw new Error(`YAML, line ${line}: ${problem.message}`);
   }
-  return document.toJS({ maxAliasCount: MAX_ALIASES });
+  return yamlContent(document, LIMITS);
 }

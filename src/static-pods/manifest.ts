@@ -8,6 +8,7 @@ import * as z from 'zod';
 import { type ControlPlaneComponent, componentOf } from '../decide/control-plane-pod.ts';
 import { describeError } from '../errors.ts';
 import { decodeYaml } from './manifest-yaml.ts';
+import { MAX_GRACE_SEC } from '../decide/pod.ts';
 
 /** A file in the static pod directory that holds one v1 Pod. */
 export interface Manifest {
@@ -44,8 +45,6 @@ export const MAX_MANIFEST_BYTES = 10 * 1024 * 1024;
 
 const DEFAULT_GRACE_SEC = 30;
 const MIN_GRACE_SEC = 1;
-/** A year. The kubelet takes any 64 bit number, which overflows timers. */
-const MAX_GRACE_SEC = 365 * 24 * 3600;
 const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
   ['system-node-critical', 2_000_001_000],
   ['system-cluster-critical', 2_000_000_000],
@@ -110,7 +109,7 @@ function decodeText(bytes: Buffer): unknown {
   if (bytes.length >= MAX_MANIFEST_BYTES) throw new Refusal('10 MiB or larger', 'shorten it');
   if (!isUtf8(bytes)) throw new Refusal('not UTF-8 text', 'correct it, or move it out of the directory');
   const text = bytes.toString('utf8');
-  return /^[ \t\r\n]*\{/.test(text) ? decodeJson(text) : decodeYaml(text, bytes.length);
+  return /^[ \t\r\n]*\{/.test(text) ? decodeJson(text) : decodeYaml(text);
 }
 
 function decodeJson(text: string): unknown {

@@ -10,7 +10,8 @@ import path from 'node:path';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
 import { ensureDirectory } from './ensure-directory.ts';
-import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep, readJournal } from './journal.ts';
+import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep } from './journal.ts';
+import { openJournal } from './journal-recovery.ts';
 import { createMoves, type RestoreOutcome } from './moves.ts';
 import { LEAVING } from './transfer.ts';
 
@@ -20,8 +21,12 @@ export interface MoverPaths {
   readonly staticPodPath: string;
   readonly parkedPath: string;
   readonly journalPath: string;
+  /** Where steps are kept that the journal's disk does not take: a file that outlives the agent and not the boot. */
+  readonly journalStandIn?: string;
   /** The one manifest there is where the kubelet's staticPodPath is a file. */
   readonly only?: string;
+  /** The path that was configured for the directory, where symbolic links lead from it to `staticPodPath`. */
+  readonly linkedFrom?: string;
 }
 
 /** What a start found: manifests that are not where they should be. */
@@ -30,21 +35,33 @@ export interface Recovery {
   readonly failed: readonly { readonly file: string; readonly reason: string }[];
   /** Manifests that the journal says are parked and that somebody else has taken away. */
   readonly missing: readonly string[];
+  /** What is wrong with the disk or the journal, a sentence each; the mover works all the same, as far as it can. */
+  readonly problems: readonly string[];
 }
+
+/**
+ * `durable`: no manifest moves before the disk has the step. `best-effort`: where the disk does not take it, memory does,
+ * for a shutdown that must not wait; a boot would find the manifest parked without a reason, and gives it back.
+ */
+export type Durability = 'durable' | 'best-effort';
 
 /** The only writer of the static pod directory, the parked directory and the journal. */
 export interface Mover {
-  /**
-   * Finishes what a crash interrupted. Call it first. Throws JOURNAL_CORRUPT, and FILE_OPERATION_FAILED if there can be
-   * no journal or parked directory.
-   */
+  /** Finishes what a crash interrupted. Call it first. Never fails: what is wrong is in its result. */
   recover(): Promise<Recovery>;
   /** Throws FILE_OPERATION_FAILED, and has then left the manifest where it was. One that is gone is no error. */
-  park(step: ParkStep): Promise<void>;
-  /** Puts a manifest back; where somebody has written one of that name meanwhile, theirs stays and ours is set aside. */
+  park(step: ParkStep, durability?: Durability): Promise<void>;
+  /**
+   * Puts a manifest back, whether or not its step can be written; where somebody has written one of that name meanwhile,
+   * theirs stays and ours is set aside. Throws FILE_OPERATION_FAILED.
+   */
   restore(file: string): Promise<RestoreOutcome>;
   /** The step that parked each file, where the journal knows it. */
   parkSteps(): ReadonlyMap<string, ParkStep>;
+  /** Tries again to write the steps that the disk has not taken. Never fails. */
+  retry(): Promise<void>;
+  /** Why the disk does not have all steps; undefined where it has. */
+  problem(): string | undefined;
 }
 
 /** Makes a mover; nothing is touched before `recover`. */
@@ -88,17 +105,10 @@ export function createMover(paths: MoverPaths, disk: Disk): Mover {
     }
   };
 
-  const prepare = async (): Promise<Journal> => {
-    await ensureDirectory(disk, parkedPath);
-    await ensureDirectory(disk, path.dirname(journalPath));
-    return createJournal(journalPath, disk, await readJournal(journalPath));
-  };
-
   /** Every file on its own: one that cannot be moved must not keep the others. */
-  const recoverAll = async (next: Journal): Promise<Recovery['failed']> => {
-    const leaving = [staticPodPath, parkedPath].map((directory) => disk.list(path.join(directory, LEAVING)));
+  const recoverAll = async (next: Journal, leaving: readonly string[]): Promise<Recovery['failed']> => {
     const failed: { file: string; reason: string }[] = [];
-    for (const file of new Set([...next.last().keys(), ...(await Promise.all(leaving)).flat()])) {
+    for (const file of new Set([...next.last().keys(), ...leaving])) {
       try {
         await named('recover', file, () => recoverFile(file, next.last().get(file)));
       } catch (error) {
@@ -109,34 +119,52 @@ export function createMover(paths: MoverPaths, disk: Disk): Mover {
   };
 
   const recover = async (): Promise<Recovery> => {
-    const next = await prepare();
-    const failed = await recoverAll(next);
+    const problems: string[] = [];
+    /** What `call` gives; undefined where it fails, which is said. */
+    const attempt = async <T>(call: () => Promise<T>): Promise<T | undefined> => {
+      try {
+        return await call();
+      } catch (error) {
+        problems.push(describeError(error));
+        return undefined;
+      }
+    };
+    await attempt(() => ensureDirectory(disk, parkedPath));
+    await attempt(() => ensureDirectory(disk, path.dirname(journalPath)));
+    const found = await openJournal({ file: journalPath, standIn: paths.journalStandIn }, disk);
+    problems.push(...found.problems);
+    const next = createJournal(found.place, disk, found.steps);
+    const leaving = await Promise.all(
+      [staticPodPath, parkedPath].map((directory) => attempt(() => disk.list(path.join(directory, LEAVING)))),
+    );
+    const failed = await recoverAll(
+      next,
+      leaving.flatMap((files) => files ?? []),
+    );
     const unfinished = new Set(failed.map(({ file }) => file));
-    const isParked = new Set(await disk.list(parkedPath));
+    const parked = await attempt(() => disk.list(parkedPath));
+    await attempt(() => disk.syncDirectory(parkedPath));
+    if ((await attempt(() => disk.identify(staticPodPath))) !== undefined) {
+      await attempt(() => disk.syncDirectory(staticPodPath));
+    }
+    opened = next;
+    // A directory that cannot be read tells nothing of what is missing.
+    if (parked === undefined) return { failed, missing: [], problems };
+    const isParked = new Set(parked);
     const missing: string[] = [];
     for (const [file, step] of next.last()) {
       if (step.op !== 'park' || isParked.has(file) || unfinished.has(file)) continue;
-      if ((await disk.identify(inPlace(file))) === undefined) missing.push(file);
+      if ((await attempt(() => disk.identify(inPlace(file)))) === undefined) missing.push(file);
     }
-    await disk.syncDirectory(parkedPath);
-    if ((await disk.identify(staticPodPath)) !== undefined) await disk.syncDirectory(staticPodPath);
     // Starting from whole lines keeps a torn end from spoiling the next step, and the journal short.
     await next.compact(new Set([...isParked, ...unfinished]));
-    opened = next;
-    return { failed, missing };
+    const problem = next.problem();
+    return { failed, missing, problems: problem === undefined ? problems : [...problems, problem] };
   };
 
   return {
-    recover: async () => {
-      try {
-        return await recover();
-      } catch (error) {
-        if (error instanceof NodemaintError) throw error;
-        const message = `no manifest can be moved without ${parkedPath} and the journal ${journalPath}: ${describeError(error)}`;
-        throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
-      }
-    },
-    park: async (step) => {
+    recover,
+    park: async (step, durability = 'durable') => {
       const { file } = step;
       await named('park', file, async () => {
         checkName(file);
@@ -148,7 +176,10 @@ export function createMover(paths: MoverPaths, disk: Disk): Mover {
         const { sha256, mode, uid, gid } = found;
         const mountPoint = await disk.isMountPoint(staticPodPath);
         const origin = { path: inPlace(file), parkedPath, mode, uid, gid, mountPoint };
-        await journal().append({ ...step, sha256, origin });
+        const whole = { ...step, sha256, origin };
+        await (durability === 'durable' ? journal().append(whole) : journal().note(whole));
+        // It could not be made at the start where the disk was full then.
+        await ensureDirectory(disk, parkedPath);
         await moves.park(file);
       });
     },
@@ -157,7 +188,7 @@ export function createMover(paths: MoverPaths, disk: Disk): Mover {
         checkName(file);
         await moves.settle(file);
         const step = parkStepOf(journal().last().get(file));
-        await journal().append({ op: 'restore', file, ...(step && { parked: step }) });
+        await journal().note({ op: 'restore', file, ...(step && { parked: step }) });
         return await moves.restore(file, step);
       }),
     parkSteps: () => {
@@ -168,5 +199,9 @@ export function createMover(paths: MoverPaths, disk: Disk): Mover {
       }
       return steps;
     },
+    retry: async () => {
+      await opened?.retry();
+    },
+    problem: () => opened?.problem(),
   };
 }

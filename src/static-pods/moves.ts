@@ -16,6 +16,9 @@ import { createTransfer, LEAVING, type Route } from './transfer.ts';
  */
 export type RestoreOutcome = 'restored' | 'restored-changed' | 'kept-newer';
 
+/** In the static pod directory: originals of manifests whose copies are parked, which somebody may have been writing. */
+export const LEFT = '.nodemaint-superseded';
+
 /** The moves of the mover; errors are those of the disk. */
 export interface Moves {
   /** Moves a manifest out, over an older parked one, which is kept; nothing where there is none. */
@@ -28,13 +31,15 @@ export interface Moves {
 
 /** Makes the moves between the two directories of `paths`. */
 export function createMoves({ staticPodPath, parkedPath }: MoverPaths, disk: Disk): Moves {
-  const superseded = createSuperseded(parkedPath, disk);
+  const superseded = createSuperseded(path.join(parkedPath, '.superseded'), disk);
+  /** Made only where the parked directory is on another file system, which no rename reaches. */
+  const left = createSuperseded(path.join(staticPodPath, LEFT), disk);
   const transfer = createTransfer(disk);
 
   const inPlace = (file: string): string => path.join(staticPodPath, file);
   const parked = (file: string): string => path.join(parkedPath, file);
-  const wayOut = (file: string): Route => ({ from: staticPodPath, to: parkedPath, file });
-  const wayBack = (file: string): Route => ({ from: parkedPath, to: staticPodPath, file });
+  const wayOut = (file: string): Route => ({ from: staticPodPath, to: parkedPath, file, keeper: left });
+  const wayBack = (file: string): Route => ({ from: parkedPath, to: staticPodPath, file, keeper: superseded });
 
   const syncBoth = async (): Promise<void> => {
     await disk.syncDirectory(parkedPath);

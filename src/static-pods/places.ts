@@ -17,7 +17,7 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined;
+    if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(String(errorCodeOf(error)))) return undefined;
     throw error;
   }
 }
@@ -59,11 +59,11 @@ export async function findPlaces(configured: ConfiguredPlaces): Promise<MoverPat
     }
     return false;
   };
-  if (stats === undefined ? await isParkedFile() : !stats.isDirectory()) {
-    const staticPodPath = path.dirname(given);
-    const parkedPath = await choose(staticPodPath, fileCandidates);
-    return { staticPodPath, parkedPath, journalPath, only: path.basename(given) };
-  }
-  const staticPodPath = (await unlessMissing(realpath(given))) ?? given;
-  return { staticPodPath, parkedPath: await choose(staticPodPath, candidatesFor(staticPodPath)), journalPath };
+  const isOneFile = stats === undefined ? await isParkedFile() : !stats.isDirectory();
+  const directory = isOneFile ? path.dirname(given) : given;
+  const staticPodPath = (await unlessMissing(realpath(directory))) ?? directory;
+  const linked = staticPodPath === directory ? {} : { linkedFrom: directory };
+  const parkedPath = await choose(staticPodPath, isOneFile ? fileCandidates : candidatesFor(staticPodPath));
+  const only = isOneFile ? { only: path.basename(given) } : {};
+  return { staticPodPath, parkedPath, journalPath, ...only, ...linked };
 }

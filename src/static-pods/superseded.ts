@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Disk } from './disk.ts';
 import { ensureDirectory } from './ensure-directory.ts';
 
-/** Older contents of manifests, in numbered folders of the parked directory: nothing in it is ever removed or replaced. */
+/** Older contents of manifests, in numbered folders of a directory: nothing in it is ever removed or replaced. */
 export interface Superseded {
   /** Gives the file at `place` a name here too. */
   keep(place: string): Promise<void>;
@@ -10,10 +10,8 @@ export interface Superseded {
   take(place: string): Promise<void>;
 }
 
-/** Makes the keeper of older contents below `parkedPath`. */
-export function createSuperseded(parkedPath: string, disk: Disk): Superseded {
-  const root = path.join(parkedPath, '.superseded');
-
+/** Makes the keeper of older contents below the directory `root`. */
+export function createSuperseded(root: string, disk: Disk): Superseded {
   /** The newest folder if it has no such name, else a new one: of one name the higher number is the newer content. */
   const freePlace = async (name: string): Promise<{ readonly newest: string; readonly free: string }> => {
     const numbers = (await disk.list(root)).map(Number).filter((number) => Number.isSafeInteger(number) && number > 0);

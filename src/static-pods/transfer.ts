@@ -1,12 +1,13 @@
 /**
  * Moves a manifest to another file system, where a rename cannot reach: copy, make durable, verify, remove. The manifest
  * is at first copied, then taken away from its name by a rename into a dot directory beside it. From then on nobody can
- * reach it by name; whoever has it still open for writing keeps it from being removed. So no write is lost, and after a
- * crash the dot directory says what was under way. Each step can be repeated.
+ * reach it by name; whoever has it still open for writing keeps it from being removed, and where the kernel does not tell
+ * whether anybody has, it is kept beside the older contents. So no write is lost, and after a crash the dot directory says what was under way. Each step can be repeated.
  */
 import path from 'node:path';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
+import type { Superseded } from './superseded.ts';
 
 /** In the directory that a manifest leaves: taken from its name, not yet gone. */
 export const LEAVING = '.nodemaint-leaving';
@@ -18,6 +19,8 @@ export interface Route {
   readonly from: string;
   readonly to: string;
   readonly file: string;
+  /** Where in the file system of `from` it is kept when its copy has landed and somebody may still be writing into it. */
+  readonly keeper: Superseded;
 }
 
 /** Puts the verified copy under its name; returns whether it took the place, or somebody else's file has it. */
@@ -82,7 +85,7 @@ export function createTransfer(disk: Disk): Transfer {
 
   const land = async (route: Route, place: Place): Promise<boolean> => {
     const { leaving, arriving, target } = placesOf(route);
-    const writers = await disk.writers(leaving);
+    const { writers, maybeOthers } = await disk.writers(leaving);
     if (writers.length > 0) {
       const who = writers.map(String).join(', ');
       throw new NodemaintError('FILE_OPERATION_FAILED', `process ${who} is writing it; it is tried again`);
@@ -99,6 +102,8 @@ export function createTransfer(disk: Disk): Transfer {
     await disk.syncDirectory(route.to);
     await drop(arriving);
     if (placed) {
+      // What they write is not in the copy any more, but it is not lost either.
+      if (maybeOthers) await route.keeper.take(leaving);
       await drop(leaving);
       await disk.syncDirectory(route.from);
     }

@@ -1,40 +1,69 @@
 import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { errorCodeOf } from '../errors.ts';
 
 const PROC = '/proc';
 /** The last bits of the flags in /proc/PID/fdinfo/FD: 0 is read only (proc_pid_fdinfo(5), open(2)). */
 const ACCESS_MODE = 3;
 
-/** What `call` gives, or undefined: a process or a descriptor may end at any time while it is looked at. */
-async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+/** Who has a file open for writing, as far as the kernel tells. */
+export interface OpenForWriting {
+  /** Ids of processes. */
+  readonly writers: readonly number[];
+  /**
+   * Whether there may be others: the kernel shows the open files of a process only to one that may trace it, and the agent's
+   * unit may trace no process that has more capabilities than itself.
+   */
+  readonly maybeOthers: boolean;
+}
+
+/** A process or a descriptor may end at any time while it is looked at. */
+const GONE = ['ENOENT', 'ESRCH'];
+
+/** What `call` gives; 'gone', or 'hidden' from this process. */
+async function look<T>(call: Promise<T>): Promise<T | 'gone' | 'hidden'> {
   try {
     return await call;
-  } catch {
-    return undefined;
+  } catch (error) {
+    return GONE.includes(String(errorCodeOf(error))) ? 'gone' : 'hidden';
   }
 }
 
-async function opensForWriting(process: string, dev: bigint, ino: bigint): Promise<boolean> {
+type Found = 'writes' | 'does not' | 'hidden';
+
+async function opensForWriting(process: string, dev: bigint, ino: bigint): Promise<Found> {
   const folder = path.join(PROC, process, 'fd');
-  for (const descriptor of (await unlessGone(readdir(folder))) ?? []) {
-    const file = await unlessGone(stat(path.join(folder, descriptor), { bigint: true }));
-    if (file?.ino !== ino || file.dev !== dev) continue;
-    const info = (await unlessGone(readFile(path.join(PROC, process, 'fdinfo', descriptor), 'utf8'))) ?? '';
+  const descriptors = await look(readdir(folder));
+  if (descriptors === 'gone') return 'does not';
+  if (descriptors === 'hidden') return 'hidden';
+  let found: Found = 'does not';
+  for (const descriptor of descriptors) {
+    const file = await look(stat(path.join(folder, descriptor), { bigint: true }));
+    if (file === 'hidden') found = 'hidden';
+    if (typeof file === 'string' || file.ino !== ino || file.dev !== dev) continue;
+    const info = await look(readFile(path.join(PROC, process, 'fdinfo', descriptor), 'utf8'));
+    if (info === 'gone') continue;
     const flags = /^flags:\s*([0-7]+)$/m.exec(info)?.[1];
-    if (flags !== undefined && (Number.parseInt(flags, 8) & ACCESS_MODE) !== 0) return true;
+    if (flags === undefined) found = 'hidden';
+    else if ((Number.parseInt(flags, 8) & ACCESS_MODE) !== 0) return 'writes';
   }
-  return false;
+  return found;
 }
 
 /**
- * The ids of the processes that have `file` open for writing. Whoever has no name for the file any more can still write
- * into it, and only the kernel's list of open files tells. Throws ENOENT where there is no file.
+ * The processes that have `file` open for writing. Whoever has no name for the file any more can still write into it, and
+ * only the kernel's list of open files tells. Throws ENOENT where there is no file.
  */
-export async function findWriters(file: string): Promise<readonly number[]> {
+export async function findWriters(file: string): Promise<OpenForWriting> {
   const { dev, ino } = await lstat(file, { bigint: true });
+  const processes = (await readdir(PROC)).filter((name) => /^\d+$/.test(name));
   const writers: number[] = [];
-  for (const process of await readdir(PROC)) {
-    if (/^\d+$/.test(process) && (await opensForWriting(process, dev, ino))) writers.push(Number(process));
+  // Where /proc hides the processes of others, not even process 1 is there.
+  let maybeOthers = !processes.includes('1');
+  for (const process of processes) {
+    const found = await opensForWriting(process, dev, ino);
+    if (found === 'writes') writers.push(Number(process));
+    if (found === 'hidden') maybeOthers = true;
   }
-  return writers;
+  return { writers, maybeOthers };
 }

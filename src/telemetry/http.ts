@@ -1,6 +1,11 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { NodemaintError } from '../errors.ts';
 import type { Log } from './log.ts';
+import { limitConnections, SERVER_TIMES } from './server-limits.ts';
+
+const MAX_CONNECTIONS = 64;
+/** The kubelet has an address of its own: nobody who asks for metrics keeps its probes out. */
+const MAX_OF_ONE_ADDRESS = 16;
 
 /** Metrics as Prometheus reads them. */
 export interface MetricsText {
@@ -28,7 +33,7 @@ export async function serveHttp(address: string, dependencies: HttpDependencies,
   const { metrics, isReady, log } = dependencies;
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  const server = createServer((request, response) => {
+  const server = createServer(SERVER_TIMES, (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0];
     if (request.method !== 'GET') answer(response, 405, 'only GET\n');
     else if (path === '/healthz') answer(response, 200, 'ok\n');
@@ -44,7 +49,7 @@ export async function serveHttp(address: string, dependencies: HttpDependencies,
       );
     } else answer(response, 404, 'there are /metrics, /healthz and /readyz\n');
   });
-  server.requestTimeout = 10_000;
+  limitConnections(server, MAX_CONNECTIONS, MAX_OF_ONE_ADDRESS);
   await new Promise<void>((resolve, reject) => {
     const stop = (): void => {
       server.close(() => {

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { escaped } from '../printable.ts';
 
 /** A structured logger: fields first, then a constant message in lower case. */
 export interface Log {
@@ -17,5 +18,7 @@ export function createLog(level: LogLevel, name: string): Log {
     base: { name },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    // People read it in terminals too, and JSON leaves the control characters above 127 as they are.
+    hooks: { streamWrite: escaped },
   });
 }

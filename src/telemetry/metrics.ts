@@ -41,9 +41,10 @@ function setAll(gauge: Gauge, label: string, counts: ReadonlyMap<string, number>
 
 /**
  * Makes the metrics of KEP-4563 ("Monitoring Requirements") and KEP-1397 ("Metrics"), by their names, with labels that do
- * not grow with the cluster, and those of the work queues as in controller-runtime. `count` is called at each reading.
+ * not grow with the cluster, and those of the work queues as in controller-runtime. `count` looks through all pods: it is
+ * called at a reading, at most every `countEveryMs` of the monotonic clock.
  */
-export function createControllerMetrics(count: () => EvictionCounts): ControllerMetrics {
+export function createControllerMetrics(count: () => EvictionCounts, countEveryMs = 5_000): ControllerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const prefix = 'evictionrequest_controller';
@@ -74,7 +75,11 @@ export function createControllerMetrics(count: () => EvictionCounts): Controller
     help: 'Evictions that are promised or under way in the background.',
     registers,
   });
+  let countedAt = -Infinity;
   const refresh = (): void => {
+    const now = performance.now();
+    if (now - countedAt < countEveryMs) return;
+    countedAt = now;
     const counts = count();
     setAll(active, 'interceptor', counts.active);
     setAll(processed, 'interceptor', counts.processed);

@@ -3,8 +3,7 @@
  * run: wall time, and what each asks of the API server. The nodes have no kubelets; a loop here takes the pods away.
  */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Pod } from '../../src/api/pod.ts';
@@ -18,6 +17,7 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { startProgram } from '../control-plane/process.ts';
 import { installManifests } from '../support/nodemaint.ts';
 import { type AuditedCall, createAuditLog } from './audit-log.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const PODS_PER_NODE = 100;
 const END_MS = 30_000;
@@ -101,7 +101,7 @@ function table(kubectl: number, ours: number, calls: readonly AuditedCall[]): st
 /** Runs the bench with the program `command` on a control plane of its own and prints the figures. */
 export async function benchDrain(command: readonly [string, ...string[]], signal: AbortSignal): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-'));
+  const folder = await makeTestFolder('bench');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const audit = await createAuditLog(folder, [DRAINER, PERSON, CONTROLLER]);
   const controlPlane = stack.use(await startControlPlane({ apiServerFlags: audit.flags }, signal));

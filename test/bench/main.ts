@@ -3,8 +3,7 @@
  * installed, against a real API server and a real logind.
  */
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
@@ -19,6 +18,7 @@ import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
 import { benchShutdownLatency } from './shutdown-latency.ts';
 import { benchStaticPods } from './static-pods.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
 const IDLE_MS = 15_000;
@@ -103,7 +103,7 @@ async function benchStart(configFile: string, logind: Logind, folder: string): P
 }
 
 async function benchAgent(signal: AbortSignal): Promise<void> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-'));
+  const folder = await makeTestFolder('bench');
   await using stack = new AsyncDisposableStack();
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });

@@ -3,9 +3,7 @@
  * of each cloud run in this process against a service, in it too, that answers as on a machine to which nothing happens: the
  * processor time is that of both.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { rm } from 'node:fs/promises';
 import process from 'node:process';
 import { openNoticeMemory } from '../../src/agent/notice-memory.ts';
 import { createNotices } from '../../src/agent/notices.ts';
@@ -14,6 +12,8 @@ import { type Provider, PROVIDERS } from '../../src/decide/provider.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { ec2Answers, type MetadataServer, type Recorded, startMetadataServer } from '../support/metadata-server.ts';
+import { makeTestFolder } from '../support/folder.ts';
+import { openTestState } from '../support/test-state.ts';
 
 const RUN_MS = 30_000;
 const HOUR_MS = 3_600_000;
@@ -46,14 +46,14 @@ const QUIET: Readonly<Record<Provider, MetadataServer['answers']>> = {
 /** Prints the cost of each cloud. */
 export async function benchNotices(): Promise<void> {
   for (const provider of PROVIDERS) {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bench-notices-'));
+    const folder = await makeTestFolder('bench-notices');
     await using server = await startMetadataServer(QUIET[provider]);
     const log = createLog('error', 'bench');
     const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests: false });
     const notices = createNotices({
       sources: () => Promise.resolve(sources),
       options: { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 },
-      memory: await openNoticeMemory(folder, 'boot', log),
+      memory: await openNoticeMemory(await openTestState(folder), 'boot', log),
       clock: createSystemClock(),
       log,
       onChange: () => undefined,

@@ -6,11 +6,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { askAgent, controlSocketPath } from '../../src/agent/control.ts';
+import { askAgent } from '../../src/agent/control-client.ts';
 import type { AgentStatus } from '../../src/agent/status.ts';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
@@ -26,6 +25,7 @@ import { playLivingController } from '../support/living-controller.ts';
 import { maintenanceOf } from '../support/maintenance-objects.ts';
 import { installManifests } from '../support/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const SAMPLES = 100;
 const NODE = 'bench';
@@ -61,7 +61,7 @@ async function goesOn({ logind }: Rig, before: number): Promise<number> {
 
 async function statusWhere(runDirectory: string, claim: (status: AgentStatus) => boolean): Promise<void> {
   const ask = async (): Promise<boolean> => {
-    const answer = askAgent(controlSocketPath(runDirectory), { verb: 'status' }).catch(() => undefined);
+    const answer = askAgent(runDirectory, { verb: 'status' }).catch(() => undefined);
     const status = (await answer) as AgentStatus | undefined;
     return status !== undefined && claim(status);
   };
@@ -91,10 +91,11 @@ async function sampleAgent(
   const { name, at } = await creation;
   created.push(at - asked);
   const condition = { type: DRAINED, status: 'True', reason: 'Bench', message: '', lastTransitionTime: new Date() };
+  const gone = { nodeRef: { name: NODE }, podsPendingEvacuation: 0, podsEvacuating: 0 };
   const request = {
     method: 'PATCH',
     path: objectPath(NODE_MAINTENANCES, { name }, 'status'),
-    body: { status: { conditions: [condition] } },
+    body: { status: { conditions: [condition], nodeStatuses: [gone] } },
     patch: { kind: 'merge' },
   } as const;
   await sendForObject(client, request, [], signal);
@@ -103,8 +104,6 @@ async function sampleAgent(
   released.push(Math.max(0, (await goesOn(rig, before)) - drained));
   // It would wait for the boot; the next one begins without it.
   program.kill('SIGKILL');
-  const second = Math.floor(at / 1000);
-  await until('the second that is in the name is over', () => Math.floor(Date.now() / 1000) > second);
   await forget(rig, signal);
 }
 
@@ -142,7 +141,7 @@ async function sampleBare(rig: Rig, listener: ChildProcess, times: Times, signal
 }
 
 async function buildRig(stack: AsyncDisposableStack, signal: AbortSignal): Promise<Rig> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-latency-'));
+  const folder = await makeTestFolder('latency');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const controlPlane = stack.use(await startControlPlane({}, signal));
   await installManifests(controlPlane);

@@ -5,6 +5,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startProgram, waitUntil } from '../control-plane/process.ts';
 import { buildEvictionRig, NODE } from '../support/eviction-rig.ts';
 import { playLivingController } from '../support/living-controller.ts';
@@ -12,7 +13,8 @@ import { buildMirrorRig, type MirrorRig } from '../support/mirror-rig.ts';
 import { readAgentStatus } from '../support/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
 
-const SAMPLES = 100;
+const SAMPLES = 40;
+const PAUSE_MS = 1_000;
 const WARM_UP = 5;
 const MOVE_MS = 20_000;
 
@@ -43,6 +45,8 @@ async function timeMove(rig: MirrorRig, watcher: FSWatcher, index: number, signa
   const { metadata } = await rig.createMirror(name);
   const uid = metadata.uid ?? '';
   await rig.createRequest(name, uid);
+  // What was made for the sample has woken the agent; one that is woken all the time answers four times a second.
+  await delay(PAUSE_MS, undefined, { signal });
   const moved = whenMoved(watcher, `${name}.yaml`, signal);
   await rig.activate(uid);
   // The answer to the write is the earliest moment at which we know of it; the agent may have moved before.

@@ -70,7 +70,7 @@ function assertWhole(paths: MoverPaths, files: readonly string[]): readonly stri
 /** What a start after the end finds, and that all can be given back. */
 async function assertRecovers(paths: MoverPaths, disk: Disk, files: readonly string[]): Promise<void> {
   const mover = createMover(paths, disk);
-  assert.deepEqual(await mover.recover(), { failed: [], missing: [] });
+  assert.deepEqual(await mover.recover(), { failed: [], missing: [], problems: [] });
   const inPlace = assertWhole(paths, files);
   for (const file of files) if (!inPlace.includes(file)) assert.equal(await mover.restore(file), 'restored');
   assert.equal(assertWhole(paths, files).length, files.length);

@@ -12,6 +12,7 @@ import type { Machine } from './machine/machine.ts';
 import { runCase, type ShutdownCase } from './machine/shutdown-case.ts';
 import { standaloneNode } from './machine/standalone-node.ts';
 
+const AGENT_DROP_IN = '/etc/systemd/system/nodemaint.service.d';
 const HOLDER_DROP_IN = '/etc/systemd/system/nodemaint-inhibitor.service.d';
 const RESTART = 'systemctl restart --no-block';
 
@@ -107,6 +108,30 @@ const DEAD_MAN: ShutdownCase = {
   after: `rm -r ${HOLDER_DROP_IN} && systemctl daemon-reload`,
 };
 
+/** Takes all numbers of processes for longer than the agent may be silent, and reboots when none is left. */
+const FORK_BOMB = `my $full = sub { open my $kmsg, ">", "/dev/kmsg"; print $kmsg "<4>fork bomb: $_[0]\\n"; close $kmsg };
+open my $max, ">", "/proc/sys/kernel/pid_max"; print $max "2000\\n"; close $max;
+for (;;) { my $pid = fork; last unless defined $pid; unless ($pid) { sleep 120; exit } }
+$full->("no process can be made");
+exec "systemctl", "reboot";`;
+
+/** So short that an agent or a lock that needs a process for its sign of life would not outlast the bomb. */
+const SHORT_PATIENCE = `mkdir -p ${HOLDER_DROP_IN} ${AGENT_DROP_IN} && printf '[Service]\\nEnvironment=NODEMAINT_DEAD_MAN_SEC=60 NODEMAINT_CHECK_SEC=5\\n' > ${HOLDER_DROP_IN}/short.conf && printf '[Service]\\nWatchdogSec=60\\n' > ${AGENT_DROP_IN}/short.conf && systemctl daemon-reload && systemctl restart nodemaint`;
+
+/**
+ * The runtime cannot send a signal then, and containerd 1.6 does not make up for it later: the pod whose turn it is gets its
+ * time to end, and is killed after that.
+ */
+const NO_PROCESSES: ShutdownCase = {
+  name: 'no process can be made for two minutes',
+  before: `cat > /root/bomb.pl <<'BOMB'\n${FORK_BOMB}\nBOMB\n${SHORT_PATIENCE}`,
+  begin: 'systemd-run --quiet --collect -p TasksMax=infinity -p KillMode=process perl /root/bomb.pl',
+  ends: 'reboot',
+  says: /^(?![^]*(?:Watchdog timeout|no sign of life))[^]*fork bomb: no process can be made[^]*ShutdownHeld[^]*ShutdownReleased/,
+  orderBy: 'agent',
+  after: `rm -r ${HOLDER_DROP_IN} ${AGENT_DROP_IN}/short.conf && systemctl daemon-reload`,
+};
+
 /** What only newer systemd has. */
 const SOFT_REBOOT: ShutdownCase = {
   name: 'systemctl soft-reboot',
@@ -115,7 +140,7 @@ const SOFT_REBOOT: ShutdownCase = {
   says: /node soft-reboot/,
 };
 
-const ALL = [...WAYS_DOWN, ...IN_MID_DRAIN, DEAD_MAN, ...(chosenDebian() === '13' ? [SOFT_REBOOT] : [])];
+const ALL = [...WAYS_DOWN, ...IN_MID_DRAIN, DEAD_MAN, NO_PROCESSES, ...(chosenDebian() === '13' ? [SOFT_REBOOT] : [])];
 const GATE = ALL.filter(({ gate }) => gate === true);
 const CHOSEN = isThorough(`${ALL.length - GATE.length} of ${ALL.length} ways down`) ? ALL : GATE;
 

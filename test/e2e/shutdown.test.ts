@@ -35,6 +35,7 @@ describe('systemctl reboot on a real machine with a real kubelet', () => {
     say(
       await machine.must(
         'nodemaint status; /root/nodemaint/install.sh uninstall --purge; ls -A /etc/kubernetes/manifests',
+        { timeoutMs: 240_000 },
       ),
     );
     assert.equal((await machine.ssh('systemctl cat nodemaint.service')).code, 1);

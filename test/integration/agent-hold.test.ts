@@ -1,7 +1,6 @@
 /** The whole agent on a real logind: what holds a shutdown, what ends the hold, and what does not. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import type { Program } from '../control-plane/process.ts';
 import { connectHost, type HostClients, until } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const HOLD_MS = 300;
 const MANIFEST = {
@@ -37,7 +37,7 @@ class Bench implements AsyncDisposable {
 
   static async create(t: TestContext): Promise<Bench> {
     const rig = await startLogind({ inhibitDelayMaxSec: 60 }, t.signal);
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-hold-'));
+    const folder = await makeTestFolder('hold');
     const bench = new Bench(rig, folder);
     const alive = { NODEMAINT_ALIVE_FILE: path.join(bench.runDirectory, 'alive') };
     rig.standIn.holderEnvironment = { ...rig.standIn.holderEnvironment, ...alive };

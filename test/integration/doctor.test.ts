@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { Check } from '../../src/decide/doctor.ts';
 import { connectHost } from '../logind/host.ts';
 import { startLogind } from '../logind/rig.ts';
 import { runNodemaint } from '../support/nodemaint.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const NAMES = [
   'lock',
@@ -15,7 +15,11 @@ const NAMES = [
   'unit order',
   'kubelet shutdown',
   'kubelet unit',
+  'unit paths',
+  'trust',
+  'other locks',
   'static pods',
+  'state directory',
   'runtime',
   'API server',
   'own API server',
@@ -23,7 +27,7 @@ const NAMES = [
 
 describe('nodemaint doctor', () => {
   it('finds what is wrong on a node without an agent, each thing with what to do, bus or no bus', async (t) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-doctor-'));
+    const folder = await makeTestFolder('doctor');
     t.after(() => rm(folder, { recursive: true }));
     const config = path.join(folder, 'config.yaml');
     const keys = {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
@@ -12,6 +11,7 @@ import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../node/pods.ts';
 import { writeAgentFiles } from '../support/agent-files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const NODE = `drain-${process.pid}`;
 /** What the kubelet says of the Node as well. */
@@ -40,7 +40,7 @@ async function waitFor(
 /** A control plane with the controller's rights, a node with one pod of each kind, and an agent's configuration. */
 async function buildRig(stack: AsyncDisposableStack, stopSec: number, extra: object = {}): Promise<Rig> {
   const signal = AbortSignal.timeout(300_000);
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-drain-'));
+  const folder = await makeTestFolder('drain');
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });
@@ -244,8 +244,10 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=60s']);
     const bothRun = async (): Promise<boolean> =>
       (await runningPods(controlPlane)).filter((name) => name.endsWith(NODE)).length === 2;
-    await waitFor('the static pods run again', bothRun);
+    // The kubelet may have started the pod that somebody wrote before it was parked: its end is waited for first.
+    await waitFor('both manifests are back', async () => Object.keys(await manifestsOf(node)).length === 2);
     assert.deepEqual(await manifestsOf(node), { ...before, 'low.yaml': edited });
+    await waitFor('the static pods run again', bothRun);
     const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
     assert.equal(cordoned, 'true');
     assert.equal(await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'name']), '');

@@ -15,6 +15,7 @@ import { decidePhase, type Phase } from '../../src/decide/shutdown-phase.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { ec2MetadataMockBinary } from '../ec2-metadata-mock/binary.ts';
 import { type Ec2MetadataMock, startEc2MetadataMock } from '../ec2-metadata-mock/mock.ts';
+import { FACTS } from '../support/phase-facts.ts';
 
 const SIGNAL = AbortSignal.timeout(240_000);
 const MINUTE = 60_000;
@@ -60,21 +61,16 @@ function phaseAfter(phase: Phase, notices: readonly Notice[], now: number): Phas
   const { demand } = decide(notices, now);
   assert.ok(demand);
   return decidePhase(phase, {
+    ...FACTS,
     now,
-    bootId: 'boot-1',
     nodeName: 'node-1',
     goingDown: withNotices({ kind: 'no' }, { kind: 'demand', demand }),
     clusterConfigured: false,
     sinceBootMs: 0,
-    askingSince: now,
+    askingSinceBootMs: 0,
     apiWaitMs: 0,
-    maintenanceExists: false,
-    apiSilentMs: 0,
-    handedOver: false,
-    drained: false,
-    release: undefined,
-    maxHoldMs: undefined,
-    recovered: false,
+    maintenance: 'absent',
+    freeName: 'shutdown-n-0',
   });
 }
 

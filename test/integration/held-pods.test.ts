@@ -5,7 +5,7 @@ import type { Pod } from '../../src/api/pod.ts';
 import { isHeld } from '../../src/decide/daemon-set.ts';
 import { createKubeClient, type KubeRequest } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/config.ts';
-import { collectionPath, NAMESPACES, objectPath, PODS, statusMessage } from '../../src/kube/resource.ts';
+import { collectionPath, DAEMON_SETS, objectPath, PODS, statusMessage } from '../../src/kube/resource.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { daemonSet } from '../node/pods.ts';
@@ -68,7 +68,8 @@ describe('the right of a node to let go of held DaemonSet pods', () => {
     assert.match(await answer('DELETE', HELD, controller), /cannot impersonate/);
     assert.match(await answer('GET', IN, ACCOUNT), /cannot list resource "pods"/);
     assert.match(await answer('DELETE', one, ACCOUNT), /cannot delete resource "pods"/);
-    assert.equal(await answer('GET', collectionPath(NAMESPACES), ACCOUNT), 'done');
+    assert.equal(await answer('GET', collectionPath(DAEMON_SETS), ACCOUNT), 'done');
+    assert.match(await answer('GET', '/api/v1/namespaces', ACCOUNT), /cannot list resource "namespaces"/);
     await waitFor('the drain keeps it', async () =>
       /whose DaemonSet pods a maintenance drains/.test(await answer('DELETE', HELD, ACCOUNT)),
     );
@@ -102,5 +103,9 @@ describe('the right of a node to let go of held DaemonSet pods', () => {
     await controlPlane.startApiServer();
     await apply({ ...FOREIGN, metadata: { name: 'bystander', namespace: 'default' } });
     await kubectl(['delete', 'pod', 'bystander', '--force', '--grace-period=0']);
+    // Anybody may give a pod the label: that must keep nobody from deleting it.
+    await apply(FOREIGN);
+    assert.match(await answer('DELETE', HELD, ACCOUNT), refused, 'the account may do no more than before');
+    await kubectl(['delete', 'pod', 'foreign', '--force', '--grace-period=0']);
   });
 });

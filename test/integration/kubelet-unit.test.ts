@@ -1,17 +1,19 @@
 /** The kubelet's unit is taken away and given back, with a real systemd that runs it. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { KubeletHome } from '../../src/decide/kubelet-home.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../src/host/dbus.ts';
-import { findKubeletHome } from '../../src/host/kubelet-home.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet-unit.ts';
 import { createSystemd, type Systemd } from '../../src/host/systemd.ts';
 import { until } from '../logind/host.ts';
+import { openTestState } from '../support/test-state.ts';
 import { type ServiceManager, startManager } from '../systemd/manager.ts';
 
 /** As kubeadm and k3s have them, but for the pause before the restart. */
@@ -30,6 +32,7 @@ ExecStop=/bin/sh -c 'echo stopping > "$HOME/stopping"; sleep 1000'
 TimeoutStopSec=infinity
 `,
 };
+const FIND_HOME = path.join(import.meta.dirname, '..', 'systemd', 'find-kubelet-home.ts');
 /** Longer than the pause before a restart of the kubelet. */
 const RESTART_MS = 1_000;
 
@@ -81,7 +84,7 @@ async function createBench(t: TestContext): Promise<Bench> {
     systemd,
     kubelet: createKubeletUnit(systemd, {
       choose: () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' }),
-      directory: manager.folder,
+      state: await openTestState(manager.folder),
       bootId: 'boot-1',
     }),
     starts,
@@ -108,14 +111,17 @@ describe('the unit in which a kubelet runs', () => {
     };
     await using manager = await startManager(units, t.signal);
     await startUnits(t, manager, Object.keys(units));
-    const find = async (kubeconfig: string): Promise<KubeletHome | undefined> =>
-      await findKubeletHome({ kubeconfig, nodeName: 'none' }, t.signal);
+    const find = async (kubeconfig: string): Promise<KubeletHome | undefined> => {
+      const [program, ...args] = [...manager.enter(), process.execPath, FIND_HOME, manager.address, kubeconfig];
+      const { stdout } = await promisify(execFile)(program, args, { signal: t.signal });
+      return stdout === '' ? undefined : (JSON.parse(stdout) as KubeletHome);
+    };
     await until(
       'both run',
       async () => (await find('/k3s.conf')) !== undefined && (await find('/snap.conf')) !== undefined,
     );
     assert.deepEqual(await find('/k3s.conf'), { unit: 'k3s.service', runtime: 'containerd' });
-    assert.deepEqual(await find('/snap.conf'), { unit: 'snap.kubelet.service', runtime: undefined });
+    assert.deepEqual(await find('/snap.conf'), { unit: 'snap.kubelet.service' });
   });
 });
 

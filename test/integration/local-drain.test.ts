@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
@@ -13,6 +12,7 @@ import { startNode, type TestNode } from '../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../node/pods.ts';
 import { writeAgentFiles } from '../support/agent-files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const NODE = `local-drain-${process.pid}`;
 /** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
@@ -44,7 +44,7 @@ async function runningPods(controlPlane: ControlPlane): Promise<number> {
 /** A node with five pods on a control plane without a controller, and a logind beside which systemd has its kubelet. */
 async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise<Rig> {
   const signal = AbortSignal.timeout(270_000);
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-local-drain-'));
+  const folder = await makeTestFolder('local-drain');
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });

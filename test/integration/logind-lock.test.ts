@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
@@ -12,6 +11,7 @@ import { createChildLock, createUnitLock, type ShutdownLock } from '../../src/ho
 import type { Inhibitor } from '../../src/host/login1.ts';
 import { connectHost, type HostClients, until } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const HOLD_LOCK = new URL('../logind/hold-lock.ts', import.meta.url).pathname;
 const DELAY = { inhibitDelayMaxSec: 60 };
@@ -28,7 +28,7 @@ interface Bench {
 
 async function createBench(t: TestContext, kind: 'child' | 'unit'): Promise<Bench> {
   const rig = await startLogind(DELAY, t.signal);
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-lock-'));
+  const folder = await makeTestFolder('lock');
   const heartbeatPath = path.join(folder, 'run', 'alive');
   rig.standIn.holderEnvironment = { ...rig.standIn.holderEnvironment, NODEMAINT_ALIVE_FILE: heartbeatPath };
   const host = connectHost(rig);

@@ -14,6 +14,7 @@ import {
   patchMaintenance,
 } from '../support/maintenance-calls.ts';
 import { byName, maintenanceOf } from '../support/maintenance-objects.ts';
+import { ownMaintenanceOf } from '../support/node-writes.ts';
 
 const CONFIGURATION = 'validatingwebhookconfiguration/nodemaint-webhook';
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';
@@ -96,7 +97,7 @@ describe('the warnings of a real API server that asks the controller', () => {
   it('are not asked for by nodes, which nobody reads and which are in a hurry', async () => {
     const node = await rig.controlPlane.kubeconfigFor('system:node:w-9', ['system:nodes']);
     const client: KubeClient = createKubeClient(await loadClusterAccess(node), 'test');
-    const response = await createMaintenance(client, maintenanceOf({ nodeSelector: byName('w-9') }), 'dryRun');
+    const response = await createMaintenance(client, ownMaintenanceOf('w-9'), 'dryRun');
     client.close();
     assert.equal(response.status, 201);
     assert.equal(warningsOf(response), '');

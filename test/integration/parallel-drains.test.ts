@@ -59,6 +59,31 @@ describe('limits of a drain, on a real API server', () => {
     await controller.stop();
   });
 
+  it('gives no place to the shutdown of a machine, which a stolen identity could keep for ever', async () => {
+    for (const name of ['stolen', 'free']) {
+      await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+      await rig.createPod(`pod-${name}`, {}, { nodeName: name });
+    }
+    for (const each of NODES)
+      await rig.controlPlane.kubectl(['delete', 'nm', `drain-${each}`, '--ignore-not-found', '--wait=false']);
+    await drain('stolen', { 'nodemaintenance.x-k8s.io/agent': 'stolen' });
+    const begun = [
+      'patch',
+      'nm',
+      'drain-stolen',
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      '{"status":{"drainPlanPosition":1}}',
+    ];
+    await rig.controlPlane.kubectl(begun);
+    const controller = await rig.startController({ maxParallelNodes: '1' });
+    await drain('free');
+    await waitFor('the other one begins', async () => (await messageOf('free')) === 'Evacuating');
+    await waitFor('so does the shutdown', async () => (await messageOf('stolen')) === 'Evacuating');
+    await controller.stop();
+  });
+
   it('holds a drain back that would break the quorum of etcd, until it is forced; the machine that goes down is not held', async () => {
     const ready = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
     for (const name of ['cp-a', 'cp-b', 'cp-c']) {

@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri.ts';
-import { findKubelet } from '../../src/host/kubelet-config.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { startNode, type TestNode } from '../node/node.ts';
 import { staticPod } from '../node/pods.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
+import {
+  installManifests,
+  nodemaintCommand,
+  readAgentStatus,
+  runNodemaint,
+  startNodemaint,
+} from '../support/nodemaint.ts';
+import { makeTestFolder } from '../support/folder.ts';
 import { isThorough } from '../support/thorough.ts';
 
 // Unlike any other test's: while its kubelet is down, another one of that name on this machine would be taken for it.
@@ -31,7 +36,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
   let content: string;
 
   before(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-static-'));
+    folder = await makeTestFolder('static');
     stack.defer(() => rm(folder, { recursive: true, force: true }));
     controlPlane = stack.use(await startControlPlane({}, signal));
     const controllerConfig = await installManifests(controlPlane);
@@ -59,9 +64,8 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
       apiWaitSec: 2,
     };
     await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
-    agent = stack.use(
-      startNodemaint(['agent', '--config', path.join(folder, 'config.yaml')], path.join(folder, 'agent.log')),
-    );
+    const command = nodemaintCommand(['agent', '--config', path.join(folder, 'config.yaml')]);
+    agent = stack.use(node.start(command, path.join(folder, 'agent.log')));
     await waitFor('the pod runs', isRunning);
     await waitFor('the agent answers', async () => (await readAgentStatus(path.join(folder, 'run'))).node === NODE);
   });
@@ -118,13 +122,6 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
   }
 
   it('is found by what the running kubelet says of itself', async () => {
-    const facts = await findKubelet({ kubeconfig: node.kubeconfig }, signal);
-    assert.partialDeepStrictEqual(facts, {
-      staticPodPath: node.staticPodPath,
-      containerRuntimeEndpoint: node.runtimeEndpoint,
-      hostnameOverride: NODE,
-      shutdownGracePeriodMs: 0,
-    });
     assert.match(
       await readFile(path.join(folder, 'agent.log'), 'utf8'),
       new RegExp(`"staticPodPath":"${node.staticPodPath}"`),

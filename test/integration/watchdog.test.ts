@@ -1,7 +1,6 @@
 /** The watchdog of the agent's unit, with a real systemd that runs it. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
@@ -13,6 +12,7 @@ import { createSystemd, type Systemd } from '../../src/host/systemd.ts';
 import { until } from '../logind/host.ts';
 import { readAgentStatus } from '../support/nodemaint.ts';
 import { startManager } from '../systemd/manager.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const MAIN = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const UNIT = 'nodemaint.service';
@@ -34,7 +34,7 @@ KillMode=mixed
 }
 
 async function writeConfig(t: TestContext): Promise<{ configFile: string; runDirectory: string }> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-watchdog-'));
+  const folder = await makeTestFolder('watchdog');
   t.after(() => rm(folder, { recursive: true }));
   const runDirectory = path.join(folder, 'run');
   const configFile = path.join(folder, 'config.yaml');

@@ -5,13 +5,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageBus } from 'dbus-next';
 import { createStandIn, type StandIn, type StartedTarget } from './stand-in.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const NAMESPACE = new URL('namespace.sh', import.meta.url).pathname;
 const START_LOGIND = new URL('start-logind.sh', import.meta.url).pathname;
@@ -95,7 +95,7 @@ export async function startLogind(
   signal: AbortSignal,
 ): Promise<Logind> {
   const { Message, sessionBus } = await import('dbus-next');
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-logind-'));
+  const folder = await makeTestFolder('logind');
   const socket = path.join(folder, 'bus');
   const address = `unix:path=${socket}`;
   const environment = { DBUS_SYSTEM_BUS_ADDRESS: address };

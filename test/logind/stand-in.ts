@@ -108,6 +108,9 @@ export async function createStandIn(): Promise<StandIn> {
         return Message.newMethodReturn(call, 'v', [new Variant('s', property(String(second)))]);
       case 'ListUnitsByNames':
         return Message.newMethodReturn(call, 'a(ssssssouso)', [(first as string[]).map(unitRow)]);
+      case 'ListUnitsByPatterns':
+        // It has no processes of theirs.
+        return Message.newMethodReturn(call, 'a(ssssssouso)', [[]]);
       case 'KillUnit': {
         const killed = units.get(String(first));
         if (killed !== undefined) moveUnit(String(first), killed, false);

@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
+import { makeTestFolder } from '../support/folder.ts';
 import { removeContainerCgroups, startContainerd } from './containerd.ts';
 import { prepareKubelet } from './kubelet.ts';
 import { createNamespace } from './namespace.ts';
@@ -19,6 +20,10 @@ export interface TestNode extends AsyncDisposable {
   readonly criSocket: string;
   /** The socket as a CRI endpoint. */
   readonly runtimeEndpoint: string;
+  /** Where the kubelet says whether it is well. */
+  readonly healthUrl: string;
+  /** Starts a program among the node's processes, as the agent of a real node is; files and sockets are the machine's. */
+  start(command: readonly [string, ...string[]], logFile: string): Program;
   /** Takes in the images of an archive. */
   importImage(archive: string): Promise<void>;
   /** Stops the kubelet alone; the containers go on. */
@@ -45,7 +50,7 @@ async function sizeOf(file: string): Promise<number> {
 /** Starts a node and waits until the API server has it as Ready. */
 export async function startNode(controlPlane: ControlPlane, name: string, signal: AbortSignal): Promise<TestNode> {
   await using stack = new AsyncDisposableStack();
-  const base = await mkdtemp('/var/tmp/nodemaint-node-');
+  const base = await makeTestFolder('node');
   const containerdFolder = path.join(base, 'containerd');
   stack.defer(async () => {
     await removeContainerCgroups(containerdFolder);
@@ -93,6 +98,8 @@ export async function startNode(controlPlane: ControlPlane, name: string, signal
     kubeconfig,
     criSocket: socket,
     runtimeEndpoint: endpoint,
+    healthUrl: plan.healthUrl,
+    start: namespace.start,
     importImage: containerd.importImage,
     stopKubelet,
     startKubelet,

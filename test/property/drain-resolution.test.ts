@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain-plan.ts';
-import { type Drain, resolveDrains } from '../../src/decide/drain-resolution.ts';
+import { type Drain, drainsAround } from '../../src/decide/drain-field.ts';
+import { resolveDrains } from '../../src/decide/drain-resolution.ts';
 import { targetsAfter } from '../../src/decide/drain-targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 
@@ -26,6 +27,41 @@ const pods = fc.record({
   n1: fc.array(pod, { maxLength: 6 }),
   n2: fc.array(pod, { maxLength: 6 }),
   n3: fc.array(pod, { maxLength: 6 }),
+});
+
+/** Drains at any point of their progress, over the nodes of these pods. */
+function drainsOver(
+  made: readonly {
+    readonly plan: readonly DrainPlanEntry[];
+    readonly nodes: readonly string[];
+    readonly after: number;
+  }[],
+  all: Readonly<Record<string, readonly DrainPod[]>>,
+): readonly Drain[] {
+  return made.map(({ plan, nodes, after }, index) => {
+    const effective = effectiveDrainPlan(plan);
+    const recorded = targetsAfter(effective, after);
+    const own = nodes.map((name) => ({ name, pods: all[name] ?? [], recorded }));
+    return { name: `m${index}`, createdAt: after, plan: effective, position: after, nodes: own };
+  });
+}
+
+describe('a drain', () => {
+  it('does the same whatever drains there are that share no node with it, nor with those that do', () => {
+    fc.assert(
+      fc.property(fc.array(maintenance, { minLength: 1, maxLength: 6 }), pods, (made, all) => {
+        const drains = drainsOver(made, all);
+        const together = resolveDrains(drains);
+        const named = drains.map(({ name, nodes }) => ({ name, nodes: nodes.map((node) => node.name) }));
+        for (const { name } of drains) {
+          const around = new Set(drainsAround(named, name).map((each) => each.name));
+          const apart = resolveDrains(drains.filter((each) => around.has(each.name)));
+          assert.deepEqual(apart.get(name), together.get(name));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
 });
 
 describe('any maintenances over any nodes', () => {

@@ -20,6 +20,8 @@ export async function writeAgentFiles(folder: string, node: TestNode, more: obje
     kind: 'AgentConfiguration',
     kubeconfig: node.kubeconfig,
     staticPodPath: node.staticPodPath,
+    // The kubelet has a PID namespace of its own: the agent does not believe it.
+    kubeletHealthz: node.healthUrl,
     containerRuntimeEndpoint: node.runtimeEndpoint,
     stateDirectory: path.join(folder, 'state'),
     runDirectory,

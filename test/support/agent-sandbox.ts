@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { waitUntil } from '../control-plane/process.ts';
 import { readAgentStatus, startNodemaint } from './nodemaint.ts';
+import { makeTestFolder } from './folder.ts';
 
 /** A folder with all that a standalone agent needs, which has neither kubelet nor runtime nor lock. */
 export interface AgentSandbox {
@@ -15,7 +15,7 @@ export interface AgentSandbox {
 
 /** Runs `body` with such a folder, which is gone afterwards. */
 export async function inSandbox(body: (sandbox: AgentSandbox) => Promise<void>): Promise<void> {
-  const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-bad-'));
+  const root = await makeTestFolder('bad');
   const staticPodPath = path.join(root, 'manifests');
   const runDirectory = path.join(root, 'run');
   const configFile = path.join(root, 'config.yaml');

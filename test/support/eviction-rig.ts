@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
@@ -14,6 +12,7 @@ import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../src/ku
 import { createLog } from '../../src/telemetry/log.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitUntil } from '../control-plane/process.ts';
+import { makeTestFolder } from './folder.ts';
 import { installManifests } from './nodemaint.ts';
 
 /** The Node without a kubelet on which the pods of these tests are: the test ends them when it wants. */
@@ -77,7 +76,7 @@ export function conditionOf(request: EvictionRequest | undefined, type: string):
 
 function clockAhead(ms: number): Clock {
   const clock = createSystemClock();
-  return { now: () => clock.now() + ms, sleep: clock.sleep };
+  return { ...clock, now: () => clock.now() + ms };
 }
 
 const ROLE = 'test-interceptor';
@@ -102,7 +101,7 @@ const INTERCEPTOR_ROLE = {
 export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promise<EvictionRig> {
   const signal = AbortSignal.timeout(120_000);
   await using stack = new AsyncDisposableStack();
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-eviction-'));
+  const folder = await makeTestFolder('eviction');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const controlPlane = stack.use(await startControlPlane(options, signal));
   const controllerKubeconfig = await installManifests(controlPlane);

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
+import { makeTestFolder } from './folder.ts';
 
 /** A folder with the three places of a mover, at which file systems can be mounted until the test is over. */
 export interface MountRoot {
@@ -14,7 +14,7 @@ export interface MountRoot {
 
 /** Makes the folder; needs root. */
 export async function createMountRoot(t: TestContext): Promise<MountRoot> {
-  const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-disk-'));
+  const root = await makeTestFolder('disk');
   const mounted: string[] = [];
   t.after(async () => {
     for (const place of mounted) execFileSync('umount', ['--lazy', place]);
@@ -30,7 +30,7 @@ export async function createMountRoot(t: TestContext): Promise<MountRoot> {
     root,
     mount,
     mountSmall: (folder) => {
-      mount(folder, '-t', 'tmpfs', '-o', 'size=64k,nr_inodes=64', 'tmpfs');
+      mount(folder, '-t', 'tmpfs', '-o', 'size=64k,nr_inodes=64,mode=755', 'tmpfs');
     },
   };
 }

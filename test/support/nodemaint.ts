@@ -11,9 +11,14 @@ const ROOT = path.join(import.meta.dirname, '..', '..');
 const MAIN = path.join(ROOT, 'src', 'main.ts');
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
 
+/** The command line of `nodemaint ARGS`. */
+export function nodemaintCommand(args: readonly string[]): readonly [string, ...string[]] {
+  return [process.execPath, ...FLAGS, MAIN, ...args];
+}
+
 /** Starts `nodemaint ARGS` as a process of its own. */
 export function startNodemaint(args: readonly string[], logFile: string, env: NodeJS.ProcessEnv = {}): Program {
-  return startProgram([process.execPath, ...FLAGS, MAIN, ...args], logFile, env);
+  return startProgram(nodemaintCommand(args), logFile, env);
 }
 
 /** Runs `nodemaint ARGS` to its end, as this user or another one. */

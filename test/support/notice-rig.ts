@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
@@ -11,6 +10,7 @@ import { startNode, type TestNode } from '../node/node.ts';
 import { writeAgentFiles } from './agent-files.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from './metadata-server.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from './nodemaint.ts';
+import { makeTestFolder } from './folder.ts';
 
 const NODE = `notices-${process.pid}`;
 /** A pod that has written nothing for so long has ended, however busy this machine is. */
@@ -66,7 +66,7 @@ export interface NoticeRig extends AsyncDisposable {
 export async function buildNoticeRig(): Promise<NoticeRig> {
   await using stack = new AsyncDisposableStack();
   const signal = AbortSignal.timeout(300_000);
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-notices-'));
+  const folder = await makeTestFolder('notices');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const witness = path.join(folder, 'witness');
   await mkdir(witness);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
@@ -11,6 +10,7 @@ import { daemonSet, staticPod } from '../node/pods.ts';
 import { type ApiProxy, startApiProxy } from './api-proxy.ts';
 import { writeAgentFiles } from './agent-files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from './nodemaint.ts';
+import { makeTestFolder } from './folder.ts';
 
 export const NODE = `own-drain-${process.pid}`;
 export const STOP_SEC = 2;
@@ -49,7 +49,7 @@ export async function buildOwnDrainRig(
   count: number,
 ): Promise<OwnDrainRig> {
   const signal = AbortSignal.timeout(300_000);
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-own-drain-'));
+  const folder = await makeTestFolder('own-drain');
   stack.defer(async () => {
     await rm(folder, { recursive: true, force: true });
   });

@@ -58,7 +58,7 @@ export function createQuickDisk(): Disk {
       const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
       return { kind: 'file', sha256, mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
     },
-    writers: async () => [],
+    writers: async () => ({ writers: [], maybeOthers: false }),
     isMountPoint: async () => false,
   };
 }

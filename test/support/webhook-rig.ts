@@ -136,7 +136,7 @@ export async function buildWebhookRig(): Promise<WebhookRig> {
 
   const startWebhook: WebhookRig['startWebhook'] = async (port, aheadMs = 0) => {
     const stopping = new AbortController();
-    const { now, sleep } = createSystemClock();
+    const { now, monotonic, sleep } = createSystemClock();
     const own = await clientOf(controllerKubeconfig);
     const note = (fields: object, message: string): void => {
       logged.push(JSON.stringify({ ...fields, message, port }));
@@ -144,6 +144,7 @@ export async function buildWebhookRig(): Promise<WebhookRig> {
     const log: Log = { debug: note, info: note, warn: note, error: note };
     const clock = {
       now: () => now() + webhook.aheadMs,
+      monotonic,
       sleep: (ms: number, signal: AbortSignal) => sleep(Math.min(ms, LONGEST_SLEEP_MS), signal),
     };
     const serviceHost = 'nodemaint-webhook.nodemaint-system.svc';

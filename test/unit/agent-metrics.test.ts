@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openAgentMetrics } from '../../src/agent/agent-metrics.ts';
 import { openNoticeMemory } from '../../src/agent/notice-memory.ts';
@@ -12,6 +10,8 @@ import { createSystemClock } from '../../src/host/clock.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { freePort } from '../control-plane/port.ts';
 import { waitUntil } from '../control-plane/process.ts';
+import { makeTestFolder } from '../support/folder.ts';
+import { openTestState } from '../support/test-state.ts';
 
 const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
 
@@ -28,7 +28,7 @@ describe('the metrics of an agent', () => {
     },
   };
   before(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-metrics-'));
+    folder = await makeTestFolder('metrics');
   });
   after(async () => {
     await rm(folder, { recursive: true });
@@ -44,7 +44,7 @@ describe('the metrics of an agent', () => {
     const notices = createNotices({
       sources: () => Promise.resolve([good, bad]),
       options: { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 },
-      memory: await openNoticeMemory(folder, 'boot-1', log),
+      memory: await openNoticeMemory(await openTestState(folder), 'boot-1', log),
       clock: createSystemClock(),
       log,
       observer: metrics.notices,

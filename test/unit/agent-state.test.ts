@@ -5,12 +5,13 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { kernelBootIdOf, learnSoftReboots, markSoftReboot, readBootId } from '../../src/agent/boot.ts';
 import { markRunning, unmarkRunning } from '../../src/agent/last-boot.ts';
-import { type AgentRecord, readRecord, recordPath, writeRecord } from '../../src/agent/record.ts';
+import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/record.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { isLeftOfShutdown } from '../../src/decide/failed-pods.ts';
 import type { ShutdownKind } from '../../src/decide/going-down.ts';
 import type { NodemaintError } from '../../src/errors.ts';
 import type { Systemd } from '../../src/host/systemd.ts';
+import { openTestState } from '../support/test-state.ts';
 
 const RECORD: AgentRecord = {
   phase: {
@@ -49,11 +50,13 @@ describe('the record of the phase', () => {
   for (const [name, change, message, aside] of broken) {
     it(`is refused and kept aside when it is ${name}`, async (t) => {
       const folder = await temporary(t);
-      await writeRecord(folder, RECORD);
-      const text = change(await readFile(recordPath(folder), 'utf8'));
-      await writeFile(recordPath(folder), text);
+      const state = await openTestState(folder);
+      await writeRecord(state, RECORD);
+      const file = path.join(folder, RECORD_FILE);
+      const text = change(await readFile(file, 'utf8'));
+      await writeFile(file, text);
       const said: NodemaintError[] = [];
-      const record = await readRecord(folder, (error) => said.push(error));
+      const record = await readRecord(state, (error) => said.push(error));
       assert.deepEqual(record.phase, { kind: 'watching' });
       assert.equal(said[0]?.code, 'RECORD_CORRUPT');
       assert.match(said[0]?.message ?? '', message);
@@ -64,8 +67,9 @@ describe('the record of the phase', () => {
 
   it('keeps why a machine was let go with pods still there', async (t) => {
     const folder = await temporary(t);
-    await writeRecord(folder, RECORD);
-    const { phase } = await readRecord(folder, assert.fail);
+    const state = await openTestState(folder);
+    await writeRecord(state, RECORD);
+    const { phase } = await readRecord(state, assert.fail);
     assert.deepEqual(phase, RECORD.phase);
   });
 });
@@ -130,10 +134,11 @@ describe('what a shutdown left behind', () => {
 describe('the mark of a running agent', () => {
   it('tells that a boot ended under the agent, and not that the agent was restarted or ended', async (t) => {
     const folder = await temporary(t);
-    assert.equal(await markRunning(folder, 'boot-1'), false, 'the first start of all');
-    assert.equal(await markRunning(folder, 'boot-1'), false, 'killed and started again');
-    assert.equal(await markRunning(folder, 'boot-2'), true, 'the machine went down under it');
-    await unmarkRunning(folder);
-    assert.equal(await markRunning(folder, 'boot-3'), false, 'it was ended before the machine went down');
+    const state = await openTestState(folder);
+    assert.equal(await markRunning(state, 'boot-1'), false, 'the first start of all');
+    assert.equal(await markRunning(state, 'boot-1'), false, 'killed and started again');
+    assert.equal(await markRunning(state, 'boot-2'), true, 'the machine went down under it');
+    await unmarkRunning(state);
+    assert.equal(await markRunning(state, 'boot-3'), false, 'it was ended before the machine went down');
   });
 });

@@ -86,7 +86,7 @@ describe('bad input', () => {
       await withAgent(sandbox, async () => {
         const { code, stderr } = await refusal(sandbox);
         assert.equal(code, 1);
-        assert.match(stderr, /another agent already runs on this node.*control\.sock.*systemctl stop nodemaint/);
+        assert.match(stderr, /another agent already runs on this node.*systemctl stop nodemaint/);
         assert.equal((await readAgentStatus(sandbox.runDirectory)).phase.kind, 'watching');
       });
     });
@@ -103,13 +103,17 @@ describe('bad input', () => {
     });
   });
 
-  it('a damaged journal stops the agent and loses nothing', async () => {
+  it('a damaged journal is set aside, the agent watches, and nothing is lost', async () => {
     await inSandbox(async (sandbox) => {
-      await mkdir(path.join(sandbox.root, 'state'), { recursive: true });
+      const state = path.join(sandbox.root, 'state');
+      await mkdir(state, { recursive: true });
       await mkdir(path.join(sandbox.root, 'nodemaint-parked'));
       await writeFile(path.join(sandbox.root, 'nodemaint-parked', 'web.yaml'), POD);
-      await writeFile(path.join(sandbox.root, 'state', 'journal'), '0123456789abcdef {"op":"park"}\n{}\n');
-      assert.match((await refusal(sandbox)).stderr, /line 1 of the journal .*is damaged.*parked directory/);
+      const damaged = '0123456789abcdef {"op":"park"}\n{}\n';
+      await writeFile(path.join(state, 'journal'), damaged);
+      const log = await withAgent(sandbox, () => Promise.resolve());
+      assert.match(log, /line 1, and 1 more, of the journal .*is damaged; it was moved to .*journal\.damaged/);
+      assert.equal(await readFile(path.join(state, 'journal.damaged'), 'utf8'), damaged);
       assert.deepEqual(await readdir(path.join(sandbox.root, 'nodemaint-parked')), ['web.yaml']);
     });
   });

@@ -124,6 +124,21 @@ describe('the container runtime client, with a runtime that is not well', () => 
     );
   });
 
+  it('believes that a sandbox has stopped although a runtime with a full disk calls its container running', async (t) => {
+    const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
+    const items = [{ id: 's', state: 'SANDBOX_NOTREADY' }];
+    const noSpace = new Error('failed to update container state: no space left on device');
+    const lists = { ListContainers: { containers }, ListPodSandbox: { items } };
+    const runtime = open(t, await serve(t, { ...lists, StopContainer: noSpace, StopPodSandbox: {} }));
+    assert.equal((await runtime.livePods(signal)).length, 1);
+    await runtime.stopPod('s', 1, signal);
+    assert.deepEqual(await runtime.livePods(signal), []);
+    const ready = [{ id: 's', state: 'SANDBOX_READY' }];
+    const other = open(t, await serve(t, { ...lists, ListPodSandbox: { items: ready }, StopPodSandbox: {} }));
+    await other.stopPod('s', 1, signal);
+    assert.equal((await other.livePods(signal)).length, 1, 'not one that is ready again');
+  });
+
   it('stops the sandbox even if a container cannot be stopped', async (t) => {
     const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
     const refused = new Error('refused');

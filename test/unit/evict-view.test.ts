@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { createEvictScreen } from '../../src/cli/evict-screen.ts';
-import { orderLine, type PodProgress, printable, progressFrame, stateLine } from '../../src/cli/evict-view.ts';
-import type { Terminal } from '../../src/cli/program.ts';
+import { orderLine, type PodProgress, progressFrame, stateLine } from '../../src/cli/evict-view.ts';
+import { createTerminal, type Terminal } from '../../src/cli/terminal.ts';
+import { printable } from '../../src/printable.ts';
 import { A, at, B, ended, IMPERATIVE, look, MINUTE, pod, request, T0, underWay } from '../support/eviction-fixtures.ts';
 
 const SIZE = { columns: 80, rows: 24 };
@@ -73,18 +74,14 @@ describe('a block on a terminal', () => {
 
   it('It is redrawn in place, in colours where there are some; elsewhere each change is a line.', () => {
     let text = '';
-    const terminal = (isTerminal: boolean, colours: boolean): Terminal => ({
-      write: (more) => {
+    const terminal = (isTTY: boolean, colours: boolean): Terminal => {
+      const write = (more: string): void => {
         text += more;
-      },
-      warn: () => undefined,
-      isTerminal,
-      colours,
-      size: () => SIZE,
-      now: () => T0,
-      stop: new AbortController().signal,
-      signal: new AbortController().signal,
-    });
+      };
+      const output = { write, isTTY, hasColors: () => colours, ...SIZE };
+      const { signal } = new AbortController();
+      return createTerminal({ output, errors: { write: () => undefined }, now: () => T0, stop: signal, signal });
+    };
     const going = look(underWay(), pod(), 0);
     const over = look(ended('Evicted', 'Gone.'), undefined, 0);
     const block = createEvictScreen(terminal(true, true), false);

@@ -148,6 +148,7 @@ describe('the labels of a request', () => {
     const target = pod({}, { labels: { app: 'a', 'nodemaintenance.x-k8s.io/node': 'stolen' } });
     const given = { ...request(), metadata: { ...request().metadata, labels: { app: 'old', own: 'x' } } };
     assert.deepEqual(decideLabels(given, target), {
+      annotations: {},
       wanted: { app: 'a', 'nodemaintenance.x-k8s.io/node': 'n' },
       differs: true,
       hasOthers: true,

@@ -6,6 +6,7 @@ import {
   effectiveKubelet,
   goDurationMs,
   type KubeletFacts,
+  type KubeletScope,
   mergeKubeletConfig,
   parseKubeletFlags,
 } from '../../src/decide/kubelet-config.ts';
@@ -81,15 +82,23 @@ describe("the kubelet's configuration", () => {
 describe("this node's kubelet", () => {
   const ours = kubeletOf(1, 'kubelet', '--kubeconfig=/ours', '--hostname-override=n');
   const other = kubeletOf(2, 'kubelet', '--kubeconfig=/other');
+  const choose = (kubelets: Parameters<typeof chooseKubelet<KubeletFacts>>[0], scope: KubeletScope): string => {
+    const choice = chooseKubelet(kubelets, scope);
+    if (choice.kind === 'none') return 'none';
+    return choice.kind === 'kubelet' ? String(choice.kubelet.pid) : choice.kubelets.map(({ pid }) => pid).join(' or ');
+  };
   it('is known among several by its kubeconfig or its name, and is not guessed', () => {
-    assert.equal(chooseKubelet([other, ours], { kubeconfig: '/ours' })?.pid, 1);
-    assert.equal(chooseKubelet([other, ours], { kubeconfig: '/x', nodeName: 'n' })?.pid, 1);
-    assert.equal(chooseKubelet([other, ours], { kubeconfig: '/x' }), undefined);
+    assert.equal(choose([other, ours], { kubeconfig: '/ours' }), '1');
+    assert.equal(choose([other, ours], { kubeconfig: '/x', nodeName: 'n' }), '1');
+    assert.equal(choose([other, ours], { kubeconfig: '/x' }), '2 or 1');
+    assert.equal(choose([other, ours, { ...ours, pid: 3 }], { kubeconfig: '/ours' }), '1 or 3');
+    assert.equal(choose([other, { ...other, pid: 3 }], { nodeName: 'n' }), '2 or 3');
   });
   it('is the only one that runs, unless that has the name of another node', () => {
-    assert.equal(chooseKubelet([other], { kubeconfig: '/ours', nodeName: 'n' })?.pid, 2);
-    assert.equal(chooseKubelet([ours], { kubeconfig: '/x', nodeName: 'm' }), undefined);
-    assert.equal(chooseKubelet([], {}), undefined);
+    assert.equal(choose([other], { kubeconfig: '/ours', nodeName: 'n' }), '2');
+    assert.equal(choose([ours], { kubeconfig: '/x', nodeName: 'm' }), 'none');
+    assert.equal(choose([ours, { ...ours, pid: 3 }], { kubeconfig: '/x', nodeName: 'm' }), 'none');
+    assert.equal(choose([], {}), 'none');
   });
 });
 

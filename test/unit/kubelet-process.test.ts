@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { createKubeletRefusals } from '../../src/agent/kubelet-refusals.ts';
 import type { KubeletFacts } from '../../src/decide/kubelet-config.ts';
-import { findKubelet } from '../../src/host/kubelet-config.ts';
+import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
+import { healthPlaceOf } from '../../src/host/kubelet-health.ts';
+import { endFakeKubelet, startFakeKubelet } from '../support/fake-kubelet.ts';
+import { makeTestFolder } from '../support/folder.ts';
 
 const HEAD = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
 
@@ -17,15 +19,11 @@ describe('the kubelet that runs on this machine', () => {
   let child: ChildProcess | undefined;
 
   beforeEach(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubelet-'));
+    folder = await makeTestFolder('kubelet');
     await mkdir(path.join(folder, 'conf.d', '20-more'), { recursive: true });
   });
   afterEach(async () => {
-    if (child !== undefined) {
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      await gone;
-    }
+    if (child !== undefined) await endFakeKubelet(child);
     child = undefined;
     await rm(folder, { recursive: true });
   });
@@ -36,15 +34,9 @@ describe('the kubelet that runs on this machine', () => {
 
   /** A process with the command line of a kubelet, in `folder`. */
   async function startKubelet(...flags: string[]): Promise<KubeletFacts | undefined> {
-    const script = 'process.stdout.write("up"); setInterval(() => 0, 1e6)';
-    const argv = ['-e', script, '--', `--kubeconfig=${folder}/kubeconfig`, ...flags];
-    child = spawn(process.execPath, argv, {
-      argv0: '/usr/bin/kubelet',
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    if (child.stdout !== null) await once(child.stdout, 'data');
-    return await findKubelet({ kubeconfig: path.join(folder, 'kubeconfig') }, signal);
+    child = await startFakeKubelet(folder, [`--kubeconfig=${folder}/kubeconfig`, ...flags]);
+    const scope = { kubeconfig: path.join(folder, 'kubeconfig') };
+    return await createKubeletFinder({ scope, systemd: undefined, unit: undefined }).config(signal);
   }
 
   it('has its file, and over it the drop-ins in the order of their names, folders included', async () => {
@@ -80,11 +72,84 @@ describe('the kubelet that runs on this machine', () => {
       `kind: KubeletConfiguration\na: &a [1,1]\nb: [${'*a,'.repeat(99)}1]`,
       /alias/,
     ],
-    ['is too large', 'x'.repeat(2 ** 20 + 1), /larger than 1024 KiB/],
+    ['is too large', 'x'.repeat(2 ** 17 + 1), /larger than 128 KiB/],
   ] as const) {
     it(`is not guessed at where its file ${what}`, async () => {
       await write('kubelet.yaml', content);
       await assert.rejects(startKubelet('--config=kubelet.yaml'), { code: 'CONFIG_INVALID', message: reason });
+    });
+  }
+});
+
+describe('a process that only calls itself a kubelet', { skip: process.geteuid?.() !== 0 && 'needs root' }, () => {
+  const { signal } = new AbortController();
+
+  it('is not believed, named once with its number, user and reason, and takes nothing from the real one', async (t) => {
+    const folder = await makeTestFolder('fake-kubelet');
+    await chmod(folder, 0o755);
+    t.after(() => rm(folder, { recursive: true }));
+    const lines: object[] = [];
+    const refusals = createKubeletRefusals({ warn: (fields) => lines.push(fields) }, () => 0);
+    const finder = createKubeletFinder({
+      scope: { kubeconfig: '/etc/kubernetes/kubelet.conf', nodeName: 'n' },
+      systemd: undefined,
+      unit: undefined,
+      onRefused: refusals.tell,
+    });
+    const flags = ['--kubeconfig=/etc/kubernetes/kubelet.conf', '--pod-manifest-path=/home/mallory'];
+    const start = async (...more: Parameters<typeof startFakeKubelet>): Promise<ChildProcess> => {
+      const child = await startFakeKubelet(...more);
+      t.after(() => endFakeKubelet(child));
+      return child;
+    };
+    const ofUser = await start(folder, flags, { user: 65_534 });
+    const inContainer = await start(folder, flags, { prefix: ['unshare', '--pid', '--fork', '--kill-child', '--'] });
+    const renamed = await start(folder, flags, { program: '/bin/sh', argv0: 'kubelet' });
+    assert.equal(await finder.config(signal), undefined);
+    assert.equal(await finder.config(signal), undefined);
+    const said = lines.map((line) => JSON.stringify(line));
+    const ours = (pid: number | undefined): string => said.filter((line) => line.includes(`"pid":${pid},`)).join('|');
+    assert.match(ours(ofUser.pid), /^\{"pid":\d+,"uid":65534,"reason":"its user ids are 65534[^|]*\}$/);
+    assert.match(ours(renamed.pid), /^\{"pid":\d+,"uid":0,"reason":"its executable is called (?:sh|dash|bash)[^|]*\}$/);
+    const child = (await readFile(`/proc/${inContainer.pid}/task/${inContainer.pid}/children`, 'utf8')).trim();
+    assert.match(ours(Number(child)), /^[^|]*PID namespace of its own[^|]*$/);
+
+    const real = await start(folder, ['--hostname-override=n', '--pod-manifest-path=/etc/kubernetes/manifests']);
+    assert.partialDeepStrictEqual(await finder.config(signal), { pid: real.pid });
+    const second = await start(folder, ['--hostname-override=n', '--pod-manifest-path=/srv']);
+    await assert.rejects(finder.config(signal), {
+      code: 'KUBELET_AMBIGUOUS',
+      message: new RegExp(`processes ${Math.min(real.pid ?? 0, second.pid ?? 0)} and \\d+ may each be`),
+    });
+  });
+
+  it('cannot fill the log by being many', () => {
+    const lines: string[] = [];
+    let now = 0;
+    const refusals = createKubeletRefusals({ warn: (_, message) => lines.push(message) }, () => now);
+    for (let pid = 1; pid < 1000; pid++) refusals.tell([{ pid, uid: 7, reason: 'x' }]);
+    assert.equal(lines.length, 21);
+    assert.match(lines.at(-1) ?? '', /more processes/);
+    now = 3_600_001;
+    refusals.tell([{ pid: 1000, uid: 7, reason: 'x' }]);
+    assert.equal(lines.length, 22);
+  });
+});
+
+describe("a kubelet's /healthz", () => {
+  for (const [address, expected] of [
+    ['127.0.0.1', 'http://127.0.0.1:10248/healthz'],
+    ['127.9.9.9', 'http://127.9.9.9:10248/healthz'],
+    ['0.0.0.0', 'http://127.0.0.1:10248/healthz'],
+    ['::', 'http://[::1]:10248/healthz'],
+    ['169.254.169.254', 'elsewhere'],
+    ['192.0.2.7', 'elsewhere'],
+    ['127.example.com', 'elsewhere'],
+    ['localhost@192.0.2.7', 'elsewhere'],
+  ] as const) {
+    it(`is ${expected === 'elsewhere' ? 'not asked for' : 'asked for'} at ${address}`, () => {
+      const place = healthPlaceOf({ healthzPort: 10_248, healthzBindAddress: address });
+      assert.equal(place.kind === 'url' ? place.url : place.kind, expected);
     });
   }
 });

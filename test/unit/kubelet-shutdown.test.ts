@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { loadAgentConfig } from '../../src/config/load.ts';
 import { kubeletShutdownWarning } from '../../src/decide/kubelet-graceful-shutdown.ts';
-import { findKubelet } from '../../src/host/kubelet-config.ts';
+import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
+import { endFakeKubelet, startFakeKubelet } from '../support/fake-kubelet.ts';
+import { makeTestFolder } from '../support/folder.ts';
 import { runNodemaint } from '../support/nodemaint.ts';
 
 const HEAD = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
@@ -28,30 +26,19 @@ interface Bench {
 
 /** A process with the command line of a kubelet, and an agent's configuration that goes with it. */
 async function createBench(t: TestContext, flags: readonly string[]): Promise<Bench> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubelet-shutdown-'));
+  const folder = await makeTestFolder('kubelet-shutdown');
   const kubeconfig = path.join(folder, 'kubeconfig');
   await writeFile(
     path.join(folder, 'kubelet.yaml'),
     JSON.stringify({ ...HEAD, staticPodPath: folder, shutdownGracePeriodByPodPriority: GROUPS }),
   );
-  const argv = ['-e', 'process.stdout.write("up"); setInterval(() => 0, 1e6)', '--', `--kubeconfig=${kubeconfig}`];
-  const child = spawn(process.execPath, [...argv, '--config=kubelet.yaml', ...flags], {
-    argv0: '/usr/bin/kubelet',
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  await once(child.stdout, 'data');
+  const child = await startFakeKubelet(folder, [`--kubeconfig=${kubeconfig}`, '--config=kubelet.yaml', ...flags]);
   const config = path.join(folder, 'config.yaml');
   await writeFile(
     config,
     `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\nkubeconfig: ${kubeconfig}\nstaticPodPath: ${folder}\nstateDirectory: ${folder}/state\n`,
   );
-  const endKubelet = async (): Promise<void> => {
-    if (child.signalCode !== null) return;
-    const gone = once(child, 'exit');
-    child.kill('SIGKILL');
-    await gone;
-  };
+  const endKubelet = (): Promise<void> => endFakeKubelet(child);
   t.after(async () => {
     await endKubelet();
     await rm(folder, { recursive: true });
@@ -62,7 +49,8 @@ async function createBench(t: TestContext, flags: readonly string[]): Promise<Be
     endKubelet,
     run: (...more) => runNodemaint(['disable-kubelet-shutdown', '--config', config, ...more]),
     warning: async () => {
-      const kubelet = await findKubelet({ kubeconfig }, t.signal);
+      const finder = createKubeletFinder({ scope: { kubeconfig }, systemd: undefined, unit: undefined });
+      const kubelet = await finder.config(t.signal);
       return kubelet === undefined ? 'no kubelet' : kubeletShutdownWarning(kubelet);
     },
   };

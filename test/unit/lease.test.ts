@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Lease, LeaseSpec } from '../../src/api/lease.ts';
-import { createTerm, momentOf } from '../../src/controller/term.ts';
+import { createTerm } from '../../src/controller/term.ts';
 import {
   controllerAlive,
   decideLease,
@@ -10,7 +10,7 @@ import {
   observeLease,
   releasedLease,
 } from '../../src/decide/lease.ts';
-import { createSystemClock, monotonicNow } from '../../src/host/clock.ts';
+import { createSystemClock, momentOf, monotonicNow } from '../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../src/kube/client.ts';
 
 const ME = { identity: 'me_1', durationMs: 15_000 };
@@ -135,7 +135,7 @@ describe('the fence of a term', () => {
   } => {
     const system = createSystemClock();
     const clock = { ahead: 0 };
-    const jumping = { now: () => system.now() + clock.ahead, sleep: system.sleep };
+    const jumping = { now: () => system.now() + clock.ahead, monotonic: monotonicNow, sleep: system.sleep };
     const sent: KubeRequest[] = [];
     const client: KubeClient = {
       send: (request) => {

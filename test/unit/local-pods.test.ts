@@ -6,6 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import type { KubeletUnitChoice } from '../../src/decide/kubelet-home.ts';
 import { type LiveSandbox, localPodsOf } from '../../src/decide/local-pods.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet-unit.ts';
+import { openTestState } from '../support/test-state.ts';
 
 function sandbox(podUid: string, fields: Partial<LiveSandbox> = {}): LiveSandbox {
   const annotations = { 'kubernetes.io/config.source': 'api' };
@@ -23,6 +24,19 @@ describe('the pods of a node as its runtime shows them', () => {
       ['DaemonSet', 0, 5],
       ['Static', 0, 30],
     ]);
+  });
+
+  it("pass for a DaemonSet's by a label that anybody may write only where the API server never told of them", () => {
+    const label = { labels: { 'pod-template-generation': '1' } };
+    const known = new Map([['told', { podType: 'Default', priority: 3 } as const]]);
+    const pods = localPodsOf([sandbox('told', label), sandbox('young', label)], known);
+    assert.deepEqual(
+      pods.map(({ uid, podType, priority }) => [uid, podType, priority]),
+      [
+        ['told', 'Default', 3],
+        ['young', 'DaemonSet', 0],
+      ],
+    );
   });
 
   it('have what the API server said of them, where it said something', () => {
@@ -66,7 +80,8 @@ async function rig(t: TestContext, state: 'active' | 'inactive') {
     Promise.resolve(
       active === 'active' ? { kind: 'unit', unit: 'k.service' } : { kind: 'unit', unit: 'other.service' },
     );
-  const unit = (bootId: string): KubeletUnit => createKubeletUnit(units, { choose, directory: folder, bootId });
+  const files = await openTestState(folder);
+  const unit = (bootId: string): KubeletUnit => createKubeletUnit(units, { choose, state: files, bootId });
   return { calls, unit };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
@@ -15,22 +15,26 @@ interface Run {
   readonly alive: string;
   readonly ended: Promise<{ readonly code: number | null; readonly afterMs: number }>;
   said(): string;
-  touch(offsetSec: number): Promise<void>;
+  /** Gives a sign of life; the file's time is set so far from now. */
+  beat(offsetSec: number): Promise<void>;
 }
 
 async function startScript(
   t: TestContext,
-  { deadManSec, exists }: { deadManSec: number; exists: boolean },
+  { deadManSec, exists, command = [SCRIPT] }: { deadManSec: number; exists: boolean; command?: readonly string[] },
 ): Promise<Run> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-holder-'));
   const alive = path.join(folder, 'alive');
-  const touch = async (offsetSec: number): Promise<void> => {
+  let beats = 0;
+  const beat = async (offsetSec: number): Promise<void> => {
     const time = Date.now() / 1000 + offsetSec;
+    beats += 1;
+    await writeFile(alive, `${beats}\n`);
     await utimes(alive, time, time);
   };
-  if (exists) await writeFile(alive, '');
+  if (exists) await beat(0);
   const begunAt = performance.now();
-  const child = spawn(SCRIPT, [], {
+  const child = spawn(command[0] ?? '', command.slice(1), {
     env: {
       ...process.env,
       NODEMAINT_ALIVE_FILE: alive,
@@ -53,11 +57,11 @@ async function startScript(
     await ended;
     await rm(folder, { recursive: true });
   });
-  return { child, alive, ended, said: () => text, touch };
+  return { child, alive, ended, said: () => text, beat };
 }
 
 describe('the script that holds the lock', { concurrency: true }, () => {
-  it('ends when the file was not touched for the time allowed, and says why', async (t: TestContext) => {
+  it('ends when the agent gave no sign of life for the time allowed, and says why', async (t: TestContext) => {
     const run = await startScript(t, { deadManSec: 2, exists: true });
     const { code, afterMs } = await run.ended;
     assert.equal(code, 0);
@@ -70,10 +74,10 @@ describe('the script that holds the lock', { concurrency: true }, () => {
     assert.equal((await run.ended).code, 0);
   });
 
-  it('goes on while the file is touched, whatever the clock says', async (t: TestContext) => {
+  it('goes on while the agent gives signs of life, whatever the clock says', async (t: TestContext) => {
     const run = await startScript(t, { deadManSec: 2, exists: true });
     for (const offsetSec of [0, -YEAR_SEC, YEAR_SEC, 0, -60, 60, 1, 0]) {
-      await run.touch(offsetSec);
+      await run.beat(offsetSec);
       await delay(500);
     }
     assert.equal(run.child.exitCode, null);
@@ -85,5 +89,33 @@ describe('the script that holds the lock', { concurrency: true }, () => {
     await delay(200);
     process.kill(-(run.child.pid ?? 0), 'SIGTERM');
     assert.ok((await run.ended).afterMs < 1000);
+  });
+
+  it('holds the lock, and lets it go in time, when no process can be made', {
+    skip: process.getuid?.() !== 0,
+  }, async (t: TestContext) => {
+    // A user of its own, who may have two processes: the script and one more.
+    const as = ['setpriv', '--reuid=60123', '--regid=60123', '--clear-groups'] as const;
+    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-holder-'));
+    t.after(() => rm(folder, { recursive: true }));
+    const copy = path.join(folder, 'lock-holder');
+    await chmod(folder, 0o755);
+    await copyFile(SCRIPT, copy);
+    const limited = [...as, 'bash', '-c', `ulimit -u 2; exec ${copy}`];
+    const run = await startScript(t, { deadManSec: 3, exists: true, command: limited });
+    await chmod(path.dirname(run.alive), 0o755);
+    await chmod(run.alive, 0o644);
+    await delay(500);
+    const others = [1, 2].map(() => spawn(as[0], [...as.slice(1), 'sleep', '60'], { stdio: 'ignore' }));
+    t.after(() => others.map((other) => other.kill()));
+    await delay(2_000);
+    assert.equal(run.child.exitCode, null);
+    await run.beat(0);
+    const beatAt = performance.now();
+    assert.equal((await run.ended).code, 0);
+    const afterMs = performance.now() - beatAt;
+    assert.ok(afterMs > 2_900 && afterMs < 6_000, `${afterMs} ms`);
+    assert.match(run.said(), /no sign of life/);
+    assert.doesNotMatch(run.said(), /fork/);
   });
 });

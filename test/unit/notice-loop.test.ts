@@ -15,6 +15,9 @@ import { type Clock, createSystemClock } from '../../src/host/clock.ts';
 import { triggerFileSource } from '../../src/host/trigger-file.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { waitUntil } from '../control-plane/process.ts';
+import { openTestState } from '../support/test-state.ts';
+import { createStateDisk } from '../../src/host/state-files.ts';
+import { Fault, failingStateDisk } from '../support/failing-disk.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 };
@@ -56,7 +59,7 @@ function fastClock(untilMs: number): { readonly clock: Clock; readonly signal: A
     if (now - START >= untilMs) end.abort();
     signal.throwIfAborted();
   };
-  return { signal: end.signal, clock: { now: () => now, sleep } };
+  return { signal: end.signal, clock: { now: () => now, monotonic: () => now, sleep } };
 }
 
 describe('the loop that watches for notices', () => {
@@ -77,7 +80,7 @@ describe('the loop that watches for notices', () => {
     createNotices({
       sources: () => Promise.resolve([source]),
       options: OPTIONS,
-      memory: await openNoticeMemory(stateDirectory, bootId, log),
+      memory: await openNoticeMemory(await openTestState(stateDirectory), bootId, log),
       clock,
       log,
       onChange: () => undefined,
@@ -138,11 +141,50 @@ describe('the loop that watches for notices', () => {
     assert.deepEqual(kinds, ['yes', 'yes', 'no']);
   });
 
+  it('remembers what the disk did not take, and writes it when the disk is in order again', async () => {
+    const stateDirectory = await mkdtemp(path.join(folder, 'full-'));
+    const fault = new Fault({ from: 1, count: Infinity, code: 'ENOSPC', isOn: (file) => !file.includes('/run') });
+    const state = await openTestState(stateDirectory, failingStateDisk(createStateDisk(), fault));
+    const memory = await openNoticeMemory(state, 'boot-1', collectLog().log);
+    assert.equal(memory.seenAt('n', 7), 7);
+    await memory.save();
+    assert.match(state.problem() ?? '', /cannot write .*notices\.json: ENOSPC/);
+    const restarted = await openNoticeMemory(await openTestState(stateDirectory), 'boot-1', collectLog().log);
+    assert.equal(restarted.seenAt('n', 9), 7, 'an agent that is restarted in this boot knows it');
+    fault.isRepaired = true;
+    await memory.save();
+    await state.retry();
+    assert.equal(state.problem(), undefined);
+    assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
+  });
+
+  it('tells a provider again that the node is drained where that failed', async () => {
+    const { clock, signal } = fastClock(5_000);
+    const told: string[] = [];
+    const source: NoticeSource = {
+      name: 'azure events',
+      everyMs: 5_000,
+      read: () => Promise.resolve([SPOT]),
+      acknowledge: (id) => {
+        told.push(id);
+        return told.length === 1 ? Promise.reject(new Error('HTTP 500')) : Promise.resolve();
+      },
+    };
+    const notices = await make(source, clock, collectLog());
+    await notices.run(signal);
+    const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };
+    for (let look = 0; look < 4; look += 1) {
+      await notices.tend(released, AbortSignal.timeout(5_000));
+      await clock.sleep(6_000, new AbortController().signal);
+    }
+    assert.deepEqual(told, ['aws/spot', 'aws/spot'], 'until it has been told, and not more often');
+  });
+
   it('moves a damaged memory aside and goes on', async () => {
     const stateDirectory = await mkdtemp(path.join(folder, 'damaged-'));
     const file = path.join(stateDirectory, 'notices.json');
     await writeFile(file, '{"version":1,"seen":[');
-    const memory = await openNoticeMemory(stateDirectory, 'boot-1', collectLog().log);
+    const memory = await openNoticeMemory(await openTestState(stateDirectory), 'boot-1', collectLog().log);
     assert.equal(memory.seenAt('n', 7), 7);
     await memory.save();
     assert.equal(JSON.parse(await readFile(file, 'utf8')).seen.n.at, 7);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../src/api/names.ts';
 import type { Node } from '../../src/api/pod.ts';
 import { isOutlived } from '../../src/decide/maintenance.ts';
-import { maintenanceOf } from '../support/maintenance-objects.ts';
+import { byName, maintenanceOf } from '../support/maintenance-objects.ts';
 
 const OWN = { labels: { [AGENT_LABEL]: 'node-a' }, annotations: { [BOOT_ANNOTATION]: 'first' } };
 
@@ -20,6 +20,13 @@ describe('whether a boot has ended a drain', () => {
     ['for one without a boot', { stage: 'Drain' }, { ...OWN, annotations: {} }, node('second'), false],
     ['for one of a person', { stage: 'Drain' }, { ...OWN, labels: {} }, node('second'), false],
     ["for another node's", { stage: 'Drain' }, OWN, node('second', 'node-b'), false],
+    [
+      'for one of other nodes',
+      { stage: 'Drain', nodeSelector: byName('node-a', 'node-b') },
+      OWN,
+      node('second'),
+      false,
+    ],
     ['for one that cordons', { stage: 'Cordon' }, OWN, node('second'), false],
     ['for one that is complete', { stage: 'Complete' }, OWN, node('second'), false],
     [

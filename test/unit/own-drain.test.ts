@@ -4,7 +4,8 @@ import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import { AGENT_LABEL } from '../../src/api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus, Stage } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { holdOf, isOfNodeAlone, maintenancesOfNode, resolveOwnDrains } from '../../src/decide/own-drain.ts';
+import { soleNodeOf } from '../../src/decide/maintenance.ts';
+import { holdOf, maintenancesOfNode, resolveOwnDrains } from '../../src/decide/own-drain.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 import { byName } from '../support/maintenance-objects.ts';
 
@@ -70,17 +71,18 @@ describe('the drains that an agent moves on for its own node', () => {
 
 describe('a maintenance of one node alone', () => {
   it('selects it by its name and by nothing else', () => {
-    assert.equal(isOfNodeAlone(maintenanceOf([NODE]), NODE), true);
-    assert.equal(isOfNodeAlone(maintenanceOf(['node-b']), NODE), false);
-    assert.equal(isOfNodeAlone(maintenanceOf([NODE, 'node-b']), NODE), false);
+    assert.equal(soleNodeOf(maintenanceOf([NODE])), NODE);
+    assert.equal(soleNodeOf(maintenanceOf([NODE, 'node-b'])), undefined);
     const [term] = byName(NODE).nodeSelectorTerms;
     const spec = (nodeSelectorTerms: readonly object[]): NodeMaintenance => {
       return { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms } } };
     };
     const labels = { matchExpressions: [{ key: 'x', operator: 'Exists' }] };
-    assert.equal(isOfNodeAlone(spec([{ ...term, ...labels }]), NODE), false);
-    assert.equal(isOfNodeAlone(spec([{ ...term }, labels]), NODE), false);
-    assert.equal(isOfNodeAlone(spec([]), NODE), false);
+    assert.equal(soleNodeOf(spec([{ ...term, ...labels }])), undefined);
+    assert.equal(soleNodeOf(spec([{ ...term }, labels])), undefined);
+    const twice = { matchFields: [...(term?.matchFields ?? []), ...(term?.matchFields ?? [])] };
+    assert.equal(soleNodeOf(spec([twice])), undefined);
+    assert.equal(soleNodeOf(spec([])), undefined);
   });
 });
 

@@ -16,6 +16,7 @@ const FACTS: ParkingFacts = {
   clusterConfigured: true,
   own: [OWN],
   drains: [drainOf(OWN), drainOf('firmware')],
+  apiSilent: false,
 };
 
 const cases: [string, string, Partial<ParkingFacts>, boolean][] = [
@@ -28,6 +29,10 @@ const cases: [string, string, Partial<ParkingFacts>, boolean][] = [
   ['comes back when somebody has completed it', OWN, { phase: BOOTED, onBoot: 'wait', drains: [] }, false],
   ['comes back when the shutdown is called off', OWN, { phase: CANCELED, onBoot: 'wait' }, false],
   ['of an earlier shutdown comes back in the end', OWN, {}, false],
+  ['without a reason waits for the API server to tell', '', { drains: undefined }, true],
+  ['without a reason waits no longer for one that is silent', '', { drains: undefined, apiSilent: true }, false],
+  ['with a reason waits for a silent one', 'firmware', { drains: undefined, apiSilent: true }, true],
+  ['without a reason is kept while the node goes down', '', { phase: DRAINING, apiSilent: true }, true],
   ["of a person's maintenance is kept while it drains", 'firmware', {}, true],
   ["of a person's maintenance is kept over a boot", 'firmware', { phase: BOOTED }, true],
   ["of a person's maintenance comes back when that is over", 'firmware', { drains: [] }, false],

@@ -1,40 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  decidePhase,
-  describePhase,
-  maintenanceName,
-  type Phase,
-  type PhaseFacts,
-} from '../../src/decide/shutdown-phase.ts';
+import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../../src/decide/shutdown-phase.ts';
+import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../support/phase-facts.ts';
 
-const FACTS: PhaseFacts = {
-  now: 1_000_000,
-  sinceBootMs: 50_000,
-  bootId: 'boot-1',
-  nodeName: 'node-a',
-  goingDown: { kind: 'no' },
-  clusterConfigured: true,
-  askingSince: 0,
-  apiWaitMs: 15_000,
-  maintenanceExists: true,
-  apiSilentMs: 0,
-  handedOver: false,
-  drained: false,
-  release: undefined,
-  maxHoldMs: undefined,
-  recovered: false,
-};
-const YES = { kind: 'yes', origin: 'logind', reason: 'node reboot' } as const;
-const SHUTDOWN = {
-  maintenance: 'shutdown-node-a-rs',
-  mode: 'cluster',
-  origin: 'logind',
-  reason: 'node reboot',
-  since: 1_000_000,
-  bootId: 'boot-1',
-} as const;
-const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN };
 const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 
@@ -65,32 +33,49 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   [
     'waits for a silent API server',
     DRAINING,
-    { goingDown: YES, maintenanceExists: false, now: 1_014_999 },
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 64_999 },
     'draining cluster',
   ],
   [
     'goes on locally when it stays silent',
     DRAINING,
-    { goingDown: YES, maintenanceExists: false, now: 1_015_000 },
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 65_000 },
     'draining local',
   ],
   [
     'asks anew after a restart',
     DRAINING,
-    { goingDown: YES, maintenanceExists: false, now: 2_000_000, askingSince: 1_999_000 },
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 9_000_000, askingSinceBootMs: 8_999_000 },
     'draining cluster',
   ],
-  ['stays with the cluster that has the maintenance', DRAINING, { goingDown: YES, now: 9_000_000 }, 'draining cluster'],
+  [
+    'gives up a silent API server in time although the clock is set back',
+    DRAINING,
+    { goingDown: YES, maintenance: 'absent', now: -2_600_000, sinceBootMs: 65_000 },
+    'draining local',
+  ],
+  [
+    'waits for a silent API server although the clock is set ahead',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', now: 4_600_000, sinceBootMs: 50_100 },
+    'draining cluster',
+  ],
+  [
+    'stays with the cluster that has the maintenance',
+    DRAINING,
+    { goingDown: YES, sinceBootMs: 9_000_000 },
+    'draining cluster',
+  ],
   [
     'goes on locally when the API server falls silent in mid-drain',
     DRAINING,
-    { goingDown: YES, now: 9_000_000, apiSilentMs: 15_000 },
+    { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 15_000 },
     'draining local',
   ],
   [
     'waits for an API server that has been silent for a moment',
     DRAINING,
-    { goingDown: YES, now: 9_000_000, apiSilentMs: 14_999 },
+    { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 14_999 },
     'draining cluster',
   ],
   [
@@ -108,6 +93,18 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['stays released while the machine goes down', RELEASED, { goingDown: YES, now: 9_000_000 }, 'released cluster'],
   ['gives the machine a minute to show that it goes down', RELEASED, { now: 1_059_999 }, 'released cluster'],
   ['goes back when it does not', RELEASED, { now: 1_060_000 }, 'recovering cluster canceled'],
+  [
+    'goes back in time although the clock is set back',
+    { ...RELEASED, releasedSinceBootMs: 50_000 },
+    { now: -2_600_000, sinceBootMs: 110_000 },
+    'recovering cluster canceled',
+  ],
+  [
+    'gives the machine its minute although the clock is set ahead',
+    { ...RELEASED, releasedSinceBootMs: 50_000 },
+    { now: 4_600_000, sinceBootMs: 50_100 },
+    'released cluster',
+  ],
   ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'recovering cluster boot'],
   ['recovers until all is back', RECOVERING, { bootId: 'boot-2' }, 'recovering cluster boot'],
   [
@@ -118,11 +115,6 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ],
   ['watches again then', RECOVERING, { bootId: 'boot-2', recovered: true }, 'watching'],
 ];
-
-function describeState(phase: Phase): string {
-  if (phase.kind === 'watching') return phase.kind;
-  return [phase.kind, phase.mode, ...(phase.kind === 'recovering' ? [phase.cause] : [])].join(' ');
-}
 
 /** Clock and time since the boot of an agent that may have been restarted, what its record has, and whether it holds on. */
 const holds: [string, { now: number; sinceBootMs: number; recorded?: number }, 'draining' | 'released'][] = [
@@ -165,8 +157,23 @@ describe('the shutdown phase', () => {
     assert.deepEqual(back, { ...RECOVERING });
   });
 
-  it('names maintenances so that long node names fit', () => {
-    assert.equal(maintenanceName('node-a', 1_000_000), 'shutdown-node-a-rs');
-    assert.ok(maintenanceName('n'.repeat(253), Date.UTC(2100, 1)).length <= 253);
+  it('begins with a name that nothing has', () => {
+    const begun = decidePhase({ kind: 'watching' }, { ...FACTS, goingDown: YES });
+    assert.equal(begun.kind === 'draining' && begun.maintenance, 'shutdown-node-a-7');
+    const none = decidePhase({ kind: 'watching' }, { ...FACTS, goingDown: YES, freeName: undefined });
+    assert.equal(none.kind === 'draining' && none.maintenance, 'shutdown-node-a-0');
+  });
+
+  it('keeps no more of a reason than fits, whole characters, and nothing that steers a terminal', () => {
+    const reasonOf = (reason: string): string => {
+      const begun = decidePhase({ kind: 'watching' }, { ...FACTS, goingDown: { ...YES, reason } });
+      return begun.kind === 'draining' ? begun.reason : '';
+    };
+    assert.equal(reasonOf('node reboot: kernel update'), 'node reboot: kernel update');
+    assert.equal(reasonOf('a\u001b[2J\nb'), 'a [2J b');
+    assert.equal(reasonOf('x'.repeat(5_000)), 'x'.repeat(1_024));
+    const faces = reasonOf(`${'x'.repeat(1_023)}${'\u{1F600}'.repeat(3_000)}`);
+    assert.equal(faces, `${'x'.repeat(1_023)}\u{1F600}`);
+    assert.ok(faces.isWellFormed());
   });
 });

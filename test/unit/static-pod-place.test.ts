@@ -1,41 +1,28 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
 import { describe, it } from 'node:test';
 import { startSandboxRuntime } from '../../src/demo/sandbox-runtime.ts';
 import { waitUntil } from '../control-plane/process.ts';
+import { endFakeKubelet, startFakeKubelet } from '../support/fake-kubelet.ts';
+import { makeTestFolder } from '../support/folder.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 
 const NODE = 'place-of-static-pods';
 const MANIFEST = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: {} });
 
-/** A process with the command line of a kubelet that takes its static pods from `directory`. */
-async function startKubelet(directory: string): Promise<ChildProcess> {
+/** A kubelet that takes its static pods from `directory`; `folder` is for its own files. */
+async function startKubelet(folder: string, directory: string): Promise<ChildProcess> {
   const flags = [`--hostname-override=${NODE}`, `--pod-manifest-path=${directory}`, '--healthz-port=0'];
-  const script = 'process.stdout.write("up"); setInterval(() => 0, 1e6)';
-  const kubelet = spawn(process.execPath, ['-e', script, '--', ...flags], {
-    argv0: 'kubelet',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  await once(kubelet.stdout, 'data');
-  return kubelet;
-}
-
-async function stop(kubelet: ChildProcess): Promise<void> {
-  const gone = once(kubelet, 'exit');
-  kubelet.kill('SIGKILL');
-  await gone;
+  return await startFakeKubelet(folder, flags);
 }
 
 describe('the agent of a node whose kubelet is restarted with another static pod directory', () => {
   it('drains the directory that the kubelet has then', async () => {
     await using stack = new AsyncDisposableStack();
     const { signal } = new AbortController();
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-place-'));
+    const folder = await makeTestFolder('place');
     stack.defer(() => rm(folder, { recursive: true, force: true }));
     const [first, second] = [path.join(folder, 'first', 'pods'), path.join(folder, 'second', 'pods')];
     for (const directory of [first, second]) {
@@ -56,8 +43,8 @@ describe('the agent of a node whose kubelet is restarted with another static pod
       lock: 'none',
     };
     await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
-    let kubelet = await startKubelet(first);
-    stack.defer(() => stop(kubelet));
+    let kubelet = await startKubelet(folder, first);
+    stack.defer(() => endFakeKubelet(kubelet));
     const log = path.join(folder, 'agent.log');
     const agent = stack.use(startNodemaint(['agent', '--config', path.join(folder, 'config.yaml')], log));
     const phase = async (): Promise<string> => (await readAgentStatus(runDirectory)).phase.kind;
@@ -65,8 +52,8 @@ describe('the agent of a node whose kubelet is restarted with another static pod
     await waitUntil('the agent watches', async () => (await phase()) === 'watching', options, signal);
     assert.match(await readFile(log, 'utf8'), new RegExp(`"staticPodPath":"${first}"`));
 
-    await stop(kubelet);
-    kubelet = await startKubelet(second);
+    await endFakeKubelet(kubelet);
+    kubelet = await startKubelet(folder, second);
     await runNodemaint(['trigger', '--reason', 'test', '--run-directory', runDirectory]);
     await waitUntil('the machine is released', async () => (await phase()) === 'released', options, signal);
     assert.deepEqual(await readdir(first), ['web.yaml']);

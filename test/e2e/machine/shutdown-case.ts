@@ -20,6 +20,8 @@ export interface ShutdownCase {
   readonly ends: 'reboot' | 'reboot undrained' | 'soft-reboot' | 'off' | 'halt' | 'called off';
   /** What the agent's log says, of the boot in which it went down. */
   readonly says?: RegExp;
+  /** Who tells in which order pods ended: the pods, or the agent's log where containers cannot be signalled. */
+  readonly orderBy?: 'agent';
   /** Command lines that prepare the case and undo that. */
   readonly before?: string;
   readonly after?: string;
@@ -28,6 +30,8 @@ export interface ShutdownCase {
 const PODS = ['low', 'high'];
 /** In the command line of each pod's process, and not in that of who looks for it. */
 const WITNESS_MARK = 'TER[M].*witness/log';
+/** How systemd says that the machine goes down for good. */
+const DOWN = /systemd\[1\]: (?:Stopping kubelet|Reached target .*[Ss]hutdown)/;
 const DRAIN_MS = 180_000;
 const BACK_MS = 300_000;
 
@@ -92,10 +96,23 @@ function assertOrder(journal: readonly string[], what: string): void {
   assert.deepEqual(witnessedIn(journal), ['low TERM', 'low END', 'high TERM', 'high END'], what);
   const lastEnd = journal.findIndex((line) => line.endsWith(': high END'));
   // The last time: a case may have restarted the kubelet before.
-  const down = journal.findLastIndex((line) =>
-    /systemd\[1\]: (?:Stopping kubelet|Reached target .*[Ss]hutdown)/.test(line),
-  );
+  const down = journal.findLastIndex((line) => DOWN.test(line));
   assert.ok(down > lastEnd, `${what}: the kubelet stops at line ${down}, the last pod ended at ${lastEnd}`);
+}
+
+/** In which order the agent drained, by its log, and that the machine went down only then. */
+function assertDrained(journal: readonly string[], what: string): void {
+  const steps = [
+    /"manifest":"low\.yaml".*parked manifest/,
+    /"manifest":"high\.yaml".*parked manifest/,
+    /have left/,
+    DOWN,
+  ];
+  const places = steps.map((step) => journal.findLastIndex((line) => step.test(line)));
+  assert.ok(
+    places.every((place, index) => place > (places[index - 1] ?? -1)),
+    `${what}: ${places.join(' ')}`,
+  );
 }
 
 /** Runs a case; returns what happened in one line, for the table. */
@@ -126,7 +143,7 @@ export async function runCase(machine: Machine, shutdown: ShutdownCase): Promise
     timeoutMs: 120_000,
   });
   if (sameBoot) assert.equal(await machine.bootId(), bootId, name);
-  if (isDrained) assertOrder(text.split('\n'), name);
+  if (isDrained) (shutdown.orderBy === 'agent' ? assertDrained : assertOrder)(text.split('\n'), name);
   if (says !== undefined) assert.match(text, says, name);
   if (after !== undefined) await machine.must(after, { timeoutMs: 120_000 });
   return `${name}: ${ends} after ${seconds} s`;

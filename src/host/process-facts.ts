@@ -1,0 +1,82 @@
+/** What the kernel says of a process under /proc. Everything in it that the process itself chose is bounded. */
+import { constants } from 'node:fs';
+import { open, readdir } from 'node:fs/promises';
+import path from 'node:path';
+
+/** A command line may be megabytes long; that of a kubelet has no reason to. */
+const MAX_READ_BYTES = 64 * 1024;
+
+/** The first bytes of a file under /proc. Throws the errors of Node.js. */
+async function readStart(file: string): Promise<string> {
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const buffer = Buffer.alloc(MAX_READ_BYTES);
+  let size = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, size, buffer.length - size, null);
+    size += bytesRead;
+    if (bytesRead === 0 || size === buffer.length) return buffer.toString('utf8', 0, size);
+  }
+}
+
+/** The ids of all processes, in the order of their numbers. */
+export async function listProcesses(): Promise<readonly number[]> {
+  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  return names.map(Number).sort((a, b) => a - b);
+}
+
+/** The words of a process's command line, of its first 64 KiB; none for one that has ended or is of the kernel. */
+export async function readCommandLine(pid: number): Promise<readonly string[]> {
+  const text = await readStart(`/proc/${pid}/cmdline`).catch(() => '');
+  return text.split('\0').slice(0, -1);
+}
+
+/** The control groups in the text of /proc/PID/cgroup, one of each hierarchy (cgroups(7)). */
+export function cgroupsIn(text: string): readonly string[] {
+  return text.split('\n').flatMap((line) => /^\d+:[^:]*:(\/.*)$/.exec(line)?.[1] ?? []);
+}
+
+/** The text of /proc/PID/cgroup; '' for a process that has ended. */
+export async function readCgroupText(pid: number): Promise<string> {
+  return await readStart(`/proc/${pid}/cgroup`).catch(() => '');
+}
+
+/** One process at one moment. */
+export interface ProcessReading {
+  readonly argv: readonly string[];
+  readonly name: string;
+  readonly uids: readonly number[];
+  readonly pidNamespaces: number;
+  readonly cgroupText: string;
+}
+
+function numbersOf(status: string, field: string): readonly number[] {
+  const line = new RegExp(`^${field}:(.*)$`, 'm').exec(status)?.[1] ?? '';
+  return (line.match(/\d+/g) ?? []).map(Number);
+}
+
+/**
+ * Reads one process, all of it of the same process although its number may be given to another one meanwhile. Undefined
+ * where it has ended, or became another program or another user while it was read.
+ */
+export async function readProcess(pid: number): Promise<ProcessReading | undefined> {
+  try {
+    await using folder = await open(`/proc/${pid}`, constants.O_RDONLY | constants.O_DIRECTORY);
+    const read = async (name: string): Promise<string> =>
+      await readStart(path.join('/proc/self/fd', String(folder.fd), name));
+    const identity = (status: string): string => /^Name:.*$/m.exec(status)?.[0] + numbersOf(status, 'Uid').join(' ');
+    const before = await read('status');
+    const commandLine = await read('cmdline');
+    const cgroupText = await read('cgroup');
+    const status = await read('status');
+    if (identity(before) !== identity(status)) return undefined;
+    return {
+      argv: commandLine.split('\0').slice(0, -1),
+      name: /^Name:\t(.*)$/m.exec(status)?.[1] ?? '',
+      uids: numbersOf(status, 'Uid'),
+      pidNamespaces: numbersOf(status, 'NSpid').length,
+      cgroupText,
+    };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,108 @@
+import type { KubeObject } from '../api/meta.ts';
+import { NodemaintError } from '../errors.ts';
+import type { KubeClient } from './client.ts';
+import { keyOf, sendForObject } from './resource.ts';
+
+/** A page of a list, as the API server answers. */
+export interface ObjectPage<T> {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[];
+}
+
+/**
+ * Asks for one page; `query` is what limits it and says where it begins. With `namesOnly` nothing but the metadata of the
+ * objects is asked for. Undefined where there is no such list. Throws API_ANSWER_TOO_LARGE, and what else the asking does.
+ */
+export type AskPage<T> = (
+  query: Readonly<Record<string, string>>,
+  namesOnly: boolean,
+) => Promise<ObjectPage<T> | undefined>;
+
+/** All objects of a list. */
+export interface ObjectList<T> {
+  readonly items: readonly T[];
+  readonly resourceVersion: string;
+  /** Objects that are too large to be read and are missing, as NAMESPACE/NAME or NAME. */
+  readonly tooLarge: readonly string[];
+}
+
+/** Objects of the first page: even where each has the size that etcd allows, it is not asked for in vain by much. */
+const FIRST_LIMIT = 50;
+const MAX_LIMIT = 500;
+const SMALLER = 4;
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof NodemaintError && error.code === 'API_ANSWER_TOO_LARGE';
+}
+
+/**
+ * Reads a whole list in pages that grow as long as they can be read: a page that is too large is asked for again with
+ * fewer objects, and an object that is too large alone is left out, by its name. `trim` is applied to each object at once.
+ */
+export async function readPages<T extends KubeObject, K = T>(
+  ask: AskPage<T>,
+  trim: (object: T) => K,
+): Promise<ObjectList<K>> {
+  const items: K[] = [];
+  const tooLarge: string[] = [];
+  let resourceVersion = '';
+  let next = '';
+  let limit = FIRST_LIMIT;
+  let most = MAX_LIMIT;
+  /** Returns where the next page begins; undefined where this one was too large. */
+  const readPage = async (namesOnly: boolean): Promise<string | undefined> => {
+    const query = { limit: String(limit), ...(next === '' ? {} : { continue: next }) };
+    try {
+      const page = await ask(query, namesOnly);
+      for (const item of page?.items ?? []) {
+        if (namesOnly) tooLarge.push(keyOf(item));
+        else items.push(trim(item));
+      }
+      resourceVersion = page?.metadata?.resourceVersion ?? '';
+      return page?.metadata?.continue ?? '';
+    } catch (error) {
+      if (namesOnly || !isTooLarge(error)) throw error;
+      return undefined;
+    }
+  };
+  let isComplete = false;
+  while (!isComplete) {
+    const after = (await readPage(false)) ?? (limit === 1 ? await readPage(true) : undefined);
+    if (after === undefined) {
+      limit = Math.max(1, Math.floor(limit / SMALLER));
+      most = limit;
+      continue;
+    }
+    limit = Math.min(limit * 2, most);
+    next = after;
+    isComplete = next === '';
+  }
+  return { items, resourceVersion, tooLarge };
+}
+
+/** Where a list is, and who asks for what of it. */
+export interface ListPlace {
+  readonly path: string;
+  /** Selectors. */
+  readonly query?: Readonly<Record<string, string>>;
+  /** The user to ask as. */
+  readonly as?: string;
+  /** Whether nothing but the metadata of the objects is wanted. */
+  readonly namesOnly?: boolean;
+}
+
+/** Reads all objects of a list; none for the statuses in `absent`. Throws API_REFUSED and API_UNREACHABLE. */
+export async function listAll<T extends KubeObject, K = T>(
+  client: KubeClient,
+  place: ListPlace,
+  absent: readonly number[],
+  trim: (object: T) => K,
+  signal: AbortSignal,
+): Promise<ObjectList<K>> {
+  const { path, query = {}, ...user } = place;
+  return await readPages<T, K>((page, namesOnly) => {
+    const search = new URLSearchParams({ ...query, ...page }).toString();
+    const request = { method: 'GET', path: `${path}?${search}`, ...user, ...(namesOnly ? { namesOnly } : {}) } as const;
+    return sendForObject<ObjectPage<T>>(client, request, absent, signal);
+  }, trim);
+}

@@ -1,0 +1,224 @@
+/**
+ * Every write of a drain fails in turn, once and for good, as on a full, a read-only and a broken disk: the drain still
+ * ends in order, no manifest is lost, and when the disk is in order again everything is put back.
+ */
+import assert from 'node:assert/strict';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import type { AgentContext } from '../../src/agent/context.ts';
+import { findLeaving } from '../../src/agent/leaving.ts';
+import { createLocalDrainer } from '../../src/agent/local-drain.ts';
+import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/record.ts';
+import { createStaticPods, type StaticPodIntent } from '../../src/agent/static-pods.ts';
+import { phaseAtStart } from '../../src/decide/lost-record.ts';
+import { keepsParked } from '../../src/decide/parking.ts';
+import type { Phase } from '../../src/decide/shutdown-phase.ts';
+import { createKubeletUnit } from '../../src/host/kubelet-unit.ts';
+import { createStateDisk, openStateFiles, type StateFiles } from '../../src/host/state-files.ts';
+import { createMover, type Mover } from '../../src/static-pods/mover.ts';
+import { DISK_ERRORS, type Failure, failingDisk, failingStateDisk, Fault } from '../support/failing-disk.ts';
+import { createSplitDisk } from '../support/killing-disk.ts';
+import { createQuickDisk } from '../support/quick-disk.ts';
+import { manifestOf, PRIORITIES, SimulatedNode } from '../support/simulated-node.ts';
+import { createQuickFolder } from '../support/shared-memory.ts';
+
+const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'local', origin: 'logind', reason: 'r', since: 1 } as const;
+/** Far more turns than any drain takes. */
+const MOST_TURNS = 60;
+const TURN_MS = 1_000;
+
+/** The parts of an agent that write, on a disk that fails. */
+interface Parts {
+  readonly state: StateFiles;
+  readonly mover: Mover;
+  readonly record: AgentRecord;
+}
+
+async function startAgent(node: SimulatedNode, fault: Fault, apart: boolean): Promise<Parts> {
+  const { root, paths } = node;
+  const places = { directory: path.join(root, 'state'), runDirectory: path.join(root, 'run') };
+  const state = await openStateFiles({ ...places, disk: failingStateDisk(createStateDisk(), fault) });
+  const disk = failingDisk(createQuickDisk(), fault);
+  const mover = createMover(paths, apart ? createSplitDisk(disk, paths.parkedPath) : disk);
+  await mover.recover();
+  const recorded = await readRecord(state, assert.fail);
+  return {
+    state,
+    mover,
+    record: { ...recorded, phase: phaseAtStart(recorded.phase, mover.parkSteps().values(), node.bootId) },
+  };
+}
+
+/** Drains as the agent does without an API server; dies after `dieAfter` turns. Returns whether it came to its end. */
+async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter = MOST_TURNS): Promise<boolean> {
+  const { signal } = new AbortController();
+  const parts = await startAgent(node, fault, apart);
+  const { state, mover } = parts;
+  const clock = { now: () => node.now, monotonic: () => node.now, sleep: () => Promise.resolve() };
+  const choose = () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' } as const);
+  const kubelet = createKubeletUnit(node.units, { choose, state, bootId: node.bootId });
+  const { runtime } = node;
+  const knownPods = { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() };
+  const onChange = (): void => undefined;
+  const localDrain = createLocalDrainer({ runtime, kubelet, knownPods, clock, log: LOG, onChange }, signal);
+  const staticPods = createStaticPods({
+    store: () => ({
+      paths: node.paths,
+      disk: createQuickDisk(),
+      mover,
+      check: () => Promise.resolve(undefined),
+      refusal: () => undefined,
+    }),
+    nodeName: 'n',
+    bootId: node.bootId,
+    runtime,
+    kubeletUp: () => Promise.resolve(true),
+    kubeletStopped: () => kubelet.isStopped(),
+    clock,
+    log: LOG,
+  });
+  const context = { config: { drainPlan: [] }, localDrain, staticPods, clock } as unknown as AgentContext;
+  let record: AgentRecord = { ...parts.record };
+  const save = async (next: AgentRecord): Promise<void> => {
+    record = next;
+    await writeRecord(state, next);
+  };
+  if (record.phase.kind !== 'draining') {
+    await save({ phase: { kind: 'draining', ...SHUTDOWN, bootId: node.bootId }, localTargets: [] });
+  }
+  for (let turn = 0; turn < dieAfter; turn += 1) {
+    const view = await staticPods.observe(signal);
+    const keepParked = (): boolean => true;
+    const saveTargets = (localTargets: AgentRecord['localTargets']): Promise<void> => save({ ...record, localTargets });
+    const leaving = await findLeaving(context, { record, view, parking: {} as never, keepParked, saveTargets }, signal);
+    if (leaving.drained) {
+      await save({ ...record, phase: { ...record.phase, kind: 'released', releasedAt: node.now } as Phase });
+      return true;
+    }
+    const intent: StaticPodIntent = { ...leaving, keepParked, shutdown: SHUTDOWN.maintenance };
+    const decision = await staticPods.decide(view, intent, signal);
+    await staticPods.act(view, decision, SHUTDOWN.maintenance, signal);
+    await new Promise(setImmediate);
+    await node.sync();
+    node.now += TURN_MS;
+  }
+  return false;
+}
+
+/** After the boot: gives back what is not to stay, without an API server. */
+async function putBack(node: SimulatedNode, fault: Fault, apart: boolean): Promise<void> {
+  const { mover, record } = await startAgent(node, fault, apart);
+  // As decidePhase has it.
+  const phase: Phase =
+    record.phase.kind === 'draining' || record.phase.kind === 'released'
+      ? { ...record.phase, kind: 'recovering', cause: 'boot' }
+      : record.phase;
+  const facts = {
+    phase,
+    onBoot: 'complete',
+    clusterConfigured: true,
+    own: [],
+    drains: undefined,
+  } as const;
+  for (const file of (await readdir(node.paths.parkedPath).catch(() => [])).filter((name) => !name.startsWith('.'))) {
+    const maintenance = mover.parkSteps().get(file)?.maintenance ?? '';
+    assert.equal(
+      keepsParked(maintenance, { ...facts, apiSilent: true }),
+      false,
+      `${file} would wait for an API server`,
+    );
+    await mover.restore(file);
+  }
+}
+
+async function assertWhole(node: SimulatedNode): Promise<void> {
+  const { staticPodPath, parkedPath } = node.paths;
+  assert.deepEqual((await readdir(staticPodPath)).sort(), Object.keys(PRIORITIES));
+  const parked = await readdir(parkedPath).catch((): string[] => []);
+  // Older copies may lie in .superseded, from which nothing is ever removed.
+  assert.deepEqual(
+    parked.filter((name) => !name.startsWith('.')),
+    [],
+  );
+  for (const [file, priority] of Object.entries(PRIORITIES)) {
+    assert.equal(await readFile(path.join(staticPodPath, file), 'utf8'), manifestOf(file, priority));
+  }
+}
+
+interface Variant {
+  readonly isOn: (root: string) => (file: string) => boolean;
+  readonly apart: boolean;
+  /** Whether manifests move all the same, so that the kubelet ends their pods. */
+  readonly moves: boolean;
+}
+
+/** The disks that break: what the state directory is on, what the manifests are on, and all there is but /run. */
+const VARIANTS: Readonly<Record<string, Variant>> = {
+  'the state directory': {
+    isOn: (root) => (file) => file.startsWith(path.join(root, 'state')),
+    apart: false,
+    moves: true,
+  },
+  'the record alone, as on a full disk where the journal has room': {
+    isOn: (root) => (file) => file === path.join(root, 'state', RECORD_FILE),
+    apart: false,
+    moves: true,
+  },
+  'the only disk': { isOn: (root) => (file) => !file.startsWith(path.join(root, 'run')), apart: false, moves: false },
+  'the disk of the parked manifests, another one': {
+    isOn: (root) => (file) => file.startsWith(path.join(root, 'parked')),
+    apart: true,
+    moves: false,
+  },
+};
+
+async function breakEverywhere(t: TestContext, { isOn, apart, moves }: Variant, dies: boolean): Promise<void> {
+  const base = await createQuickFolder('broken');
+  t.after(() => rm(base, { recursive: true }));
+  let cases = 0;
+  for (const code of DISK_ERRORS) {
+    for (const count of [1, Number.POSITIVE_INFINITY]) {
+      for (let from = 1, isOver = false; !isOver; from += 1) {
+        const root = path.join(base, `${code}-${count}-${from}`);
+        const node = new SimulatedNode(root);
+        await node.prepare();
+        const failure: Failure = { from, count, code, isOn: isOn(root) };
+        const fault = new Fault(failure);
+        const what = `${code} at write ${from}${count === 1 ? '' : ' and from then on'}`;
+        try {
+          if (dies) {
+            await drain(node, fault, apart, 2);
+            const { record } = await startAgent(node, fault, apart);
+            assert.equal(record.phase.kind, 'draining', 'the next agent knows that a shutdown is held');
+          }
+          assert.equal(await drain(node, fault, apart), true, 'the drain ends');
+          assert.deepEqual(node.running, []);
+          assert.deepEqual([...new Set(node.ended)], Object.keys(PRIORITIES), 'in order');
+          if (!dies) assert.equal(node.ended.length, 2, 'each ends once');
+          if (moves) assert.deepEqual(await readdir(node.paths.staticPodPath), [], 'moved all the same');
+          fault.isRepaired = true;
+          await node.boot();
+          await putBack(node, fault, apart);
+          await node.sync();
+          await assertWhole(node);
+          assert.deepEqual(node.running, Object.keys(PRIORITIES));
+        } catch (error) {
+          throw new Error(what, { cause: error });
+        }
+        isOver = fault.failed === 0;
+        cases += 1;
+        await rm(root, { recursive: true });
+      }
+    }
+  }
+  t.diagnostic(`${cases} cases`);
+}
+
+describe('every write of a drain fails in turn, once and for good', () => {
+  for (const [name, variant] of Object.entries(VARIANTS)) {
+    it(`on ${name}`, (t) => breakEverywhere(t, variant, false));
+    it(`on ${name}, and the agent is killed in the middle`, (t) => breakEverywhere(t, variant, true));
+  }
+});

@@ -1,0 +1,160 @@
+/** A whole cluster of objects through every rule that takes them: what is written must fit the schemas, and nothing goes out of its order. */
+import * as fc from 'fast-check';
+import { createDrainObserver } from '../../../src/controller/drain.ts';
+import type { ControllerContext } from '../../../src/controller/context.ts';
+import { controllerOptionsSchema } from '../../../src/controller/options.ts';
+import { decideGate, drainOf } from '../../../src/decide/daemon-set.ts';
+import { budgetCovers } from '../../../src/decide/disruption-budget.ts';
+import { effectiveDrainPlan, targetsCover } from '../../../src/decide/drain-plan.ts';
+import { previewDrain } from '../../../src/decide/drain-preview.ts';
+import { drainView } from '../../../src/decide/drain-view.ts';
+import { decideLabels } from '../../../src/decide/eviction-labels.ts';
+import { decideEvictionRequest } from '../../../src/decide/eviction-request.ts';
+import { decideTimes } from '../../../src/decide/eviction-times.ts';
+import { evictProgress } from '../../../src/decide/evict-progress.ts';
+import { decideHeartbeat } from '../../../src/decide/heartbeat.ts';
+import { decideEvictionStep, rememberedAttempts } from '../../../src/decide/imperative-eviction.ts';
+import { decideCordon, drainsOfNode, isOutlived, selectsNode } from '../../../src/decide/maintenance.ts';
+import { endOptionsOf, interceptorsUntil } from '../../../src/decide/maintenance-deadline.ts';
+import { maintenanceWarnings } from '../../../src/decide/maintenance-warnings.ts';
+import { decideNodeConditions } from '../../../src/decide/node-conditions.ts';
+import { blockedByInterceptors, drainPodsOfNode, resolveOwnDrains } from '../../../src/decide/own-drain.ts';
+import { decideShorterEnd, overduePods } from '../../../src/decide/terminating-pod.ts';
+import { violations } from '../schema.ts';
+import { assertFinite, type FuzzInput, type FuzzTarget } from '../target.ts';
+import { MAINTENANCE_STATUS, REQUEST_STATUS, type World, WORLDS } from './objects.ts';
+
+const NOW = Date.UTC(2026, 6, 1, 12);
+const OPTIONS = controllerOptionsSchema.parse({});
+
+function assertFits(schema: typeof REQUEST_STATUS, value: unknown, place: string): void {
+  const [first] = violations(schema, JSON.parse(JSON.stringify(value ?? {})), place);
+  if (first !== undefined) throw new Error(`does not fit the schema: ${first}`);
+}
+
+function cacheOf<T extends { readonly metadata: { readonly name: string; readonly namespace?: string } }>(
+  list: readonly T[],
+): { list: () => readonly T[]; get: (key: string) => T | undefined } {
+  const key = ({ metadata: { name, namespace } }: T): string =>
+    namespace === undefined ? name : `${namespace}/${name}`;
+  return { list: () => list, get: (wanted) => list.find((each) => key(each) === wanted) };
+}
+
+/** The controller's look at each maintenance. */
+function drains({ maintenances, requests, pods, nodes, budgets }: World): void {
+  const context = {
+    maintenances: cacheOf(maintenances),
+    requests: cacheOf(requests),
+    pods: cacheOf(pods),
+    nodes: cacheOf(nodes),
+    budgets: cacheOf(budgets),
+    options: OPTIONS,
+    escapes: { escapedOn: () => [] },
+  } as unknown as ControllerContext;
+  const observer = createDrainObserver(context);
+  for (const maintenance of maintenances) {
+    const { status, resolution, wishes, dueAt } = observer.look(maintenance, NOW);
+    assertFits(MAINTENANCE_STATUS, status, 'status');
+    assertFinite([status, dueAt ?? 0], 'drain');
+    for (const { pod, node } of wishes) {
+      const targets = resolution?.nodes.find(({ name }) => name === node)?.drainTargets ?? [];
+      if (!targetsCover(targets, pod)) throw new Error(`${pod.name} is evicted although no drain target covers it`);
+    }
+    const requestOf = (): undefined => undefined;
+    const view = drainView(
+      { maintenance, nodes: nodes.map((node) => node.metadata.name), pods, requestOf, seen: new Map() },
+      NOW,
+    );
+    assertFinite(view, 'view');
+  }
+}
+
+/** What the agent of a node does alone, and what a person is shown of a drain beforehand. */
+function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): void {
+  const requestOf = (pod: (typeof pods)[number]): (typeof requests)[number] | undefined =>
+    requests.find(({ spec }) => spec.target.pod.uid === pod.metadata.uid);
+  for (const node of all) {
+    const { name } = node.metadata;
+    const own = pods.filter(({ spec }) => spec.nodeName === name);
+    const resolved = resolveOwnDrains(maintenances, name, drainPodsOfNode(own, []));
+    assertFinite(
+      resolved.map(({ resolution }) => resolution),
+      'own drain',
+    );
+    blockedByInterceptors(resolved, own, requestOf, () => false);
+    decideCordon(node, ['m1']);
+    decideNodeConditions(node, { maintenances: ['m1'], draining: [], drained: false });
+    const selecting = maintenances.filter((each) => selectsNode(each, node));
+    for (const each of selecting) {
+      isOutlived(each, node);
+      maintenanceWarnings(each.spec.nodeSelector, all);
+      const plan = effectiveDrainPlan(each.spec.drainPlan ?? []);
+      const facts = {
+        node,
+        maintenances: selecting,
+        pods: own,
+        budgets,
+        daemonSets: [],
+        isGateInstalled: true,
+        plan,
+        deadlineMs: 30_000,
+      };
+      assertFinite(previewDrain(facts), 'preview');
+    }
+  }
+}
+
+/** Each pod, and the request for it. */
+function evictions({ maintenances, requests, pods, budgets }: World): void {
+  overduePods(pods, NOW);
+  for (const pod of pods) {
+    drainOf(pod, drainsOfNode(maintenances, pod.spec.nodeName ?? ''));
+    decideGate(pod, (node) => drainsOfNode(maintenances, node));
+    for (const budget of budgets) budgetCovers(budget, pod);
+    const options = endOptionsOf(pod, pods, maintenances, NOW);
+    assertFinite(
+      [
+        options,
+        interceptorsUntil(pod, pods, maintenances) ?? 0,
+        decideShorterEnd(pod, options.gracePeriodSeconds, NOW) ?? 0,
+      ],
+      'end',
+    );
+    const request = requests.find(({ spec }) => spec.target.pod.uid === pod.metadata.uid);
+    if (request === undefined) continue;
+    decideLabels(request, pod);
+    const decision = decideEvictionRequest(request, pod, NOW);
+    assertFits(REQUEST_STATUS, { ...request.status, ...decision.status }, 'status');
+    assertFinite(decision, 'decision');
+    const target = { name: pod.metadata.name, uid: pod.metadata.uid ?? '' };
+    assertFinite(evictProgress(target, request, pod, NOW), 'progress');
+    const fresh = { ...request, status: { ...request.status, ...decision.status } };
+    decideTimes(request, fresh, NOW);
+    const [name = 'a.example.com'] = request.status?.activeInterceptors ?? [];
+    const patience = { takeOverMs: 60_000, promiseMs: 600_000 };
+    const step = decideEvictionStep(request, pod, rememberedAttempts(request, pod, NOW), patience, NOW);
+    assertFinite(step, 'step');
+    const progress = step.kind === 'evict' ? { message: 'x' } : step.progress;
+    const entry = decideHeartbeat(request, name, progress, NOW);
+    if (entry !== undefined) assertFits(REQUEST_STATUS, { interceptors: [entry] }, 'status');
+  }
+}
+
+/** Targets over clusters. */
+export const DECISION_TARGETS: readonly FuzzTarget[] = (
+  [
+    ['drains', drains],
+    ['nodes', nodes],
+    ['evictions', evictions],
+  ] as const
+).map(([name, run]) => ({
+  name,
+  inputs: WORLDS.map(
+    (world): FuzzInput => JSON.parse(JSON.stringify(world)) as FuzzInput,
+  ) satisfies fc.Arbitrary<FuzzInput>,
+  open: () => ({
+    run: (input) => {
+      run(input as unknown as World);
+    },
+  }),
+}));

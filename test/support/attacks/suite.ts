@@ -1,0 +1,22 @@
+import type { Attacker, Family } from './attack.ts';
+import { NODE_CLUSTER_ATTACKS } from './node-cluster.ts';
+import { NODE_EVICTION_ATTACKS } from './node-evictions.ts';
+import { NODE_MAINTENANCE_ATTACKS } from './node-maintenances.ts';
+import { USER_ATTACKS } from './users.ts';
+
+/** Every attack that the API server refuses. */
+export const ATTACKS: readonly Family[] = [
+  ...NODE_MAINTENANCE_ATTACKS,
+  ...NODE_EVICTION_ATTACKS,
+  ...NODE_CLUSTER_ATTACKS,
+  ...USER_ATTACKS,
+];
+
+/** Who the attackers are, for the documentation. */
+export const ATTACKERS: Readonly<Record<Attacker, string>> = {
+  n1: 'a stolen identity of node n1',
+  editor: 'a user with the ClusterRole edit in a namespace',
+  anybody: 'a user without any rights',
+  requester: 'a user with all rights to EvictionRequests who may not delete pods',
+  interceptor: 'an interceptor',
+};

@@ -1,0 +1,41 @@
+import type { Phase, PhaseFacts } from '../../src/decide/shutdown-phase.ts';
+
+/** A machine that stays up, and a cluster that answers. */
+export const FACTS: PhaseFacts = {
+  now: 1_000_000,
+  sinceBootMs: 50_000,
+  bootId: 'boot-1',
+  nodeName: 'node-a',
+  goingDown: { kind: 'no' },
+  clusterConfigured: true,
+  askingSinceBootMs: 50_000,
+  apiWaitMs: 15_000,
+  maintenance: 'open',
+  freeName: 'shutdown-node-a-7',
+  apiSilentMs: 0,
+  handedOver: false,
+  manifestsStuck: false,
+  drained: false,
+  release: undefined,
+  maxHoldMs: undefined,
+  recovered: false,
+};
+/** The machine goes down. */
+export const YES = { kind: 'yes', origin: 'logind', reason: 'node reboot' } as const;
+/** A shutdown that was seen at the moment of FACTS. */
+export const SHUTDOWN = {
+  maintenance: 'shutdown-node-a-rs',
+  mode: 'cluster',
+  origin: 'logind',
+  reason: 'node reboot',
+  since: 1_000_000,
+  bootId: 'boot-1',
+} as const;
+/** Its drain. */
+export const DRAINING: Extract<Phase, { readonly kind: 'draining' }> = { kind: 'draining', ...SHUTDOWN };
+
+/** The kind of a phase, its mode, and the cause of a recovery. */
+export function describeState(phase: Phase): string {
+  if (phase.kind === 'watching') return phase.kind;
+  return [phase.kind, phase.mode, ...(phase.kind === 'recovering' ? [phase.cause] : [])].join(' ');
+}

@@ -1,0 +1,85 @@
+/**
+ * A real systemd as process 1, with a real logind and D-Bus, in namespaces over a copy-on-write view of this machine's
+ * file system: for what has to be seen on a whole machine, but not on its kernel. It boots in about a second. Needs root.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { childOf, startProgram, waitUntil } from '../control-plane/process.ts';
+import { makeControlGroups } from './control-groups.ts';
+
+const START = new URL('start-container.sh', import.meta.url).pathname;
+const ROOT = path.join(import.meta.dirname, '..', '..');
+/** Where this repository lies in it, read-only. */
+export const CHECKOUT = '/checkout';
+/** The Node.js of this process. */
+export const NODE = `${CHECKOUT}/${path.relative(ROOT, process.execPath)}`;
+const READY_MS = 60_000;
+const COMMAND_MS = 120_000;
+const NAMESPACES = ['--mount', '--pid', '--uts', '--ipc', '--net', '--cgroup'] as const;
+/** A program that enters the control group in which its namespace of control groups is to begin. */
+const ENTER = 'for group in $GROUPS_OF_RIG; do echo $$ >"$group/cgroup.procs" || exit; done; exec "$@"';
+
+/** How a command ended. */
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A running systemd with everything that it started. */
+export interface SystemContainer extends AsyncDisposable {
+  /** Runs a command line of sh in it, as root; `input` is its standard input. */
+  run(command: string, input?: string): Promise<Ended>;
+  /** The same, and rejects with what it printed where its exit code is not 0; resolves to its standard output. */
+  must(command: string, input?: string): Promise<string>;
+}
+
+/** Starts it and waits until it has booted. */
+export async function startSystemContainer(signal: AbortSignal): Promise<SystemContainer> {
+  await using stack = new AsyncDisposableStack();
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-container-'));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const groups = await makeControlGroups(path.basename(folder), stack);
+  const unshare = ['unshare', ...NAMESPACES, '--fork', '--kill-child', '--'] as const;
+  const program = startProgram(
+    ['sh', '-c', ENTER, 'sh', ...unshare, START, folder, ROOT],
+    path.join(tmpdir(), `${path.basename(folder)}.log`),
+    { GROUPS_OF_RIG: groups.join(' ') },
+  );
+  stack.defer(() => rm(program.logFile, { force: true }));
+  stack.defer(async () => {
+    // The end of the first process ends all others; unshare, which ignores SIGTERM, waits for that.
+    const first = childOf(program.pid);
+    if (first !== undefined) process.kill(first, 'SIGKILL');
+    await program.stop();
+  });
+  const run = async (command: string, input = ''): Promise<Ended> => {
+    const inside = ['--target', String(childOf(program.pid)), ...NAMESPACES];
+    const shell = ['env', '-i', `PATH=${process.env['PATH'] ?? ''}`, 'HOME=/root', 'sh', '-c', command];
+    return await new Promise((resolve) => {
+      const child = execFile(
+        'nsenter',
+        [...inside, '--root', '--wdns=/', '--', ...shell],
+        { timeout: COMMAND_MS, maxBuffer: 16 * 1024 * 1024 },
+        (error, stdout, stderr) => {
+          resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr });
+        },
+      );
+      child.stdin?.on('error', () => undefined);
+      child.stdin?.end(input);
+    });
+  };
+  const must = async (command: string, input?: string): Promise<string> => {
+    const { code, stdout, stderr } = await run(command, input);
+    if (code !== 0) throw new Error(`"${command}" ended with ${code}:\n${stdout}${stderr}`);
+    return stdout;
+  };
+  const hasBooted = async (): Promise<boolean> =>
+    (await run('systemctl is-active rig.target && busctl status org.freedesktop.login1')).code === 0;
+  await waitUntil('the container has booted', hasBooted, { timeoutMs: READY_MS, program }, signal);
+  const owned = stack.move();
+  return { run, must, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}

@@ -1,0 +1,58 @@
+/** Control groups for a systemd of a test, below the one of this process. */
+import { access, mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
+import path from 'node:path';
+import { waitUntil } from '../control-plane/process.ts';
+
+const CONTROL_GROUPS = '/sys/fs/cgroup';
+const GONE_MS = 5_000;
+
+async function succeeds(attempt: Promise<void>): Promise<boolean> {
+  return await attempt.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Whether there is something at `place`. */
+export async function exists(place: string): Promise<boolean> {
+  return await succeeds(access(place));
+}
+
+/** The control groups in which this process is, in the hierarchies where systemd keeps its units: one, or two (hybrid). */
+async function ownControlGroups(): Promise<readonly string[]> {
+  const lines = (await readFile('/proc/self/cgroup', 'utf8')).trim().split('\n');
+  const unified = (await exists(`${CONTROL_GROUPS}/unified`)) ? 'unified' : '';
+  const roots = new Map([
+    ['', unified],
+    ['name=systemd', 'systemd'],
+  ]);
+  return lines.flatMap((line) => {
+    const [, controllers = '', own = '/'] = line.split(':');
+    const root = roots.get(controllers);
+    return root === undefined ? [] : [path.join(CONTROL_GROUPS, root, own)];
+  });
+}
+
+/** Takes a control group away with all below it, which are empty. */
+async function removeControlGroup(group: string): Promise<void> {
+  for (const entry of await readdir(group, { withFileTypes: true })) {
+    if (entry.isDirectory()) await removeControlGroup(path.join(group, entry.name));
+  }
+  await rmdir(group);
+}
+
+/**
+ * Makes control groups of this name for a systemd, which moves all processes of the group in which it begins. `stack`
+ * takes them away again, when what was in them has ended.
+ */
+export async function makeControlGroups(name: string, stack: AsyncDisposableStack): Promise<readonly string[]> {
+  const groups = (await ownControlGroups()).map((own) => path.join(own, name));
+  for (const group of groups) {
+    await mkdir(group);
+    stack.defer(async () => {
+      const isGone = (): Promise<boolean> => succeeds(removeControlGroup(group));
+      await waitUntil('the control group is empty', isGone, { timeoutMs: GONE_MS }, AbortSignal.timeout(GONE_MS));
+    });
+  }
+  return groups;
+}

@@ -1,0 +1,24 @@
+/** Prints where the kubelet with this kubeconfig runs, for the tests: `find-kubelet-home.ts BUS_ADDRESS KUBECONFIG`. */
+import process from 'node:process';
+import { createSystemClock } from '../../src/host/clock.ts';
+import { createSystemBus } from '../../src/host/dbus.ts';
+import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
+import { createSystemd } from '../../src/host/systemd.ts';
+
+const [, , address = '', kubeconfig = ''] = process.argv;
+const lifetime = new AbortController();
+const ignore = (): void => undefined;
+const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+const bus = createSystemBus({ address, log, clock: createSystemClock() }, lifetime.signal);
+const finder = createKubeletFinder({
+  scope: { kubeconfig, nodeName: 'none' },
+  systemd: createSystemd(bus),
+  unit: undefined,
+  onRefused: (refused) => {
+    console.error(refused);
+  },
+});
+// While the units start, there may be several kubelets or none.
+const home = await finder.home(AbortSignal.timeout(20_000)).catch(() => undefined);
+lifetime.abort();
+if (home !== undefined) process.stdout.write(JSON.stringify(home));

