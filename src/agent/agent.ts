@@ -4,11 +4,11 @@
  * Stop order: the loop ends, the watches end, the control socket closes, the lock is released if nothing is held by it.
  */
 import { randomInt } from 'node:crypto';
-import { shutdownNames } from '../decide/own-maintenance.ts';
-import { countingDrains, keepsParked, type ParkingFacts } from '../decide/parking.ts';
-import { newsOf } from '../decide/phase-news.ts';
-import { decidePhase, describePhase, isNamed, type Phase, type PhaseFacts } from '../decide/shutdown-phase.ts';
-import type { StaticPodDecision } from '../decide/static-pods.ts';
+import { shutdownNames } from '../decide/maintenance/shutdown-maintenance.ts';
+import { countingDrains, keepsParked, type ParkingFacts } from '../decide/static-pod/retention.ts';
+import { newsOf } from '../decide/shutdown/events.ts';
+import { decidePhase, describePhase, isNamed, type Phase, type PhaseFacts } from '../decide/shutdown/phase.ts';
+import type { StaticPodDecision } from '../decide/static-pod/moves.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { createHandOver } from './hand-over.ts';

@@ -1,4 +1,4 @@
-import type { PhaseNews } from '../decide/phase-news.ts';
+import type { PhaseNews } from '../decide/shutdown/events.ts';
 import { tellUsers } from '../host/wall.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Log } from '../telemetry/log.ts';

@@ -1,7 +1,7 @@
 import type { AgentConfig } from '../config/schema.ts';
-import type { KubeletFacts } from '../decide/kubelet-config.ts';
-import { BY_HAND } from '../decide/parking.ts';
-import { type Leave, type ParkedPod, podKey } from '../decide/static-pods.ts';
+import type { KubeletFacts } from '../decide/machine/kubelet-config.ts';
+import { BY_HAND } from '../decide/static-pod/retention.ts';
+import { type Leave, type ParkedPod, podKey } from '../decide/static-pod/moves.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import { isKubeletUp } from '../host/kubelet-health.ts';

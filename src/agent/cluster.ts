@@ -10,11 +10,11 @@ import {
 } from '../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import type { Deadline } from '../decide/deadline.ts';
-import { isFinished } from '../decide/eviction-request.ts';
-import { agentNodeOf, drainsOfNode, type NodeDrain, stageOf } from '../decide/maintenance.ts';
+import type { Deadline } from '../decide/deadline/budget.ts';
+import { isFinished } from '../decide/eviction/request.ts';
+import { agentNodeOf, drainsOfNode, type NodeDrain, stageOf } from '../decide/maintenance/maintenance.ts';
 import { nodeLabel } from '../decide/node-label.ts';
-import { hasDrained, isUsable, type OwnState } from '../decide/own-maintenance.ts';
+import { hasDrained, isUsable, type OwnState } from '../decide/maintenance/shutdown-maintenance.ts';
 import { preciseRfc3339 } from '../decide/time.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';

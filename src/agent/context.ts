@@ -2,7 +2,7 @@ import type { AgentConfig } from '../config/schema.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import type { StateFiles } from '../host/state-files.ts';
-import type { PhaseNews } from '../decide/phase-news.ts';
+import type { PhaseNews } from '../decide/shutdown/events.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ByHand } from './by-hand.ts';
 import type { Cluster } from './cluster.ts';

@@ -1,5 +1,10 @@
-import { decideGoingDown, type ScheduledShutdown, scheduledStart, type ShutdownKind } from '../decide/going-down.ts';
-import type { PhaseFacts } from '../decide/shutdown-phase.ts';
+import {
+  decideGoingDown,
+  type ScheduledShutdown,
+  scheduledStart,
+  type ShutdownKind,
+} from '../decide/shutdown/detection.ts';
+import type { PhaseFacts } from '../decide/shutdown/phase.ts';
 import { describeError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import type { Login1, ShutdownRequester } from '../host/login1.ts';

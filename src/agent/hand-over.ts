@@ -1,8 +1,8 @@
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
-import { effectiveDrainPlan, targetsCover } from '../decide/drain-plan.ts';
-import { decideCordon } from '../decide/maintenance.ts';
-import { mayHandOver } from '../decide/shutdown-phase.ts';
+import { effectiveDrainPlan, targetsCover } from '../decide/drain/plan.ts';
+import { decideCordon } from '../decide/maintenance/maintenance.ts';
+import { mayHandOver } from '../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';

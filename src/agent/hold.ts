@@ -4,8 +4,8 @@
  */
 import * as z from 'zod';
 import type { AgentConfig } from '../config/schema.ts';
-import { delayProblem, winningDelay } from '../decide/logind-delay.ts';
-import { holdsLock, type Phase } from '../decide/shutdown-phase.ts';
+import { delayProblem, winningDelay } from '../decide/machine/logind-delay.ts';
+import { holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import { HOLDER_UNIT, type ShutdownLock } from '../host/inhibitor.ts';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { Phase } from '../decide/shutdown-phase.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { describeError, errorCodeOf } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Pod } from '../api/pod.ts';
-import type { KnownPod } from '../decide/local-pods.ts';
+import type { KnownPod } from '../decide/shutdown/runtime-pods.ts';
 import { podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';

@@ -6,10 +6,10 @@
 import { KUBELET_INTERCEPTOR } from '../api/names.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
-import { reachesStaticPods, targetsCover } from '../decide/drain-plan.ts';
-import type { NodeDrain } from '../decide/maintenance.ts';
-import { judgeTarget, type MirrorVerdict, staticUidOf } from '../decide/mirror-pod.ts';
-import { type Leave, podKey, type StaticPodProgress } from '../decide/static-pods.ts';
+import { reachesStaticPods, targetsCover } from '../decide/drain/plan.ts';
+import type { NodeDrain } from '../decide/maintenance/maintenance.ts';
+import { judgeTarget, type MirrorVerdict, staticUidOf } from '../decide/static-pod/mirror-pod.ts';
+import { type Leave, podKey, type StaticPodProgress } from '../decide/static-pod/moves.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';

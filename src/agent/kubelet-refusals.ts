@@ -1,4 +1,4 @@
-import type { RefusedKubelet } from '../decide/kubelet-trust.ts';
+import type { RefusedKubelet } from '../decide/machine/kubelet-trust.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /** Anybody can start such processes as fast as they like: no more lines than this in an hour. */

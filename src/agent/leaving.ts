@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import { effectiveDrainPlan, reachesStaticPods } from '../decide/drain-plan.ts';
-import { resolveDrain } from '../decide/drain-resolution.ts';
-import { countingDrains, counts, type ParkingFacts } from '../decide/parking.ts';
-import type { Phase } from '../decide/shutdown-phase.ts';
-import { type Leave, type ParkedPod, podKey } from '../decide/static-pods.ts';
+import { effectiveDrainPlan, reachesStaticPods } from '../decide/drain/plan.ts';
+import { resolveDrain } from '../decide/drain/resolution.ts';
+import { countingDrains, counts, type ParkingFacts } from '../decide/static-pod/retention.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
+import { type Leave, type ParkedPod, podKey } from '../decide/static-pod/moves.ts';
 import type { Manifest } from '../static-pods/manifest.ts';
 import type { AgentContext } from './context.ts';
 import { localDeadlineOf, staticDeadlineOf } from './own-deadline.ts';

@@ -2,7 +2,7 @@
  * The drain of this node's pods while no API server answers: over the container runtime, with the kubelet stopped, for a
  * kubelet that runs brings a pod back within a second (docs/local-drain.md has what was measured).
  */
-import { type LocalPod, localPodsOf } from '../decide/local-pods.ts';
+import { type LocalPod, localPodsOf } from '../decide/shutdown/runtime-pods.ts';
 import type { DrainPod } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';

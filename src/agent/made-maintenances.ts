@@ -1,5 +1,5 @@
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import { isUsable, type OwnState } from '../decide/own-maintenance.ts';
+import { isUsable, type OwnState } from '../decide/maintenance/shutdown-maintenance.ts';
 
 /**
  * What became of the maintenances that this process made, or found as its own: known by their UIDs, for another object of

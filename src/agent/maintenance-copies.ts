@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
-import { soleNodeOf } from '../decide/maintenance.ts';
+import { soleNodeOf } from '../decide/maintenance/maintenance.ts';
 import type { Trim } from '../kube/watch.ts';
 
 /** What kubectl applied: a second copy of the whole object. */

@@ -1,4 +1,4 @@
-import { noticeNames } from '../decide/own-maintenance.ts';
+import { noticeNames } from '../decide/maintenance/shutdown-maintenance.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 

@@ -1,6 +1,6 @@
 import type { NoticeSource } from '../cloud/notice-source.ts';
 import type { AgentConfig } from '../config/schema.ts';
-import { type MachineFacts, type Provider, providerOf } from '../decide/provider.ts';
+import { type MachineFacts, type Provider, providerOf } from '../decide/notice/provider.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';

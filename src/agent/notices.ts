@@ -3,8 +3,14 @@
  * together is put into the facts from which the phase is decided.
  */
 import type { NoticeSource } from '../cloud/notice-source.ts';
-import { decideNotices, type Notice, type NoticeDecision, type NoticeOptions, withNotices } from '../decide/notices.ts';
-import type { Phase, PhaseFacts } from '../decide/shutdown-phase.ts';
+import {
+  decideNotices,
+  type Notice,
+  type NoticeDecision,
+  type NoticeOptions,
+  withNotices,
+} from '../decide/notice/notices.ts';
+import type { Phase, PhaseFacts } from '../decide/shutdown/phase.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';

@@ -1,6 +1,6 @@
 import process from 'node:process';
-import { delayOfOthersMs, describeLock, isOwnLock, otherLocks } from '../decide/other-locks.ts';
-import type { Phase } from '../decide/shutdown-phase.ts';
+import { delayOfOthersMs, describeLock, isOwnLock, otherLocks } from '../decide/shutdown/other-locks.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
 import { describeError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Inhibitor } from '../host/login1.ts';

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import { earliestDeadline } from '../decide/maintenance-deadline.ts';
-import { overduePods } from '../decide/terminating-pod.ts';
+import { earliestDeadline } from '../decide/deadline/maintenance.ts';
+import { overduePods } from '../decide/deadline/terminating-pod.ts';
 import { describeError } from '../errors.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import { keyOf } from '../kube/resource.ts';

@@ -1,9 +1,9 @@
 import { DEADLINE_ANNOTATION } from '../api/names.ts';
-import { decideLocalDeadline, type LocalDeadline } from '../decide/local-deadline.ts';
-import type { LocalPod } from '../decide/local-pods.ts';
-import type { Phase } from '../decide/shutdown-phase.ts';
-import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../decide/static-deadline.ts';
-import { podKey } from '../decide/static-pods.ts';
+import { decideLocalDeadline, type LocalDeadline } from '../decide/deadline/offline.ts';
+import type { LocalPod } from '../decide/shutdown/runtime-pods.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
+import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../decide/deadline/static-pods.ts';
+import { podKey } from '../decide/static-pod/moves.ts';
 import { preciseRfc3339 } from '../decide/time.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';

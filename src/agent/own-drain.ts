@@ -5,8 +5,8 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod } from '../api/pod.ts';
-import { dueTiersOf, endOptionsOf, interceptorsUntil } from '../decide/maintenance-deadline.ts';
-import { decideCordon, drainsOfNode, type NodeDrain, soleNodeOf } from '../decide/maintenance.ts';
+import { dueTiersOf, endOptionsOf, interceptorsUntil } from '../decide/deadline/maintenance.ts';
+import { decideCordon, drainsOfNode, type NodeDrain, soleNodeOf } from '../decide/maintenance/maintenance.ts';
 import {
   blockedByInterceptors,
   drainPodsOfNode,
@@ -15,7 +15,7 @@ import {
   maintenancesOfNode,
   type OwnDrain,
   resolveOwnDrains,
-} from '../decide/own-drain.ts';
+} from '../decide/drain/self-drain.ts';
 import { type DrainPod, endOf, isTerminal, podTypeOf } from '../decide/pod.ts';
 import { describeError } from '../errors.ts';
 import { type EndOptions, shortenEnd } from '../kube/evictor.ts';

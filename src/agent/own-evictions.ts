@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
 import type { BlockingPod } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
-import { decideEvictionOutcome } from '../decide/eviction-answer.ts';
+import { decideEvictionOutcome } from '../decide/eviction/api-answer.ts';
 import {
   afterAttempt,
   decideEvictionStep,
@@ -11,7 +11,7 @@ import {
   isInBackground,
   movedMemory,
   rememberedAttempts,
-} from '../decide/imperative-eviction.ts';
+} from '../decide/eviction/imperative.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../host/clock.ts';
 import { askForEviction, type EndOptions } from '../kube/evictor.ts';

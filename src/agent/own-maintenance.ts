@@ -1,6 +1,6 @@
-import { effectiveDrainPlan } from '../decide/drain-plan.ts';
-import { stageOf } from '../decide/maintenance.ts';
-import { isNamed, type Phase } from '../decide/shutdown-phase.ts';
+import { effectiveDrainPlan } from '../decide/drain/plan.ts';
+import { stageOf } from '../decide/maintenance/maintenance.ts';
+import { isNamed, type Phase } from '../decide/shutdown/phase.ts';
 import { describeError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 

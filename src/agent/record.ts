@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import type { Phase } from '../decide/shutdown-phase.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
 import { NodemaintError } from '../errors.ts';
 import type { StateFiles } from '../host/state-files.ts';
 

@@ -1,10 +1,10 @@
 import process from 'node:process';
 import type { AgentConfig } from '../config/schema.ts';
-import { chooseKubeletUnit } from '../decide/kubelet-home.ts';
-import { wentDownUnasked } from '../decide/phase-news.ts';
-import { phaseAtStart } from '../decide/lost-record.ts';
-import type { MachineFacts } from '../decide/provider.ts';
-import type { Phase } from '../decide/shutdown-phase.ts';
+import { chooseKubeletUnit } from '../decide/machine/kubelet-unit.ts';
+import { wentDownUnasked } from '../decide/shutdown/events.ts';
+import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
+import type { MachineFacts } from '../decide/notice/provider.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
 import { describeError } from '../errors.ts';
 import { type Clock, monotonicNow } from '../host/clock.ts';
 import { createContainerRuntime } from '../host/cri.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../config/schema.ts';
-import type { KubeletFacts } from '../decide/kubelet-config.ts';
-import { kubeletShutdownWarning } from '../decide/kubelet-graceful-shutdown.ts';
+import type { KubeletFacts } from '../decide/machine/kubelet-config.ts';
+import { kubeletShutdownWarning } from '../decide/machine/kubelet-graceful-shutdown.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { StateFiles } from '../host/state-files.ts';
 import { readInPlace } from '../static-pods/inventory.ts';

@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
 import type { AgentConfig } from '../config/schema.ts';
-import { chooseStaticPodPath, type KubeletFacts } from '../decide/kubelet-config.ts';
+import { chooseStaticPodPath, type KubeletFacts } from '../decide/machine/kubelet-config.ts';
 import { describeError } from '../errors.ts';
 import { usualStaticPodPath } from '../host/kubelet-config.ts';
 import type { StateFiles } from '../host/state-files.ts';

@@ -1,8 +1,8 @@
 /** The static pods of the node at one moment: read from their directories, and from the runtime where it is needed. */
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import { targetsCover } from '../decide/drain-plan.ts';
+import { targetsCover } from '../decide/drain/plan.ts';
 import type { DrainPod } from '../decide/pod.ts';
-import { type Leave, type ParkedPod, podKey } from '../decide/static-pods.ts';
+import { type Leave, type ParkedPod, podKey } from '../decide/static-pod/moves.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { ContainerRuntime } from '../host/cri.ts';
 import type { Disk } from '../static-pods/disk.ts';

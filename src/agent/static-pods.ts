@@ -6,7 +6,7 @@ import {
   type StaticPodAction,
   type StaticPodDecision,
   type StuckManifest,
-} from '../decide/static-pods.ts';
+} from '../decide/static-pod/moves.ts';
 import { describeError } from '../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri.ts';

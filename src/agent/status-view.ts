@@ -1,5 +1,5 @@
-import { interceptorEntry } from '../decide/heartbeat.ts';
-import { describePhase } from '../decide/shutdown-phase.ts';
+import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
+import { describePhase } from '../decide/shutdown/phase.ts';
 import type { AgentContext } from './context.ts';
 import type { AgentRecord } from './record.ts';
 import type { AgentStatus, Waiting } from './status.ts';

@@ -1,4 +1,4 @@
-import type { Phase } from '../decide/shutdown-phase.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
 
 /** One pod, or one thing, that the agent waits for. */
 export interface Waiting {

@@ -1,4 +1,4 @@
-import { storageNews } from '../decide/phase-news.ts';
+import { storageNews } from '../decide/shutdown/events.ts';
 import type { AgentContext } from './context.ts';
 
 /** What of the agent's memory the disk does not take or give. Nothing waits for it. */

@@ -1,4 +1,4 @@
-import type { StuckManifest } from '../decide/static-pods.ts';
+import type { StuckManifest } from '../decide/static-pod/moves.ts';
 
 /** Manifests in place that the disk does not let go: full, read-only, broken, or on a file system that takes no copy. */
 export interface StuckManifests {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import * as z from 'zod';
 import { runAgent } from '../agent/start.ts';
 import { loadAgentConfig } from '../config/load.ts';
-import type { MachineFacts } from '../decide/provider.ts';
+import type { MachineFacts } from '../decide/notice/provider.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createLog } from '../telemetry/log.ts';
 

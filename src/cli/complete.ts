@@ -1,8 +1,8 @@
 import { COMPLETION_FINALIZER } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
-import { chooseForCompletion, nodesOf } from '../decide/maintenance-choice.ts';
+import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../decide/maintenance/maintenance.ts';
+import { chooseForCompletion, nodesOf } from '../decide/maintenance/choice.ts';
 import { type Cluster, type ClusterFlags, EXIT, formatObject, parseTarget, withCluster } from './cluster-flags.ts';
 import { parseTimeout } from './evict-options.ts';
 import { type NodeSight, waitForNodes } from './node-wait.ts';

@@ -1,8 +1,8 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { judgeControlPlane } from '../decide/control-plane-guard.ts';
-import { isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
-import { decideMaintenanceStep, type MaintenanceWish } from '../decide/maintenance-draft.ts';
+import { judgeControlPlane } from '../decide/maintenance/control-plane-guard.ts';
+import { isInProgress, selectsNode, stageOf } from '../decide/maintenance/maintenance.ts';
+import { decideMaintenanceStep, type MaintenanceWish } from '../decide/drain/draft.ts';
 import { NodemaintError } from '../errors.ts';
 import type { MaintenanceClient } from '../kube/maintenance-client.ts';
 import { readDrainPlan } from './drain-plan-file.ts';

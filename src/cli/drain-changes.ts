@@ -1,4 +1,4 @@
-import type { DrainView, NodeView } from '../decide/drain-view.ts';
+import type { DrainView, NodeView } from '../decide/view/drain-progress.ts';
 import { podState, tierName } from './drain-frame.ts';
 import { printable } from '../printable.ts';
 

@@ -1,6 +1,6 @@
 import type { BlockingPod, DrainPlanEntry } from '../api/node-maintenance.ts';
-import type { DrainView, LeavingPod, NodeView, TierView } from '../decide/drain-view.ts';
-import type { EvictProgress } from '../decide/evict-progress.ts';
+import type { DrainView, LeavingPod, NodeView, TierView } from '../decide/view/drain-progress.ts';
+import type { EvictProgress } from '../decide/view/eviction-progress.ts';
 import { printable } from '../printable.ts';
 import type { FrameSize } from './evict-view.ts';
 import { cut, type FrameLine, type LineStyle } from './paint.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
-import { effectiveDrainPlan, planFromKubeletPriorities } from '../decide/drain-plan.ts';
-import { planComplaint } from '../decide/maintenance-draft.ts';
+import { effectiveDrainPlan, planFromKubeletPriorities } from '../decide/drain/plan.ts';
+import { planComplaint } from '../decide/drain/draft.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../host/yaml.ts';
 

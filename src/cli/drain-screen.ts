@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { DrainView } from '../decide/drain-view.ts';
+import type { DrainView } from '../decide/view/drain-progress.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { createDrainChanges } from './drain-changes.ts';
 import { drainFrame } from './drain-frame.ts';

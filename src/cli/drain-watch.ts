@@ -4,7 +4,7 @@ import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { trimPod, trimRequest } from '../controller/trim.ts';
 import { nodeLabel } from '../decide/node-label.ts';
-import { drainView, type DrainView, type SeenPods, withSeen } from '../decide/drain-view.ts';
+import { drainView, type DrainView, type SeenPods, withSeen } from '../decide/view/drain-progress.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';

@@ -1,5 +1,5 @@
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import { type DrainPreview, previewDrain } from '../decide/drain-preview.ts';
+import { type DrainPreview, previewDrain } from '../decide/view/drain-preview.ts';
 import { createSystemClock } from '../host/clock.ts';
 import {
   type ClusterFlags,

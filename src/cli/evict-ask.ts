@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
-import { decideRequesterStep, evictionWarning, isRequestedBy, otherRequesters } from '../decide/evict-step.ts';
-import { isFinished } from '../decide/eviction-request.ts';
+import { decideRequesterStep, evictionWarning, isRequestedBy, otherRequesters } from '../decide/eviction/requester.ts';
+import { isFinished } from '../decide/eviction/request.ts';
 import { NodemaintError } from '../errors.ts';
 import type { EvictionRequester } from '../kube/requester.ts';
 import { printable } from '../printable.ts';

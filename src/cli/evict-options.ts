@@ -1,5 +1,5 @@
 import { MAINTENANCE_REQUESTER } from '../api/names.ts';
-import { isFullyQualified } from '../decide/interceptor.ts';
+import { isFullyQualified } from '../decide/eviction/interceptors.ts';
 import { NodemaintError } from '../errors.ts';
 import type { OutputFormat } from './status.ts';
 

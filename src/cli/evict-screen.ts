@@ -1,4 +1,4 @@
-import type { EvictProgress } from '../decide/evict-progress.ts';
+import type { EvictProgress } from '../decide/view/eviction-progress.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { printable } from '../printable.ts';
 import { orderLine, type PodProgress, progressFrame, stateLine } from './evict-view.ts';

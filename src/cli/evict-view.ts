@@ -1,5 +1,5 @@
-import type { ActiveTurn, EvictProgress, InterceptorView } from '../decide/evict-progress.ts';
-import { isOver } from '../decide/evict-progress.ts';
+import type { ActiveTurn, EvictProgress, InterceptorView } from '../decide/view/eviction-progress.ts';
+import { isOver } from '../decide/view/eviction-progress.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { printable } from '../printable.ts';
 import { cut, type FrameLine, type LineStyle } from './paint.ts';

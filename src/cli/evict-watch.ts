@@ -1,8 +1,8 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
 import { trimPod, trimRequest } from '../controller/trim.ts';
-import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../decide/evict-progress.ts';
-import { otherRequesters } from '../decide/evict-step.ts';
+import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../decide/view/eviction-progress.ts';
+import { otherRequesters } from '../decide/eviction/requester.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';

@@ -7,7 +7,7 @@ import {
   KUBELET_DROP_IN,
   KUBELET_DROP_IN_TEXT,
   type KubeletShutdown,
-} from '../decide/kubelet-graceful-shutdown.ts';
+} from '../decide/machine/kubelet-graceful-shutdown.ts';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
 import { replaceFile, syncDirectory } from '../host/durable-file.ts';
 import { requireTrustedPath } from '../host/trusted-path.ts';

@@ -1,4 +1,4 @@
-import type { DrainPreview, Finding, PreviewedPod } from '../decide/drain-preview.ts';
+import type { DrainPreview, Finding, PreviewedPod } from '../decide/view/drain-preview.ts';
 import { tierName } from './drain-frame.ts';
 import { printable } from '../printable.ts';
 import { formatSpan, formatTable } from './status-table.ts';

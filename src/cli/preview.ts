@@ -1,7 +1,12 @@
 import type { DrainPlanEntry } from '../api/node-maintenance.ts';
 import type { PodDisruptionBudget } from '../api/pod.ts';
-import { previewDrain, type PreviewDaemonSet, type PreviewFacts, type PreviewPod } from '../decide/drain-preview.ts';
-import { isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
+import {
+  previewDrain,
+  type PreviewDaemonSet,
+  type PreviewFacts,
+  type PreviewPod,
+} from '../decide/view/drain-preview.ts';
+import { isInProgress, selectsNode, stageOf } from '../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../errors.ts';
 import type { MaintenanceClient } from '../kube/maintenance-client.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource } from '../kube/resource.ts';

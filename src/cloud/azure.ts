@@ -1,6 +1,6 @@
 /** Notices of Microsoft Azure: the Scheduled Events of its instance metadata service. */
 import * as z from 'zod';
-import type { Notice, NoticeKind } from '../decide/notices.ts';
+import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { timed } from './notice-times.ts';

@@ -1,7 +1,7 @@
 /** Notices of Google Compute Engine by its metadata server. */
 import * as z from 'zod';
-import type { Notice } from '../decide/notices.ts';
-import { parseNoticeTime } from '../decide/notice-time.ts';
+import type { Notice } from '../decide/notice/notices.ts';
+import { parseNoticeTime } from '../decide/notice/time.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { timed } from './notice-times.ts';

@@ -1,4 +1,4 @@
-import type { Notice } from '../decide/notices.ts';
+import type { Notice } from '../decide/notice/notices.ts';
 
 /** One place of a provider where notices appear. */
 export interface NoticeSource {

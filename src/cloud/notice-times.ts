@@ -1,5 +1,5 @@
-import { parseNoticeTime } from '../decide/notice-time.ts';
-import type { Notice } from '../decide/notices.ts';
+import { parseNoticeTime } from '../decide/notice/time.ts';
+import type { Notice } from '../decide/notice/notices.ts';
 import { metadataError } from './metadata.ts';
 
 const MAX_QUOTE = 60;

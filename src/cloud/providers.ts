@@ -1,4 +1,4 @@
-import type { Provider } from '../decide/provider.ts';
+import type { Provider } from '../decide/notice/provider.ts';
 import { alibabaSources } from './alibaba.ts';
 import { awsSources } from './aws.ts';
 import { azureSources } from './azure.ts';

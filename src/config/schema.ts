@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
-import { PROVIDERS } from '../decide/provider.ts';
+import { PROVIDERS } from '../decide/notice/provider.ts';
 
 const drainPlanEntry = z.strictObject({
   podType: z.enum(['Default', 'DaemonSet', 'Static']).describe('which kind of pod the entry selects'),

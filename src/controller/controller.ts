@@ -3,7 +3,7 @@ import { CONTROLLER_LEASE } from '../api/lease.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
-import { countEvictions } from '../decide/eviction-counts.ts';
+import { countEvictions } from '../decide/eviction/counts.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder } from '../kube/events.ts';

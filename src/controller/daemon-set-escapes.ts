@@ -1,5 +1,5 @@
 import type { Pod } from '../api/pod.ts';
-import { daemonSetOf } from '../decide/daemon-set.ts';
+import { daemonSetOf } from '../decide/daemon-set/gate.ts';
 import {
   escapedDaemonSets,
   forgetHeld,
@@ -8,7 +8,7 @@ import {
   type Removal,
   removalDelayMs,
   returnsOf,
-} from '../decide/daemon-set-escape.ts';
+} from '../decide/daemon-set/escape.ts';
 import { targetNodeOf } from '../decide/pod.ts';
 import { timeOf } from '../decide/time.ts';
 

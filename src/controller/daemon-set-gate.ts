@@ -1,8 +1,8 @@
 import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
-import { daemonSetOf, decideGate, isHeld } from '../decide/daemon-set.ts';
-import { drainsOfNode } from '../decide/maintenance.ts';
+import { daemonSetOf, decideGate, isHeld } from '../decide/daemon-set/gate.ts';
+import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { listAll } from '../kube/list.ts';
 import type { Reconcile } from '../kube/queue.ts';

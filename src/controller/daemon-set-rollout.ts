@@ -1,6 +1,6 @@
 import type { ControllerRevision, DaemonSet } from '../api/daemon-set.ts';
-import { daemonSetOf } from '../decide/daemon-set.ts';
-import { currentHash, decideRollout, hasSeveralTemplates } from '../decide/daemon-set-rollout.ts';
+import { daemonSetOf } from '../decide/daemon-set/gate.ts';
+import { currentHash, decideRollout, hasSeveralTemplates } from '../decide/daemon-set/rollout.ts';
 import { listAll } from '../kube/list.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import {

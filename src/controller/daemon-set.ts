@@ -1,7 +1,7 @@
 import { DAEMON_SET_INTERCEPTOR } from '../api/names.ts';
-import { daemonSetOf, drainOf } from '../decide/daemon-set.ts';
-import { HEARTBEAT_EVERY_MS } from '../decide/heartbeat.ts';
-import { drainsOfNode } from '../decide/maintenance.ts';
+import { daemonSetOf, drainOf } from '../decide/daemon-set/gate.ts';
+import { HEARTBEAT_EVERY_MS } from '../decide/eviction/heartbeat.ts';
+import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
 import { endOf, graceSecOf } from '../decide/pod.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { deletePod } from '../kube/evictor.ts';

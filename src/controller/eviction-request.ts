@@ -1,8 +1,8 @@
 import { type EvictionRequest, PROGRESSING } from '../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../api/names.ts';
 import type { Pod } from '../api/pod.ts';
-import { decideLabels } from '../decide/eviction-labels.ts';
-import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../decide/eviction-request.ts';
+import { decideLabels } from '../decide/eviction/labels.ts';
+import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../decide/eviction/request.ts';
 import type { Reconcile } from '../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';

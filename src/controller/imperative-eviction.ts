@@ -2,10 +2,10 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import { CANCELED } from '../api/eviction-request.ts';
 import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
 import type { Pod } from '../api/pod.ts';
-import { type BlockedEviction, budgetCovers, decideWakeUps } from '../decide/disruption-budget.ts';
-import { decideEvictionOutcome, type EvictionOutcome } from '../decide/eviction-answer.ts';
-import { hasCondition } from '../decide/eviction-request.ts';
-import { interceptorEntry } from '../decide/heartbeat.ts';
+import { type BlockedEviction, budgetCovers, decideWakeUps } from '../decide/eviction/disruption-budget.ts';
+import { decideEvictionOutcome, type EvictionOutcome } from '../decide/eviction/api-answer.ts';
+import { hasCondition } from '../decide/eviction/request.ts';
+import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
   decideEvictionStep,
@@ -14,8 +14,8 @@ import {
   isEvictOnly,
   isMarked,
   rememberedAttempts,
-} from '../decide/imperative-eviction.ts';
-import { othersDeadline } from '../decide/interceptor-deadline.ts';
+} from '../decide/eviction/imperative.ts';
+import { othersDeadline } from '../decide/eviction/interceptor-deadline.ts';
 import { askForEviction } from '../kube/evictor.ts';
 import { createEvictionMemories } from '../kube/eviction-memories.ts';
 import type { Interceptor, Turn } from '../kube/interceptor.ts';

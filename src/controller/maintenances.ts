@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { agentNodeOf, isOutlived } from '../decide/maintenance.ts';
+import { agentNodeOf, isOutlived } from '../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 
 /**

@@ -9,11 +9,11 @@ import {
 } from '../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { describeEntry } from '../decide/drain-plan.ts';
-import type { DrainResolution } from '../decide/drain-resolution.ts';
-import { isFinished } from '../decide/eviction-request.ts';
-import { stageOf } from '../decide/maintenance.ts';
-import { isNews, startedStages } from '../decide/maintenance-status.ts';
+import { describeEntry } from '../decide/drain/plan.ts';
+import type { DrainResolution } from '../decide/drain/resolution.ts';
+import { isFinished } from '../decide/eviction/request.ts';
+import { stageOf } from '../decide/maintenance/maintenance.ts';
+import { isNews, startedStages } from '../decide/drain/status.ts';
 import { nodeAnnotation, nodeLabel } from '../decide/node-label.ts';
 import type { DrainPod } from '../decide/pod.ts';
 import { shortenEnd } from '../kube/evictor.ts';

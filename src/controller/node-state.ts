@@ -1,7 +1,7 @@
 import { CORDONED_ANNOTATION } from '../api/names.ts';
 import type { Node } from '../api/pod.ts';
-import { decideCordon, isInProgress, selectsNode, stageOf } from '../decide/maintenance.ts';
-import { decideNodeConditions } from '../decide/node-conditions.ts';
+import { decideCordon, isInProgress, selectsNode, stageOf } from '../decide/maintenance/maintenance.ts';
+import { decideNodeConditions } from '../decide/maintenance/node-conditions.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { NODES, objectPath, sendForObject } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { selectsNode } from '../decide/maintenance.ts';
+import { selectsNode } from '../decide/maintenance/maintenance.ts';
 import { soleNodeOf } from '../decide/selector.ts';
 import type { ControllerContext } from './context.ts';
 

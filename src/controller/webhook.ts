@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Node } from '../api/pod.ts';
-import { decideTimes } from '../decide/eviction-times.ts';
-import { maintenanceWarnings } from '../decide/maintenance-warnings.ts';
+import { decideTimes } from '../decide/eviction/times.ts';
+import { maintenanceWarnings } from '../decide/maintenance/warnings.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';

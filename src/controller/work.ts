@@ -1,4 +1,4 @@
-import { drainsOfNode, isSettled } from '../decide/maintenance.ts';
+import { drainsOfNode, isSettled } from '../decide/maintenance/maintenance.ts';
 import { createInterceptorReconciler, type Interceptor } from '../kube/interceptor.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';

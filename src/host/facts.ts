@@ -1,5 +1,5 @@
 import { chassis, system } from 'systeminformation';
-import type { MachineFacts } from '../decide/provider.ts';
+import type { MachineFacts } from '../decide/notice/provider.ts';
 
 /** What the firmware says of this machine (SMBIOS); empty where it says nothing, or this user may not read it. */
 export async function readMachineFacts(): Promise<MachineFacts> {

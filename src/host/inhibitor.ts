@@ -10,7 +10,7 @@ import { mkdir, open } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
-import { isOwnLock, LOCK_OWNER } from '../decide/other-locks.ts';
+import { isOwnLock, LOCK_OWNER } from '../decide/shutdown/other-locks.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Clock, createSystemClock } from './clock.ts';

@@ -10,7 +10,7 @@ import {
   type KubeletDocument,
   type KubeletFacts,
   mergeKubeletConfig,
-} from '../decide/kubelet-config.ts';
+} from '../decide/machine/kubelet-config.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 import { readChangedFile } from './bounded-file.ts';
 import { K3S, type KubeletProcess } from './kubelet-process.ts';

@@ -1,8 +1,8 @@
 /** The kubelet of this node: which process it is, how it is configured, and in which unit it runs. */
 import path from 'node:path';
-import { chooseKubelet, type KubeletFacts, type KubeletScope } from '../decide/kubelet-config.ts';
-import { type KubeletHome, serviceOf } from '../decide/kubelet-home.ts';
-import type { KubeletService, RefusedKubelet } from '../decide/kubelet-trust.ts';
+import { chooseKubelet, type KubeletFacts, type KubeletScope } from '../decide/machine/kubelet-config.ts';
+import { type KubeletHome, serviceOf } from '../decide/machine/kubelet-unit.ts';
+import type { KubeletService, RefusedKubelet } from '../decide/machine/kubelet-trust.ts';
 import { NodemaintError } from '../errors.ts';
 import { type KubeletFiles, readKubelet } from './kubelet-config.ts';
 import { findKubeletProcesses, type KubeletProcess } from './kubelet-process.ts';

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import type { KubeletFacts } from '../decide/kubelet-config.ts';
+import type { KubeletFacts } from '../decide/machine/kubelet-config.ts';
 import { isOwnAddress } from './own-addresses.ts';
 
 const TIMEOUT_MS = 2_000;

@@ -1,14 +1,14 @@
 /** The processes of this machine that call themselves a kubelet, and what speaks for or against each. */
 import { readlink } from 'node:fs/promises';
 import path from 'node:path';
-import { type KubeletFlags, parseKubeletFlags } from '../decide/kubelet-config.ts';
+import { type KubeletFlags, parseKubeletFlags } from '../decide/machine/kubelet-config.ts';
 import {
   type KubeletService,
   type KubeletTrust,
   type ProcessFacts,
   rootCgroupsOf,
   trustKubelets,
-} from '../decide/kubelet-trust.ts';
+} from '../decide/machine/kubelet-trust.ts';
 import { cgroupsIn, listProcesses, readCgroupText, readCommandLine, readProcess } from './process-facts.ts';
 
 /** Where k3s has the files of its agent. */

@@ -1,4 +1,4 @@
-import type { KubeletUnitChoice } from '../decide/kubelet-home.ts';
+import type { KubeletUnitChoice } from '../decide/machine/kubelet-unit.ts';
 import { NodemaintError } from '../errors.ts';
 import type { StateFiles } from './state-files.ts';
 import type { Systemd } from './systemd.ts';

@@ -5,8 +5,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { type ScheduledShutdown, type ShutdownKind, shutdownKind } from '../decide/going-down.ts';
-import type { DelayLock } from '../decide/other-locks.ts';
+import { type ScheduledShutdown, type ShutdownKind, shutdownKind } from '../decide/shutdown/detection.ts';
+import type { DelayLock } from '../decide/shutdown/other-locks.ts';
 import { NodemaintError } from '../errors.ts';
 import type { BusCall } from './dbus-connection.ts';
 import { BusCallError, type SystemBus } from './dbus.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type ConfigFile, orderDropIns } from '../decide/logind-delay.ts';
+import { type ConfigFile, orderDropIns } from '../decide/machine/logind-delay.ts';
 
 /** Where systemd looks for configuration, the most important first (logind.conf(5)). */
 const ROOTS = ['/etc/systemd', '/run/systemd', '/usr/local/lib/systemd', '/usr/lib/systemd'];

@@ -6,7 +6,7 @@ import type { Stats } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { type Distrust, distrustOfPart, type PathKind, type PathPart } from '../decide/path-trust.ts';
+import { type Distrust, distrustOfPart, type PathKind, type PathPart } from '../decide/machine/path-trust.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 
 /** As many links as Linux follows in one path (path_resolution(7)). */

@@ -1,4 +1,4 @@
-import { type EvictionMemory, movedMemory } from '../decide/imperative-eviction.ts';
+import { type EvictionMemory, movedMemory } from '../decide/eviction/imperative.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../host/clock.ts';
 
 /** What is remembered of evictions, by a key; a clock that is set makes nothing due earlier or later. */

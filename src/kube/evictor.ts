@@ -1,6 +1,6 @@
 import type { Pod } from '../api/pod.ts';
-import type { EvictionAnswer } from '../decide/eviction-answer.ts';
-import { decideShorterEnd } from '../decide/terminating-pod.ts';
+import type { EvictionAnswer } from '../decide/eviction/api-answer.ts';
+import { decideShorterEnd } from '../decide/deadline/terminating-pod.ts';
 import type { KubeClient } from './client.ts';
 import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from './resource.ts';
 

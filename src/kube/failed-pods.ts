@@ -1,5 +1,5 @@
 import type { Pod } from '../api/pod.ts';
-import { isLeftOfShutdown } from '../decide/failed-pods.ts';
+import { isLeftOfShutdown } from '../decide/shutdown/failed-pods.ts';
 import type { KubeClient } from './client.ts';
 import { listAll } from './list.ts';
 import { collectionPath, objectPath, PODS, sendForObject } from './resource.ts';

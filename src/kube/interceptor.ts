@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
-import { isFinished } from '../decide/eviction-request.ts';
-import { decideHeartbeat, type Progress } from '../decide/heartbeat.ts';
+import { isFinished } from '../decide/eviction/request.ts';
+import { decideHeartbeat, type Progress } from '../decide/eviction/heartbeat.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';

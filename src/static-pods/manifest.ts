@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { type ControlPlaneComponent, componentOf } from '../decide/control-plane-pod.ts';
+import { type ControlPlaneComponent, componentOf } from '../decide/static-pod/control-plane-pod.ts';
 import { describeError } from '../errors.ts';
 import { decodeYaml } from './manifest-yaml.ts';
 import { MAX_GRACE_SEC } from '../decide/pod.ts';

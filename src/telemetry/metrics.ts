@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Notice } from '../decide/notices.ts';
+import type { Notice } from '../decide/notice/notices.ts';
 import type { QueueObserver } from '../kube/queue.ts';
 import type { MetricsText } from './http.ts';
 

@@ -8,7 +8,7 @@ import process from 'node:process';
 import { openNoticeMemory } from '../../src/agent/notice-memory.ts';
 import { createNotices } from '../../src/agent/notices.ts';
 import { providerSources } from '../../src/cloud/providers.ts';
-import { type Provider, PROVIDERS } from '../../src/decide/provider.ts';
+import { type Provider, PROVIDERS } from '../../src/decide/notice/provider.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { ec2Answers, type MetadataServer, type Recorded, startMetadataServer } from '../support/metadata-server.ts';

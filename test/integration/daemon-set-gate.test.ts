@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { isHeld } from '../../src/decide/daemon-set.ts';
+import { isHeld } from '../../src/decide/daemon-set/gate.ts';
 import { targetNodeOf } from '../../src/decide/pod.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { startNode } from '../node/node.ts';

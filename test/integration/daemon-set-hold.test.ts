@@ -4,7 +4,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { LabelSelector } from '../../src/api/meta.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { isHeld } from '../../src/decide/daemon-set.ts';
+import { isHeld } from '../../src/decide/daemon-set/gate.ts';
 import { labelSelectorMatches } from '../../src/decide/selector.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { daemonSet } from '../node/pods.ts';

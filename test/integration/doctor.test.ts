@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { Check } from '../../src/decide/doctor.ts';
+import type { Check } from '../../src/decide/view/node-checks.ts';
 import { connectHost } from '../logind/host.ts';
 import { startLogind } from '../logind/rig.ts';
 import { runNodemaint } from '../support/nodemaint.ts';

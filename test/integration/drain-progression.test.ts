@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { describeEntry } from '../../src/decide/drain-plan.ts';
+import { describeEntry } from '../../src/decide/drain/plan.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { buildEvictionRig } from '../support/eviction-rig.ts';
 

@@ -10,8 +10,8 @@ import {
   type NoticeDecision,
   type NoticeOptions,
   withNotices,
-} from '../../src/decide/notices.ts';
-import { decidePhase, type Phase } from '../../src/decide/shutdown-phase.ts';
+} from '../../src/decide/notice/notices.ts';
+import { decidePhase, type Phase } from '../../src/decide/shutdown/phase.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { ec2MetadataMockBinary } from '../ec2-metadata-mock/binary.ts';
 import { type Ec2MetadataMock, startEc2MetadataMock } from '../ec2-metadata-mock/mock.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { isHeld } from '../../src/decide/daemon-set.ts';
+import { isHeld } from '../../src/decide/daemon-set/gate.ts';
 import { createKubeClient, type KubeRequest } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/config.ts';
 import { collectionPath, DAEMON_SETS, objectPath, PODS, statusMessage } from '../../src/kube/resource.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createHooks, type HookName } from '../../src/agent/hooks.ts';
-import type { Phase } from '../../src/decide/shutdown-phase.ts';
+import type { Phase } from '../../src/decide/shutdown/phase.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 
 const SIGNAL = AbortSignal.timeout(60_000);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../../src/api/pod.ts';
-import { decideEvictionOutcome } from '../../src/decide/eviction-answer.ts';
+import { decideEvictionOutcome } from '../../src/decide/eviction/api-answer.ts';
 import { objectPath, PODS, statusCauses, statusMessage } from '../../src/kube/resource.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/config.ts';

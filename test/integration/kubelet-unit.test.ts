@@ -7,7 +7,7 @@ import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { KubeletHome } from '../../src/decide/kubelet-home.ts';
+import type { KubeletHome } from '../../src/decide/machine/kubelet-unit.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus, type SystemBus } from '../../src/host/dbus.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet-unit.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { NodeStatus, Stage } from '../../src/api/node-maintenance.ts';
-import { summaryOf } from '../../src/decide/maintenance-summary.ts';
+import { summaryOf } from '../../src/decide/drain/summary.ts';
 import { objectPath, NODE_MAINTENANCES, statusMessage } from '../../src/kube/resource.ts';
 import { type AdmissionRig, assertAllowed, assertRefused, buildAdmissionRig, send } from '../support/admission-rig.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry } from '../../src/api/node-maintenance.ts';
-import { effectiveDrainPlan, POD_TYPES } from '../../src/decide/drain-plan.ts';
+import { effectiveDrainPlan, POD_TYPES } from '../../src/decide/drain/plan.ts';
 import { statusMessage } from '../../src/kube/resource.ts';
 import { type AdmissionRig, assertRefused, buildAdmissionRig } from '../support/admission-rig.ts';
 import { createMaintenance, specOf } from '../support/maintenance-calls.ts';

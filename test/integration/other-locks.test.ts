@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createOtherLocks } from '../../src/agent/other-locks.ts';
-import type { Phase } from '../../src/decide/shutdown-phase.ts';
+import type { Phase } from '../../src/decide/shutdown/phase.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createChildLock } from '../../src/host/inhibitor.ts';
 import { connectHost, until } from '../logind/host.ts';

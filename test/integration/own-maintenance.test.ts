@@ -9,7 +9,7 @@ import type { AgentStatus } from '../../src/agent/status.ts';
 import { createCluster } from '../../src/agent/cluster.ts';
 import { createWaker } from '../../src/agent/waker.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
-import { shutdownNames } from '../../src/decide/own-maintenance.ts';
+import { shutdownNames } from '../../src/decide/maintenance/shutdown-maintenance.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/config.ts';

@@ -9,8 +9,8 @@ import {
   graceSecFor,
   graceWithin,
   tierDues,
-} from '../../src/decide/deadline.ts';
-import { effectiveDrainPlan } from '../../src/decide/drain-plan.ts';
+} from '../../src/decide/deadline/budget.ts';
+import { effectiveDrainPlan } from '../../src/decide/drain/plan.ts';
 
 const tier = (podType: BudgetTier['podType']): fc.Arbitrary<BudgetTier> =>
   fc.record({ podType: fc.constant(podType), graceSec: fc.integer({ min: 0, max: 3600 }) });

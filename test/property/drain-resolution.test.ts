@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
-import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain-plan.ts';
-import { type Drain, drainsAround } from '../../src/decide/drain-field.ts';
-import { resolveDrains } from '../../src/decide/drain-resolution.ts';
-import { targetsAfter } from '../../src/decide/drain-targets.ts';
+import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain/plan.ts';
+import { type Drain, drainsAround } from '../../src/decide/drain/field.ts';
+import { resolveDrains } from '../../src/decide/drain/resolution.ts';
+import { targetsAfter } from '../../src/decide/drain/targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 
 const NODES = ['n1', 'n2', 'n3'];

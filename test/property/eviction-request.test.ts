@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { EvictionRequest, EvictionRequestStatus } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { decideEvictionRequest, isFinished } from '../../src/decide/eviction-request.ts';
-import { decideHeartbeat } from '../../src/decide/heartbeat.ts';
+import { decideEvictionRequest, isFinished } from '../../src/decide/eviction/request.ts';
+import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { EvictionRequest, InterceptorStatus } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { decideEvictionRequest } from '../../src/decide/eviction-request.ts';
-import { decideTimes } from '../../src/decide/eviction-times.ts';
-import { decideHeartbeat } from '../../src/decide/heartbeat.ts';
+import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
+import { decideTimes } from '../../src/decide/eviction/times.ts';
+import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
 import { rfc3339 } from '../../src/decide/time.ts';
 
 const START = Date.parse('2026-05-01T12:00:00Z');

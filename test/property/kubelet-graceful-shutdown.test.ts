@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { effectiveDrainPlan, entryCovers } from '../../src/decide/drain-plan.ts';
-import { effectiveKubelet, mergeKubeletConfig } from '../../src/decide/kubelet-config.ts';
+import { effectiveDrainPlan, entryCovers } from '../../src/decide/drain/plan.ts';
+import { effectiveKubelet, mergeKubeletConfig } from '../../src/decide/machine/kubelet-config.ts';
 import {
   judgeKubeletShutdown,
   KUBELET_DROP_IN_TEXT,
   kubeletShutdownWarning,
-} from '../../src/decide/kubelet-graceful-shutdown.ts';
+} from '../../src/decide/machine/kubelet-graceful-shutdown.ts';
 import { parse } from 'yaml';
 
 const priority = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseReview, refusalAnswer } from '../../src/controller/admission-review.ts';
 import { parseMaintenanceReview } from '../../src/controller/maintenance-review.ts';
-import { decideTimes } from '../../src/decide/eviction-times.ts';
+import { decideTimes } from '../../src/decide/eviction/times.ts';
 import { reviewOf } from '../support/webhook-rig.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { openAgentMetrics } from '../../src/agent/agent-metrics.ts';
 import { openNoticeMemory } from '../../src/agent/notice-memory.ts';
 import { createNotices } from '../../src/agent/notices.ts';
-import type { Notice } from '../../src/decide/notices.ts';
+import type { Notice } from '../../src/decide/notice/notices.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { freePort } from '../control-plane/port.ts';

@@ -7,8 +7,8 @@ import { kernelBootIdOf, learnSoftReboots, markSoftReboot, readBootId } from '..
 import { markRunning, unmarkRunning } from '../../src/agent/last-boot.ts';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/record.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { isLeftOfShutdown } from '../../src/decide/failed-pods.ts';
-import type { ShutdownKind } from '../../src/decide/going-down.ts';
+import { isLeftOfShutdown } from '../../src/decide/shutdown/failed-pods.ts';
+import type { ShutdownKind } from '../../src/decide/shutdown/detection.ts';
 import type { NodemaintError } from '../../src/errors.ts';
 import type { Systemd } from '../../src/host/systemd.ts';
 import { openTestState } from '../support/test-state.ts';

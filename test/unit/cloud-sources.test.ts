@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { providerSources } from '../../src/cloud/providers.ts';
 import type { NoticeSource } from '../../src/cloud/notice-source.ts';
-import type { Notice } from '../../src/decide/notices.ts';
-import type { Provider } from '../../src/decide/provider.ts';
+import type { Notice } from '../../src/decide/notice/notices.ts';
+import type { Provider } from '../../src/decide/notice/provider.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from '../support/metadata-server.ts';
 
 const SIGNAL = AbortSignal.timeout(60_000);

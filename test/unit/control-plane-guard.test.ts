@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Node } from '../../src/api/pod.ts';
-import { type GuardedDrain, guardControlPlane, judgeControlPlane } from '../../src/decide/control-plane-guard.ts';
+import {
+  type GuardedDrain,
+  guardControlPlane,
+  judgeControlPlane,
+} from '../../src/decide/maintenance/control-plane-guard.ts';
 
 function node(name: string, controlPlane: boolean, ready = true): Node {
   return {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { componentOf, leaveRank } from '../../src/decide/control-plane-pod.ts';
+import { componentOf, leaveRank } from '../../src/decide/static-pod/control-plane-pod.ts';
 
 const withImage = (image: unknown, command?: unknown) => ({ name: 'x', labels: {}, containers: [{ image, command }] });
 

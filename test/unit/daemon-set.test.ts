@@ -7,7 +7,7 @@ import { type DaemonSet, REVISION_HASH_LABEL } from '../../src/api/daemon-set.ts
 import { MAINTENANCE_GATE } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { createSharedRead } from '../../src/controller/shared-read.ts';
-import { decideGate } from '../../src/decide/daemon-set.ts';
+import { decideGate } from '../../src/decide/daemon-set/gate.ts';
 import {
   escapedDaemonSets,
   forgetHeld,
@@ -16,9 +16,9 @@ import {
   type Removal,
   removalDelayMs,
   returnsOf,
-} from '../../src/decide/daemon-set-escape.ts';
-import { currentHash, decideRollout } from '../../src/decide/daemon-set-rollout.ts';
-import type { NodeDrain } from '../../src/decide/maintenance.ts';
+} from '../../src/decide/daemon-set/escape.ts';
+import { currentHash, decideRollout } from '../../src/decide/daemon-set/rollout.ts';
+import type { NodeDrain } from '../../src/decide/maintenance/maintenance.ts';
 
 const POLICIES = path.join(import.meta.dirname, '..', '..', 'manifests', 'policies');
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Check, examineNode, type NodeFacts } from '../../src/decide/doctor.ts';
-import { effectiveKubelet } from '../../src/decide/kubelet-config.ts';
+import { type Check, examineNode, type NodeFacts } from '../../src/decide/view/node-checks.ts';
+import { effectiveKubelet } from '../../src/decide/machine/kubelet-config.ts';
 
 const WEEK_MS = 604_800_000;
 const HALF_HOUR_MS = 1_800_000;

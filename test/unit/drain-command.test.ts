@@ -11,9 +11,9 @@ import {
   previewDrain,
   type PreviewDaemonSet,
   type PreviewFacts,
-} from '../../src/decide/drain-preview.ts';
-import { drainView, type DrainView } from '../../src/decide/drain-view.ts';
-import { decideMaintenanceStep, maintenanceNames, selectorOfNodes } from '../../src/decide/maintenance-draft.ts';
+} from '../../src/decide/view/drain-preview.ts';
+import { drainView, type DrainView } from '../../src/decide/view/drain-progress.ts';
+import { decideMaintenanceStep, maintenanceNames, selectorOfNodes } from '../../src/decide/drain/draft.ts';
 
 const NODE = { metadata: { name: 'n' } };
 

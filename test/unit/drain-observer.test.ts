@@ -4,7 +4,7 @@ import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import type { ControllerContext } from '../../src/controller/context.ts';
 import { createDrainObserver } from '../../src/controller/drain.ts';
-import { isSettled } from '../../src/decide/maintenance.ts';
+import { isSettled } from '../../src/decide/maintenance/maintenance.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../src/api/pod.ts';
-import { whyBlocking } from '../../src/decide/blocking-pods.ts';
-import { estimateDrain } from '../../src/decide/drain-estimate.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../src/decide/drain-plan.ts';
-import { drainStatus } from '../../src/decide/maintenance-status.ts';
-import { decideNodeConditions } from '../../src/decide/node-conditions.ts';
-import { admitDrains } from '../../src/decide/parallel-drains.ts';
+import { whyBlocking } from '../../src/decide/drain/blocking-pods.ts';
+import { estimateDrain } from '../../src/decide/drain/estimate.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../src/decide/drain/plan.ts';
+import { drainStatus } from '../../src/decide/drain/status.ts';
+import { decideNodeConditions } from '../../src/decide/maintenance/node-conditions.ts';
+import { admitDrains } from '../../src/decide/maintenance/parallel.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
 const ago = (sec: number): string => new Date(NOW - sec * 1000).toISOString().replace('.000', '');

@@ -6,9 +6,9 @@ import {
   describeEntry,
   effectiveDrainPlan,
   planFromKubeletPriorities,
-} from '../../src/decide/drain-plan.ts';
-import { resolveDrains } from '../../src/decide/drain-resolution.ts';
-import { targetsAfter } from '../../src/decide/drain-targets.ts';
+} from '../../src/decide/drain/plan.ts';
+import { resolveDrains } from '../../src/decide/drain/resolution.ts';
+import { targetsAfter } from '../../src/decide/drain/targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 
 const MAX = 2_147_483_647;

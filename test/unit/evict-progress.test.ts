@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { stateLine } from '../../src/cli/evict-view.ts';
-import type { EvictProgress } from '../../src/decide/evict-progress.ts';
-import { decideRequesterStep, evictionWarning } from '../../src/decide/evict-step.ts';
+import type { EvictProgress } from '../../src/decide/view/eviction-progress.ts';
+import { decideRequesterStep, evictionWarning } from '../../src/decide/eviction/requester.ts';
 import { A, at, ended, IMPERATIVE, look, MINUTE, pod, request, T0, underWay } from '../support/eviction-fixtures.ts';
 
 describe('the progress of an eviction', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { attemptsOf, decideEvictionOutcome, type EvictionAnswer } from '../../src/decide/eviction-answer.ts';
+import { attemptsOf, decideEvictionOutcome, type EvictionAnswer } from '../../src/decide/eviction/api-answer.ts';
 
 const CONTEXT = { attempt: 1, evictOnly: false, promiseWords: ['Eviction triggered'], budgets: [] };
 

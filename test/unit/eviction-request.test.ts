@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { decideEvictionRequest } from '../../src/decide/eviction-request.ts';
-import { decideHeartbeat } from '../../src/decide/heartbeat.ts';
-import { interceptorsOf } from '../../src/decide/interceptor.ts';
+import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
+import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
+import { interceptorsOf } from '../../src/decide/eviction/interceptors.ts';
 
 const CREATED = '2026-01-01T00:00:00Z';
 const NOW = Date.parse(CREATED) + 60_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decideGoingDown, scheduledStart, type ShutdownReadings } from '../../src/decide/going-down.ts';
+import { decideGoingDown, scheduledStart, type ShutdownReadings } from '../../src/decide/shutdown/detection.ts';
 
 const AT = 10_000_000;
 const CALM: ShutdownReadings = { now: AT, preparing: false, stopping: false, scheduled: null, leadMs: 60_000 };

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { decideWakeUps } from '../../src/decide/disruption-budget.ts';
-import { decideLabels } from '../../src/decide/eviction-labels.ts';
-import { admitEvictions } from '../../src/decide/eviction-limits.ts';
-import { afterAttempt, decideEvictionStep, rememberedAttempts } from '../../src/decide/imperative-eviction.ts';
+import { decideWakeUps } from '../../src/decide/eviction/disruption-budget.ts';
+import { decideLabels } from '../../src/decide/eviction/labels.ts';
+import { admitEvictions } from '../../src/decide/eviction/limits.ts';
+import { afterAttempt, decideEvictionStep, rememberedAttempts } from '../../src/decide/eviction/imperative.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const PATIENCE = { takeOverMs: 60_000, promiseMs: 600_000 };

@@ -4,11 +4,11 @@ import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { parseReview } from '../../src/controller/admission-review.ts';
-import { type GracefulPod, othersUntil } from '../../src/decide/deadline.ts';
-import { decideEvictionRequest } from '../../src/decide/eviction-request.ts';
-import { decideTimes } from '../../src/decide/eviction-times.ts';
-import { decideEvictionStep } from '../../src/decide/imperative-eviction.ts';
-import { holdOf } from '../../src/decide/own-drain.ts';
+import { type GracefulPod, othersUntil } from '../../src/decide/deadline/budget.ts';
+import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
+import { decideTimes } from '../../src/decide/eviction/times.ts';
+import { decideEvictionStep } from '../../src/decide/eviction/imperative.ts';
+import { holdOf } from '../../src/decide/drain/self-drain.ts';
 
 const SAVER = 'saver.example.com';
 const IMPERATIVE = 'imperative-eviction.k8s.io';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Condition } from '../../src/api/meta.ts';
 import type { EvictionRequest, EvictionRequestStatus, InterceptorStatus } from '../../src/api/eviction-request.ts';
-import { decideTimes } from '../../src/decide/eviction-times.ts';
-import { trustedEntry } from '../../src/decide/interceptor-times.ts';
+import { decideTimes } from '../../src/decide/eviction/times.ts';
+import { trustedEntry } from '../../src/decide/eviction/trusted-times.ts';
 
 const A = 'actor-a.example.com';
 const B = 'actor-b.example.com';

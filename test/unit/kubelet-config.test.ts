@@ -9,7 +9,7 @@ import {
   type KubeletScope,
   mergeKubeletConfig,
   parseKubeletFlags,
-} from '../../src/decide/kubelet-config.ts';
+} from '../../src/decide/machine/kubelet-config.ts';
 
 const NO_FLAGS = new Map<string, string>();
 const kubeletOf = (pid: number, ...argv: string[]): KubeletFacts => effectiveKubelet(pid, parseKubeletFlags(argv), {});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { chooseKubeletUnit, type KubeletHome, serviceOf } from '../../src/decide/kubelet-home.ts';
+import { chooseKubeletUnit, type KubeletHome, serviceOf } from '../../src/decide/machine/kubelet-unit.ts';
 
 const services: [string, string, string | undefined][] = [
   ['kubeadm on cgroup v2', '0::/system.slice/kubelet.service\n', 'kubelet.service'],

@@ -3,7 +3,7 @@ import { access, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { loadAgentConfig } from '../../src/config/load.ts';
-import { kubeletShutdownWarning } from '../../src/decide/kubelet-graceful-shutdown.ts';
+import { kubeletShutdownWarning } from '../../src/decide/machine/kubelet-graceful-shutdown.ts';
 import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
 import { endFakeKubelet, startFakeKubelet } from '../support/fake-kubelet.ts';
 import { makeTestFolder } from '../support/folder.ts';

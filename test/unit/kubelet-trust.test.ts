@@ -5,7 +5,7 @@ import {
   type ProcessFacts,
   rootCgroupsOf,
   trustKubelets,
-} from '../../src/decide/kubelet-trust.ts';
+} from '../../src/decide/machine/kubelet-trust.ts';
 
 const KUBELET: ProcessFacts = {
   pid: 700,

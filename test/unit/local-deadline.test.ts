@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { effectiveDrainPlan } from '../../src/decide/drain-plan.ts';
-import { resolveDrain } from '../../src/decide/drain-resolution.ts';
-import { decideLocalDeadline } from '../../src/decide/local-deadline.ts';
+import { effectiveDrainPlan } from '../../src/decide/drain/plan.ts';
+import { resolveDrain } from '../../src/decide/drain/resolution.ts';
+import { decideLocalDeadline } from '../../src/decide/deadline/offline.ts';
 
 const WEB = {
   namespace: 'n',

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { KubeletUnitChoice } from '../../src/decide/kubelet-home.ts';
-import { type LiveSandbox, localPodsOf } from '../../src/decide/local-pods.ts';
+import type { KubeletUnitChoice } from '../../src/decide/machine/kubelet-unit.ts';
+import { type LiveSandbox, localPodsOf } from '../../src/decide/shutdown/runtime-pods.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet-unit.ts';
 import { openTestState } from '../support/test-state.ts';
 

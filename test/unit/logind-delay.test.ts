@@ -9,7 +9,7 @@ import {
   parseTimeSpan,
   WANTED_DELAY_MS,
   winningDelay,
-} from '../../src/decide/logind-delay.ts';
+} from '../../src/decide/machine/logind-delay.ts';
 import { readLogindConfig } from '../../src/host/logind-config.ts';
 
 const setting = (value: string): string => `[Login]\nInhibitDelayMaxSec=${value}\n`;

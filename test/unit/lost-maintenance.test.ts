@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { OwnState } from '../../src/decide/own-maintenance.ts';
+import type { OwnState } from '../../src/decide/maintenance/shutdown-maintenance.ts';
 import {
   decidePhase,
   describePhase,
@@ -8,7 +8,7 @@ import {
   isNamed,
   mayHandOver,
   type Phase,
-} from '../../src/decide/shutdown-phase.ts';
+} from '../../src/decide/shutdown/phase.ts';
 import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../support/phase-facts.ts';
 
 /** The name, the state, in which mode, how often it was deleted before, and what comes of it: phase, mode, deletions. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeSelector } from '../../src/api/meta.ts';
 import type { Node } from '../../src/api/pod.ts';
-import { summaryOf } from '../../src/decide/maintenance-summary.ts';
-import { maintenanceWarnings } from '../../src/decide/maintenance-warnings.ts';
+import { summaryOf } from '../../src/decide/drain/summary.ts';
+import { maintenanceWarnings } from '../../src/decide/maintenance/warnings.ts';
 import { byName } from '../support/maintenance-objects.ts';
 
 const CONTROL_PLANE = { 'node-role.kubernetes.io/control-plane': '' };

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { createMetadata } from '../../src/cloud/metadata.ts';
 import { providerSources } from '../../src/cloud/providers.ts';
-import { PROVIDERS, type Provider } from '../../src/decide/provider.ts';
+import { PROVIDERS, type Provider } from '../../src/decide/notice/provider.ts';
 import { ec2Answers, type MetadataServer, type Recorded, startMetadataServer } from '../support/metadata-server.ts';
 
 const SIGNAL = AbortSignal.timeout(60_000);

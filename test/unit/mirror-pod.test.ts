@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { judgeTarget, staticUidOf } from '../../src/decide/mirror-pod.ts';
+import { judgeTarget, staticUidOf } from '../../src/decide/static-pod/mirror-pod.ts';
 
 const REQUEST: EvictionRequest = {
   apiVersion: 'coordination.x-k8s.io/v1alpha1',

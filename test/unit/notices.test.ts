@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseNoticeTime } from '../../src/decide/notice-time.ts';
-import { decideNotices, type Notice, type NoticeOptions, withNotices } from '../../src/decide/notices.ts';
-import { providerOf } from '../../src/decide/provider.ts';
-import { decidePhase, type Phase, type PhaseFacts } from '../../src/decide/shutdown-phase.ts';
+import { parseNoticeTime } from '../../src/decide/notice/time.ts';
+import { decideNotices, type Notice, type NoticeOptions, withNotices } from '../../src/decide/notice/notices.ts';
+import { providerOf } from '../../src/decide/notice/provider.ts';
+import { decidePhase, type Phase, type PhaseFacts } from '../../src/decide/shutdown/phase.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { delayOfOthersMs, type DelayLock, isOwnLock, otherLocks } from '../../src/decide/other-locks.ts';
+import { delayOfOthersMs, type DelayLock, isOwnLock, otherLocks } from '../../src/decide/shutdown/other-locks.ts';
 
 const LOCK: DelayLock = { what: 'shutdown:sleep', who: 'nodemaint', why: 'w', mode: 'delay', uid: 0, pid: 1 };
 

@@ -4,8 +4,8 @@ import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import { AGENT_LABEL } from '../../src/api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus, Stage } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { soleNodeOf } from '../../src/decide/maintenance.ts';
-import { holdOf, maintenancesOfNode, resolveOwnDrains } from '../../src/decide/own-drain.ts';
+import { soleNodeOf } from '../../src/decide/maintenance/maintenance.ts';
+import { holdOf, maintenancesOfNode, resolveOwnDrains } from '../../src/decide/drain/self-drain.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 import { byName } from '../support/maintenance-objects.ts';
 

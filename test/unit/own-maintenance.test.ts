@@ -3,10 +3,10 @@ import { describe, it } from 'node:test';
 import { createMadeMaintenances, type MadeMaintenances } from '../../src/agent/made-maintenances.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, NODE_LABEL } from '../../src/api/names.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
-import { agentNodeOf } from '../../src/decide/maintenance.ts';
-import { chooseForCompletion } from '../../src/decide/maintenance-choice.ts';
+import { agentNodeOf } from '../../src/decide/maintenance/maintenance.ts';
+import { chooseForCompletion } from '../../src/decide/maintenance/choice.ts';
 import { nodeAnnotation, nodeLabel, requestNodeOf } from '../../src/decide/node-label.ts';
-import { hasDrained, isUsable, noticeNames, shutdownNames } from '../../src/decide/own-maintenance.ts';
+import { hasDrained, isUsable, noticeNames, shutdownNames } from '../../src/decide/maintenance/shutdown-maintenance.ts';
 import { byName, maintenanceOf } from '../support/maintenance-objects.ts';
 
 const NODE = 'node-a';

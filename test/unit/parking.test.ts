@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { countingDrains, keepsParked, type ParkingFacts } from '../../src/decide/parking.ts';
-import type { Phase } from '../../src/decide/shutdown-phase.ts';
+import { countingDrains, keepsParked, type ParkingFacts } from '../../src/decide/static-pod/retention.ts';
+import type { Phase } from '../../src/decide/shutdown/phase.ts';
 
 const SHUTDOWN = { mode: 'cluster', origin: 'logind', reason: '', since: 0, bootId: 'b' } as const;
 const OWN = 'shutdown-n-1';

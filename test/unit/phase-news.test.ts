@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newsOf } from '../../src/decide/phase-news.ts';
-import type { Phase } from '../../src/decide/shutdown-phase.ts';
+import { newsOf } from '../../src/decide/shutdown/events.ts';
+import type { Phase } from '../../src/decide/shutdown/phase.ts';
 
 const SHUTDOWN = {
   maintenance: 'shutdown-node-a-rs',

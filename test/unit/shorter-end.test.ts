@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../src/api/pod.ts';
-import { decideStaticDeadline } from '../../src/decide/static-deadline.ts';
-import { decideShorterEnd, overduePods } from '../../src/decide/terminating-pod.ts';
+import { decideStaticDeadline } from '../../src/decide/deadline/static-pods.ts';
+import { decideShorterEnd, overduePods } from '../../src/decide/deadline/terminating-pod.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decideStaticPods, type ParkedPod, podKey, type StaticPodFacts } from '../../src/decide/static-pods.ts';
+import { decideStaticPods, type ParkedPod, podKey, type StaticPodFacts } from '../../src/decide/static-pod/moves.ts';
 
 const POD = { file: 'a.yaml', namespace: 'kube-system', podName: 'a-node', graceSec: 10 };
 const KEY = 'kube-system/a-node';

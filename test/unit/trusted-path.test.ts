@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { distrustOfPart, type PathKind, type PathPart } from '../../src/decide/path-trust.ts';
+import { distrustOfPart, type PathKind, type PathPart } from '../../src/decide/machine/path-trust.ts';
 import { judgePath, type PathTrust, requireTrustedPath, type WantedPath } from '../../src/host/trusted-path.ts';
 
 const DIRECTORY: WantedPath = { kind: 'directory', lastLink: 'refuse' };

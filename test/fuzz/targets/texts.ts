@@ -1,11 +1,11 @@
 /** Words and lines: the command line, systemd's and the kernel's texts. */
 import { parseNodes, parseTarget } from '../../../src/cli/cluster-flags.ts';
 import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName, parseTimeout } from '../../../src/cli/evict-options.ts';
-import { attemptsOf } from '../../../src/decide/eviction-answer.ts';
-import { goDurationMs, parseKubeletFlags } from '../../../src/decide/kubelet-config.ts';
-import { serviceOf } from '../../../src/decide/kubelet-home.ts';
-import { parseTimeSpan, winningDelay } from '../../../src/decide/logind-delay.ts';
-import { parseNoticeTime } from '../../../src/decide/notice-time.ts';
+import { attemptsOf } from '../../../src/decide/eviction/api-answer.ts';
+import { goDurationMs, parseKubeletFlags } from '../../../src/decide/machine/kubelet-config.ts';
+import { serviceOf } from '../../../src/decide/machine/kubelet-unit.ts';
+import { parseTimeSpan, winningDelay } from '../../../src/decide/machine/logind-delay.ts';
+import { parseNoticeTime } from '../../../src/decide/notice/time.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../../src/decide/time.ts';
 import { parseScheduledFile } from '../../../src/host/login1.ts';
 import { cgroupsIn } from '../../../src/host/process-facts.ts';

@@ -1,0 +1,40 @@
+import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { type Deadline, type GracefulPod, graceSecFor, tierDues, tiersOf } from './budget.ts';
+import { effectiveDrainPlan } from '../drain/plan.ts';
+
+/** A static pod whose manifest is in place, or parked while its containers still run. */
+export type DeadlinePod = GracefulPod & {
+  readonly file: string;
+  /** Milliseconds since the epoch; absent for one in place. */
+  readonly parkedAt?: number;
+};
+
+/** What a deadline means for the static pods of a node. */
+export interface StaticDeadline {
+  /** Grace periods of parked pods in seconds, by file. */
+  readonly graces: ReadonlyMap<string, number>;
+  /** Static pods that leave now whatever is still there before them: there is no more time to wait for others. */
+  readonly due: readonly DrainPlanEntry[];
+}
+
+/** Decides it at a moment, in milliseconds since the epoch. `plan` is as configured. */
+export function decideStaticDeadline(
+  deadline: Deadline,
+  pods: readonly Omit<DeadlinePod, 'podType'>[],
+  plan: readonly DrainPlanEntry[],
+  now: number,
+): StaticDeadline {
+  const statics = pods.map((pod): DeadlinePod => ({ ...pod, podType: 'Static' }));
+  const graces = new Map<string, number>();
+  for (const pod of statics) {
+    // As of its parking: what was given to it then is not taken away again while the time runs.
+    if (pod.parkedAt !== undefined) graces.set(pod.file, graceSecFor(pod, statics, plan, deadline, pod.parkedAt));
+  }
+  const tiers = tiersOf(effectiveDrainPlan(plan), statics);
+  const dues = tierDues(
+    deadline,
+    tiers.map(({ tier }) => tier),
+  );
+  const due = tiers.filter((_, index) => now >= (dues[index] ?? Infinity));
+  return { graces, due: due.map(({ entry }) => entry) };
+}

@@ -1,0 +1,89 @@
+import { CANCELED, type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
+import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
+import type { BlockingPod } from '../../api/node-maintenance.ts';
+import type { Node, Pod } from '../../api/pod.ts';
+import { attemptsOf } from '../eviction/api-answer.ts';
+import { hasCondition } from '../eviction/request.ts';
+import { interceptorEntry } from '../eviction/heartbeat.ts';
+import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
+import { rfc3339, timeOf } from '../time.ts';
+
+/** A pod ends a little later than its grace period says, for the kubelet has to see it. */
+const LATE_MS = 15_000;
+/** Who is given longer to end is named at once: it holds the whole drain. */
+const LONG_MS = 60 * 60_000;
+/** Interceptors that mean it give a sign of life every three minutes. */
+const SILENT_MS = 7 * 60_000;
+
+type Why = Pick<BlockingPod, 'reason' | 'message' | 'since'>;
+
+function whyNotEnding(pod: Pod, node: Node | undefined, now: number): Why | undefined {
+  const { finalizers = [] } = pod.metadata;
+  const { toldAt, endsAt } = endOf(pod) ?? { toldAt: now, endsAt: now };
+  if (now < endsAt + LATE_MS) {
+    if (endsAt - toldAt <= LONG_MS) return undefined;
+    const message = `it was given ${Math.round((endsAt - toldAt) / 1000)} s to end, until ${rfc3339(endsAt)}`;
+    return { reason: 'NotEnding', message, since: rfc3339(toldAt) };
+  }
+  const since = rfc3339(endsAt);
+  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+  if (ready !== undefined && ready !== 'True') {
+    const message = `its node ${node?.metadata.name} is not Ready, nobody can tell whether it has ended`;
+    return { reason: 'NodeUnreachable', message, since };
+  }
+  if (finalizers.length > 0)
+    return { reason: 'Finalizer', message: `it has the finalizers ${finalizers.join(', ')}`, since };
+  const message = `its grace period of ${graceSecOf(pod)} s is over, and it has not ended`;
+  return { reason: 'NotEnding', message, since };
+}
+
+function whyInterceptor(request: EvictionRequest, active: string, sinceAt: number, now: number): Why | undefined {
+  const entry = interceptorEntry(request, active);
+  const since = rfc3339(sinceAt);
+  const heardMs = now - (timeOf(entry?.heartbeatTime) ?? sinceAt);
+  if (heardMs > SILENT_MS) {
+    const message = `${active} has given no sign of life for ${Math.floor(heardMs / 60_000)} min; control passes on after 20`;
+    return { reason: 'InterceptorSilent', message, since };
+  }
+  if (active === KUBELET_INTERCEPTOR || active === DAEMON_SET_INTERCEPTOR) return undefined;
+  const said = entry?.message === undefined || entry.message === '' ? 'it has not said anything yet' : entry.message;
+  return { reason: 'Interceptor', message: `${active}: ${said}`, since };
+}
+
+/** Why a pod that is targeted is still there, where something has to be waited for that is not its own end. */
+export function whyBlocking(
+  pod: Pod,
+  request: EvictionRequest | undefined,
+  node: Node | undefined,
+  now: number,
+): BlockingPod | undefined {
+  const { name, namespace = 'default' } = pod.metadata;
+  const find = (): Why | undefined => {
+    if (pod.metadata.deletionTimestamp !== undefined) return whyNotEnding(pod, node, now);
+    if (request === undefined) return undefined;
+    const progressing = request.status?.conditions?.find(({ type }) => type === PROGRESSING);
+    const activatedAt = timeOf(progressing?.lastTransitionTime);
+    const sinceAt = activatedAt ?? timeOf(request.metadata.creationTimestamp) ?? now;
+    const since = rfc3339(sinceAt);
+    if (hasCondition(request, CANCELED)) {
+      const canceled = request.status?.conditions?.find(({ type }) => type === CANCELED);
+      return { reason: 'NotSupported', message: canceled?.message ?? '', since };
+    }
+    const [active] = request.status?.activeInterceptors ?? [];
+    if (active === undefined) {
+      const started = request.status?.targetInterceptors !== undefined;
+      return started ? { reason: 'NoInterceptor', message: progressing?.message ?? '', since } : undefined;
+    }
+    if (active !== IMPERATIVE_INTERCEPTOR) return whyInterceptor(request, active, sinceAt, now);
+    const message = interceptorEntry(request, active)?.message ?? '';
+    if (podTypeOf(pod) !== 'Default') return { reason: 'NoInterceptor', message, since };
+    if (attemptsOf(message) === 0) return undefined;
+    return {
+      reason: message.includes('PodDisruptionBudget') ? 'PodDisruptionBudget' : 'EvictionRefused',
+      message,
+      since,
+    };
+  };
+  const why = find();
+  return why === undefined ? undefined : { namespace, name, ...why, message: why.message.slice(0, 1024) };
+}

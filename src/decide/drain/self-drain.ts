@@ -1,0 +1,149 @@
+/**
+ * What a node's agent does for its own node while no controller lives: the controller's rules (KEP-4212, "Drain"), as far
+ * as one node can keep them alone.
+ */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
+import {
+  type BlockingPod,
+  DRAINED,
+  type NodeMaintenance,
+  type NodeStatus,
+  type PodType,
+} from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { effectiveDrainPlan } from './plan.ts';
+import type { Drain } from './field.ts';
+import { type DrainResolution, resolveDrains } from './resolution.ts';
+import { isFinished } from '../eviction/request.ts';
+import { interceptorsOf } from '../eviction/interceptors.ts';
+import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
+import { type DrainPod, drainPodOf, isTerminal, podTypeOf } from '../pod.ts';
+import { timeOf } from '../time.ts';
+
+/** A maintenance that this node's agent may move on, and where it is. */
+export interface OwnDrain {
+  readonly maintenance: NodeMaintenance;
+  readonly resolution: DrainResolution;
+}
+
+/** A pod that stays although it is targeted, and for whom. */
+export interface HeldPod {
+  readonly pod: Pod;
+  /** The interceptor. */
+  readonly on: string;
+  readonly message: string;
+}
+
+function recordedOn({ status }: NodeMaintenance, nodeName: string): NodeStatus | undefined {
+  return status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+}
+
+/** The controller has not let it begin, for the sake of other nodes. */
+function isHeldBack(maintenance: NodeMaintenance): boolean {
+  const drained = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
+  return drained?.reason === 'Waiting';
+}
+
+/**
+ * The maintenances that keep this node cordoned, the own ones and those that a controller had taken up here. Of the others
+ * nobody can say without it whether they select the node.
+ */
+export function maintenancesOfNode(
+  maintenances: readonly NodeMaintenance[],
+  nodeName: string,
+): readonly NodeMaintenance[] {
+  return maintenances.filter((maintenance) => {
+    if (!isInProgress(maintenance)) return false;
+    return soleNodeOf(maintenance) === nodeName || recordedOn(maintenance, nodeName) !== undefined;
+  });
+}
+
+/**
+ * The drains of the node as far as they go without a controller. One of several nodes stays at the entries of its plan that
+ * it has reached, for its next ones wait for nodes that an agent does not see; one that waits for others goes on waiting.
+ * `due` says how many entries are reached by a deadline.
+ */
+export function resolveOwnDrains(
+  maintenances: readonly NodeMaintenance[],
+  nodeName: string,
+  pods: readonly DrainPod[],
+  due: (maintenance: NodeMaintenance) => number = () => 0,
+): readonly OwnDrain[] {
+  const draining = maintenancesOfNode(maintenances, nodeName).filter((each) => {
+    if (stageOf(each) !== 'Drain') return false;
+    // Where its agent made it, the machine goes down in any case: it is not held back by what only a controller can see.
+    return agentNodeOf(each) === nodeName || !isHeldBack(each);
+  });
+  const drains = draining.map((maintenance): Drain => {
+    const { metadata, spec, status } = maintenance;
+    const plan = effectiveDrainPlan(spec.drainPlan ?? []);
+    const position = status?.drainPlanPosition ?? 0;
+    const recorded = recordedOn(maintenance, nodeName)?.drainTargets ?? [];
+    const isAlone = soleNodeOf(maintenance) === nodeName;
+    return {
+      name: metadata.name,
+      createdAt: timeOf(metadata.creationTimestamp) ?? Infinity,
+      plan: isAlone ? plan : plan.slice(0, Math.max(1, position)),
+      position: isAlone ? Math.max(position, due(maintenance)) : position,
+      nodes: [{ name: nodeName, pods, recorded }],
+    };
+  });
+  const resolutions = resolveDrains(drains);
+  return draining.flatMap((maintenance) => {
+    const resolution = resolutions.get(maintenance.metadata.name);
+    return resolution === undefined ? [] : [{ maintenance, resolution }];
+  });
+}
+
+/** The pods that a drain of the node would take: static ones are told by their manifests, not by their mirrors. */
+export function drainPodsOfNode(pods: readonly Pod[], staticPods: readonly DrainPod[]): readonly DrainPod[] {
+  const others = pods.filter((pod) => !isTerminal(pod) && podTypeOf(pod) !== 'Static');
+  return [...others.map(drainPodOf), ...staticPods];
+}
+
+const OWN_INTERCEPTOR: Readonly<Record<PodType, string>> = {
+  Default: IMPERATIVE_INTERCEPTOR,
+  DaemonSet: DAEMON_SET_INTERCEPTOR,
+  Static: KUBELET_INTERCEPTOR,
+};
+
+/**
+ * For whom a targeted pod has to stay. Nobody lives who could ask its interceptors or pass on from one to the next, so a
+ * pod that has some waits for a controller: what it would lose by being evicted early, nobody could give back. One whose
+ * request has come to the interceptor that the agent stands in for may go, and so may one that has no others, or whose
+ * others are `outOfTime` before a deadline.
+ */
+export function holdOf(pod: Pod, request: EvictionRequest | undefined, outOfTime = false): HeldPod | undefined {
+  const podType = podTypeOf(pod);
+  const own = OWN_INTERCEPTOR[podType];
+  const hold = (on: string, why: string): HeldPod => ({ pod, on, message: `${why}; no controller is alive` });
+  if (pod.spec.workloadRef !== undefined || pod.spec.schedulingGroup !== undefined) {
+    return hold('eviction request controller', 'is part of a Workload or PodGroup, whose eviction is not supported');
+  }
+  const active = request === undefined || isFinished(request) ? undefined : request.status?.activeInterceptors?.[0];
+  const next = active ?? interceptorsOf(pod).names[0] ?? own;
+  return next === own || outOfTime ? undefined : hold(next, `waits for the interceptor ${next}`);
+}
+
+/** The UIDs of the pods that are targeted; of static pods the files. */
+export function evictingUids(drains: readonly OwnDrain[]): ReadonlySet<string> {
+  const nodes = drains.flatMap(({ resolution }) => resolution.nodes);
+  return new Set(nodes.flatMap(({ evicting }) => evicting.map(({ uid }) => uid)));
+}
+
+/** The targeted pods that have to stay, for the status of a maintenance. */
+export function blockedByInterceptors(
+  drains: readonly OwnDrain[],
+  pods: readonly Pod[],
+  requestOf: (pod: Pod) => EvictionRequest | undefined,
+  isOutOfTime: (pod: Pod) => boolean,
+): readonly BlockingPod[] {
+  const evicting = evictingUids(drains);
+  const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
+  return pods.flatMap((pod): BlockingPod[] => {
+    const { name, namespace = 'default', uid = '' } = pod.metadata;
+    const hold = evicting.has(uid) ? holdOf(pod, requestOf(pod), isOutOfTime(pod)) : undefined;
+    return hold === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: hold.message, since }];
+  });
+}

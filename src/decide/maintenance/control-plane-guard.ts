@@ -1,0 +1,82 @@
+import { FORCE_ANNOTATION } from '../../api/names.ts';
+import type { Node } from '../../api/pod.ts';
+import { inTurn, type WaitingDrain } from './parallel.ts';
+
+/** Labels by which kubeadm and others mark the nodes of the control plane; etcd is taken to run on each of them. */
+const CONTROL_PLANE_LABELS = [
+  'node-role.kubernetes.io/control-plane',
+  'node-role.kubernetes.io/master',
+  'node-role.kubernetes.io/etcd',
+];
+
+/** Whether a drain leaves the control plane at work. */
+export type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
+
+function isControlPlane({ metadata }: Node): boolean {
+  return CONTROL_PLANE_LABELS.some((label) => metadata.labels?.[label] !== undefined);
+}
+
+function isHealthy({ status }: Node): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+}
+
+/**
+ * Judges a drain of the `leaving` nodes: it must not take the last healthy member of the control plane, nor so many that
+ * etcd loses its quorum of more than half of its members. `away` are nodes that other maintenances drain already: to
+ * drain one of them again takes nothing more.
+ */
+export function judgeControlPlane(
+  nodes: readonly Node[],
+  leaving: ReadonlySet<string>,
+  away: ReadonlySet<string>,
+): ControlPlaneVerdict {
+  return judgeMembers(nodes.filter(isControlPlane), leaving, away);
+}
+
+function judgeMembers(
+  members: readonly Node[],
+  leaving: ReadonlySet<string>,
+  away: ReadonlySet<string>,
+): ControlPlaneVerdict {
+  const taken = members.filter(({ metadata: { name } }) => leaving.has(name) && !away.has(name));
+  if (taken.length === 0) return { kind: 'safe' };
+  const left = members.filter((node) => {
+    return isHealthy(node) && !leaving.has(node.metadata.name) && !away.has(node.metadata.name);
+  });
+  const quorum = Math.floor(members.length / 2) + 1;
+  if (left.length >= quorum) return { kind: 'safe' };
+  const names = taken.map(({ metadata }) => metadata.name).join(', ');
+  const message =
+    left.length === 0
+      ? `draining ${names} takes the last healthy member of the control plane`
+      : `draining ${names} leaves ${left.length} of ${members.length} members of the control plane at work, and etcd needs ${quorum}`;
+  return { kind: 'unsafe', message };
+}
+
+/** A drain as the guard sees it. */
+export interface GuardedDrain extends WaitingDrain {
+  /** Whether it may take the control plane: a person said so, or the machine goes down in any case. */
+  readonly forced: boolean;
+}
+
+/**
+ * The drains that are held back because they would take the last healthy member of the control plane or the quorum of
+ * etcd, each with the reason. What has begun or is forced goes on, and counts against the others.
+ */
+export function guardControlPlane(
+  nodes: readonly Node[],
+  drains: readonly GuardedDrain[],
+): ReadonlyMap<string, string> {
+  const held = new Map<string, string>();
+  const away = new Set<string>();
+  const members = nodes.filter(isControlPlane);
+  for (const drain of inTurn(drains)) {
+    const free = drain.begun || drain.forced;
+    const verdict = free ? undefined : judgeMembers(members, new Set(drain.nodes), away);
+    if (verdict?.kind === 'unsafe') {
+      const fix = `put a member back, or annotate the maintenance with ${FORCE_ANNOTATION}=true`;
+      held.set(drain.name, `Held back: ${verdict.message}; ${fix}.`);
+    } else for (const node of drain.nodes) away.add(node);
+  }
+  return held;
+}

@@ -1,0 +1,101 @@
+import type { DrainPlanEntry, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, CORDONED_ANNOTATION } from '../../api/names.ts';
+import type { Node } from '../../api/pod.ts';
+import { nodeLabel } from '../node-label.ts';
+import { nodeSelectorMatches } from '../selector.ts';
+
+/** The stage that counts: a maintenance that is being deleted completes, unless it never started (KEP-4212, "Finalizers"). */
+export function stageOf(maintenance: NodeMaintenance): Stage {
+  const stage = maintenance.spec.stage ?? 'Idle';
+  return maintenance.metadata.deletionTimestamp !== undefined && stage !== 'Idle' ? 'Complete' : stage;
+}
+
+/** Whether the maintenance keeps its nodes unschedulable. */
+export function isInProgress(maintenance: NodeMaintenance): boolean {
+  const stage = stageOf(maintenance);
+  return stage === 'Cordon' || stage === 'Drain';
+}
+
+/** Whether no pod and no EvictionRequest is of interest to it: it has not begun, or is over and has let go of all. */
+export function isSettled(maintenance: NodeMaintenance): boolean {
+  const stage = stageOf(maintenance);
+  const isHeld = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+  return stage === 'Idle' || (stage === 'Complete' && !isHeld);
+}
+
+/** The node that the maintenance selects alone, by its name and nothing else; undefined where it selects in another way. */
+export function soleNodeOf({ spec }: NodeMaintenance): string | undefined {
+  const [term, ...others] = spec.nodeSelector.nodeSelectorTerms;
+  const [field, ...more] = term?.matchFields ?? [];
+  if (others.length > 0 || more.length > 0 || (term?.matchExpressions ?? []).length > 0) return undefined;
+  const isByName = field?.key === 'metadata.name' && field.operator === 'In' && field.values?.length === 1;
+  return isByName ? field.values[0] : undefined;
+}
+
+/**
+ * The node whose agent made the maintenance, as its label and its selector say: the label alone says nothing, for whoever
+ * makes a maintenance of another node can give it that. Undefined where no agent made it.
+ */
+export function agentNodeOf(maintenance: NodeMaintenance): string | undefined {
+  const node = soleNodeOf(maintenance);
+  return node !== undefined && maintenance.metadata.labels?.[AGENT_LABEL] === nodeLabel(node) ? node : undefined;
+}
+
+/**
+ * Whether the machine has gone down for which the node's agent made this drain, and was booted since: nothing is left to
+ * drain, though the agent had no time yet to say so.
+ */
+export function isOutlived(maintenance: NodeMaintenance, node: Node): boolean {
+  const madeIn = maintenance.metadata.annotations?.[BOOT_ANNOTATION];
+  const bootId = node.status?.nodeInfo?.bootID ?? '';
+  const isItsOwn = agentNodeOf(maintenance) === node.metadata.name && stageOf(maintenance) === 'Drain';
+  return isItsOwn && madeIn !== undefined && bootId !== '' && bootId !== madeIn;
+}
+
+/** Whether the maintenance selects the node. */
+export function selectsNode(maintenance: NodeMaintenance, node: Node): boolean {
+  return nodeSelectorMatches(maintenance.spec.nodeSelector, {
+    name: node.metadata.name,
+    labels: node.metadata.labels ?? {},
+  });
+}
+
+/** Why static or DaemonSet pods of a node may leave now: a maintenance in the Drain stage and its targets for the node. */
+export interface NodeDrain {
+  readonly maintenance: string;
+  readonly reason: string;
+  readonly drainTargets: readonly DrainPlanEntry[];
+}
+
+/** The drains that target pods of the node (KEP-4212, "DaemonSet Controller" and "kubelet: Static Pods"). */
+export function drainsOfNode(maintenances: readonly NodeMaintenance[], nodeName: string): readonly NodeDrain[] {
+  return maintenances.flatMap((maintenance) => {
+    if (stageOf(maintenance) !== 'Drain') return [];
+    const status = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+    if (status?.drainTargets === undefined) return [];
+    const { name } = maintenance.metadata;
+    return [{ maintenance: name, reason: maintenance.spec.reason ?? '', drainTargets: status.drainTargets }];
+  });
+}
+
+/** A merge patch of a Node. */
+export interface NodePatch {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string | null>> };
+  readonly spec: { readonly unschedulable: boolean | null };
+}
+
+/**
+ * What to change on a node so that it is cordoned while maintenances want it and as it was before when none does:
+ * a node that a person had cordoned stays cordoned (KEP-4212, "Cordon" and "Uncordon").
+ */
+export function decideCordon(node: Node, wantedBy: readonly string[]): NodePatch | undefined {
+  const cordoned = node.spec?.unschedulable === true;
+  const ours = node.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined;
+  const maintenance = wantedBy[0];
+  if (maintenance !== undefined) {
+    if (cordoned) return undefined;
+    return { metadata: { annotations: { [CORDONED_ANNOTATION]: maintenance } }, spec: { unschedulable: true } };
+  }
+  if (!ours) return undefined;
+  return { metadata: { annotations: { [CORDONED_ANNOTATION]: null } }, spec: { unschedulable: null } };
+}

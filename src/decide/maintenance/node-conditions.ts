@@ -1,0 +1,55 @@
+import type { Node, NodeCondition } from '../../api/pod.ts';
+
+/** What a node is in the middle of. */
+export interface NodeState {
+  /** Maintenances that keep the node cordoned, by name. */
+  readonly maintenances: readonly string[];
+  /** Those of them that drain it. */
+  readonly draining: readonly string[];
+  /** Whether all of its pods are gone. */
+  readonly drained: boolean;
+}
+
+/** Maintenances that a condition names. */
+const MAX_NAMED = 10;
+
+/** The standard conditions of KEP-5683 that are kept on a node under maintenance; they are False afterwards. */
+export const NODE_CONDITIONS = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'] as const;
+
+/** The conditions of a node that have to be written; none where they are right, or were never needed. */
+export function decideNodeConditions(node: Node, state: NodeState): readonly NodeCondition[] {
+  const { maintenances, draining, drained } = state;
+  const by = (names: readonly string[]): string => {
+    const left = names.length - MAX_NAMED;
+    return `by ${names.slice(0, MAX_NAMED).join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
+  };
+  const wanted: Record<(typeof NODE_CONDITIONS)[number], NodeCondition> = {
+    MaintenanceInProgress: {
+      type: 'MaintenanceInProgress',
+      status: maintenances.length > 0 ? 'True' : 'False',
+      reason: maintenances.length > 0 ? 'NodeMaintenance' : 'MaintenanceComplete',
+      message: maintenances.length > 0 ? `under maintenance ${by(maintenances)}` : '',
+    },
+    DrainInProgress: {
+      type: 'DrainInProgress',
+      status: draining.length > 0 && !drained ? 'True' : 'False',
+      reason: draining.length === 0 ? 'NoDrain' : drained ? 'DrainCompleted' : 'NodeMaintenance',
+      message: draining.length > 0 && !drained ? `drained ${by(draining)}` : '',
+    },
+    Drained: {
+      type: 'Drained',
+      status: draining.length > 0 && drained ? 'True' : 'False',
+      reason: draining.length === 0 ? 'NoDrain' : drained ? 'DrainCompleted' : 'Draining',
+      message: draining.length > 0 && drained ? `drained ${by(draining)}` : '',
+    },
+  };
+  return NODE_CONDITIONS.map((type) => wanted[type]).filter((condition) => {
+    const present = node.status?.conditions?.find(({ type }) => type === condition.type);
+    if (present === undefined) return condition.status === 'True';
+    return (
+      present.status !== condition.status ||
+      present.reason !== condition.reason ||
+      present.message !== condition.message
+    );
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * The maintenances that a node's agent makes. Their names are few, so that a stolen identity cannot make many, and only the
+ * node's own, which the policies nodemaint-node-maintenance-names and nodemaint-node-maintenances see to.
+ */
+import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
+import { agentNodeOf, stageOf } from './maintenance.ts';
+
+/** A name has at most 253 characters. */
+const MAX_BASE = 242;
+const DIGITS = 10;
+const DIGITS_AND_LETTERS = 36;
+
+/** What stands for the node in a name: it leaves room for the rest. The policy computes the same. */
+function baseOf(nodeName: string): string {
+  return nodeName.length <= MAX_BASE ? nodeName : `${nodeName.slice(0, MAX_BASE - 1)}x`;
+}
+
+function namesOf(purpose: string, nodeName: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `${purpose}-${baseOf(nodeName)}-${at.toString(36)}`);
+}
+
+/** The 36 names that the maintenance of a shutdown may have. */
+export function shutdownNames(nodeName: string): readonly string[] {
+  return namesOf('shutdown', nodeName, DIGITS_AND_LETTERS);
+}
+
+/** The 10 names that the maintenance for a notice may have, which only cordons the node. */
+export function noticeNames(nodeName: string): readonly string[] {
+  return namesOf('notice', nodeName, DIGITS);
+}
+
+/** Whether all pods of this node are gone: what the maintenance says of the node itself counts, not a condition alone. */
+export function hasDrained({ status }: NodeMaintenance, nodeName: string): boolean {
+  const isDrained = status?.conditions?.some((each) => each.type === DRAINED && each.status === 'True') === true;
+  const node = status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  return isDrained && node?.podsPendingEvacuation === 0 && node.podsEvacuating === 0;
+}
+
+/** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */
+export function isUsable(maintenance: NodeMaintenance, stage: 'Cordon' | 'Drain', nodeName: string): boolean {
+  return agentNodeOf(maintenance) === nodeName && stageOf(maintenance) === stage && !hasDrained(maintenance, nodeName);
+}
+
+/** What became of the NodeMaintenance that the agent wants for a shutdown. */
+export type OwnState =
+  /** The API server has not accepted it, as far as is known. */
+  | 'absent'
+  | 'open'
+  /** The name is somebody else's. */
+  | 'taken'
+  /** It was there, and somebody has deleted it. */
+  | 'deleted'
+  /** It was there, and somebody has completed it. */
+  | 'completed';

@@ -1,0 +1,62 @@
+/** The pods of a node as its container runtime shows them, for a drain without an API server. */
+import type { PodType } from '../../api/node-maintenance.ts';
+import { boundedGraceSec, type DrainPod } from '../pod.ts';
+
+/** A sandbox with life in it. */
+export interface LiveSandbox {
+  readonly id: string;
+  readonly namespace: string;
+  readonly podName: string;
+  readonly podUid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly graceSec?: number;
+}
+
+/** What the API server once said of a pod, and the runtime does not know. */
+export interface KnownPod {
+  readonly podType: PodType;
+  readonly priority: number;
+}
+
+/** A pod that runs on the node, and how it is stopped. */
+export interface LocalPod extends DrainPod {
+  readonly sandboxIds: readonly string[];
+  /** In seconds. */
+  readonly graceSec: number;
+}
+
+/** Written by the kubelet on each sandbox: file, http or api. */
+const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
+/**
+ * The DaemonSet controller writes it (apps/v1, DeprecatedTemplateGeneration). Anybody may write it on a pod of his own, and
+ * the runtime knows nothing better: such a pod, where the API server never told of it, leaves with the DaemonSets' pods.
+ */
+const DAEMON_SET_LABEL = 'pod-template-generation';
+const DEFAULT_GRACE_SEC = 30;
+
+function podTypeOf({ labels, annotations }: LiveSandbox): PodType {
+  const source = annotations[SOURCE_ANNOTATION];
+  if (source === 'file' || source === 'http') return 'Static';
+  return labels[DAEMON_SET_LABEL] === undefined ? 'Default' : 'DaemonSet';
+}
+
+/**
+ * The pods behind the sandboxes. What the API server said of a pod goes first; of one that it never told the type is read
+ * from what the kubelet and the DaemonSet controller wrote on it, and its priority is taken for 0, so that it leaves early.
+ */
+export function localPodsOf(
+  sandboxes: readonly LiveSandbox[],
+  known: ReadonlyMap<string, KnownPod>,
+): readonly LocalPod[] {
+  return [...Map.groupBy(sandboxes, ({ podUid }) => podUid)].flatMap(([uid, all]) => {
+    const [sandbox] = all;
+    if (sandbox === undefined) return [];
+    const { namespace, podName: name, labels } = sandbox;
+    const told = known.get(uid);
+    const podType = told?.podType ?? podTypeOf(sandbox);
+    const graceSec = boundedGraceSec(all.find((each) => each.graceSec !== undefined)?.graceSec ?? DEFAULT_GRACE_SEC);
+    const sandboxIds = all.map(({ id }) => id);
+    return [{ namespace, name, uid, podType, priority: told?.priority ?? 0, labels, sandboxIds, graceSec }];
+  });
+}

@@ -1,0 +1,222 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { budgetCovers } from '../eviction/disruption-budget.ts';
+import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../deadline/budget.ts';
+import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
+import { interceptorsOf } from '../eviction/interceptors.ts';
+import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
+import { gracefulPodOf } from '../deadline/maintenance.ts';
+import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
+
+/** The parts of a Pod that only a preview looks at. */
+export interface PreviewPod extends Pod {
+  readonly spec: Pod['spec'] & { readonly volumes?: readonly { readonly name: string; readonly emptyDir?: object }[] };
+}
+
+/** The parts of an apps/v1 DaemonSet that a preview looks at. */
+export interface PreviewDaemonSet extends KubeObject {
+  readonly spec?: { readonly template?: { readonly spec?: { readonly nodeName?: string } } };
+}
+
+/** What a preview is made from. */
+export interface PreviewFacts {
+  readonly node: Node;
+  /** Maintenances that select the node. */
+  readonly maintenances: readonly NodeMaintenance[];
+  /** Pods of the node. */
+  readonly pods: readonly PreviewPod[];
+  readonly budgets: readonly PodDisruptionBudget[];
+  /** The DaemonSets whose pods are on the node, those that are known. */
+  readonly daemonSets: readonly PreviewDaemonSet[];
+  /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
+  readonly isGateInstalled: boolean | undefined;
+  /** How a drain would harm the control plane; absent where it would not. */
+  readonly controlPlaneHarm?: string;
+  /** How long the drain may take, in milliseconds; absent where nothing presses. */
+  readonly deadlineMs?: number;
+  /** As the maintenance has it; the default entries are injected. */
+  readonly plan: readonly DrainPlanEntry[];
+}
+
+/** How grave a finding is: it will hold the drain up, it may, or it is good to know. */
+export type FindingLevel = 'blocks' | 'may block' | 'note';
+
+/** Something about a pod that a person should know before a drain. */
+export interface Finding {
+  readonly level: FindingLevel;
+  readonly message: string;
+}
+
+/** A pod as it would leave. */
+export interface PreviewedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly priority: number;
+  /** Seconds. */
+  readonly gracePeriod: number;
+  /** What is left of it before the deadline, in seconds; absent without one. */
+  readonly budget?: number;
+  /** In the order in which they are asked, without the Eviction API. */
+  readonly interceptors: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/** An entry of the effective drain plan with the pods that it takes off the node. */
+export interface PreviewTier {
+  readonly entry: DrainPlanEntry;
+  readonly pods: readonly PreviewedPod[];
+  /** After how many seconds its pods are told to end, whatever is still there before them; absent without a deadline. */
+  readonly dueSec?: number;
+}
+
+/** What would leave a node in which order, and what would hold it up. */
+export interface DrainPreview {
+  readonly node: string;
+  /** Tiers without pods are left out. */
+  readonly tiers: readonly PreviewTier[];
+  /** What concerns the whole node. */
+  readonly findings: readonly Finding[];
+  readonly pods: number;
+  readonly blocked: number;
+}
+
+function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
+  // Static and DaemonSet pods are ended by their own interceptors, which ask no budget.
+  if (podTypeOf(pod) !== 'Default') return [];
+  const own = facts.budgets.filter((budget) => budgetCovers(budget, pod));
+  const names = own.map(({ metadata }) => metadata.name).join(', ');
+  if (own.length > 1) {
+    const message = `several PodDisruptionBudgets (${names}) are over it: the Eviction API refuses such a pod`;
+    return [{ level: 'blocks', message }];
+  }
+  const [budget] = own;
+  if (budget === undefined) return [];
+  const allowed = budget.status?.disruptionsAllowed ?? 0;
+  const onNode = facts.pods.filter((other) => !isTerminal(other) && budgetCovers(budget, other)).length;
+  if (allowed === 0) {
+    return [{ level: 'blocks', message: `the PodDisruptionBudget ${names} allows no disruption now` }];
+  }
+  if (allowed >= onNode) return [];
+  const message = `the PodDisruptionBudget ${names} allows ${allowed} at a time, and ${onNode} of its pods are here`;
+  return [{ level: 'may block', message }];
+}
+
+function daemonSetFindings(pod: Pod, { daemonSets, isGateInstalled }: PreviewFacts): readonly Finding[] {
+  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (owner?.kind !== 'DaemonSet') return [];
+  if (podTypeOf(pod) !== 'DaemonSet') {
+    const message = `a DaemonSet of ${owner.apiVersion} owns it: it leaves as a Default pod, and may come back at once`;
+    return [{ level: 'may block', message }];
+  }
+  if (isGateInstalled === false) {
+    const message = `its DaemonSet ${owner.name} cannot be gated, for the policy is not installed: it may come back at once`;
+    return [{ level: 'may block', message }];
+  }
+  const set = daemonSets.find(({ metadata }) => metadata.uid === owner.uid);
+  const bound = set?.spec?.template?.spec?.nodeName ?? '';
+  if (bound === '') return [];
+  const message = `its DaemonSet ${owner.name} cannot be gated, for its template names the node ${bound}: it comes back at once`;
+  return [{ level: 'blocks', message }];
+}
+
+function lossFindings(pod: PreviewPod): readonly Finding[] {
+  const { ownerReferences = [], finalizers = [], deletionTimestamp } = pod.metadata;
+  const findings: Finding[] = [];
+  if (finalizers.length > 0) {
+    const message = `it stays until its finalizers are taken away: ${finalizers.join(', ')}`;
+    findings.push({ level: 'may block', message });
+  }
+  if (deletionTimestamp !== undefined) findings.push({ level: 'note', message: 'it is terminating already' });
+  if (podTypeOf(pod) !== 'Default') return findings;
+  if (!ownerReferences.some(({ controller }) => controller === true)) {
+    findings.push({ level: 'note', message: 'no controller has it: it will not come back anywhere' });
+  }
+  const local = (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined).map(({ name }) => name);
+  if (local.length > 0) findings.push({ level: 'note', message: `local data is lost: ${local.join(', ')} (emptyDir)` });
+  return findings;
+}
+
+function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFacts): readonly Finding[] {
+  const findings: Finding[] = [];
+  if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready !== undefined && ready.status !== 'True') {
+    findings.push({ level: 'blocks', message: 'the node is not Ready: nobody can tell whether its pods have ended' });
+  }
+  for (const maintenance of maintenances.filter(isInProgress)) {
+    const message = `nodemaintenance/${maintenance.metadata.name} (${stageOf(maintenance)}) is over this node already`;
+    findings.push({ level: 'note', message });
+  }
+  if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
+    findings.push({ level: 'note', message: 'it was cordoned by a person, and stays so after a maintenance' });
+  }
+  const ended = pods.filter(isTerminal).length;
+  if (ended > 0) findings.push({ level: 'note', message: `${ended} pods have ended already, and are left alone` });
+  return findings;
+}
+
+/** Pods that an EvictionRequest does not take (KEP-4563, "EvictionRequest Validation"). */
+function groupFindings({ spec }: Pod): readonly Finding[] {
+  if (spec.workloadRef === undefined && spec.schedulingGroup === undefined) return [];
+  return [{ level: 'blocks', message: 'it belongs to a scheduling group: an EvictionRequest does not take it' }];
+}
+
+function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
+  const { namespace, name, priority } = drainPodOf(pod);
+  const { names, ignored } = interceptorsOf(pod);
+  const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
+  const findings: Finding[] = [
+    ...groupFindings(pod),
+    ...budgetFindings(pod, facts),
+    ...daemonSetFindings(pod, facts),
+    ...lossFindings(pod),
+    ...ignored.map((message): Finding => ({ level: 'note', message })),
+  ];
+  const { deadlineMs, plan } = facts;
+  const until = deadlineMs === undefined ? undefined : { since: 0, at: deadlineMs };
+  const budget = until === undefined ? {} : { budget: graceSecFor(gracefulPodOf(pod), left, plan, until, 0) };
+  return { namespace, name, priority, gracePeriod: graceSecOf(pod), ...budget, interceptors, findings };
+}
+
+/** When each entry of the plan that has pods is due, before a deadline. */
+function dueSeconds(
+  { deadlineMs }: PreviewFacts,
+  plan: readonly DrainPlanEntry[],
+  left: readonly GracefulPod[],
+): ReadonlyMap<DrainPlanEntry, { readonly dueSec: number }> {
+  if (deadlineMs === undefined) return new Map();
+  const tiers = tiersOf(plan, left);
+  const dues = tierDues(
+    { since: 0, at: deadlineMs },
+    tiers.map(({ tier }) => tier),
+  );
+  return new Map(tiers.map(({ entry }, index) => [entry, { dueSec: Math.round((dues[index] ?? 0) / 100) / 10 }]));
+}
+
+/**
+ * What a drain of a node would do as things are now (KEP-4212, "Pod Selection"): the tiers of the effective plan with
+ * their pods, and what would hold them up.
+ */
+export function previewDrain(facts: PreviewFacts): DrainPreview {
+  const plan = effectiveDrainPlan(facts.plan);
+  const pods = facts.pods.filter((pod) => !isTerminal(pod));
+  const left = pods.map(gracefulPodOf);
+  const byEntry = new Map<DrainPlanEntry, PreviewedPod[]>(plan.map((entry) => [entry, []]));
+  for (const pod of pods.toSorted((a, b) => (a.spec.priority ?? 0) - (b.spec.priority ?? 0))) {
+    const entry = plan.find((each) => entryCovers(each, drainPodOf(pod)));
+    if (entry !== undefined) byEntry.get(entry)?.push(previewPod(pod, facts, left));
+  }
+  const dueOf = dueSeconds(facts, plan, left);
+  const tiers = [...byEntry].flatMap(([entry, own]) =>
+    own.length === 0 ? [] : [{ entry, pods: own, ...dueOf.get(entry) }],
+  );
+  const blocked = tiers
+    .flatMap((tier) => tier.pods)
+    .filter(({ findings }) => {
+      return findings.some(({ level }) => level === 'blocks');
+    }).length;
+  const name = facts.node.metadata.name;
+  return { node: name, tiers, findings: nodeFindings(facts), pods: pods.length, blocked };
+}

@@ -1,0 +1,147 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import {
+  type BlockingPod,
+  DRAINED,
+  type DrainPlanEntry,
+  type NodeMaintenance,
+  type NodeStatus,
+  type Stage,
+} from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { effectiveDrainPlan, entryCovers, targetsCover } from '../drain/plan.ts';
+import { type EvictProgress, evictProgress } from './eviction-progress.ts';
+import { stageOf } from '../maintenance/maintenance.ts';
+import { type DrainPod, drainPodOf, isTerminal } from '../pod.ts';
+import { timeOf } from '../time.ts';
+
+/** A pod that is about to leave, and whom it waits for. */
+export interface LeavingPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly progress: EvictProgress;
+  /** What the controller says keeps it. */
+  readonly blocking?: BlockingPod;
+}
+
+/** How far one entry of the effective drain plan is on a node. */
+export interface TierView {
+  readonly entry: DrainPlanEntry;
+  readonly state: 'done' | 'evicting' | 'waiting';
+  /** Pods of the tier that were seen so far, and those of them that are gone. */
+  readonly total: number;
+  readonly gone: number;
+  readonly pods: readonly LeavingPod[];
+}
+
+/** How far a node of a maintenance is. */
+export interface NodeView {
+  readonly name: string;
+  readonly message: string;
+  readonly drained: boolean;
+  readonly total: number;
+  readonly gone: number;
+  /** Milliseconds since the epoch. */
+  readonly expectedFinishAt?: number;
+  /** Tiers that have, or had, pods; in the order in which they leave. */
+  readonly tiers: readonly TierView[];
+  readonly escapedDaemonSets: readonly string[];
+}
+
+/** How far a maintenance is, for a person and for machines. */
+export interface DrainView {
+  readonly maintenance: string;
+  readonly stage: Stage;
+  readonly reason: string;
+  readonly drained: boolean;
+  /** What the Drained condition says. */
+  readonly message: string;
+  /** Milliseconds since the epoch at which the stage began; absent where no controller has taken it up. */
+  readonly since?: number;
+  readonly nodes: readonly NodeView[];
+}
+
+/** Every pod that was ever seen on the nodes, by UID; it grows, so that what is gone can be counted. */
+export type SeenPods = ReadonlyMap<string, DrainPod & { readonly node: string }>;
+
+/** What is known of a maintenance at a moment. */
+export interface DrainFacts {
+  readonly maintenance: NodeMaintenance;
+  /** The nodes that it selects. */
+  readonly nodes: readonly string[];
+  /** Pods of those nodes. */
+  readonly pods: readonly Pod[];
+  /** The request of a pod, if there is one. */
+  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+  /** As it was before this look. */
+  readonly seen: SeenPods;
+}
+
+/** Adds the pods to those that were seen. */
+export function withSeen(seen: SeenPods, pods: readonly Pod[]): SeenPods {
+  const added = pods.filter((pod) => !isTerminal(pod) && !seen.has(pod.metadata.uid ?? ''));
+  if (added.length === 0) return seen;
+  const entries = added.map((pod) => {
+    const { nodeName = '' } = pod.spec;
+    return [pod.metadata.uid ?? '', { ...drainPodOf(pod), node: nodeName }] as const;
+  });
+  return new Map([...seen, ...entries]);
+}
+
+function leavingPod(pod: Pod, facts: DrainFacts, status: NodeStatus | undefined, now: number): LeavingPod {
+  const { namespace = 'default', name, uid = '' } = pod.metadata;
+  const progress = evictProgress({ name, uid }, facts.requestOf(pod), pod, now);
+  const blocking = status?.podsBlocking?.find((each) => each.name === name && each.namespace === namespace);
+  return { namespace, name, uid, progress, ...(blocking === undefined ? {} : { blocking }) };
+}
+
+function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
+  const { maintenance, seen } = facts;
+  const status = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === name);
+  const targets = status?.drainTargets ?? [];
+  const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
+  const present = facts.pods.filter((pod) => pod.spec.nodeName === name && !isTerminal(pod));
+  const byUid = new Map(present.map((pod) => [pod.metadata.uid ?? '', pod]));
+  const all = [...seen.values()].filter(({ node }) => node === name);
+  const tiers = plan.flatMap((entry): TierView[] => {
+    const own = all.filter((pod) => plan.find((each) => entryCovers(each, pod)) === entry);
+    if (own.length === 0) return [];
+    const left = own.flatMap(({ uid }) => byUid.get(uid) ?? []);
+    const isTargeted = own.some((pod) => byUid.has(pod.uid) && targetsCover(targets, pod));
+    const state = left.length === 0 ? 'done' : isTargeted ? 'evicting' : 'waiting';
+    const pods = left.map((pod) => leavingPod(pod, facts, status, now));
+    return [{ entry, state, total: own.length, gone: own.length - left.length, pods }];
+  });
+  const expectedFinishAt = timeOf(status?.expectedFinishTime);
+  // What left before we looked is known to the controller only.
+  const total = Math.max(status?.podsAtStart ?? 0, all.length);
+  return {
+    name,
+    message: status?.drainMessage ?? '',
+    drained: status?.drainTargets !== undefined && present.length === 0,
+    total,
+    gone: total - present.length,
+    ...(expectedFinishAt === undefined ? {} : { expectedFinishAt }),
+    tiers,
+    escapedDaemonSets: status?.escapedDaemonSets ?? [],
+  };
+}
+
+/** How far a maintenance is at `now`, in milliseconds since the epoch (KEP-4212, NodeMaintenanceStatus). */
+export function drainView(facts: DrainFacts, now: number): DrainView {
+  const { maintenance, pods } = facts;
+  const stage = stageOf(maintenance);
+  const condition = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
+  const started = maintenance.status?.stageStatuses?.find(({ name }) => name === stage);
+  const since = timeOf(started?.startTimestamp);
+  const known = { ...facts, seen: withSeen(facts.seen, pods) };
+  return {
+    maintenance: maintenance.metadata.name,
+    stage,
+    reason: maintenance.spec.reason ?? '',
+    drained: condition?.status === 'True',
+    message: condition?.message ?? '',
+    ...(since === undefined ? {} : { since }),
+    nodes: facts.nodes.map((name) => nodeView(name, known, now)),
+  };
+}

@@ -1,0 +1,248 @@
+/** What a node's checks mean: from what was read to a verdict and the fix, for `nodemaint doctor`. */
+import { SHUTDOWN_KINDS, type ShutdownKind } from '../shutdown/detection.ts';
+import { judgeKubeletShutdown } from '../machine/kubelet-graceful-shutdown.ts';
+import type { KubeletFacts } from '../machine/kubelet-config.ts';
+import type { RefusedKubelet } from '../machine/kubelet-trust.ts';
+import { chooseKubeletUnit, type KubeletHome } from '../machine/kubelet-unit.ts';
+import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../machine/logind-delay.ts';
+
+export interface Check {
+  readonly name: string;
+  readonly result: 'ok' | 'warn' | 'fail';
+  readonly message: string;
+  /** What to do; '' where nothing is to be done. */
+  readonly fix: string;
+}
+
+/** What the unit of the agent may write, and where it has to. */
+export interface UnitPaths {
+  /** ProtectSystem= of the unit. */
+  readonly protectSystem: string;
+  /** ReadWritePaths= of the unit, as systemd shows them. */
+  readonly writable: readonly string[];
+  readonly needed: readonly string[];
+}
+
+/** What was read; a text in place of a value says why it could not be. */
+export interface NodeFacts {
+  readonly lock: { readonly held: boolean; readonly message: string } | string;
+  readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
+  /** The locks that delay a shutdown beside the agent's, in words. */
+  readonly otherLocks: readonly string[] | string;
+  readonly unitPaths: UnitPaths;
+  /** Files that root acts on and somebody else could change, each with its fix. */
+  readonly distrusted: readonly string[];
+  /** JobTimeoutSec of the targets, in milliseconds. */
+  readonly targetTimeoutsMs: Readonly<Partial<Record<ShutdownKind, number>>> | string;
+  /** The units after which nodemaint.service starts, and so before which it stops. */
+  readonly startsAfter: readonly string[] | string;
+  /** Whether pods run in systemd's slices, which it stops at a shutdown. */
+  readonly hasPodSlices: boolean;
+  readonly kubelet: KubeletFacts | undefined | string;
+  /** Processes that call themselves kubelet and are not believed. */
+  readonly refusedKubelets: readonly RefusedKubelet[];
+  /** Where it runs; absent while it does not. */
+  readonly kubeletHome: KubeletHome | undefined;
+  /** The key "kubeletUnit". */
+  readonly kubeletUnit: string | undefined;
+  /**
+   * The directory in use and whether it is there; `warning` where the kubelet has another; `distrust` says why root must
+   * move nothing there.
+   */
+  readonly staticPods: {
+    readonly path: string;
+    readonly isThere: boolean;
+    readonly warning?: string;
+    readonly distrust?: string;
+  };
+  /** The agent's memory: where it is, and why it cannot be written; absent where it can. */
+  readonly storage: { readonly directory: string; readonly problem?: string | undefined };
+  /** The runtime's name and version. */
+  readonly runtime: { readonly version: string } | string;
+  readonly api:
+    | { readonly kind: 'standalone' }
+    | { readonly kind: 'ok' | 'failed'; readonly server: string; readonly message: string };
+  /** Whether the API server's address is this machine's. */
+  readonly serverIsLocal: boolean;
+  /** The manifests of this node's own API server. */
+  readonly apiServerManifests: readonly string[];
+}
+
+const OK = { result: 'ok', fix: '' } as const;
+const MAX_REFUSED = 3;
+const RUNTIMES = ['containerd.service', 'crio.service', 'docker.service'];
+/** The slice of all pods, where the kubelet's cgroup driver is systemd. */
+export const POD_SLICE = 'kubepods.slice';
+const BEFORE_US = ['dbus.service', 'systemd-logind.service'];
+
+function checkLock({ lock }: NodeFacts): Check {
+  const name = 'lock';
+  if (typeof lock === 'string') {
+    return { name, result: 'fail', message: lock, fix: 'systemctl start nodemaint; then journalctl -u nodemaint' };
+  }
+  if (lock.held) return { name, ...OK, message: 'the agent runs and holds the shutdown lock' };
+  return { name, result: 'fail', message: lock.message, fix: 'see journalctl -u nodemaint -u nodemaint-inhibitor' };
+}
+
+function checkDelay({ delay }: NodeFacts): Check {
+  const name = 'lock delay';
+  if (typeof delay === 'string')
+    return { name, result: 'fail', message: delay, fix: 'systemctl restart systemd-logind' };
+  const problem = delayProblem(delay.effectiveMs, delay.winner);
+  if (problem !== undefined) return { name, result: 'fail', ...problem };
+  return { name, ...OK, message: `${delay.effectiveMs / 1000} s, from ${delay.winner?.path ?? 'logind itself'}` };
+}
+
+function checkOtherLocks({ otherLocks }: NodeFacts): Check {
+  const name = 'other locks';
+  if (typeof otherLocks === 'string')
+    return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
+  if (otherLocks.length === 0) return { name, ...OK, message: 'nobody else delays a shutdown' };
+  const message = `a shutdown is delayed by ${otherLocks.join(', ')} as well: for as long as without the agent`;
+  return {
+    name,
+    result: 'warn',
+    message,
+    fix: 'end what is not wanted; install.sh leaves such locks to root, by polkit',
+  };
+}
+
+/** Folders of the agent's own, which systemd lets it write. */
+const OWN_FOLDERS = ['/var/lib/nodemaint', '/var/cache/nodemaint', '/run/nodemaint'];
+
+function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: NodeFacts): Check {
+  const name = 'unit paths';
+  const open = [...OWN_FOLDERS, ...writable.map((place) => place.replace(/^[-+]+/, ''))];
+  const isIn = (place: string): boolean => open.some((top) => place === top || place.startsWith(`${top}/`));
+  const missing = [...new Set(needed.filter((place) => !isIn(place)))];
+  if (protectSystem !== 'strict' || missing.length === 0)
+    return { name, ...OK, message: 'the agent can write where it has to' };
+  const lines = missing.map((place) => `ReadWritePaths="-${place.replaceAll('%', '%%')}"`).join(' and ');
+  const fix = `systemctl edit nodemaint, [Service] ${lines}; systemctl restart nodemaint`;
+  return { name, result: 'fail', message: `to the agent's unit this is read-only: ${missing.join(', ')}`, fix };
+}
+
+function checkTrust({ distrusted }: NodeFacts): Check {
+  const name = 'trust';
+  if (distrusted.length === 0) return { name, ...OK, message: 'only root can change what the agent acts on' };
+  return { name, result: 'warn', message: distrusted.join('; '), fix: 'give these paths to root alone' };
+}
+
+function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
+  const name = 'target time-outs';
+  const fix = 'run install.sh, then systemctl daemon-reload';
+  if (typeof targetTimeoutsMs === 'string') return { name, result: 'fail', message: targetTimeoutsMs, fix };
+  const short = SHUTDOWN_KINDS.filter((kind) => (targetTimeoutsMs[kind] ?? Infinity) < WANTED_DELAY_MS);
+  if (short.length === 0) return { name, ...OK, message: 'no target forces the shutdown before the drain can end' };
+  const list = short.map((kind) => `${kind}.target after ${(targetTimeoutsMs[kind] ?? 0) / 1000} s`).join(', ');
+  return { name, result: 'fail', message: `systemd forces the shutdown: ${list}`, fix };
+}
+
+function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: NodeFacts): Check {
+  const name = 'unit order';
+  const kubelet = kubeletHome?.unit ?? 'kubelet.service';
+  const fix = `run install.sh; for a unit that it does not know: systemctl edit nodemaint, [Unit] After=${kubelet}`;
+  if (typeof startsAfter === 'string') return { name, result: 'fail', message: startsAfter, fix };
+  const missing = [kubelet, ...BEFORE_US].filter((unit) => !startsAfter.includes(unit));
+  if (!RUNTIMES.some((unit) => startsAfter.includes(unit))) missing.push('the container runtime');
+  if (hasPodSlices && !startsAfter.includes(POD_SLICE)) missing.push(`${POD_SLICE}, the pods themselves`);
+  if (missing.length === 0)
+    return { name, ...OK, message: 'pods, kubelet, runtime, D-Bus and logind outlive the drain' };
+  const message = `nodemaint.service is not ordered after ${missing.join(', ')}: they may stop before the pods`;
+  return { name, result: 'fail', message, fix };
+}
+
+function checkKubelet({ kubelet, refusedKubelets }: NodeFacts): Check {
+  const name = 'kubelet shutdown';
+  if (typeof kubelet === 'string') return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file" };
+  if (kubelet === undefined) {
+    const refused = refusedKubelets.slice(0, MAX_REFUSED).map(({ pid, reason }) => `process ${pid}: ${reason}`);
+    const but = refused.length === 0 ? '' : `; not believed: ${refused.join('; ')}`;
+    const fix = 'systemctl start kubelet; where its unit has another name, set the key "kubeletUnit"';
+    return { name, result: 'warn', message: `no kubelet of this node runs${but}`, fix };
+  }
+  const found = judgeKubeletShutdown(kubelet);
+  if (found.kind === 'off') return { name, ...OK, message: "the kubelet's own graceful shutdown is off" };
+  const message = `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it kills pods beside the drain`;
+  return { name, result: 'warn', message, fix: 'nodemaint disable-kubelet-shutdown' };
+}
+
+function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
+  const name = 'kubelet unit';
+  const choice = chooseKubeletUnit(kubeletUnit, kubeletHome);
+  if (choice.kind === 'none') {
+    const message = `${choice.reason}: without an API server only static pods are drained`;
+    if (kubeletUnit === '') return { name, ...OK, message };
+    return {
+      name,
+      result: 'warn',
+      message,
+      fix: 'see "k3s, RKE2, k0s" in docs/local-drain.md; to accept it: kubeletUnit: ""',
+    };
+  }
+  const seen = kubeletHome?.unit;
+  if (kubeletHome === undefined || seen === choice.unit) return { name, ...OK, message: choice.unit };
+  const where = seen === undefined ? 'in no service of systemd' : `in ${seen}`;
+  const message = `without an API server ${choice.unit} is stopped, but the kubelet runs ${where} and brings pods back`;
+  return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or leave it out' };
+}
+
+function checkStaticPods({ staticPods: { path, isThere, warning, distrust } }: NodeFacts): Check {
+  const name = 'static pods';
+  if (distrust !== undefined) {
+    const message = `no manifest is moved: ${distrust}`;
+    return { name, result: 'fail', message, fix: 'see the command in the message; the agent sees it by itself' };
+  }
+  if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
+  if (isThere) return { name, ...OK, message: path };
+  return {
+    name,
+    result: 'warn',
+    message: `${path} is not there`,
+    fix: `mkdir ${path}, or set the key "staticPodPath"`,
+  };
+}
+
+function checkStorage({ storage: { directory, problem } }: NodeFacts): Check {
+  const name = 'state directory';
+  if (problem === undefined) return { name, ...OK, message: directory };
+  const message = `${problem}: a shutdown is held and drained from memory`;
+  return { name, result: 'fail', message, fix: `make room in ${directory}, or see to its file system` };
+}
+
+function checkRuntime({ runtime }: NodeFacts): Check {
+  const name = 'runtime';
+  if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
+  return { name, result: 'fail', message: runtime, fix: 'correct the key "containerRuntimeEndpoint"' };
+}
+
+function checkApi({ api }: NodeFacts): Check {
+  const name = 'API server';
+  if (api.kind === 'standalone') return { name, ...OK, message: 'none configured, standalone' };
+  if (api.kind === 'ok') return { name, ...OK, message: `${api.server}, ${api.message}` };
+  return {
+    name,
+    result: 'fail',
+    message: api.message,
+    fix: 'correct the key "kubeconfig"; kubectl apply -k manifests',
+  };
+}
+
+function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check {
+  const name = 'own API server';
+  if (apiServerManifests.length === 0 || !serverIsLocal || api.kind === 'standalone') {
+    return { name, ...OK, message: 'the agent does not depend on an API server that it takes away itself' };
+  }
+  const message = `the kubeconfig points at this very node (${api.server}), whose API server leaves with ${apiServerManifests.join(', ')}: the end of a drain is done from the local record`;
+  const fix = 'with more control plane nodes: point the kubeconfig at a load balancer; with one: nothing';
+  return { name, result: 'warn', message, fix };
+}
+
+/** All checks, in the order in which a person should look at them. */
+export function examineNode(facts: NodeFacts): readonly Check[] {
+  const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
+  const places = [checkUnitPaths, checkTrust, checkOtherLocks];
+  return [...checks, ...places, checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf].map((check) =>
+    check(facts),
+  );
+}
