@@ -13,7 +13,7 @@ const CURRENT_TIME = /new Date\(\s*\)|\bDate\(\s*\)/;
 const IMPURE: Readonly<Record<string, string>> = {
   'a file system import': "import { readFile } from 'node:fs/promises';\nexport const x = readFile;\n",
   'a library': "import * as z from 'zod';\nexport const x = z;\n",
-  'an effect': "import { createSystemClock } from '../host/clock.ts';\nexport const x = createSystemClock;\n",
+  'an effect': "import { createSystemClock } from '../../host/clock.ts';\nexport const x = createSystemClock;\n",
   'the current time': 'export const x = (): number => Date.now();\n',
   'a random number': 'export const x = (): number => Math.random();\n',
   'the process': 'export const x = (): string => process.cwd();\n',
@@ -22,16 +22,16 @@ const IMPURE: Readonly<Record<string, string>> = {
   'the network': "export const x = (): unknown => fetch('http://127.0.0.1');\n",
 };
 const PURE: Readonly<Record<string, string>> = {
-  'a type of an effect': "import type { Clock } from '../host/clock.ts';\nexport type X = Clock;\n",
-  'another rule': "import { podKey } from './static-pods.ts';\nexport const x = podKey;\n",
+  'a type of an effect': "import type { Clock } from '../../host/clock.ts';\nexport type X = Clock;\n",
+  'another rule': "import { podKey } from '../static-pod/moves.ts';\nexport const x = podKey;\n",
   'a given time': 'export const x = (now: number): string => new Date(now).toISOString();\n',
 };
 
-/** Runs the project's lint rules on one file as if it lay in src/decide; returns what they say, empty for nothing. */
-async function lint(source: string): Promise<string> {
+/** Runs the project's lint rules on one file as if it lay below src/decide; returns what they say, empty for nothing. */
+async function lint(source: string, place = 'noun/rule.ts'): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-purity-'));
   try {
-    const file = path.join(folder, 'src', 'decide', 'rule.ts');
+    const file = path.join(folder, 'src', 'decide', place);
     await mkdir(path.dirname(file), { recursive: true });
     await copyFile(path.join(ROOT, '.oxlintrc.json'), path.join(folder, '.oxlintrc.json'));
     await writeFile(file, source);
@@ -53,6 +53,14 @@ describe('src/decide is pure', () => {
     });
   }
 
+  for (const place of ['rule.ts', 'noun/rule.ts', 'a/folder/made/later/rule.ts']) {
+    it(`refuses effects in ${place}`, async () => {
+      const up = '../'.repeat(place.split('/').length);
+      const source = `import { createSystemClock } from '${up}host/clock.ts';\nexport const x = createSystemClock;\n`;
+      assert.match(await lint(source, place), /no-restricted/);
+    });
+  }
+
   for (const [name, source] of Object.entries(PURE)) {
     it(`allows ${name}`, async () => {
       assert.equal(await lint(source), '');
@@ -62,7 +70,9 @@ describe('src/decide is pure', () => {
   it('never asks for the current time', async () => {
     assert.match('const x = new Date();', CURRENT_TIME);
     assert.doesNotMatch('const x = new Date(now);', CURRENT_TIME);
-    for (const file of await readdir(DECIDE)) {
+    const files = (await readdir(DECIDE, { recursive: true })).filter((file) => file.endsWith('.ts'));
+    assert.ok(files.some((file) => file.includes(path.sep)));
+    for (const file of files) {
       assert.doesNotMatch(await readFile(path.join(DECIDE, file), 'utf8'), CURRENT_TIME, file);
     }
   });
