@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../api/eviction-request.ts';
 import { NODE_LABEL } from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
-import { trimPod, trimRequest } from '../controller/trim.ts';
+import { trimPod, trimRequest } from '../kube/transform.ts';
 import { nodeLabel } from '../decide/node-label.ts';
 import { drainView, type DrainView, type SeenPods, withSeen } from '../decide/view/drain-progress.ts';
 import { describeError, NodemaintError } from '../errors.ts';

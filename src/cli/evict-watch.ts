@@ -1,6 +1,6 @@
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { Pod } from '../api/pod.ts';
-import { trimPod, trimRequest } from '../controller/trim.ts';
+import { trimPod, trimRequest } from '../kube/transform.ts';
 import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../decide/view/eviction-progress.ts';
 import { otherRequesters } from '../decide/eviction/requester.ts';
 import { describeError, NodemaintError } from '../errors.ts';

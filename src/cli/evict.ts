@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../api/names.ts';
-import { trimRequest } from '../controller/trim.ts';
+import { trimRequest } from '../kube/transform.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createEvictionRequester } from '../kube/requester.ts';

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node } from '../api/pod.ts';
-import { trimNode } from '../controller/trim.ts';
+import { trimNode } from '../kube/transform.ts';
 import { createSystemClock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { NODE_MAINTENANCES, NODES } from '../kube/resource.ts';

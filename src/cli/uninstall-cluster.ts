@@ -1,4 +1,4 @@
-import { releaseCluster } from '../controller/cluster-release.ts';
+import { releaseCluster } from './uninstall/release-cluster.ts';
 import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createKubeClient } from '../kube/client.ts';

@@ -6,8 +6,8 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/metrics.ts';
-import type { DaemonSetEscapes } from './daemon-set-escapes.ts';
-import type { Maintenances } from './maintenances.ts';
+import type { DaemonSetEscapes } from './cache/daemon-set-escapes.ts';
+import type { Maintenances } from './cache/maintenances.ts';
 import type { ControllerOptions } from './options.ts';
 
 /** What the controller's loops share: one client and one live copy of each resource. */

@@ -3,13 +3,13 @@ import { createInterceptorReconciler, type Interceptor } from '../kube/intercept
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
-import { createDaemonSetInterceptor } from './daemon-set.ts';
-import { createDaemonSetGate } from './daemon-set-gate.ts';
-import { createDaemonSetRollout } from './daemon-set-rollout.ts';
-import { createEvictionRequestReconciler } from './eviction-request.ts';
-import { createImperativeEviction } from './imperative-eviction.ts';
-import { createMaintenanceReconciler } from './node-maintenance.ts';
-import { createRequestIndex } from './request-index.ts';
+import { createDaemonSetInterceptor } from './daemon-set/interceptor.ts';
+import { createDaemonSetGate } from './daemon-set/gate.ts';
+import { createDaemonSetRollout } from './daemon-set/rollout.ts';
+import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
+import { createImperativeEviction } from './eviction/imperative.ts';
+import { createMaintenanceReconciler } from './maintenance/reconciler.ts';
+import { createRequestIndex } from './cache/requests-by-pod.ts';
 
 const PARALLEL_REQUESTS = 16;
 /** What runs under way have to end when the leader is to stop. */

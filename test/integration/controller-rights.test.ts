@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../../src/api/pod.ts';
-import { releasePod } from '../../src/controller/daemon-set-gate.ts';
+import { releasePod } from '../../src/controller/daemon-set/gate.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/config.ts';
 import { objectPath, PODS, statusMessage } from '../../src/kube/resource.ts';

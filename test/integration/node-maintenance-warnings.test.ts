@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createKubeClient, type KubeClient, type KubeResponse } from '../../src/kube/client.ts';
-import { MAINTENANCE_WEBHOOK_PATH } from '../../src/controller/webhook.ts';
+import { MAINTENANCE_WEBHOOK_PATH } from '../../src/controller/webhook/server.ts';
 import { loadClusterAccess } from '../../src/kube/config.ts';
 import { freePort } from '../control-plane/port.ts';
 import { waitUntil } from '../control-plane/process.ts';

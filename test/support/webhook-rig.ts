@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { EvictionRequestStatus, InterceptorStatus } from '../../src/api/eviction-request.ts';
 import type { Condition } from '../../src/api/meta.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../src/api/names.ts';
-import { runWebhook, WEBHOOK_PATH } from '../../src/controller/webhook.ts';
+import { runWebhook, WEBHOOK_PATH } from '../../src/controller/webhook/server.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createKubeClient, type KubeClient, type KubeResponse } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/config.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseReview, refusalAnswer } from '../../src/controller/admission-review.ts';
-import { parseMaintenanceReview } from '../../src/controller/maintenance-review.ts';
+import { parseReview, refusalAnswer } from '../../src/controller/webhook/eviction-review.ts';
+import { parseMaintenanceReview } from '../../src/controller/webhook/maintenance-review.ts';
 import { decideTimes } from '../../src/decide/eviction/times.ts';
 import { reviewOf } from '../support/webhook-rig.ts';
 

@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { type DaemonSet, REVISION_HASH_LABEL } from '../../src/api/daemon-set.ts';
 import { MAINTENANCE_GATE } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { createSharedRead } from '../../src/controller/shared-read.ts';
+import { createSharedRead } from '../../src/controller/daemon-set/shared-read.ts';
 import { decideGate } from '../../src/decide/daemon-set/gate.ts';
 import {
   escapedDaemonSets,

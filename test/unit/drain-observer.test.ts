@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import type { ControllerContext } from '../../src/controller/context.ts';
-import { createDrainObserver } from '../../src/controller/drain.ts';
+import { createDrainObserver } from '../../src/controller/maintenance/observer.ts';
 import { isSettled } from '../../src/decide/maintenance/maintenance.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import { DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { parseReview } from '../../src/controller/admission-review.ts';
+import { parseReview } from '../../src/controller/webhook/eviction-review.ts';
 import { type GracefulPod, othersUntil } from '../../src/decide/deadline/budget.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
 import { decideTimes } from '../../src/decide/eviction/times.ts';

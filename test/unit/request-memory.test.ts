@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { ControllerContext } from '../../src/controller/context.ts';
-import { createEvictionRequestReconciler, type TargetNotes } from '../../src/controller/eviction-request.ts';
-import { createImperativeEviction } from '../../src/controller/imperative-eviction.ts';
+import { createEvictionRequestReconciler, type TargetNotes } from '../../src/controller/eviction/reconciler.ts';
+import { createImperativeEviction } from '../../src/controller/eviction/imperative.ts';
 import { controllerOptionsSchema } from '../../src/controller/options.ts';
-import { createRequestNotes } from '../../src/controller/request-notes.ts';
+import { createRequestNotes } from '../../src/controller/cache/request-notes.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createInterceptorReconciler } from '../../src/kube/interceptor.ts';
 

@@ -1,6 +1,6 @@
 /** A whole cluster of objects through every rule that takes them: what is written must fit the schemas, and nothing goes out of its order. */
 import * as fc from 'fast-check';
-import { createDrainObserver } from '../../../src/controller/drain.ts';
+import { createDrainObserver } from '../../../src/controller/maintenance/observer.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { decideGate, drainOf } from '../../../src/decide/daemon-set/gate.ts';

@@ -1,13 +1,13 @@
-import { MAINTENANCE_REQUESTER } from '../api/names.ts';
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node } from '../api/pod.ts';
-import { decideGate, isHeld } from '../decide/daemon-set/gate.ts';
-import { isFinished } from '../decide/eviction/request.ts';
-import { drainsOfNode, isInProgress, selectsNode } from '../decide/maintenance/maintenance.ts';
-import { requestNodeOf } from '../decide/node-label.ts';
-import { targetNodeOf } from '../decide/pod.ts';
-import { EVICTION_REQUESTS, objectPath, sendForObject } from '../kube/resource.ts';
-import type { ControllerContext } from './context.ts';
+import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { decideGate, isHeld } from '../../decide/daemon-set/gate.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import { drainsOfNode, isInProgress, selectsNode } from '../../decide/maintenance/maintenance.ts';
+import { requestNodeOf } from '../../decide/node-label.ts';
+import { targetNodeOf } from '../../decide/pod.ts';
+import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
 
 /** Whether the gate still keeps a DaemonSet pod from a node that no drain targets it on. */
 function isHeldInVain(context: ControllerContext, nodeNames: ReadonlySet<string>): boolean {

@@ -1,14 +1,14 @@
-import { DAEMON_SET_INTERCEPTOR } from '../api/names.ts';
-import { daemonSetOf, drainOf } from '../decide/daemon-set/gate.ts';
-import { HEARTBEAT_EVERY_MS } from '../decide/eviction/heartbeat.ts';
-import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
-import { endOf, graceSecOf } from '../decide/pod.ts';
-import { rfc3339 } from '../decide/time.ts';
-import { deletePod } from '../kube/evictor.ts';
-import type { Interceptor } from '../kube/interceptor.ts';
-import { keyOf } from '../kube/resource.ts';
-import type { ControllerContext } from './context.ts';
-import { graceOptions } from './deadline.ts';
+import { DAEMON_SET_INTERCEPTOR } from '../../api/names.ts';
+import { daemonSetOf, drainOf } from '../../decide/daemon-set/gate.ts';
+import { HEARTBEAT_EVERY_MS } from '../../decide/eviction/heartbeat.ts';
+import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
+import { endOf, graceSecOf } from '../../decide/pod.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import { deletePod } from '../../kube/evictor.ts';
+import type { Interceptor } from '../../kube/interceptor.ts';
+import { keyOf } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+import { graceOptions } from '../deadline.ts';
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance

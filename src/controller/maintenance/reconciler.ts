@@ -1,30 +1,30 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CANCELED, type EvictionRequest, NO_REQUESTERS } from '../api/eviction-request.ts';
+import { CANCELED, type EvictionRequest, NO_REQUESTERS } from '../../api/eviction-request.ts';
 import {
   COMPLETION_FINALIZER,
   EVICTION_REQUEST_API_VERSION,
   MAINTENANCE_REQUESTER,
   NODE_LABEL,
   NODE_MAINTENANCE_API_VERSION,
-} from '../api/names.ts';
-import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
-import type { Node } from '../api/pod.ts';
-import { describeEntry } from '../decide/drain/plan.ts';
-import type { DrainResolution } from '../decide/drain/resolution.ts';
-import { isFinished } from '../decide/eviction/request.ts';
-import { stageOf } from '../decide/maintenance/maintenance.ts';
-import { isNews, startedStages } from '../decide/drain/status.ts';
-import { nodeAnnotation, nodeLabel } from '../decide/node-label.ts';
-import type { DrainPod } from '../decide/pod.ts';
-import { shortenEnd } from '../kube/evictor.ts';
-import { createOwnWrites } from '../kube/own-writes.ts';
-import type { Reconcile } from '../kube/queue.ts';
-import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../kube/resource.ts';
+} from '../../api/names.ts';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { describeEntry } from '../../decide/drain/plan.ts';
+import type { DrainResolution } from '../../decide/drain/resolution.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { isNews, startedStages } from '../../decide/drain/status.ts';
+import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
+import type { DrainPod } from '../../decide/pod.ts';
+import { shortenEnd } from '../../kube/evictor.ts';
+import { createOwnWrites } from '../../kube/own-writes.ts';
+import type { Reconcile } from '../../kube/queue.ts';
+import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import { finishCompletion } from './completion.ts';
-import type { ControllerContext } from './context.ts';
-import { createPodNotifier, deadlineAnnotations, graceOptions } from './deadline.ts';
-import { createDrainObserver } from './drain.ts';
-import { reconcileNode } from './node-state.ts';
+import type { ControllerContext } from '../context.ts';
+import { createPodNotifier, deadlineAnnotations, graceOptions } from '../deadline.ts';
+import { createDrainObserver } from './observer.ts';
+import { reconcileNode } from './node.ts';
 import { selectedNodes } from './selected-nodes.ts';
 
 /** Pods that block, and estimates, change with time alone. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { NodeSelector } from '../api/meta.ts';
-import { NODE_MAINTENANCE_GROUP } from '../api/names.ts';
-import { type NoReview, parseReviewBody, REVIEW, reviewBody } from './admission-review.ts';
+import type { NodeSelector } from '../../api/meta.ts';
+import { NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
+import { type NoReview, parseReviewBody, REVIEW, reviewBody } from './eviction-review.ts';
 
 const requirement = z.object({
   key: z.string(),

@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { Node } from '../api/pod.ts';
-import { decideTimes } from '../decide/eviction/times.ts';
-import { maintenanceWarnings } from '../decide/maintenance/warnings.ts';
-import { describeError, NodemaintError } from '../errors.ts';
-import type { Clock } from '../host/clock.ts';
-import type { KubeClient } from '../kube/client.ts';
-import type { ServingCertificate } from '../kube/serving-certificate.ts';
-import type { Log } from '../telemetry/log.ts';
-import { limitConnections, SERVER_TIMES } from '../telemetry/server-limits.ts';
-import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './admission-review.ts';
+import type { Node } from '../../api/pod.ts';
+import { decideTimes } from '../../decide/eviction/times.ts';
+import { maintenanceWarnings } from '../../decide/maintenance/warnings.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ServingCertificate } from '../../kube/serving-certificate.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts';
+import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 import { createBodyReader } from './review-body.ts';
-import { type CertificateKeeper, createCertificateKeeper } from './webhook-certificate.ts';
+import { type CertificateKeeper, createCertificateKeeper } from './certificate.ts';
 
 /** Where the API servers send their reviews; the ValidatingWebhookConfiguration says the same. */
 export const WEBHOOK_PATH = '/validate-evictionrequest-status';

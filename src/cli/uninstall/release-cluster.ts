@@ -1,12 +1,12 @@
-import type { KubeObject } from '../api/meta.ts';
-import { COMPLETION_FINALIZER } from '../api/names.ts';
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node, Pod } from '../api/pod.ts';
-import { isHeld } from '../decide/daemon-set/gate.ts';
-import { decideCordon } from '../decide/maintenance/maintenance.ts';
-import type { Clock } from '../host/clock.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { listAll } from '../kube/list.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { COMPLETION_FINALIZER } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node, Pod } from '../../api/pod.ts';
+import { isHeld } from '../../decide/daemon-set/gate.ts';
+import { decideCordon } from '../../decide/maintenance/maintenance.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { listAll } from '../../kube/list.ts';
 import {
   collectionPath,
   keyOf,
@@ -16,8 +16,8 @@ import {
   PODS,
   type Resource,
   sendForObject,
-} from '../kube/resource.ts';
-import { releasePod } from './daemon-set-gate.ts';
+} from '../../kube/resource.ts';
+import { releasePod } from '../../controller/daemon-set/gate.ts';
 
 const GATE = 'nodemaint-daemonset-gate';
 /** The binding first: without it the policy does nothing. */

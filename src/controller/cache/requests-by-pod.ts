@@ -1,4 +1,4 @@
-import type { EvictionRequest } from '../api/eviction-request.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
 
 /** Finds the EvictionRequests of a pod by its NAMESPACE/NAME. */
 export interface RequestIndex {

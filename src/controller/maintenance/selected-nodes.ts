@@ -1,8 +1,8 @@
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node } from '../api/pod.ts';
-import { selectsNode } from '../decide/maintenance/maintenance.ts';
-import { soleNodeOf } from '../decide/selector.ts';
-import type { ControllerContext } from './context.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { selectsNode } from '../../decide/maintenance/maintenance.ts';
+import { soleNodeOf } from '../../decide/selector.ts';
+import type { ControllerContext } from '../context.ts';
 
 /** The nodes that a maintenance selects. One that names its node, as those of agents do, costs no look at the others. */
 export function selectedNodes(

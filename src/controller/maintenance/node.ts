@@ -1,10 +1,10 @@
-import { CORDONED_ANNOTATION } from '../api/names.ts';
-import type { Node } from '../api/pod.ts';
-import { decideCordon, isInProgress, selectsNode, stageOf } from '../decide/maintenance/maintenance.ts';
-import { decideNodeConditions } from '../decide/maintenance/node-conditions.ts';
-import { rfc3339 } from '../decide/time.ts';
-import { NODES, objectPath, sendForObject } from '../kube/resource.ts';
-import type { ControllerContext } from './context.ts';
+import { CORDONED_ANNOTATION } from '../../api/names.ts';
+import type { Node } from '../../api/pod.ts';
+import { decideCordon, isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
 
 /**
  * Keeps a node cordoned while a maintenance wants it, and says on the node what goes on (KEP-4212, "Cordon", "Uncordon";

@@ -1,9 +1,9 @@
-import { decideLease, type LeaseDecision, type LeaseSight, observeLease, releasedLease } from '../decide/lease.ts';
-import { describeError } from '../errors.ts';
-import { type Clock, type Moment, momentOf, monotonicNow } from '../host/clock.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { type LeasePlace, readLease, writeLease } from '../kube/lease.ts';
-import type { Log } from '../telemetry/log.ts';
+import { decideLease, type LeaseDecision, type LeaseSight, observeLease, releasedLease } from '../../decide/lease.ts';
+import { describeError } from '../../errors.ts';
+import { type Clock, type Moment, momentOf, monotonicNow } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type LeasePlace, readLease, writeLease } from '../../kube/lease.ts';
+import type { Log } from '../../telemetry/log.ts';
 import { createTerm, type Term } from './term.ts';
 
 /** Times of an election, in milliseconds, as the flags --leader-elect-… have them. */

@@ -1,5 +1,5 @@
-import type { Pod } from '../api/pod.ts';
-import { daemonSetOf } from '../decide/daemon-set/gate.ts';
+import type { Pod } from '../../api/pod.ts';
+import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import {
   escapedDaemonSets,
   forgetHeld,
@@ -8,9 +8,9 @@ import {
   type Removal,
   removalDelayMs,
   returnsOf,
-} from '../decide/daemon-set/escape.ts';
-import { targetNodeOf } from '../decide/pod.ts';
-import { timeOf } from '../decide/time.ts';
+} from '../../decide/daemon-set/escape.ts';
+import { targetNodeOf } from '../../decide/pod.ts';
+import { timeOf } from '../../decide/time.ts';
 
 /** Remembers which DaemonSets come back to drained nodes; in memory only, it is found out anew after a restart. */
 export interface DaemonSetEscapes {

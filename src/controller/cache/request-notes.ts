@@ -1,5 +1,5 @@
-import type { EvictionRequest } from '../api/eviction-request.ts';
-import { keyOf } from '../kube/resource.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { keyOf } from '../../kube/resource.ts';
 
 /** What a loop remembers of each EvictionRequest, and of no namesake that took its place. */
 export interface RequestNotes<T> {

@@ -1,8 +1,8 @@
-import type { ControllerRevision, DaemonSet } from '../api/daemon-set.ts';
-import { daemonSetOf } from '../decide/daemon-set/gate.ts';
-import { currentHash, decideRollout, hasSeveralTemplates } from '../decide/daemon-set/rollout.ts';
-import { listAll } from '../kube/list.ts';
-import type { Reconcile } from '../kube/queue.ts';
+import type { ControllerRevision, DaemonSet } from '../../api/daemon-set.ts';
+import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
+import { currentHash, decideRollout, hasSeveralTemplates } from '../../decide/daemon-set/rollout.ts';
+import { listAll } from '../../kube/list.ts';
+import type { Reconcile } from '../../kube/queue.ts';
 import {
   collectionPath,
   CONTROLLER_REVISIONS,
@@ -11,9 +11,9 @@ import {
   objectPath,
   PODS,
   sendForObject,
-} from '../kube/resource.ts';
-import type { ControllerContext } from './context.ts';
-import type { DaemonSetGate } from './daemon-set-gate.ts';
+} from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+import type { DaemonSetGate } from './gate.ts';
 
 /** Our copy of the pods shows a deletion long before. */
 const DELETED_MS = 30_000;

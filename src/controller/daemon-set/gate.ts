@@ -1,15 +1,15 @@
-import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../api/names.ts';
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Pod } from '../api/pod.ts';
-import { daemonSetOf, decideGate, isHeld } from '../decide/daemon-set/gate.ts';
-import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { listAll } from '../kube/list.ts';
-import type { Reconcile } from '../kube/queue.ts';
-import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../kube/resource.ts';
-import type { ControllerContext } from './context.ts';
+import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { daemonSetOf, decideGate, isHeld } from '../../decide/daemon-set/gate.ts';
+import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { listAll } from '../../kube/list.ts';
+import type { Reconcile } from '../../kube/queue.ts';
+import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from './shared-read.ts';
-import { trimMaintenance } from './trim.ts';
+import { trimMaintenance } from '../../kube/transform.ts';
 
 /** The gate of DaemonSet pods, after their creation: one step of one pod, NAMESPACE/NAME. */
 export interface DaemonSetGate {

@@ -1,12 +1,12 @@
-import { type EvictionRequest, PROGRESSING } from '../api/eviction-request.ts';
-import { EVICTION_REQUEST_API_VERSION } from '../api/names.ts';
-import type { Pod } from '../api/pod.ts';
-import { decideLabels } from '../decide/eviction/labels.ts';
-import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../decide/eviction/request.ts';
-import type { Reconcile } from '../kube/queue.ts';
-import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../kube/resource.ts';
-import type { ControllerContext } from './context.ts';
-import { createRequestNotes, type RequestNotes } from './request-notes.ts';
+import { type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
+import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
+import type { Pod } from '../../api/pod.ts';
+import { decideLabels } from '../../decide/eviction/labels.ts';
+import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
+import type { Reconcile } from '../../kube/queue.ts';
+import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 
 /** Owns the labels that are taken over from the pod, so that one which the pod loses is taken away again. */
 const LABEL_MANAGER = 'evictionrequest-labels';

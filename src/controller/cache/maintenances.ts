@@ -1,7 +1,7 @@
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node } from '../api/pod.ts';
-import { agentNodeOf, isOutlived } from '../decide/maintenance/maintenance.ts';
-import type { ObjectCache } from '../kube/watch.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { agentNodeOf, isOutlived } from '../../decide/maintenance/maintenance.ts';
+import type { ObjectCache } from '../../kube/watch.ts';
 
 /**
  * The controller's copies of NodeMaintenances. A shutdown whose machine was booted since is complete in them before

@@ -1,11 +1,11 @@
-import type { EvictionRequest } from '../api/eviction-request.ts';
-import { CANCELED } from '../api/eviction-request.ts';
-import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../api/names.ts';
-import type { Pod } from '../api/pod.ts';
-import { type BlockedEviction, budgetCovers, decideWakeUps } from '../decide/eviction/disruption-budget.ts';
-import { decideEvictionOutcome, type EvictionOutcome } from '../decide/eviction/api-answer.ts';
-import { hasCondition } from '../decide/eviction/request.ts';
-import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { CANCELED } from '../../api/eviction-request.ts';
+import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import type { Pod } from '../../api/pod.ts';
+import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';
+import { decideEvictionOutcome, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
+import { hasCondition } from '../../decide/eviction/request.ts';
+import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
   decideEvictionStep,
@@ -14,15 +14,15 @@ import {
   isEvictOnly,
   isMarked,
   rememberedAttempts,
-} from '../decide/eviction/imperative.ts';
-import { othersDeadline } from '../decide/eviction/interceptor-deadline.ts';
-import { askForEviction } from '../kube/evictor.ts';
-import { createEvictionMemories } from '../kube/eviction-memories.ts';
-import type { Interceptor, Turn } from '../kube/interceptor.ts';
-import { keyOf, objectPath, PODS, sendForObject } from '../kube/resource.ts';
-import type { ControllerContext } from './context.ts';
-import { graceOptions } from './deadline.ts';
-import { subjectOf } from './eviction-request.ts';
+} from '../../decide/eviction/imperative.ts';
+import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
+import { askForEviction } from '../../kube/evictor.ts';
+import { createEvictionMemories } from '../../kube/eviction-memories.ts';
+import type { Interceptor, Turn } from '../../kube/interceptor.ts';
+import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+import { graceOptions } from '../deadline.ts';
+import { subjectOf } from './reconciler.ts';
 
 /** The interceptor, and the ear by which it learns of changed budgets. */
 export interface ImperativeEviction extends Interceptor {
