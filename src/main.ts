@@ -3,7 +3,7 @@
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { runProgram } from './cli/program.ts';
-import { createTerminal } from './cli/terminal.ts';
+import { createTerminal } from './cli/terminal/terminal.ts';
 import { escaped } from './printable.ts';
 
 async function main(): Promise<void> {

@@ -2,14 +2,14 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import packageJson from '../../package.json' with { type: 'json' };
 import { NodemaintError } from '../errors.ts';
 import type { LogLevel } from '../telemetry/log.ts';
-import type { EvictFlags } from './evict-options.ts';
-import { addClusterOptions, addMaintenanceCommands } from './maintenance-program.ts';
-import type { StatusFlags } from './status.ts';
-import { addConfig } from './config-program.ts';
-import { addDoctor } from './doctor-program.ts';
-import { addStaticPods } from './static-pods-program.ts';
-import type { Terminal } from './terminal.ts';
-import type { UninstallFlags } from './uninstall-cluster.ts';
+import type { EvictFlags } from './evict/options.ts';
+import { addClusterOptions, addMaintenanceCommands } from './maintenance/program.ts';
+import type { StatusFlags } from './status/status.ts';
+import { addConfig } from './config/program.ts';
+import { addDoctor } from './doctor/program.ts';
+import { addStaticPods } from './static-pods/program.ts';
+import type { Terminal } from './terminal/terminal.ts';
+import type { UninstallFlags } from './uninstall/uninstall.ts';
 
 const RUN_DIRECTORY = '/run/nodemaint';
 const EVICT_EXIT_CODES = `
@@ -48,7 +48,7 @@ function addEvict(program: Command, terminal: Terminal, exitWith: (code: number)
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
     .addHelpText('after', EVICT_EXIT_CODES)
     .action(async (pods: readonly string[], flags: EvictFlags) => {
-      const { evictCommand } = await import('./evict.ts');
+      const { evictCommand } = await import('./evict/evict.ts');
       exitWith(await evictCommand(pods, flags, terminal));
     });
 }
@@ -65,7 +65,7 @@ function addUninstall(program: Command, terminal: Terminal, exitWith: (code: num
     .option('--timeout <time>', 'wait at most so long for the controller', '60s')
     .option('--force', 'after that do without the controller: uncordon its nodes, let the maintenances go')
     .action(async (flags: UninstallFlags) => {
-      const { uninstallClusterCommand } = await import('./uninstall-cluster.ts');
+      const { uninstallClusterCommand } = await import('./uninstall/uninstall.ts');
       exitWith(await uninstallClusterCommand(flags, terminal));
     });
 }
@@ -137,7 +137,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     .option('--timeout <time>', 'watch at most so long, such as 90s, 20m or 1h30m; 0 for ever')
     .addOption(runDirectory())
     .action(async (name: string | undefined, options: StatusFlags) => {
-      const { statusOf } = await import('./status.ts');
+      const { statusOf } = await import('./status/status.ts');
       exitWith(await statusOf(name, options, terminal));
     });
 
@@ -148,7 +148,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     .option('--deadline <time>', 'when the machine is gone, from now, such as 90s: grace periods are shortened to fit')
     .addOption(runDirectory())
     .action(async (options: { reason: string; deadline?: string; runDirectory: string }) => {
-      const { triggerCommand } = await import('./trigger.ts');
+      const { triggerCommand } = await import('./shutdown/trigger.ts');
       terminal.write(await triggerCommand(options.runDirectory, options.reason, options.deadline));
     });
 
@@ -157,7 +157,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     .description('take an announced shutdown back')
     .addOption(runDirectory())
     .action(async (options: { runDirectory: string }) => {
-      const { cancelCommand } = await import('./trigger.ts');
+      const { cancelCommand } = await import('./shutdown/trigger.ts');
       terminal.write(await cancelCommand(options.runDirectory));
     });
 
@@ -167,7 +167,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     .option('--reason <text>', 'why, for people', 'an operator asked for it')
     .addOption(runDirectory())
     .action(async (options: { reason: string; runDirectory: string }) => {
-      const { releaseCommand } = await import('./release.ts');
+      const { releaseCommand } = await import('./shutdown/release.ts');
       terminal.write(await releaseCommand(options.runDirectory, nonEmpty(options.reason), terminal.signal));
     });
 
@@ -175,7 +175,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
     .command('demo')
     .description('show the main job in a sandbox folder, without a cluster and without root')
     .action(async () => {
-      const { demoCommand } = await import('./demo.ts');
+      const { demoCommand } = await import('./demo/demo.ts');
       await demoCommand(terminal, terminal.stop);
     });
 

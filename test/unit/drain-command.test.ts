@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Pod, PodDisruptionBudget } from '../../src/api/pod.ts';
-import { parseNodes, parseTarget } from '../../src/cli/cluster-flags.ts';
-import { createDrainChanges } from '../../src/cli/drain-changes.ts';
-import { drainFrame, progressBar } from '../../src/cli/drain-frame.ts';
-import { parseDrainPlan } from '../../src/cli/drain-plan-file.ts';
+import { parseNodes, parseTarget } from '../../src/cli/cluster.ts';
+import { createDrainChanges } from '../../src/cli/maintenance/watch/changes.ts';
+import { drainFrame, progressBar } from '../../src/cli/maintenance/watch/frame.ts';
+import { parseDrainPlan } from '../../src/cli/maintenance/plan-file.ts';
 import {
   type Finding,
   previewDrain,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { stateLine } from '../../src/cli/evict-view.ts';
+import { stateLine } from '../../src/cli/evict/frame.ts';
 import type { EvictProgress } from '../../src/decide/view/eviction-progress.ts';
 import { decideRequesterStep, evictionWarning } from '../../src/decide/eviction/requester.ts';
 import { A, at, ended, IMPERATIVE, look, MINUTE, pod, request, T0, underWay } from '../support/eviction-fixtures.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { createEvictScreen } from '../../src/cli/evict-screen.ts';
-import { orderLine, type PodProgress, progressFrame, stateLine } from '../../src/cli/evict-view.ts';
-import { createTerminal, type Terminal } from '../../src/cli/terminal.ts';
+import { createEvictScreen } from '../../src/cli/evict/screen.ts';
+import { orderLine, type PodProgress, progressFrame, stateLine } from '../../src/cli/evict/frame.ts';
+import { createTerminal, type Terminal } from '../../src/cli/terminal/terminal.ts';
 import { printable } from '../../src/printable.ts';
 import { A, at, B, ended, IMPERATIVE, look, MINUTE, pod, request, T0, underWay } from '../support/eviction-fixtures.ts';
 

@@ -1,7 +1,7 @@
 /** What people and programs leave in files: manifests, configurations, kubeconfigs, plans. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { parseDrainPlan } from '../../../src/cli/drain-plan-file.ts';
+import { parseDrainPlan } from '../../../src/cli/maintenance/plan-file.ts';
 import { parseAgentConfig } from '../../../src/config/load.ts';
 import { isFullyQualified } from '../../../src/decide/eviction/interceptors.ts';
 import { MAX_GRACE_SEC } from '../../../src/decide/pod.ts';

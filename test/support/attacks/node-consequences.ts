@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { runProgram } from '../../../src/cli/program.ts';
-import { createTerminal } from '../../../src/cli/terminal.ts';
+import { createTerminal } from '../../../src/cli/terminal/terminal.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createEventRecorder, type EventSubject } from '../../../src/kube/events.ts';
 import { collectionPath, EVENTS, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';

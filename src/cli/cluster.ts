@@ -1,0 +1,112 @@
+import { stringify } from 'yaml';
+import { NodemaintError } from '../errors.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
+import { loadUserAccess, type UserAccessFlags } from '../kube/user-access.ts';
+import { parseTimeout } from './evict/options.ts';
+import { printable } from '../printable.ts';
+import type { Terminal } from './terminal/terminal.ts';
+import type { OutputFormat } from './status/status.ts';
+
+/** The flags of every command that goes to a cluster. */
+export interface ClusterFlags extends UserAccessFlags {
+  readonly output: OutputFormat;
+}
+
+/** The exit codes of the commands (docs/commands.md); the command line itself has 2, used wrongly. */
+export const EXIT = { done: 0, failed: 1, timedOut: 3 } as const;
+
+/** A node or a maintenance as a person names it. */
+export interface TargetName {
+  /** Absent where it may be either. */
+  readonly kind?: 'node' | 'maintenance';
+  readonly name: string;
+}
+
+const KINDS: Readonly<Record<string, 'node' | 'maintenance'>> = {
+  no: 'node',
+  node: 'node',
+  nodes: 'node',
+  nm: 'maintenance',
+  nodemaintenance: 'maintenance',
+  nodemaintenances: 'maintenance',
+  'nodemaintenances.nodemaintenance.x-k8s.io': 'maintenance',
+  'nodemaintenance.nodemaintenance.x-k8s.io': 'maintenance',
+};
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+function usage(message: string): NodemaintError {
+  return new NodemaintError('USAGE', message);
+}
+
+/** NAME, node/NAME or nm/NAME, as kubectl takes and prints them. Throws USAGE. */
+export function parseTarget(text: string): TargetName {
+  const [word = '', rest] = text.split(/\/(.*)/s, 2);
+  const name = rest ?? text;
+  const kind = rest === undefined ? undefined : KINDS[word];
+  if (rest !== undefined && kind === undefined) {
+    throw usage(`"${text}" is neither a node nor a NodeMaintenance: write NAME, node/NAME or nm/NAME`);
+  }
+  if (name.length > 253 || !NAME.test(name)) {
+    throw usage(`"${text}" is no name: lower case letters, digits, "-" and "." between them, at most 253`);
+  }
+  return kind === undefined ? { name } : { kind, name };
+}
+
+/** The names of nodes, each once and sorted: NAME or node/NAME. Throws USAGE. */
+export function parseNodes(texts: readonly string[]): readonly string[] {
+  const names = texts.map((text) => {
+    const { kind, name } = parseTarget(text);
+    if (kind === 'maintenance') throw usage(`"${text}" is no node: write NAME or node/NAME`);
+    return name;
+  });
+  return [...new Set(names)].toSorted();
+}
+
+/** The --timeout of a command that watches, in milliseconds; undefined for ever. Throws USAGE. */
+export function watchTimeout(flags: { readonly watch?: boolean; readonly timeout?: string }): number | undefined {
+  if (flags.timeout === undefined) return undefined;
+  if (flags.watch !== true) throw usage('--timeout says how long to watch: it needs --watch');
+  return parseTimeout(flags.timeout);
+}
+
+/** An object as kubectl prints it. */
+export function formatObject(object: object, output: 'json' | 'yaml'): string {
+  return output === 'json' ? `${JSON.stringify(object, null, 2)}\n` : stringify(object);
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Another command line with the same cluster, for people to copy. */
+export function commandLine(flags: UserAccessFlags, ...words: readonly string[]): string {
+  const flag = (name: string, value: string | undefined): readonly string[] =>
+    value === undefined ? [] : [name, quote(value)];
+  const cluster = [...flag('--kubeconfig', flags.kubeconfig), ...flag('--context', flags.context)];
+  return ['nodemaint', ...words.map(quote), ...cluster].join(' ');
+}
+
+/** A way to the cluster of the flags. */
+export interface Cluster {
+  readonly client: KubeClient;
+  readonly maintenances: MaintenanceClient;
+}
+
+/** Runs something with a way to the cluster of the flags, whose warnings go to standard error. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */
+export async function withCluster<T>(
+  flags: UserAccessFlags,
+  userAgent: string,
+  terminal: Pick<Terminal, 'warn'>,
+  run: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
+  const client = createKubeClient(await loadUserAccess(flags), userAgent);
+  try {
+    return await run({
+      client,
+      maintenances: createMaintenanceClient(client, (text) => terminal.warn(`warning: ${printable(text)}\n`)),
+    });
+  } finally {
+    client.close();
+  }
+}

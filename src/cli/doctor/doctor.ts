@@ -1,0 +1,195 @@
+/** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
+import { lookup } from 'node:dns/promises';
+import { access, constants, stat, statfs } from 'node:fs/promises';
+import { stringify } from 'yaml';
+import * as z from 'zod';
+import { askKubelet } from '../../agent/static-pod-place.ts';
+import type { AgentConfig } from '../../config/schema.ts';
+import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
+import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';
+import { SHUTDOWN_KINDS } from '../../decide/shutdown/detection.ts';
+import { winningDelay } from '../../decide/machine/logind-delay.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import { createSystemClock } from '../../host/clock.ts';
+import { createContainerRuntime } from '../../host/cri.ts';
+import { createSystemBus } from '../../host/dbus.ts';
+import { createLogin1, type Login1 } from '../../host/login1.ts';
+import { readLogindConfig } from '../../host/logind-config.ts';
+import { isOwnAddress } from '../../host/own-addresses.ts';
+import { createSystemd, type Systemd } from '../../host/systemd.ts';
+import { createKubeClient } from '../../kube/client.ts';
+import { loadClusterAccess } from '../../kube/config.ts';
+import { readManifests } from '../../static-pods/directory.ts';
+import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
+import { EXIT } from '../cluster.ts';
+import { readDistrusted, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../static-pods/list.ts';
+import { readStatus } from '../status/status.ts';
+import { formatTable } from '../status/agent-table.ts';
+
+/** The value, or in its place why it could not be had. */
+async function orWhy<T>(value: Promise<T>, signal: AbortSignal): Promise<T | string> {
+  return await value.catch((error: unknown) => {
+    signal.throwIfAborted();
+    return describeError(error);
+  });
+}
+
+async function readTimeouts(systemd: Systemd, signal: AbortSignal): Promise<NodeFacts['targetTimeoutsMs']> {
+  const found: Partial<Record<(typeof SHUTDOWN_KINDS)[number], number>> = {};
+  for (const kind of SHUTDOWN_KINDS) {
+    const state = await systemd.unitProperty(`${kind}.target`, 'Unit', 'LoadState', signal);
+    const usec = z.bigint().safeParse(await systemd.unitProperty(`${kind}.target`, 'Unit', 'JobTimeoutUSec', signal));
+    if (state === 'loaded' && usec.success) found[kind] = Number(usec.data) / 1000;
+  }
+  return found;
+}
+
+async function readApi(config: AgentConfig, signal: AbortSignal): Promise<NodeFacts['api']> {
+  if (config.kubeconfig === '') return { kind: 'standalone' };
+  let server = '';
+  try {
+    const access = await loadClusterAccess(config.kubeconfig);
+    server = access.server.origin;
+    const client = createKubeClient(access, 'nodemaint-doctor');
+    try {
+      const path = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances?limit=1';
+      const { status } = await client.send({ method: 'GET', path }, signal);
+      if (status === 200) return { kind: 'ok', server, message: 'NodeMaintenances can be read' };
+      const why = status === 404 ? 'NodeMaintenances are not installed there' : `it answers HTTP ${status}`;
+      return { kind: 'failed', server, message: `${server}: ${why}` };
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    return { kind: 'failed', server, message: describeError(error) };
+  }
+}
+
+/** Whether a host name or address is one of this machine. */
+async function isLocal(server: string): Promise<boolean> {
+  if (server === '') return false;
+  const host = new URL(server).hostname.replace(/^\[|\]$/g, '');
+  const addresses = await lookup(host, { all: true }).catch(() => []);
+  return addresses.some(({ address }) => isOwnAddress(address));
+}
+
+async function readStaticPods(
+  { config, paths, find, log }: LocalNode,
+  signal: AbortSignal,
+): Promise<NodeFacts['staticPods']> {
+  const kubelet = await askKubelet(find, log, signal);
+  const { warning } = chooseStaticPodPath(config.staticPodPath, kubelet, paths.staticPodPath);
+  const isThere = await stat(paths.staticPodPath).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  const distrust = await distrustOfPlaces(paths);
+  const wrong = { ...(warning === undefined ? {} : { warning }), ...(distrust === undefined ? {} : { distrust }) };
+  return { path: paths.staticPodPath, isThere, ...wrong };
+}
+
+async function readApiServerManifests({ paths, nodeName }: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
+  const { manifests } = await readManifests(paths.staticPodPath, nodeName, signal).catch(() => ({ manifests: [] }));
+  return manifests.map(({ file }) => file).filter((file) => file.startsWith('kube-apiserver'));
+}
+
+/** Why the agent's memory cannot be written; nothing is written to find out. */
+async function readStorage({ stateDirectory, runDirectory }: AgentConfig): Promise<NodeFacts['storage']> {
+  const directory = stateDirectory;
+  const status = await readStatus(runDirectory).catch(() => undefined);
+  if (status?.storageProblem !== undefined) return { directory, problem: status.storageProblem };
+  try {
+    await access(directory, constants.W_OK);
+    const { bavail, ffree, files } = await statfs(directory);
+    const isFull = bavail === 0 || (files > 0 && ffree === 0);
+    return isFull ? { directory, problem: `no room is left on the file system of ${directory}` } : { directory };
+  } catch (error) {
+    return { directory, problem: describeError(error) };
+  }
+}
+
+async function readRuntime(config: AgentConfig, signal: AbortSignal): Promise<{ readonly version: string }> {
+  const runtime = createContainerRuntime(config.containerRuntimeEndpoint);
+  try {
+    const { runtimeName, runtimeVersion } = await runtime.version(signal);
+    return { version: `${runtimeName} ${runtimeVersion} at ${config.containerRuntimeEndpoint}` };
+  } finally {
+    runtime.close();
+  }
+}
+
+async function readFacts(
+  node: LocalNode,
+  configFile: string,
+  { login1, systemd }: { readonly login1: Login1; readonly systemd: Systemd },
+  signal: AbortSignal,
+): Promise<NodeFacts> {
+  const { config } = node;
+  const api = await readApi(config, signal);
+  const delay = async (): Promise<Exclude<NodeFacts['delay'], string>> => ({
+    effectiveMs: await login1.inhibitDelayMaxMs(signal),
+    winner: winningDelay(await readLogindConfig('/', signal)),
+  });
+  const lock = async (): Promise<Exclude<NodeFacts['lock'], string>> => (await readStatus(config.runDirectory)).lock;
+  const startsAfter = async (): Promise<readonly string[]> => {
+    const units = z.array(z.string()).safeParse(await systemd.unitProperty(UNIT, 'Unit', 'After', signal));
+    if (units.success) return units.data;
+    throw new NodemaintError('DBUS_CALL_FAILED', `systemd does not tell after which units ${UNIT} starts`);
+  };
+  return {
+    lock: await orWhy(lock(), signal),
+    delay: await orWhy(delay(), signal),
+    otherLocks: await orWhy(readOtherLocks(login1, signal), signal),
+    unitPaths: await readUnitPaths(node, systemd, signal),
+    distrusted: await readDistrusted(node.config, configFile),
+    targetTimeoutsMs: await orWhy(readTimeouts(systemd, signal), signal),
+    startsAfter: await orWhy(startsAfter(), signal),
+    hasPodSlices: (await orWhy(systemd.unitProperty(POD_SLICE, 'Unit', 'ActiveState', signal), signal)) === 'active',
+    kubelet: await orWhy(node.find(signal), signal),
+    refusedKubelets: node.refusedKubelets(),
+    kubeletHome: await node.findHome(signal).catch(() => undefined),
+    kubeletUnit: config.kubeletUnit,
+    staticPods: await readStaticPods(node, signal),
+    storage: await readStorage(config),
+    runtime: await orWhy(readRuntime(config, signal), signal),
+    api,
+    serverIsLocal: api.kind !== 'standalone' && (await isLocal(api.server)),
+    apiServerManifests: await readApiServerManifests(node, signal),
+  };
+}
+
+function format(checks: readonly Check[], output: StaticPodsFlags['output']): string {
+  if (output === 'json') return `${JSON.stringify(checks, null, 2)}\n`;
+  if (output === 'yaml') return stringify(checks);
+  const rows = checks.map(({ name, result, message }) => [result, name, message]);
+  const fixes = checks.filter(({ fix }) => fix !== '').map(({ name, fix }) => `  ${name}: ${fix}`);
+  const table = formatTable([['RESULT', 'CHECK', 'WHAT WAS FOUND'], ...rows]);
+  return `${table}\n${fixes.length === 0 ? '' : `\nTo do:\n${fixes.join('\n')}\n`}`;
+}
+
+/** Looks at this node; returns the exit code: 1 where a check fails. Throws CONFIG_INVALID. */
+export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<number> {
+  // What the agent would log about the node is in the table already.
+  const node = await openLocalNode(flags.config, { ...terminal, warn: () => undefined });
+  const lifetime = new AbortController();
+  try {
+    const ending = AbortSignal.any([terminal.stop, lifetime.signal]);
+    const ignore = (): void => undefined;
+    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+    const bus = createSystemBus({ log, clock: createSystemClock() }, ending);
+    const facts = await readFacts(
+      node,
+      flags.config,
+      { login1: createLogin1(bus), systemd: createSystemd(bus) },
+      terminal.stop,
+    );
+    const checks = examineNode(facts);
+    terminal.write(format(checks, flags.output));
+    return checks.some(({ result }) => result === 'fail') ? EXIT.failed : EXIT.done;
+  } finally {
+    lifetime.abort();
+  }
+}

@@ -1,0 +1,58 @@
+/** What `nodemaint doctor` reads about the files and folders that the agent works with, and about locks of others. */
+import path from 'node:path';
+import process from 'node:process';
+import * as z from 'zod';
+import type { AgentConfig } from '../../config/schema.ts';
+import type { NodeFacts } from '../../decide/view/node-checks.ts';
+import { describeLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
+import type { Login1 } from '../../host/login1.ts';
+import type { Systemd } from '../../host/systemd.ts';
+import { describeRefusal, judgePath, type WantedPath } from '../../host/trusted-path.ts';
+import type { LocalNode } from '../static-pods/list.ts';
+
+export const UNIT = 'nodemaint.service';
+
+/** The locks that delay a shutdown beside the agent's. Errors: those of the bus. */
+export async function readOtherLocks(login1: Login1, signal: AbortSignal): Promise<readonly string[]> {
+  return otherLocks(await login1.listInhibitors(signal), process.getuid?.()).map(describeLock);
+}
+
+/** What the agent's unit may write, and where it has to. */
+export async function readUnitPaths(
+  { config, paths }: LocalNode,
+  systemd: Systemd,
+  signal: AbortSignal,
+): Promise<NodeFacts['unitPaths']> {
+  const read = (name: string): Promise<unknown> =>
+    systemd.unitProperty(UNIT, 'Service', name, signal).catch(() => undefined);
+  const beside = [paths.staticPodPath, paths.parkedPath].map((place) => path.dirname(place));
+  return {
+    protectSystem: z
+      .string()
+      .catch('')
+      .parse(await read('ProtectSystem')),
+    writable: z
+      .array(z.string())
+      .catch([])
+      .parse(await read('ReadWritePaths')),
+    needed: [...beside, config.stateDirectory, config.runDirectory],
+  };
+}
+
+/** The paths of the configuration that somebody else than root could change, each with its fix. */
+export async function readDistrusted(config: AgentConfig, configFile: string): Promise<readonly string[]> {
+  const socket = config.containerRuntimeEndpoint.replace(/^unix:\/\//, '');
+  const places: [string, WantedPath['kind']][] = [
+    [configFile, 'file'],
+    [config.kubeconfig, 'file'],
+    [socket, 'socket'],
+    [config.hooksDirectory, 'directory'],
+  ];
+  const found: string[] = [];
+  for (const [place, kind] of places) {
+    if (!path.isAbsolute(place)) continue;
+    const verdict = await judgePath(place, { kind, lastLink: 'follow' });
+    if (verdict.kind === 'refused') found.push(describeRefusal(verdict));
+  }
+  return found;
+}

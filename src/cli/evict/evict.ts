@@ -1,0 +1,164 @@
+import { stringify } from 'yaml';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
+import { trimRequest } from '../../kube/transform.ts';
+import { createSystemClock } from '../../host/clock.ts';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { createEvictionRequester } from '../../kube/requester.ts';
+import { loadUserAccess } from '../../kube/user-access.ts';
+import { printable } from '../../printable.ts';
+import { type AskContext, askPod, type AskResult } from './ask.ts';
+import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
+import { createEvictScreen } from './screen.ts';
+import { type EvictWatchResult, watchEvictions } from './watch.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+/** The exit codes of `nodemaint evict` (docs/evict.md); the command line itself has 2, used wrongly. */
+const DONE = 0;
+const FAILED = 1;
+const TIMED_OUT = 3;
+
+/** The requests as kubectl prints objects: one as itself, several as a List. */
+function formatRequests(requests: readonly EvictionRequest[], output: 'json' | 'yaml'): string {
+  const items = requests.map((request) => ({
+    ...trimRequest(request),
+    apiVersion: EVICTION_REQUEST_API_VERSION,
+    kind: 'EvictionRequest',
+  }));
+  const [first] = items;
+  const shown = items.length === 1 ? first : { apiVersion: 'v1', kind: 'List', items };
+  return output === 'json' ? `${JSON.stringify(shown, null, 2)}\n` : stringify(shown);
+}
+
+/** Says what went wrong; what went wrong alike for several pods is said once. */
+function sayFailures(results: readonly AskResult[], terminal: Terminal): boolean {
+  const alike = new Map<string, string[]>();
+  for (const result of results) {
+    if (result.kind !== 'failed') continue;
+    const pods = alike.get(result.message) ?? [];
+    if (result.pod !== undefined) pods.push(`pod "${result.pod}"`);
+    alike.set(result.message, pods);
+  }
+  for (const [message, pods] of alike) {
+    terminal.warn(`nodemaint: ${pods.length === 0 ? '' : `${pods.join(', ')}: `}${printable(message)}\n`);
+  }
+  return alike.size > 0;
+}
+
+function requestsOf(results: readonly AskResult[]): readonly EvictionRequest[] {
+  return results.flatMap((result) => (result.kind === 'failed' ? [] : (result.request ?? [])));
+}
+
+/** Asks for all pods at once; reports each when it and those before it are through. */
+async function askAll(
+  context: AskContext,
+  options: EvictOptions,
+  say: (text: string) => void,
+  terminal: Terminal,
+): Promise<readonly AskResult[]> {
+  const mode = options.withdraw === true ? 'withdraw' : options.dryRun === true ? 'dry-run' : 'ask';
+  const asking = options.pods.map((pod) => askPod(context, pod, mode, terminal.stop));
+  // The first that fails for good is reported below; the others must not be left unheard.
+  for (const each of asking) each.catch(() => undefined);
+  const results: AskResult[] = [];
+  for (const each of asking) {
+    const result = await each;
+    results.push(result);
+    if (result.kind === 'failed') continue;
+    say(`${result.message}${options.dryRun === true ? ' (server dry run)' : ''}\n`);
+    if (result.kind === 'done' && result.warning !== undefined)
+      terminal.warn(`warning: ${printable(result.warning)}\n`);
+  }
+  return results;
+}
+
+function sayRemaining(options: EvictOptions, pods: readonly string[], why: string, terminal: Terminal): void {
+  const withdraw = commandFor(options, pods, '--withdraw');
+  const text = `nodemaint: ${why}; these pods have not left, and their eviction stays requested: ${pods.join(', ')}\n`;
+  terminal.warn(`${text}Take it back with: ${withdraw}\n`);
+}
+
+/** Reports how watching ended; the exit code. */
+function concludeWatch(
+  { ending, progress }: EvictWatchResult,
+  options: EvictOptions,
+  pods: readonly string[],
+  terminal: Terminal,
+): number {
+  const stateOf = (pod: string): string | undefined => progress.get(pod)?.state;
+  const canceled = pods.filter((pod) => stateOf(pod) === 'canceled');
+  const remaining = pods.filter((pod) => !['canceled', 'evicted', 'gone'].includes(stateOf(pod) ?? ''));
+  for (const pod of canceled) {
+    terminal.warn(
+      `nodemaint: the eviction of pod "${pod}" was canceled: ${printable(progress.get(pod)?.message ?? '')}\n`,
+    );
+  }
+  if (ending === 'interrupted' && remaining.length > 0) sayRemaining(options, remaining, 'interrupted', terminal);
+  if (ending === 'timeout' && remaining.length > 0) sayRemaining(options, remaining, 'the --timeout is over', terminal);
+  if (canceled.length > 0 || (ending === 'interrupted' && remaining.length > 0)) return FAILED;
+  return remaining.length > 0 ? TIMED_OUT : DONE;
+}
+
+async function run(options: EvictOptions, client: KubeClient, namespace: string, terminal: Terminal): Promise<number> {
+  const { requester: name, output, watch } = options;
+  const requester = createEvictionRequester(client, { namespace, requester: name, dryRun: options.dryRun === true });
+  const say = (text: string): void => {
+    if (output === 'table') terminal.write(text);
+  };
+  const results = await askAll({ requester, name, namespace }, options, say, terminal);
+  const failed = sayFailures(results, terminal);
+  const targets = results.flatMap((result) => {
+    if (result.kind !== 'done') return [];
+    const { name: pod, uid = '' } = result.pod.metadata;
+    return [{ name: pod, uid }];
+  });
+  if (watch !== true || targets.length === 0) {
+    const requests = requestsOf(results);
+    if (output !== 'table') terminal.write(formatRequests(requests, output));
+    const hint = terminal.isTerminal && output === 'table' && targets.length > 0 && options.withdraw !== true;
+    if (hint && options.dryRun !== true)
+      say(
+        `Watch with: ${commandFor(
+          options,
+          targets.map((each) => each.name),
+          '--watch',
+        )}\n`,
+      );
+    return failed ? FAILED : DONE;
+  }
+  const screen = createEvictScreen(terminal, output !== 'table');
+  const context = { client, clock: createSystemClock(), requester, name, namespace, screen, terminal };
+  const watched = await watchEvictions(targets, context, options.timeoutMs, terminal.stop, terminal.signal);
+  if (output !== 'table')
+    terminal.write(
+      formatRequests([...requestsOf(results.filter(({ kind }) => kind === 'nothing')), ...watched.requests], output),
+    );
+  const code = concludeWatch(
+    watched,
+    options,
+    targets.map((each) => each.name),
+    terminal,
+  );
+  return failed ? FAILED : code;
+}
+
+/**
+ * `nodemaint evict`: asks for pods that they be evicted, takes that back, or follows it to its end. Returns the exit code
+ * (docs/evict.md). Throws USAGE for a command line that makes no sense; KUBECONFIG_INVALID, API_UNREACHABLE.
+ */
+export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
+  const options = parseEvictOptions(names, flags);
+  const access = await loadUserAccess(options);
+  const client = createKubeClient(access, 'nodemaint-evict');
+  try {
+    return await run(options, client, options.namespace ?? access.namespace, terminal);
+  } catch (error) {
+    if (!terminal.stop.aborted) throw error;
+    terminal.warn(
+      `nodemaint: interrupted; what was requested before stays requested\nTake it back with: ${commandFor(options, options.pods, '--withdraw')}\n`,
+    );
+    return FAILED;
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,170 @@
+import type { ActiveTurn, EvictProgress, InterceptorView } from '../../decide/view/eviction-progress.ts';
+import { isOver } from '../../decide/view/eviction-progress.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import { printable } from '../../printable.ts';
+import { cut, type FrameLine, type LineStyle } from '../terminal/paint.ts';
+import { formatSpan } from '../status/agent-table.ts';
+
+/** A pod and how far its eviction is. */
+export interface PodProgress {
+  readonly name: string;
+  readonly progress: EvictProgress;
+}
+
+/** The room on a terminal, in characters. */
+export interface FrameSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const INDENT = '          ';
+const MAX_MESSAGE_LINES = 3;
+
+function withMessage(text: string, message: string): string {
+  const words = printable(message);
+  return words === '' ? text : `${text}: ${words}`;
+}
+
+function turnParts(turn: ActiveTurn): string {
+  const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = turn;
+  const parts = [
+    `${turn.name} is ${turn.blocked ? 'blocked' : 'active'} (${turn.place} of ${turn.count}) since ${rfc3339(since)}`,
+    heartbeatAt === undefined ? 'no heartbeat yet' : `last heartbeat ${rfc3339(heartbeatAt)}`,
+    expectedAt === undefined ? 'no estimate' : `expected to finish ${rfc3339(expectedAt)}`,
+    passesOnAt === undefined || passesTo === undefined
+      ? 'the last one'
+      : `passes on to ${passesTo} at ${rfc3339(passesOnAt)} without another heartbeat`,
+  ];
+  return parts.join('; ');
+}
+
+/** All interceptors in order, each with its state, as plain text; empty where there are none to wait for. */
+export function orderLine(progress: EvictProgress): string {
+  const { interceptors } = progress;
+  if (interceptors.length === 0 || isOver(progress)) return '';
+  return `interceptors: ${interceptors.map(({ name, state }) => `${name} ${state}`).join(', ')}`;
+}
+
+/** How far an eviction is, as one line of plain text that differs only where something has changed. */
+export function stateLine(progress: EvictProgress): string {
+  const { state, message, turn, terminatingUntil, requesters } = progress;
+  const ending = terminatingUntil === undefined ? '' : `; the pod is terminating, until ${rfc3339(terminatingUntil)}`;
+  switch (state) {
+    case 'requested':
+      return withMessage(`eviction requested by ${requesters.join(', ')}${ending}`, message);
+    case 'active':
+      return turn === undefined ? `active${ending}` : withMessage(`${turnParts(turn)}${ending}`, turn.message);
+    case 'abandoned':
+      return withMessage(`stuck${ending}`, message);
+    case 'gone':
+    case 'evicted':
+    case 'canceled':
+      return withMessage(state, message);
+  }
+}
+
+/** A time of day of this machine's zone; `ms` since the epoch. */
+function clockTime(ms: number): string {
+  return new Date(ms).toTimeString().slice(0, 8);
+}
+
+function ahead(at: number, now: number): string {
+  return at > now ? `in ${formatSpan(at - now)} (${clockTime(at)})` : `${formatSpan(now - at)} ago (${clockTime(at)})`;
+}
+
+/** Breaks a text into lines at spaces; what is beyond the last line is cut. */
+function wrap(text: string, width: number, maxLines: number): readonly string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width && lines.length < maxLines - 1) {
+    const space = rest.lastIndexOf(' ', width);
+    const end = space > 0 ? space : width;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, cut(rest, width)];
+}
+
+function turnLines(turn: ActiveTurn, now: number): readonly string[] {
+  const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = turn;
+  const heartbeat = heartbeatAt === undefined ? 'no heartbeat yet' : `heartbeat ${formatSpan(now - heartbeatAt)} ago`;
+  const expected =
+    expectedAt === undefined
+      ? 'no estimate'
+      : `${expectedAt > now ? 'done' : 'was to be done'} ${ahead(expectedAt, now)}`;
+  const passes =
+    passesOnAt === undefined || passesTo === undefined
+      ? 'the last one: nobody to pass on to'
+      : `passes on ${ahead(passesOnAt, now)} without a heartbeat`;
+  return [`for ${formatSpan(now - since)}, ${heartbeat}, ${expected}`, passes];
+}
+
+const STATE_STYLES = {
+  done: 'good',
+  silent: 'warn',
+  active: 'bold',
+  blocked: 'warn',
+  next: 'dim',
+} as const satisfies Record<InterceptorView['state'], LineStyle>;
+
+function interceptorLines(
+  view: InterceptorView,
+  turn: ActiveTurn | undefined,
+  size: FrameSize,
+  now: number,
+): FrameLine[] {
+  const style = STATE_STYLES[view.state];
+  const isTurn = turn?.name === view.name;
+  const head = `${isTurn ? '>' : ' '} ${view.state.padEnd(7)} ${view.name}`;
+  const message = printable(view.message);
+  const width = Math.max(20, size.columns - INDENT.length);
+  const told = message === '' ? [] : wrap(message, width, isTurn ? MAX_MESSAGE_LINES : 1);
+  const details = isTurn ? turnLines(turn, now).flatMap((line) => wrap(line, width, 2)) : [];
+  return [
+    { text: head, style },
+    ...[...told, ...details].map(
+      (text): FrameLine => ({ text: INDENT + text, style: isTurn && view.state === 'blocked' ? 'warn' : 'plain' }),
+    ),
+  ];
+}
+
+function podLines({ name, progress }: PodProgress, size: FrameSize, now: number): FrameLine[] {
+  const { state, message, interceptors, turn, terminatingUntil, requesters } = progress;
+  const ending =
+    terminatingUntil === undefined
+      ? ''
+      : `, terminating, grace period ${terminatingUntil > now ? 'ends' : 'ended'} ${ahead(terminatingUntil, now)}`;
+  if (isOver(progress)) {
+    return [{ text: withMessage(`pod/${name}  ${state}`, message), style: state === 'canceled' ? 'bad' : 'good' }];
+  }
+  const stuck: FrameLine[] = state === 'active' ? [] : [{ text: `  ${printable(message)}`, style: 'warn' }];
+  return [
+    { text: `pod/${name}  ${turn?.blocked === true ? 'blocked' : state}${ending}`, style: 'bold' },
+    { text: `  requested by ${requesters.join(', ')}`, style: 'dim' },
+    ...stuck,
+    ...interceptors.flatMap((view) => interceptorLines(view, turn, size, now)),
+  ];
+}
+
+/**
+ * All evictions as a block for a terminal of this size: those that are over as a line each, below the others, and as
+ * many lines as fit. `note` is a last line, such as a lost connection.
+ */
+export function progressFrame(
+  pods: readonly PodProgress[],
+  note: string | undefined,
+  size: FrameSize,
+  now: number,
+): readonly FrameLine[] {
+  const over = pods.filter(({ progress }) => isOver(progress));
+  const going = pods.filter(({ progress }) => !isOver(progress));
+  const lines = [...going, ...over].flatMap((pod) => podLines(pod, size, now));
+  const notes: FrameLine[] = note === undefined ? [] : [{ text: printable(note), style: 'warn' }];
+  const room = Math.max(1, size.rows - 1 - notes.length);
+  const hidden = lines.length - room + 1;
+  const shown: FrameLine[] =
+    lines.length <= room
+      ? lines
+      : [...lines.slice(0, room - 1), { text: `... and ${hidden} more lines`, style: 'dim' }];
+  return [...shown, ...notes].map(({ text, style }) => ({ text: cut(text, size.columns), style }));
+}

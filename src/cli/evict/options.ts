@@ -1,0 +1,102 @@
+import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
+import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { OutputFormat } from '../status/status.ts';
+
+/** The flags of `nodemaint evict` as the command line has them. */
+export interface EvictFlags {
+  readonly namespace?: string;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly requester: string;
+  readonly watch?: boolean;
+  readonly timeout?: string;
+  readonly withdraw?: boolean;
+  readonly dryRun?: boolean;
+  readonly output: OutputFormat;
+}
+
+/** What is to be done, checked. */
+export interface EvictOptions extends Omit<EvictFlags, 'timeout'> {
+  /** Names of pods, each once. */
+  readonly pods: readonly string[];
+  /** Milliseconds; absent to wait for ever. */
+  readonly timeoutMs?: number;
+}
+
+/** The requester entry of a person's shell. */
+export const DEFAULT_REQUESTER = 'cli.nodemaintenance.x-k8s.io';
+
+const POD_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const POD_WORDS = new Set(['po', 'pod', 'pods']);
+const DURATION = /^(?:(\d{1,4})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?$/;
+
+function usage(message: string): NodemaintError {
+  return new NodemaintError('USAGE', message);
+}
+
+/** The name of a pod as it is given: NAME, or pod/NAME as kubectl takes and prints it. Throws USAGE. */
+export function parsePodName(text: string): string {
+  const [kind = '', rest] = text.split(/\/(.*)/s, 2);
+  const name = rest ?? text;
+  if (rest !== undefined && !POD_WORDS.has(kind)) {
+    throw usage(`"${text}" is no pod: write NAME or pod/NAME; only pods can be evicted`);
+  }
+  if (name.trim() === '') throw usage(`"${text}": the name of a pod must not be empty`);
+  if (name.length > 253 || !POD_NAME.test(name)) {
+    throw usage(`"${text}" is no name of a pod: lower case letters, digits, "-" and "." between them, at most 253`);
+  }
+  return name;
+}
+
+/** The time of a flag, such as 90s, 20m or 1h30m, in milliseconds; undefined for 0, which is for ever. Throws USAGE. */
+export function parseTimeout(text: string, flag = '--timeout'): number | undefined {
+  const match = text === '0' ? ['', '0', '0', '0'] : DURATION.exec(text);
+  if (text === '' || match === null) throw usage(`${flag} ${text}: write numbers and units, such as 90s, 20m or 1h30m`);
+  const [hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((part) => Number(part ?? 0));
+  const ms = ((hours * 60 + minutes) * 60 + seconds) * 1000;
+  return ms === 0 ? undefined : ms;
+}
+
+/** Checks the command line. Throws USAGE for what cannot be carried out. */
+export function parseEvictOptions(names: readonly string[], flags: EvictFlags): EvictOptions {
+  const { timeout, ...rest } = flags;
+  const pods = [...new Set(names.map(parsePodName))];
+  if (flags.namespace !== undefined && (flags.namespace.length > 63 || !NAMESPACE_NAME.test(flags.namespace))) {
+    throw usage(`--namespace "${flags.namespace}" is no name of a namespace`);
+  }
+  if (!isFullyQualified(flags.requester)) {
+    throw usage(`--requester "${flags.requester}" is no fully qualified domain name, such as me.example.com`);
+  }
+  if (flags.requester === MAINTENANCE_REQUESTER) {
+    throw usage(`--requester ${MAINTENANCE_REQUESTER} is the NodeMaintenance controller's own`);
+  }
+  if (flags.watch !== true) {
+    if (timeout !== undefined) throw usage('--timeout says how long to watch: it needs --watch');
+  } else if (flags.withdraw === true || flags.dryRun === true) {
+    throw usage(`--watch cannot be used with ${flags.withdraw === true ? '--withdraw' : '--dry-run'}`);
+  }
+  const timeoutMs = timeout === undefined ? undefined : parseTimeout(timeout);
+  return { ...rest, pods, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+}
+
+/** A word as a shell takes it. */
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** The command line that does something else with the same pods, for people to copy. */
+export function commandFor(options: EvictOptions, pods: readonly string[], verb: '--withdraw' | '--watch'): string {
+  const flag = (name: string, value: string | undefined): string[] => (value === undefined ? [] : [name, quote(value)]);
+  const requester = options.requester === DEFAULT_REQUESTER ? undefined : options.requester;
+  return [
+    'nodemaint evict',
+    ...pods,
+    ...flag('-n', options.namespace),
+    ...flag('--kubeconfig', options.kubeconfig),
+    ...flag('--context', options.context),
+    ...flag('--requester', requester),
+    verb,
+  ].join(' ');
+}

@@ -1,0 +1,125 @@
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { judgeControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
+import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { decideMaintenanceStep, type MaintenanceWish } from '../../decide/drain/draft.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import { readDrainPlan } from './plan-file.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+/** A maintenance that has begun, and how. */
+export interface BegunMaintenance {
+  readonly maintenance: NodeMaintenance;
+  readonly nodes: readonly Node[];
+  readonly how: 'created' | 'changed' | 'already there';
+}
+
+/** The flags of a command that begins a maintenance. */
+export interface BeginFlags {
+  readonly plan?: string;
+  readonly reason?: string;
+  readonly name?: string;
+  readonly dryRun?: boolean;
+  /** Drains even what the control plane cannot do without. */
+  readonly force?: boolean;
+}
+
+const MAX_TRIES = 5;
+const ROLE_PREFIX = 'node-role.kubernetes.io/';
+
+/** The nodes of the names; throws API_REFUSED that names those that are not there. */
+async function findNodes(
+  client: MaintenanceClient,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly Node[]> {
+  const found = await Promise.all(names.map((name) => client.findNode(name, signal)));
+  const missing = names.filter((_, index) => found[index] === undefined);
+  if (missing.length > 0) {
+    const list = missing.map((name) => `"${name}"`).join(', ');
+    throw new NodemaintError('API_REFUSED', `nodes ${list} not found; nothing was done`);
+  }
+  return found.filter((node) => node !== undefined);
+}
+
+function warnOfOthers(
+  own: NodeMaintenance,
+  all: readonly NodeMaintenance[],
+  nodes: readonly Node[],
+  terminal: Terminal,
+): void {
+  for (const other of all) {
+    if (other.metadata.name === own.metadata.name || !isInProgress(other)) continue;
+    const shared = nodes.filter((node) => selectsNode(other, node)).map(({ metadata }) => `node/${metadata.name}`);
+    if (shared.length === 0) continue;
+    const is = `nodemaintenance/${other.metadata.name} (${stageOf(other)}) is over ${shared.join(', ')} too`;
+    terminal.warn(`warning: ${is}: pods leave when both drains have reached them\n`);
+  }
+}
+
+/** Why draining these nodes harms the control plane; undefined where it does not, or none of them has a part in it. */
+export async function controlPlaneHarm(
+  client: MaintenanceClient,
+  leaving: readonly Node[],
+  maintenances: readonly NodeMaintenance[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const hasRole = ({ metadata }: Node): boolean =>
+    Object.keys(metadata.labels ?? {}).some((label) => label.startsWith(ROLE_PREFIX));
+  if (!leaving.some(hasRole)) return undefined;
+  const nodes = await client.nodes(signal);
+  const draining = maintenances.filter((each) => stageOf(each) === 'Drain');
+  const away = nodes.filter((node) => draining.some((each) => selectsNode(each, node)));
+  const names = (list: readonly Node[]): ReadonlySet<string> => new Set(list.map(({ metadata }) => metadata.name));
+  const verdict = judgeControlPlane(nodes, names(leaving), names(away));
+  return verdict.kind === 'unsafe' ? verdict.message : undefined;
+}
+
+/**
+ * Makes the maintenance that is wished, or moves on the one that is there. Throws USAGE for a plan that cannot be used,
+ * API_REFUSED where a node is not there or the server refuses.
+ */
+export async function beginMaintenance(
+  client: MaintenanceClient,
+  names: readonly string[],
+  stage: 'Cordon' | 'Drain',
+  flags: BeginFlags,
+  terminal: Terminal,
+): Promise<BegunMaintenance> {
+  const signal = terminal.stop;
+  const plan: readonly DrainPlanEntry[] | undefined =
+    flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, signal);
+  const nodes = await findNodes(client, names, signal);
+  const wish: MaintenanceWish = {
+    nodes: names,
+    stage,
+    ...(flags.name === undefined ? {} : { name: flags.name }),
+    ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+    ...(plan === undefined ? {} : { plan }),
+    ...(flags.force === true ? { force: true } : {}),
+  };
+  const dryRun = flags.dryRun === true;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const all = await client.maintenances(signal);
+    const step = decideMaintenanceStep(wish, all);
+    if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
+    const harm = stage === 'Drain' && tries === 0 ? await controlPlaneHarm(client, nodes, all, signal) : undefined;
+    if (harm !== undefined) {
+      if (flags.force !== true) throw new NodemaintError('API_REFUSED', `${harm}; nothing was done, see --force`);
+      terminal.warn(`warning: ${harm}\n`);
+    }
+    const done =
+      step.kind === 'create'
+        ? await client.create(step.maintenance, dryRun, signal)
+        : step.kind === 'change'
+          ? await client.change(step.known, step.change, dryRun, signal)
+          : step.known;
+    // Somebody else was quicker: all over again.
+    if (done === undefined) continue;
+    warnOfOthers(done, all, nodes, terminal);
+    const how = ({ create: 'created', change: 'changed', already: 'already there' } as const)[step.kind];
+    return { maintenance: done, nodes, how };
+  }
+  throw new NodemaintError('API_REFUSED', 'the maintenances of these nodes change all the time; try again');
+}

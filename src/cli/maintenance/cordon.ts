@@ -1,0 +1,50 @@
+import { CORDONED_ANNOTATION } from '../../api/names.ts';
+import type { Node } from '../../api/pod.ts';
+import { type ClusterFlags, commandLine, EXIT, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { type BeginFlags, beginMaintenance } from './begin.ts';
+import { parseTimeout } from '../evict/options.ts';
+import { waitForNodes } from './wait-for-nodes.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+/** The flags of `nodemaint cordon` as the command line has them. */
+export interface CordonFlags extends ClusterFlags, BeginFlags {
+  readonly timeout: string;
+}
+
+function cordonedText(node: Node): string {
+  const { name, annotations } = node.metadata;
+  const isByUs = annotations?.[CORDONED_ANNOTATION] !== undefined;
+  return `node/${name} ${isByUs ? 'cordoned' : 'already cordoned by a person, and stays so'}\n`;
+}
+
+/**
+ * `nodemaint cordon`: makes a NodeMaintenance in the stage Cordon for the nodes, and waits until they are unschedulable.
+ * Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
+ */
+export async function cordonCommand(names: readonly string[], flags: CordonFlags, terminal: Terminal): Promise<number> {
+  const nodes = parseNodes(names);
+  const timeoutMs = parseTimeout(flags.timeout);
+  return await withCluster(flags, 'nodemaint-cordon', terminal, async ({ client, maintenances }) => {
+    const { maintenance, how } = await beginMaintenance(maintenances, nodes, 'Cordon', flags, terminal);
+    const { name } = maintenance.metadata;
+    const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
+    const isDry = flags.dryRun === true;
+    if (flags.output === 'table') {
+      terminal.write(`nodemaintenance/${name} ${verb}${isDry ? ' (server dry run)' : ''}\n`);
+    } else terminal.write(formatObject(maintenance, flags.output));
+    if (isDry) return EXIT.done;
+    const isCordoned = ({ spec }: Node): boolean => spec?.unschedulable === true;
+    const isDone = (sight: { readonly nodes: readonly Node[] }): boolean =>
+      sight.nodes.length === nodes.length && sight.nodes.every(isCordoned);
+    const { ending, sight } = await waitForNodes(name, nodes, isDone, client, timeoutMs, terminal.stop);
+    const cordoned = sight.nodes.filter(isCordoned);
+    if (flags.output === 'table') for (const node of cordoned) terminal.write(cordonedText(node));
+    if (ending === 'done') return EXIT.done;
+    const left = nodes.filter((node) => !cordoned.some(({ metadata }) => metadata.name === node));
+    const why = ending === 'timeout' ? 'no controller did it in time; is nodemaint controller running?' : 'interrupted';
+    const undo = commandLine(flags, 'complete', `nm/${name}`);
+    const text = `not cordoned yet: ${left.map((node) => `node/${node}`).join(', ')}: ${why}`;
+    terminal.warn(`nodemaint: ${text}\nThe maintenance stays; take it back with:  ${undo}\n`);
+    return ending === 'timeout' ? EXIT.timedOut : EXIT.failed;
+  });
+}

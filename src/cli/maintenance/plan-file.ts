@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises';
+import * as z from 'zod';
+import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/drain/plan.ts';
+import { planComplaint } from '../../decide/drain/draft.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import { CONFIG_LIMITS, createYamlReader } from '../../host/yaml.ts';
+
+const INT32 = 2_147_483_647;
+
+const requirementSchema = z.strictObject({
+  key: z.string(),
+  operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+  values: z.array(z.string()).optional(),
+});
+
+const entrySchema = z.strictObject({
+  podType: z.enum(['Default', 'DaemonSet', 'Static']),
+  podPriority: z
+    .int()
+    .min(-INT32 - 1)
+    .max(INT32),
+  podSelector: z
+    .strictObject({
+      matchLabels: z.record(z.string(), z.string()).optional(),
+      matchExpressions: z.array(requirementSchema).optional(),
+    })
+    .optional(),
+});
+
+const planSchema = z.array(entrySchema);
+
+const kubeletSchema = z.object({
+  shutdownGracePeriodByPodPriority: z.array(z.object({ priority: z.int() })).optional(),
+});
+
+interface PlanFile {
+  readonly kind?: string;
+  readonly drainPlan?: unknown;
+  readonly spec?: { readonly drainPlan?: unknown };
+}
+
+/**
+ * The drain plan of a text in YAML or JSON: a list of entries, an object with `drainPlan`, a NodeMaintenance, or a
+ * KubeletConfiguration whose shutdownGracePeriodByPodPriority is converted. Throws USAGE that names the file and entry.
+ */
+export function parseDrainPlan(text: string, file: string): readonly DrainPlanEntry[] {
+  const refuse = (why: string, cause?: unknown): NodemaintError =>
+    new NodemaintError('USAGE', `--plan ${file}: ${why}`, { cause });
+  let content: unknown;
+  try {
+    content = createYamlReader(CONFIG_LIMITS)(text);
+  } catch (error) {
+    throw refuse(`it is neither YAML nor JSON: ${describeError(error)}`, error);
+  }
+  if (typeof content !== 'object' || content === null) throw refuse('it has no drainPlan');
+  const { kind, drainPlan, spec } = content as PlanFile;
+  if (kind === 'KubeletConfiguration') {
+    const kubelet = kubeletSchema.safeParse(content);
+    const priorities = kubelet.data?.shutdownGracePeriodByPodPriority ?? [];
+    if (priorities.length === 0) throw refuse('this KubeletConfiguration has no shutdownGracePeriodByPodPriority');
+    return planFromKubeletPriorities(priorities.map(({ priority }) => priority));
+  }
+  const parsed = planSchema.safeParse(Array.isArray(content) ? content : (drainPlan ?? spec?.drainPlan));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const [index, ...rest] = issue?.path ?? [];
+    const where = index === undefined ? 'it has no drainPlan' : `entry ${Number(index) + 1}`;
+    const field = rest.length === 0 ? '' : `, ${rest.join('.')}`;
+    throw refuse(`${where}${field}: ${issue?.message ?? 'cannot be used'}`);
+  }
+  const plan = parsed.data as readonly DrainPlanEntry[];
+  const complaint = planComplaint(plan, effectiveDrainPlan(plan));
+  if (complaint !== undefined) throw refuse(complaint);
+  return plan;
+}
+
+/** Reads the drain plan of a file; "-" is standard input. Throws USAGE. */
+export async function readDrainPlan(file: string, signal: AbortSignal): Promise<readonly DrainPlanEntry[]> {
+  let text: string;
+  try {
+    text = await readFile(file === '-' ? '/dev/stdin' : file, { encoding: 'utf8', signal });
+  } catch (error) {
+    throw new NodemaintError('USAGE', `--plan ${file}: ${describeError(error)}`, { cause: error });
+  }
+  return parseDrainPlan(text, file);
+}

@@ -1,0 +1,131 @@
+import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import type { PodDisruptionBudget } from '../../api/pod.ts';
+import {
+  previewDrain,
+  type PreviewDaemonSet,
+  type PreviewFacts,
+  type PreviewPod,
+} from '../../decide/view/drain-preview.ts';
+import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import { DISRUPTION_BUDGETS, PODS, type Resource } from '../../kube/resource.ts';
+import { type ClusterFlags, EXIT, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { controlPlaneHarm } from './begin.ts';
+import { readDrainPlan } from './plan-file.ts';
+import { formatPreview } from './preview-table.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { parseDeadline } from '../shutdown/trigger.ts';
+
+/** The flags of `nodemaint preview` as the command line has them. */
+export interface PreviewFlags extends ClusterFlags {
+  readonly plan?: string;
+  readonly deadline?: string;
+}
+
+const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
+const ADMISSION = '/apis/admissionregistration.k8s.io';
+const GATE_BINDING = 'nodemaint-daemonset-gate';
+/** Where the binding of the gate is: that of 1.36, and the refusal that stands in for it before. */
+const GATES: readonly Resource[] = [
+  { root: `${ADMISSION}/v1`, plural: 'mutatingadmissionpolicybindings', namespaced: false },
+  { root: `${ADMISSION}/v1`, plural: 'validatingadmissionpolicybindings', namespaced: false },
+];
+
+/** Whether the policy that gates DaemonSet pods is bound; undefined where that cannot be read. */
+async function isGateInstalled(client: MaintenanceClient, signal: AbortSignal): Promise<boolean | undefined> {
+  try {
+    for (const resource of GATES) {
+      if ((await client.find(resource, { name: GATE_BINDING }, signal)) !== undefined) return true;
+    }
+    return false;
+  } catch (error) {
+    // Not everybody may read policies, and a preview without it is better than none.
+    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
+    throw error;
+  }
+}
+
+async function readDaemonSets(
+  client: MaintenanceClient,
+  pods: readonly PreviewPod[],
+  signal: AbortSignal,
+): Promise<readonly PreviewDaemonSet[]> {
+  const owners = new Map<string, { name: string; namespace: string }>();
+  for (const { metadata } of pods) {
+    const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+    if (owner?.kind !== 'DaemonSet' || !owner.apiVersion.startsWith('apps/')) continue;
+    owners.set(owner.uid, { name: owner.name, namespace: metadata.namespace ?? 'default' });
+  }
+  const find = async (meta: { name: string; namespace: string }): Promise<PreviewDaemonSet | undefined> => {
+    try {
+      return await client.find<PreviewDaemonSet>(DAEMON_SETS, meta, signal);
+    } catch (error) {
+      if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
+      throw error;
+    }
+  };
+  const found = await Promise.all([...owners.values()].map(find));
+  return found.filter((set) => set !== undefined);
+}
+
+/**
+ * Reads what a preview of a node is made from; undefined where there is no such node. Without a plan it is that of the
+ * maintenance over the node that has got furthest.
+ */
+export async function readPreviewFacts(
+  client: MaintenanceClient,
+  name: string,
+  plan: readonly DrainPlanEntry[] | undefined,
+  signal: AbortSignal,
+): Promise<PreviewFacts | undefined> {
+  const node = await client.findNode(name, signal);
+  if (node === undefined) return undefined;
+  const [all, pods, budgets, isInstalled] = await Promise.all([
+    client.maintenances(signal),
+    client.list<PreviewPod>(PODS, `fieldSelector=${encodeURIComponent(`spec.nodeName=${name}`)}`, signal),
+    client.list<PodDisruptionBudget>(DISRUPTION_BUDGETS, '', signal),
+    isGateInstalled(client, signal),
+  ]);
+  const maintenances = all.filter((each) => selectsNode(each, node));
+  const own =
+    maintenances.find((each) => stageOf(each) === 'Drain') ??
+    maintenances.find(isInProgress) ??
+    maintenances.find((each) => stageOf(each) === 'Idle');
+  const daemonSets = await readDaemonSets(client, pods, signal);
+  const harm = await controlPlaneHarm(client, [node], all, signal);
+  return {
+    node,
+    maintenances,
+    pods,
+    budgets,
+    daemonSets,
+    isGateInstalled: isInstalled,
+    ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
+    plan: plan ?? own?.spec.drainPlan ?? [],
+  };
+}
+
+/**
+ * `nodemaint preview`: what a drain of the nodes would do, as things are now. Changes nothing. Returns the exit code. Throws
+ * USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
+ */
+export async function previewCommand(
+  names: readonly string[],
+  flags: PreviewFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const nodes = parseNodes(names);
+  const plan = flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, terminal.stop);
+  const limit = flags.deadline === undefined ? {} : { deadlineMs: parseDeadline(flags.deadline) };
+  return await withCluster(flags, 'nodemaint-preview', terminal, async ({ maintenances }) => {
+    const all = await Promise.all(nodes.map((name) => readPreviewFacts(maintenances, name, plan, terminal.stop)));
+    const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
+    const [only] = previews;
+    if (flags.output === 'table') terminal.write(previews.map(formatPreview).join('\n'));
+    else if (only !== undefined) terminal.write(formatObject(nodes.length === 1 ? only : previews, flags.output));
+    const missing = nodes.filter((_, index) => all[index] === undefined);
+    for (const name of missing) terminal.warn(`nodemaint: nodes "${name}" not found\n`);
+    return missing.length > 0 ? EXIT.failed : EXIT.done;
+  });
+}

@@ -1,0 +1,67 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { trimNode } from '../../kube/transform.ts';
+import { createSystemClock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
+import { createObjectCache } from '../../kube/watch.ts';
+import type { Log } from '../../telemetry/log.ts';
+
+/** Nodes and a maintenance as they are at a moment; what is gone is not there. */
+export interface NodeSight {
+  readonly maintenance: NodeMaintenance | undefined;
+  readonly nodes: readonly Node[];
+}
+
+/** What came of waiting. */
+export interface NodeWaitResult {
+  readonly ending: 'done' | 'timeout' | 'interrupted';
+  readonly sight: NodeSight;
+}
+
+const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+/** So many nodes are watched one by one; of more, all are. */
+const MAX_WATCHES = 8;
+const SYNC_MS = 50;
+
+/**
+ * Watches a maintenance and its nodes until they are as wanted, the time (milliseconds; undefined for ever) is over, or
+ * the signal is aborted.
+ */
+export async function waitForNodes(
+  maintenance: string,
+  nodes: readonly string[],
+  isDone: (sight: NodeSight) => boolean,
+  client: KubeClient,
+  timeoutMs: number | undefined,
+  signal: AbortSignal,
+): Promise<NodeWaitResult> {
+  const ending = new AbortController();
+  const clock = createSystemClock();
+  const dependencies = { client, clock, log: SILENT };
+  const onChange = (): void => {
+    if (isReady() && isDone(sight())) ending.abort();
+  };
+  const scope = { resource: NODE_MAINTENANCES, fieldSelector: `metadata.name=${maintenance}` };
+  const own = createObjectCache<NodeMaintenance>(scope, onChange, dependencies);
+  const selectors = nodes.length <= MAX_WATCHES ? nodes.map((name) => `metadata.name=${name}`) : [undefined];
+  const caches = selectors.map((fieldSelector) => {
+    const narrow = fieldSelector === undefined ? {} : { fieldSelector };
+    return createObjectCache<Node>({ resource: NODES, ...narrow }, onChange, dependencies, trimNode);
+  });
+  const isReady = (): boolean => own.synced() && caches.every((cache) => cache.synced());
+  const sight = (): NodeSight => ({
+    maintenance: own.get(maintenance),
+    nodes: caches.flatMap((cache) => cache.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
+  });
+  const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
+  const stop = AbortSignal.any([ending.signal, signal, ...timeout]);
+  // A first list without objects brings no change to look at.
+  const firstLook = async (): Promise<void> => {
+    while (!isReady() && !stop.aborted) await clock.sleep(SYNC_MS, stop).catch(() => undefined);
+    onChange();
+  };
+  await Promise.all([own.run(stop), ...caches.map((cache) => cache.run(stop)), firstLook()]);
+  const how = ending.signal.aborted ? 'done' : signal.aborted ? 'interrupted' : 'timeout';
+  return { ending: how, sight: sight() };
+}

@@ -1,0 +1,64 @@
+import type { DrainView, NodeView } from '../../../decide/view/drain-progress.ts';
+import { podState, tierName } from './frame.ts';
+import { printable } from '../../../printable.ts';
+
+/** What a person was told already, by what it is about. */
+export interface DrainChanges {
+  /** The lines that are new with this view, in kubectl's words where it has any. */
+  next(view: DrainView): readonly string[];
+}
+
+/** Makes the memory of what was told. */
+export function createDrainChanges(): DrainChanges {
+  const last = new Map<string, string>();
+  const pods = new Map<string, { readonly namespace: string; readonly name: string }>();
+
+  const isNew = (key: string, text: string): boolean => {
+    if (last.get(key) === text) return false;
+    last.set(key, text);
+    return true;
+  };
+
+  const ofNode = (node: NodeView): readonly string[] => {
+    const lines: string[] = [];
+    const say = (key: string, text: string): void => {
+      if (isNew(`${node.name} ${key}`, text)) lines.push(`node/${node.name} ${text}`);
+    };
+    const left = new Set(node.tiers.flatMap((tier) => tier.pods.map(({ uid }) => uid)));
+    for (const [uid, { namespace, name }] of pods) {
+      if (left.has(uid) || last.get(`node ${uid}`) !== node.name) continue;
+      pods.delete(uid);
+      lines.push(`node/${node.name} pod/${name} evicted (namespace ${namespace}), ${node.gone}/${node.total} gone`);
+    }
+    for (const { entry, state, total, pods: leaving } of node.tiers) {
+      const name = tierName(entry);
+      if (state === 'waiting') continue;
+      const count = `${total} ${total === 1 ? 'pod' : 'pods'}`;
+      say(`tier ${name}`, state === 'done' ? `done: ${name}` : `evicting ${name}: ${count}`);
+      if (state === 'done') continue;
+      for (const pod of leaving) {
+        pods.set(pod.uid, pod);
+        last.set(`node ${pod.uid}`, node.name);
+        if (isNew(`began ${pod.uid}`, '')) lines.push(`node/${node.name} evicting pod ${pod.namespace}/${pod.name}`);
+        // The controller is a moment behind; where it stays so, the maintenance has its own note.
+        if (pod.progress.state === 'requested' && pod.blocking === undefined) continue;
+        say(`pod ${pod.uid}`, `pod/${pod.name} (namespace ${pod.namespace}): ${podState(pod)}`);
+      }
+    }
+    if (node.escapedDaemonSets.length > 0)
+      say('escaped', `come back in spite of the drain: ${node.escapedDaemonSets.join(', ')}`);
+    const message = printable(node.message);
+    // "Drained" comes from the pods; the others are told as the controller has them.
+    if (!node.drained && message !== '' && message !== 'Evacuating' && message !== 'Drained') say('message', message);
+    if (node.drained) say('drained', 'drained');
+    return lines;
+  };
+
+  return {
+    next: (view) => {
+      const reason = view.reason === '' ? '' : `: ${printable(view.reason)}`;
+      const head = `nodemaintenance/${view.maintenance} ${view.stage}${reason}`;
+      return [...(isNew('head', head) ? [head] : []), ...view.nodes.flatMap(ofNode)];
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { askAgent } from '../../agent/control-client.ts';
+import { NodemaintError } from '../../errors.ts';
+import { createSystemClock } from '../../host/clock.ts';
+import { createSystemBus } from '../../host/dbus.ts';
+import { HOLDER_UNIT } from '../../host/inhibitor.ts';
+import { createSystemd } from '../../host/systemd.ts';
+import { createLog } from '../../telemetry/log.ts';
+
+/**
+ * `nodemaint release`: the shutdown that is under way waits no longer. Where no agent answers, the lock that one left
+ * behind is given back. Throws USAGE where no shutdown is held.
+ */
+export async function releaseCommand(runDirectory: string, reason: string, signal: AbortSignal): Promise<string> {
+  try {
+    await askAgent(runDirectory, { verb: 'release', reason });
+    return 'The shutdown waits no longer for the pods of this node.\n';
+  } catch (error) {
+    if (!(error instanceof NodemaintError) || error.code !== 'CONTROL_SOCKET_UNAVAILABLE') throw error;
+  }
+  const lifetime = new AbortController();
+  try {
+    const log = createLog('error', 'nodemaint-release');
+    const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
+    await createSystemd(bus).stopUnit(HOLDER_UNIT, signal);
+  } finally {
+    lifetime.abort();
+  }
+  return 'No agent answers; the lock that it left is given back.\n';
+}

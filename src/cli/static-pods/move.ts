@@ -1,0 +1,143 @@
+/**
+ * `nodemaint static-pods park|restore`: through the agent where one runs, else by its rules in this process. There is one
+ * writer at any time: this process opens the agent's control socket, which only one can have.
+ */
+import path from 'node:path';
+import { carryOutByHand, createByHand } from '../../agent/by-hand.ts';
+import { askAgent } from '../../agent/control-client.ts';
+import { openControlSocket } from '../../agent/control.ts';
+import { openStore } from '../../agent/static-pod-place.ts';
+import { NodemaintError } from '../../errors.ts';
+import { createSystemClock } from '../../host/clock.ts';
+import { createContainerRuntime } from '../../host/cri.ts';
+import { createDisk } from '../../static-pods/disk.ts';
+import { readInPlace } from '../../static-pods/inventory.ts';
+import { printable } from '../../printable.ts';
+import { EXIT } from '../cluster.ts';
+import { parseTimeout } from '../evict/options.ts';
+import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { type LocalNode, openLocalNode } from './list.ts';
+
+export type MoveVerb = 'park' | 'restore';
+
+/** The flags of both as the command line has them. */
+export interface MoveFlags {
+  readonly config: string;
+  readonly timeout: string;
+  readonly all?: boolean;
+}
+
+const LOOK_MS = 200;
+
+/** What there is to move: manifests in place, and whatever lies parked. */
+async function filesFor(verb: MoveVerb, node: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
+  if (verb === 'restore') {
+    return (await createDisk().list(node.paths.parkedPath)).filter((name) => !name.startsWith('.'));
+  }
+  try {
+    return (await readInPlace(node.paths, node.nodeName, signal)).manifests.map(({ file }) => file);
+  } catch (error) {
+    if (error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING') return [];
+    throw error;
+  }
+}
+
+/** The files that are meant, by name or path. Throws USAGE for one that is not where it has to be. */
+async function chooseFiles(
+  verb: MoveVerb,
+  names: readonly string[],
+  all: boolean,
+  node: LocalNode,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const directory = verb === 'park' ? node.paths.staticPodPath : node.paths.parkedPath;
+  const there = await filesFor(verb, node, signal);
+  if (all) return there;
+  if (names.length === 0) throw new NodemaintError('USAGE', `${verb} needs the names of manifests, or --all`);
+  const files = [...new Set(names.map((name) => path.basename(name)))];
+  for (const file of files) {
+    if (there.includes(file)) continue;
+    const known = there.length === 0 ? 'there is none' : `there are ${there.join(', ')}`;
+    throw new NodemaintError('USAGE', `no manifest ${file} of a static pod in ${directory}: ${known}`);
+  }
+  return files;
+}
+
+/** Asks the agent and waits until the files are where they were asked to be. */
+async function moveByAgent(
+  verb: MoveVerb,
+  files: readonly string[],
+  node: LocalNode,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const file of files) await askAgent(node.config.runDirectory, { verb, file });
+  const clock = createSystemClock();
+  for (;;) {
+    const left = await filesFor(verb, node, signal);
+    if (!files.some((file) => left.includes(file))) return;
+    await clock.sleep(LOOK_MS, signal);
+  }
+}
+
+async function moveHere(
+  verb: MoveVerb,
+  files: readonly string[],
+  node: LocalNode,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<void> {
+  const byHand = createByHand();
+  for (const file of files) byHand[verb](file);
+  const runtime = createContainerRuntime(node.config.containerRuntimeEndpoint);
+  try {
+    const store = await openStore(node.state, node.paths, node.log);
+    const onWait = (message: string): void => {
+      terminal.warn(`${printable(message)}\n`);
+    };
+    await carryOutByHand(byHand, { ...node, store, runtime, clock: createSystemClock() }, onWait, signal);
+  } finally {
+    runtime.close();
+  }
+}
+
+/** Moves manifests; returns the exit code. Throws USAGE, CONFIG_INVALID, PATH_NOT_TRUSTED, and what the mover throws. */
+export async function moveStaticPodsCommand(
+  verb: MoveVerb,
+  names: readonly string[],
+  flags: MoveFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const node = await openLocalNode(flags.config, terminal);
+  const refusal = await distrustOfPlaces(node.paths);
+  if (refusal !== undefined) throw new NodemaintError('PATH_NOT_TRUSTED', refusal);
+  const timeoutMs = parseTimeout(flags.timeout);
+  const limit = timeoutMs === undefined ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([terminal.stop, limit]);
+  const files = await chooseFiles(verb, names, flags.all === true, node, terminal.stop);
+  if (files.length === 0) {
+    terminal.write(`nothing is parked in ${node.paths.parkedPath}\n`);
+    return EXIT.done;
+  }
+  try {
+    try {
+      await using _socket = await openControlSocket(node.config.runDirectory, () => {
+        throw new NodemaintError(
+          'ALREADY_RUNNING',
+          `"nodemaint static-pods ${verb}" is at work; try again when it is done`,
+        );
+      });
+      await moveHere(verb, files, node, terminal, signal);
+    } catch (error) {
+      if (!(error instanceof NodemaintError) || error.code !== 'ALREADY_RUNNING') throw error;
+      await moveByAgent(verb, files, node, signal);
+    }
+  } catch (error) {
+    if (terminal.stop.aborted || !limit.aborted) throw error;
+    terminal.warn(`nodemaint: not done within ${flags.timeout}; see: nodemaint static-pods list\n`);
+    return EXIT.timedOut;
+  }
+  const to = verb === 'park' ? node.paths.parkedPath : node.paths.staticPodPath;
+  for (const file of files) terminal.write(`${file} ${verb === 'park' ? 'parked in' : 'restored to'} ${to}\n`);
+  return EXIT.done;
+}

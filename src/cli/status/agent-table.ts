@@ -1,0 +1,92 @@
+import type { AgentStatus } from '../../agent/status.ts';
+import { printable } from '../../printable.ts';
+
+/** A span of time as people write it: 5s, 2m10s, 3h5m. */
+export function formatSpan(ms: number): string {
+  const sec = Math.max(0, Math.round(ms / 1000));
+  if (sec < 60) return `${sec}s`;
+  if (sec < 3600) return `${Math.floor(sec / 60)}m${sec % 60}s`;
+  return `${Math.floor(sec / 3600)}h${Math.floor((sec % 3600) / 60)}m`;
+}
+
+/** Rows as columns of equal width, two spaces apart; a cell stays on its line, whatever is in it. */
+export function formatTable(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable));
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function formatWaiting(status: AgentStatus, now: number): string {
+  if (status.waitingFor.length === 0) return 'Waiting for:  nothing';
+  const rows = status.waitingFor.map(({ what, on, message, since, expectedAt }) => [
+    what,
+    on,
+    since === 0 ? '-' : formatSpan(now - since),
+    expectedAt === undefined
+      ? '-'
+      : expectedAt > now
+        ? `in ${formatSpan(expectedAt - now)}`
+        : `${formatSpan(now - expectedAt)} late`,
+    message,
+  ]);
+  const table = formatTable([['POD', 'WAITING ON', 'SINCE', 'EXPECTED', 'MESSAGE'], ...rows]);
+  return `Waiting for:\n${table.replace(/^/gm, '  ')}`;
+}
+
+/** Who drains the node, where that is not the controller as usual. */
+function describeController({ controller }: AgentStatus): string[][] {
+  if (controller === undefined || controller.state === 'alive') return [];
+  const words =
+    controller.state === 'unknown'
+      ? 'not known yet whether one is alive'
+      : `no controller is alive, since ${formatSpan(controller.silentMs)} at least; this agent drains its own node`;
+  return [['Controller:', words]];
+}
+
+/** For how long the lock holds, and what would end it. */
+function lockWorth({ delay, deadManMs }: AgentStatus['lock']): string[][] {
+  if (delay === undefined) return [];
+  const file = delay.file === undefined ? 'the default' : delay.file;
+  const dead = deadManMs === undefined ? '' : `; ${formatSpan(deadManMs)} without a living agent`;
+  const limit = `at most ${formatSpan(delay.limitMs)} (${file})${dead}`;
+  return [['Holds:', limit], ...(delay.problem === '' ? [] : [['', `WARNING: ${delay.problem}`]])];
+}
+
+/** The status as a table for a tired operator. */
+export function formatStatus(status: AgentStatus, now: number): string {
+  const { phase, lock, cluster, maintenance } = status;
+  const since = phase.kind === 'watching' ? status.startedAt : phase.since;
+  const heard = cluster.heardAt === 0 ? 'not heard of yet' : `heard of ${formatSpan(now - cluster.heardAt)} ago`;
+  const lines = [
+    ['Node:', status.node],
+    ['Phase:', `${phase.kind}, since ${formatSpan(now - since)}: ${status.summary}`],
+    ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
+    ['Lock:', `${lock.held ? 'held' : 'NOT HELD'} (${lock.kind}${lock.held ? '' : `: ${lock.message}`})`],
+    ...lockWorth(lock),
+    ...(lock.others ?? []).map((other) => ['Delayed by:', other]),
+    ...(status.scheduled === null
+      ? []
+      : [['Scheduled:', `${status.scheduled.kind} in ${formatSpan(status.scheduled.at - now)}`]]),
+    ['Cluster:', cluster.configured ? `${cluster.server}, ${heard}` : 'none configured, standalone'],
+    ...describeController(status),
+    ...(maintenance === null
+      ? []
+      : [['Maintenance:', [maintenance.name, maintenance.message].filter(Boolean).join(': ')]]),
+    [
+      'Static pods:',
+      `${status.inPlace.length} in place, ${status.parked.length} parked${status.parked.length > 0 ? ` (${status.parked.join(', ')})` : ''}`,
+    ],
+    ...(status.storageProblem === undefined
+      ? []
+      : [['WARNING:', `${status.storageProblem}; the agent goes on from memory`]]),
+    ...status.warnings.map((warning) => ['WARNING:', warning]),
+  ];
+  return `${formatTable(lines)}\n${formatWaiting(status, now)}\n`;
+}

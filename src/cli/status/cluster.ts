@@ -1,0 +1,147 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { NODE_LABEL } from '../../api/names.ts';
+import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node, Pod } from '../../api/pod.ts';
+import { drainView, type DrainView } from '../../decide/view/drain-progress.ts';
+import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { nodeLabel } from '../../decide/node-label.ts';
+import { nodesOf, resolveTarget } from '../../decide/maintenance/choice.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
+import {
+  type Cluster,
+  type ClusterFlags,
+  EXIT,
+  formatObject,
+  parseTarget,
+  type TargetName,
+  watchTimeout,
+  withCluster,
+} from '../cluster.ts';
+import { followMaintenance } from '../maintenance/drain.ts';
+import { drainLines } from '../maintenance/watch/frame.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { formatSpan, formatTable } from './agent-table.ts';
+import { timeOf } from '../../decide/time.ts';
+
+/** The flags of `nodemaint status` that are about a cluster. */
+export interface ClusterStatusFlags extends ClusterFlags {
+  readonly watch?: boolean;
+  readonly timeout?: string;
+}
+
+async function readView(
+  client: MaintenanceClient,
+  maintenance: NodeMaintenance,
+  nodes: readonly string[],
+  now: number,
+  signal: AbortSignal,
+): Promise<DrainView> {
+  const podsOf = async (node: string): Promise<readonly Pod[]> => {
+    return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(`spec.nodeName=${node}`)}`, signal);
+  };
+  const label = encodeURIComponent(`${NODE_LABEL} in (${nodes.map(nodeLabel).join(',')})`);
+  const requests =
+    nodes.length === 0 ? [] : await client.list<EvictionRequest>(EVICTION_REQUESTS, `labelSelector=${label}`, signal);
+  const pods: Pod[] = [];
+  for (const node of nodes) pods.push(...(await podsOf(node)));
+  const byUid = new Map(requests.map((request) => [request.metadata.name, request]));
+  const requestOf = (pod: Pod): EvictionRequest | undefined => byUid.get(pod.metadata.uid ?? '');
+  return drainView({ maintenance, nodes, pods, requestOf, seen: new Map() }, now);
+}
+
+function nodeLine({ metadata, spec }: Node, maintenances: readonly NodeMaintenance[]): string {
+  const open = maintenances.filter(isInProgress).map((each) => `nodemaintenance/${each.metadata.name}`);
+  const state = spec?.unschedulable !== true ? 'schedulable' : open.length > 0 ? 'cordoned' : 'cordoned by a person';
+  const where = open.length > 0 ? `under maintenance by ${open.join(', ')}` : 'in no maintenance';
+  return `node/${metadata.name}  ${state}, ${where}`;
+}
+
+/** All maintenances, a line each. */
+function overview(maintenances: readonly NodeMaintenance[], nodes: readonly Node[], now: number): string {
+  if (maintenances.length === 0) return 'No maintenances.\n';
+  const rows = maintenances.map((each) => {
+    const { metadata, spec, status } = each;
+    const names = nodesOf(each, nodes);
+    const shown = names.length > 3 ? `${names.slice(0, 3).join(',')} and ${names.length - 3} more` : names.join(',');
+    const sum = (field: 'podsPendingEvacuation' | 'podsEvacuating'): string =>
+      String((status?.nodeStatuses ?? []).reduce((total, node) => total + (node[field] ?? 0), 0));
+    const drained = status?.conditions?.find(({ type }) => type === DRAINED)?.status ?? '-';
+    return [
+      metadata.name,
+      stageOf(each),
+      shown === '' ? '<none>' : shown,
+      drained,
+      sum('podsPendingEvacuation'),
+      sum('podsEvacuating'),
+      formatSpan(now - (timeOf(metadata.creationTimestamp) ?? now)),
+      spec.reason ?? '',
+    ];
+  });
+  const head = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
+  return `${formatTable([head, ...rows])}\n`;
+}
+
+function theOnly(name: string, maintenances: readonly NodeMaintenance[]): NodeMaintenance {
+  const open = maintenances.filter(isInProgress);
+  const [first] = open;
+  if (first === undefined) throw new NodemaintError('API_REFUSED', `node/${name} is in no maintenance to watch`);
+  if (open.length === 1) return first;
+  const names = open.map(({ metadata }) => `nm/${metadata.name}`).join(', ');
+  throw new NodemaintError('USAGE', `node/${name} is in several maintenances; name the one to watch: ${names}`);
+}
+
+async function showTarget(
+  cluster: Cluster,
+  target: TargetName,
+  flags: ClusterStatusFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const timeoutMs = watchTimeout(flags);
+  const client = cluster.maintenances;
+  const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);
+  const found = resolveTarget(target, all, nodes);
+  if (found.kind === 'failed') throw new NodemaintError('API_REFUSED', found.message);
+  if (flags.watch === true) {
+    const one = found.kind === 'maintenance' ? found.maintenance : theOnly(target.name, found.maintenances);
+    return await followMaintenance(cluster, one, nodesOf(one, nodes), flags, timeoutMs, terminal);
+  }
+  const shown = found.kind === 'maintenance' ? [found.maintenance] : found.maintenances.filter(isInProgress);
+  const views: DrainView[] = [];
+  for (const each of shown) {
+    views.push(await readView(client, each, nodesOf(each, nodes), terminal.now(), terminal.stop));
+  }
+  if (flags.output === 'table') {
+    if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
+    for (const view of views) terminal.draw(drainLines(view, terminal.now()), 0);
+  } else if (found.kind === 'maintenance') {
+    for (const view of views) terminal.write(formatObject(view, flags.output));
+  } else {
+    const { metadata, spec } = found.node;
+    const node = { node: metadata.name, unschedulable: spec?.unschedulable === true, maintenances: views };
+    terminal.write(formatObject(node, flags.output));
+  }
+  return EXIT.done;
+}
+
+/**
+ * `nodemaint status` from the cluster: a node, a maintenance, or all maintenances. Returns the exit code. Throws USAGE,
+ * KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED also where there is nothing of the name.
+ */
+export async function clusterStatusCommand(
+  name: string | undefined,
+  flags: ClusterStatusFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const target = name === undefined ? undefined : parseTarget(name);
+  watchTimeout(flags);
+  return await withCluster(flags, 'nodemaint-status', terminal, async (cluster) => {
+    if (target !== undefined) return await showTarget(cluster, target, flags, terminal);
+    const client = cluster.maintenances;
+    const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);
+    if (flags.output === 'table') terminal.write(overview(all, nodes, terminal.now()));
+    else terminal.write(formatObject({ apiVersion: 'v1', kind: 'List', items: all }, flags.output));
+    return EXIT.done;
+  });
+}

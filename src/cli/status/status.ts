@@ -1,0 +1,56 @@
+import { stringify } from 'yaml';
+import { askAgent } from '../../agent/control-client.ts';
+import type { AgentStatus } from '../../agent/status.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { ClusterStatusFlags } from './cluster.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { formatStatus } from './agent-table.ts';
+
+export type OutputFormat = 'table' | 'json' | 'yaml';
+
+/** Asks the agent of this machine for its status. */
+export async function readStatus(runDirectory: string): Promise<AgentStatus> {
+  return (await askAgent(runDirectory, { verb: 'status' })) as AgentStatus;
+}
+
+/** `nodemaint status`: what the agent of this machine does and waits for, as text. */
+export async function statusCommand(runDirectory: string, output: OutputFormat, now: number): Promise<string> {
+  const status = await readStatus(runDirectory);
+  switch (output) {
+    case 'json':
+      return `${JSON.stringify(status, null, 2)}\n`;
+    case 'yaml':
+      return stringify(status);
+    case 'table':
+      return formatStatus(status, now);
+  }
+}
+
+/** The flags of `nodemaint status` as the command line has them. */
+export interface StatusFlags extends ClusterStatusFlags {
+  readonly runDirectory: string;
+}
+
+/**
+ * `nodemaint status [NODE|NM]`: this machine's agent where nothing is named and one runs, else the cluster. Returns the exit
+ * code. Throws CONTROL_SOCKET_UNAVAILABLE where there is neither an agent nor a kubeconfig.
+ */
+export async function statusOf(name: string | undefined, flags: StatusFlags, terminal: Terminal): Promise<number> {
+  const isLocal = name === undefined && flags.kubeconfig === undefined && flags.context === undefined;
+  if (isLocal && flags.watch === true) throw new NodemaintError('USAGE', '--watch needs a node or a maintenance');
+  const { clusterStatusCommand } = await import('./cluster.ts');
+  if (!isLocal) return await clusterStatusCommand(name, flags, terminal);
+  try {
+    terminal.write(await statusCommand(flags.runDirectory, flags.output, terminal.now()));
+    return 0;
+  } catch (agentError) {
+    if (!(agentError instanceof NodemaintError) || agentError.code !== 'CONTROL_SOCKET_UNAVAILABLE') throw agentError;
+    try {
+      return await clusterStatusCommand(undefined, flags, terminal);
+    } catch (error) {
+      // Without a kubeconfig the agent is what was asked for.
+      if (error instanceof NodemaintError && error.code === 'USAGE') throw agentError;
+      throw error;
+    }
+  }
+}
