@@ -1,9 +1,9 @@
 import type { ContainerRuntime } from '../host/cri.ts';
-import type { Cluster, ClusterDependencies } from './cluster.ts';
+import type { Cluster, ClusterDependencies } from './cluster/cluster.ts';
 import type { AgentContext } from './context.ts';
-import { createKubeletInterceptor } from './kubelet-interceptor.ts';
-import { createOverduePods } from './overdue-pods.ts';
-import { createOwnDrainer } from './own-drain.ts';
+import { createKubeletInterceptor } from './static-pods/interceptor.ts';
+import { createOverduePods } from './drain/overdue-pods.ts';
+import { createOwnDrainer } from './drain/self/self-drain.ts';
 
 /** The parts of the agent that only a node of a cluster has. */
 export function createClusterParts(

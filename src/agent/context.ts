@@ -4,23 +4,23 @@ import type { ContainerRuntime } from '../host/cri.ts';
 import type { StateFiles } from '../host/state-files.ts';
 import type { PhaseNews } from '../decide/shutdown/events.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { ByHand } from './by-hand.ts';
-import type { Cluster } from './cluster.ts';
+import type { ByHand } from './static-pods/manual.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { KnownPods } from './known-pods.ts';
-import type { LocalDrainer } from './local-drain.ts';
-import type { GoingDown } from './going-down.ts';
-import type { Hold } from './hold.ts';
-import type { Hooks } from './hooks.ts';
-import type { KubeletInterceptor } from './kubelet-interceptor.ts';
-import type { OtherLocks } from './other-locks.ts';
-import type { Notices } from './notices.ts';
-import type { OverduePods } from './overdue-pods.ts';
-import type { OwnDrainer } from './own-drain.ts';
+import type { KnownPods } from './drain/offline/known-pods.ts';
+import type { LocalDrainer } from './drain/offline/offline-drain.ts';
+import type { GoingDown } from './shutdown/detector.ts';
+import type { Hold } from './shutdown/lock.ts';
+import type { Hooks } from './shutdown/hooks.ts';
+import type { KubeletInterceptor } from './static-pods/interceptor.ts';
+import type { OtherLocks } from './shutdown/other-locks.ts';
+import type { Notices } from './notices/notices.ts';
+import type { OverduePods } from './drain/overdue-pods.ts';
+import type { OwnDrainer } from './drain/self/self-drain.ts';
 import type { Mover } from '../static-pods/mover.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
-import type { StaticPods } from './static-pods.ts';
-import type { Waker } from './waker.ts';
+import type { StaticPods } from './static-pods/static-pods.ts';
+import type { Waker } from './wakeup.ts';
 
 /** The parts that the agent's loop works with. */
 export interface AgentContext {

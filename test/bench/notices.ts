@@ -5,8 +5,8 @@
  */
 import { rm } from 'node:fs/promises';
 import process from 'node:process';
-import { openNoticeMemory } from '../../src/agent/notice-memory.ts';
-import { createNotices } from '../../src/agent/notices.ts';
+import { openNoticeMemory } from '../../src/agent/notices/memory.ts';
+import { createNotices } from '../../src/agent/notices/notices.ts';
 import { providerSources } from '../../src/cloud/providers.ts';
 import { type Provider, PROVIDERS } from '../../src/decide/notice/provider.ts';
 import { createSystemClock } from '../../src/host/clock.ts';

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AgentStatus } from '../../src/agent/status.ts';
+import type { AgentStatus } from '../../src/agent/control/status.ts';
 import type { Program } from '../control-plane/process.ts';
 import { connectHost, type HostClients, until } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';

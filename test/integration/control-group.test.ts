@@ -7,7 +7,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { openControlSocket } from '../../src/agent/control.ts';
+import { openControlSocket } from '../../src/agent/control/socket.ts';
 import { inSandbox, withAgent } from '../support/agent-sandbox.ts';
 import { runNodemaint } from '../support/nodemaint.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeEach, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createHooks, type HookName } from '../../src/agent/hooks.ts';
+import { createHooks, type HookName } from '../../src/agent/shutdown/hooks.ts';
 import type { Phase } from '../../src/decide/shutdown/phase.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 

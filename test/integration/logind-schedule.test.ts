@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { Message as BusMessage } from 'dbus-next';
-import { createGoingDown, type GoingDown } from '../../src/agent/going-down.ts';
+import { createGoingDown, type GoingDown } from '../../src/agent/shutdown/detector.ts';
 import { NodemaintError } from '../../src/errors.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createLogin1 } from '../../src/host/login1.ts';

@@ -5,7 +5,7 @@ import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createOtherLocks } from '../../src/agent/other-locks.ts';
+import { createOtherLocks } from '../../src/agent/shutdown/other-locks.ts';
 import type { Phase } from '../../src/decide/shutdown/phase.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createChildLock } from '../../src/host/inhibitor.ts';

@@ -4,7 +4,7 @@ import { glob, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { AgentStatus } from '../../src/agent/status.ts';
+import type { AgentStatus } from '../../src/agent/control/status.ts';
 import { drawDemo } from '../../src/cli/demo/view.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { createTerminal, type Terminal } from '../../src/cli/terminal/terminal.ts';

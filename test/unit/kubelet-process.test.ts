@@ -4,7 +4,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { createKubeletRefusals } from '../../src/agent/kubelet-refusals.ts';
+import { createKubeletRefusals } from '../../src/agent/static-pods/kubelet-refusals.ts';
 import type { KubeletFacts } from '../../src/decide/machine/kubelet-config.ts';
 import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
 import { healthPlaceOf } from '../../src/host/kubelet-health.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createOwnGates } from '../../src/agent/own-gates.ts';
+import { createOwnGates } from '../../src/agent/drain/self/gates.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../src/kube/client.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMadeMaintenances, type MadeMaintenances } from '../../src/agent/made-maintenances.ts';
+import { createMadeMaintenances, type MadeMaintenances } from '../../src/agent/cluster/made-maintenances.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, NODE_LABEL } from '../../src/api/names.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../src/decide/maintenance/maintenance.ts';

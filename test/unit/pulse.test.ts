@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createPulse, pulseEveryMs } from '../../src/agent/pulse.ts';
-import { statusLine } from '../../src/agent/status-line.ts';
-import type { AgentStatus } from '../../src/agent/status.ts';
+import { createPulse, pulseEveryMs } from '../../src/agent/watchdog.ts';
+import { statusLine } from '../../src/agent/control/status-line.ts';
+import type { AgentStatus } from '../../src/agent/control/status.ts';
 
 describe('the pulse of the loop', () => {
   it('beats while the loop gets anywhere, stops while it hangs, and outlives a beat that fails', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createWaker } from '../../src/agent/waker.ts';
+import { createWaker } from '../../src/agent/wakeup.ts';
 
 const SIGNAL = new AbortController().signal;
 

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { askAgent } from '../../agent/control-client.ts';
-import type { AgentStatus } from '../../agent/status.ts';
+import { askAgent } from '../../agent/control/client.ts';
+import type { AgentStatus } from '../../agent/control/status.ts';
 import { CONFIG_API_VERSION } from '../../api/names.ts';
 import { DEMO_MANIFESTS } from '../../demo/manifests.ts';
 import { startSandboxRuntime } from '../../demo/sandbox-runtime.ts';

@@ -1,4 +1,4 @@
-import type { AgentStatus } from '../../agent/status.ts';
+import type { AgentStatus } from '../../agent/control/status.ts';
 import { printable } from '../../printable.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { formatSpan } from '../status/agent-table.ts';

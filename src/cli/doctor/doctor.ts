@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import * as z from 'zod';
-import { askKubelet } from '../../agent/static-pod-place.ts';
+import { askKubelet } from '../../agent/static-pods/directory.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
 import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';

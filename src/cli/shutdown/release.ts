@@ -1,4 +1,4 @@
-import { askAgent } from '../../agent/control-client.ts';
+import { askAgent } from '../../agent/control/client.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus.ts';

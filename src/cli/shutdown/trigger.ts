@@ -1,4 +1,4 @@
-import { askAgent } from '../../agent/control-client.ts';
+import { askAgent } from '../../agent/control/client.ts';
 import { NodemaintError } from '../../errors.ts';
 import { parseTimeout } from '../evict/options.ts';
 

@@ -2,10 +2,10 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { stringify } from 'yaml';
-import { readBootId } from '../../agent/boot.ts';
-import { nodeNameOf } from '../../agent/identity.ts';
-import { askKubelet, locateStaticPods } from '../../agent/static-pod-place.ts';
-import { readStaticPods } from '../../agent/static-pod-view.ts';
+import { readBootId } from '../../agent/shutdown/boot-id.ts';
+import { nodeNameOf } from '../../agent/node-name.ts';
+import { askKubelet, locateStaticPods } from '../../agent/static-pods/directory.ts';
+import { readStaticPods } from '../../agent/static-pods/view.ts';
 import { loadAgentConfig } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';

@@ -3,10 +3,10 @@
  * writer at any time: this process opens the agent's control socket, which only one can have.
  */
 import path from 'node:path';
-import { carryOutByHand, createByHand } from '../../agent/by-hand.ts';
-import { askAgent } from '../../agent/control-client.ts';
-import { openControlSocket } from '../../agent/control.ts';
-import { openStore } from '../../agent/static-pod-place.ts';
+import { carryOutByHand, createByHand } from '../../agent/static-pods/manual.ts';
+import { askAgent } from '../../agent/control/client.ts';
+import { openControlSocket } from '../../agent/control/socket.ts';
+import { openStore } from '../../agent/static-pods/directory.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri.ts';

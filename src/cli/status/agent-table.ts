@@ -1,4 +1,4 @@
-import type { AgentStatus } from '../../agent/status.ts';
+import type { AgentStatus } from '../../agent/control/status.ts';
 import { printable } from '../../printable.ts';
 
 /** A span of time as people write it: 5s, 2m10s, 3h5m. */

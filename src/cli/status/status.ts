@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { askAgent } from '../../agent/control-client.ts';
-import type { AgentStatus } from '../../agent/status.ts';
+import { askAgent } from '../../agent/control/client.ts';
+import type { AgentStatus } from '../../agent/control/status.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { ClusterStatusFlags } from './cluster.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { soleNodeOf } from '../../decide/maintenance/maintenance.ts';
+import type { Trim } from '../../kube/watch.ts';
+
+/** What kubectl applied: a second copy of the whole object. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Of a maintenance of several nodes, what an agent goes by; the counts of other nodes would change all the time. */
+function sharedStatus(status: NodeMaintenanceStatus, nodeName: string): NodeMaintenanceStatus {
+  const { drainPlanPosition, nodeStatuses = [], conditions = [] } = status;
+  return {
+    nodeStatuses: nodeStatuses.filter(({ nodeRef }) => nodeRef.name === nodeName),
+    conditions: conditions.map((each) => ({ ...each, message: '', lastTransitionTime: '' })),
+    ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
+  };
+}
+
+/** Whether the agent of the node has to do with the maintenance. */
+function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
+  if (soleNodeOf(maintenance) === nodeName) return true;
+  return maintenance.status?.nodeStatuses?.some(({ nodeRef }) => nodeRef.name === nodeName) === true;
+}
+
+/** What the agent of a node keeps of a maintenance: of one that does not concern the node, that there is one of its name. */
+export function createMaintenanceTrim(nodeName: string): Trim<NodeMaintenance> {
+  return (maintenance) => {
+    const { apiVersion, kind, metadata, spec, status } = maintenance;
+    const { name, uid, resourceVersion } = metadata;
+    if (!concerns(maintenance, nodeName)) {
+      const known = {
+        name,
+        ...(uid === undefined ? {} : { uid }),
+        ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      };
+      return { metadata: known, spec: { nodeSelector: { nodeSelectorTerms: [] } } };
+    }
+    const { managedFields: _, ...meta } = metadata as typeof metadata & { readonly managedFields?: unknown };
+    const { [LAST_APPLIED]: __, ...annotations } = metadata.annotations ?? {};
+    const kept = soleNodeOf(maintenance) === nodeName || status === undefined ? status : sharedStatus(status, nodeName);
+    return {
+      ...(apiVersion === undefined ? {} : { apiVersion }),
+      ...(kind === undefined ? {} : { kind }),
+      metadata: { ...meta, annotations },
+      spec,
+      ...(kept === undefined ? {} : { status: kept }),
+    };
+  };
+}
+
+/** Tells which changes of maintenances are news for the agent of a node. */
+export interface MaintenanceNews {
+  /** Notes that the copy of this name changed; returns whether anything did that the agent goes by. */
+  changed(name: string): boolean;
+}
+
+/** Makes it; `get` reads the trimmed copy. */
+export function createMaintenanceNews(
+  nodeName: string,
+  get: (name: string) => NodeMaintenance | undefined,
+): MaintenanceNews {
+  /** Those that concern the node, as they were shown last. */
+  const shown = new Map<string, NodeMaintenance>();
+  return {
+    changed: (name) => {
+      const found = get(name);
+      const before = shown.get(name);
+      if (found === undefined || !concerns(found, nodeName)) return shown.delete(name);
+      shown.set(name, found);
+      if (before === undefined) return true;
+      const { resourceVersion = '' } = found.metadata;
+      return !isDeepStrictEqual({ ...before, metadata: { ...before.metadata, resourceVersion } }, found);
+    },
+  };
+}

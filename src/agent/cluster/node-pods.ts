@@ -1,0 +1,35 @@
+import type { Pod } from '../../api/pod.ts';
+import { describeError } from '../../errors.ts';
+import { PODS } from '../../kube/resource.ts';
+import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
+import type { ClusterDependencies } from './cluster.ts';
+
+/** A watch on the pods of this node, only while somebody needs it: an idle agent has none. */
+export interface NodePods {
+  /** Begins the watch where there is none. */
+  watch(): ObjectCache<Pod>;
+  rest(): void;
+}
+
+/** Makes it; a watch ends with `lifetime` at the latest. */
+export function createNodePods(dependencies: ClusterDependencies, lifetime: AbortSignal): NodePods {
+  const { log, nodeName, onChange } = dependencies;
+  let watched: { readonly cache: ObjectCache<Pod>; readonly stop: AbortController } | undefined;
+  return {
+    watch: () => {
+      if (watched !== undefined) return watched.cache;
+      const stop = new AbortController();
+      const scope = { resource: PODS, fieldSelector: `spec.nodeName=${nodeName}` };
+      const cache = createObjectCache<Pod>(scope, onChange, dependencies);
+      cache.run(AbortSignal.any([lifetime, stop.signal])).catch((error: unknown) => {
+        log.error({ reason: describeError(error) }, "watch on the node's pods failed");
+      });
+      watched = { cache, stop };
+      return cache;
+    },
+    rest: () => {
+      watched?.stop.abort();
+      watched = undefined;
+    },
+  };
+}

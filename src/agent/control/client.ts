@@ -1,0 +1,62 @@
+import { createConnection } from 'node:net';
+import * as z from 'zod';
+import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
+import { type ControlClient, type ControlRequest, controlSocketPath } from './protocol.ts';
+
+const TIMEOUT_MS = 5_000;
+/** The status of a node with a thousand pods is a tenth of it. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+const answerSchema = z.looseObject({ error: z.string().exactOptional() });
+
+async function exchange(socketPath: string, request: ControlRequest): Promise<string> {
+  const answer = Promise.withResolvers<string>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const socket = createConnection(socketPath);
+  const timer = setTimeout(() => {
+    socket.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`));
+  }, TIMEOUT_MS);
+  socket.on('connect', () => socket.write(`${JSON.stringify(request)}\n`));
+  socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    chunks.push(chunk);
+    if (bytes > MAX_ANSWER_BYTES) socket.destroy(new Error(`an answer of more than ${MAX_ANSWER_BYTES} bytes`));
+  });
+  socket.on('end', () => {
+    answer.resolve(Buffer.concat(chunks).toString());
+  });
+  socket.on('error', answer.reject);
+  // After an end or an error this changes nothing.
+  socket.on('close', () => {
+    answer.reject(new Error('the connection was closed'));
+  });
+  try {
+    return await answer.promise;
+  } finally {
+    clearTimeout(timer);
+    socket.destroy();
+  }
+}
+
+/** Sends one request to the agent; throws CONTROL_SOCKET_UNAVAILABLE where none answers, USAGE where it refuses. */
+export async function askAgent(runDirectory: string, request: ControlRequest): Promise<unknown> {
+  const ask = async (client: ControlClient): Promise<z.infer<typeof answerSchema>> =>
+    answerSchema.parse(JSON.parse(await exchange(controlSocketPath(runDirectory, client), request)));
+  const answer = await ask('root')
+    .catch(async (error: unknown) => {
+      if (errorCodeOf(error) !== 'EACCES') throw error;
+      return await ask('group').catch((groupError: unknown) => {
+        throw ['EACCES', 'ENOENT'].includes(String(errorCodeOf(groupError))) ? error : groupError;
+      });
+    })
+    .catch((error: unknown) => {
+      throw new NodemaintError(
+        'CONTROL_SOCKET_UNAVAILABLE',
+        `no agent answers at ${controlSocketPath(runDirectory)} (${describeError(error)}); is nodemaint.service running, and are you root?`,
+        { cause: error },
+      );
+    });
+  if (answer.error !== undefined) throw new NodemaintError('USAGE', answer.error);
+  return answer;
+}

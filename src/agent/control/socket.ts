@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process';
+import { chmod, chown, unlink } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
+import { claimDirectory, isListenedOn, listenOn } from '../../host/claim.ts';
+import { type ControlClient, type ControlRequest, controlSocketPath, parseRequest } from './protocol.ts';
+
+/** Answers a request with something that JSON can carry. */
+export type ControlHandler = (request: ControlRequest) => Promise<unknown>;
+
+const MAX_REQUEST_BYTES = 4096;
+/** From the first byte to the last, of question and answer. */
+const TIMEOUT_MS = 5_000;
+/** Of one socket: a group that takes all of its own leaves root's alone. */
+const MAX_CONNECTIONS = 100;
+const GETENT_MS = 5_000;
+
+async function answer(line: string, client: ControlClient, handler: ControlHandler): Promise<string> {
+  try {
+    const request = parseRequest(line, client);
+    return JSON.stringify(typeof request === 'string' ? { error: request } : await handler(request));
+  } catch (error) {
+    return JSON.stringify({ error: describeError(error) });
+  }
+}
+
+function serve(socket: Socket, client: ControlClient, handler: ControlHandler): void {
+  let text = '';
+  const timer = setTimeout(() => socket.destroy(), TIMEOUT_MS);
+  socket.setEncoding('utf8');
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    clearTimeout(timer);
+  });
+  socket.on('data', (chunk: string) => {
+    text += chunk;
+    if (text.length > MAX_REQUEST_BYTES) {
+      socket.destroy();
+      return;
+    }
+    const end = text.indexOf('\n');
+    if (end < 0) return;
+    socket.pause();
+    answer(text.slice(0, end), client, handler).then(
+      (line) => socket.end(`${line}\n`),
+      () => socket.destroy(),
+    );
+  });
+}
+
+/** The number of a group of this machine. Throws CONFIG_INVALID. */
+async function groupId(name: string): Promise<number> {
+  const found = await promisify(execFile)('getent', ['group', '--', name], { timeout: GETENT_MS }).catch(
+    () => undefined,
+  );
+  const id = Number(found?.stdout.split(':')[2] || Number.NaN);
+  if (Number.isSafeInteger(id)) return id;
+  throw new NodemaintError('CONFIG_INVALID', `there is no group ${name} on this machine (key "controlGroup")`);
+}
+
+/** Removes what an agent that was killed has left. */
+async function removeSocket(socketPath: string): Promise<void> {
+  await unlink(socketPath).catch((error: unknown) => {
+    if (errorCodeOf(error) !== 'ENOENT') throw error;
+  });
+}
+
+/** Opens one socket; what listened on it has ended. `gid` is the group that may use it beside root. */
+async function openSocket(
+  socketPath: string,
+  onConnection: (socket: Socket) => void,
+  gid: number | undefined,
+): Promise<AsyncDisposable> {
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+    onConnection(socket);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  await removeSocket(socketPath);
+  await listenOn(server, socketPath);
+  // In this order: nobody may use it before it is known who may.
+  await chmod(socketPath, 0o600);
+  if (gid !== undefined) {
+    await chown(socketPath, -1, gid);
+    await chmod(socketPath, 0o660);
+  }
+  return {
+    [Symbol.asyncDispose]: async () => {
+      const closed = new Promise((resolve) => {
+        server.close(resolve);
+      });
+      for (const socket of open) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** Claims the run directory. Throws ALREADY_RUNNING where another process has it. */
+async function claim(runDirectory: string): Promise<AsyncDisposable> {
+  await using claimed = new AsyncDisposableStack();
+  // An agent of a version before there were claims has the socket alone.
+  if (claimed.use(await claimDirectory(runDirectory)) !== undefined) {
+    if (!(await isListenedOn(controlSocketPath(runDirectory)))) return claimed.move();
+  }
+  throw new NodemaintError(
+    'ALREADY_RUNNING',
+    `another agent already runs on this node, or hangs there: it has ${runDirectory}; stop it first (systemctl stop nodemaint), or give this one another runDirectory, stateDirectory and staticPodPath`,
+  );
+}
+
+/**
+ * Keeps other agents off the node, and opens the control sockets: one for root and, where `group` is given, one for it.
+ * Throws ALREADY_RUNNING while another agent is there, CONFIG_INVALID for a group that does not exist, and
+ * CONTROL_SOCKET_UNAVAILABLE.
+ */
+export async function openControlSocket(
+  runDirectory: string,
+  handler: ControlHandler,
+  group?: string,
+): Promise<AsyncDisposable> {
+  const gid = group === undefined ? undefined : await groupId(group);
+  await using stack = new AsyncDisposableStack();
+  try {
+    stack.use(await claim(runDirectory));
+    const open = async (client: ControlClient, id?: number): Promise<void> => {
+      const onConnection = (socket: Socket): void => {
+        serve(socket, client, handler);
+      };
+      stack.use(await openSocket(controlSocketPath(runDirectory, client), onConnection, id));
+    };
+    await open('root');
+    if (gid === undefined) await removeSocket(controlSocketPath(runDirectory, 'group'));
+    else await open('group', gid);
+    return stack.move();
+  } catch (error) {
+    if (error instanceof NodemaintError) throw error;
+    throw new NodemaintError(
+      'CONTROL_SOCKET_UNAVAILABLE',
+      `cannot open the control socket in ${runDirectory}: ${describeError(error)}; the agent needs to write there (key "runDirectory")`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,45 @@
+import type { Phase } from '../../decide/shutdown/phase.ts';
+
+/** One pod, or one thing, that the agent waits for. */
+export interface Waiting {
+  readonly what: string;
+  /** Who is to act, for example an interceptor. */
+  readonly on: string;
+  readonly message: string;
+  /** Milliseconds since the epoch; 0 where it is not known. */
+  readonly since: number;
+  /** When it should be over, in milliseconds since the epoch; absent where nobody can say. */
+  readonly expectedAt?: number;
+}
+
+/** What `nodemaint status` shows of this node's agent. */
+export interface AgentStatus {
+  readonly node: string;
+  readonly phase: Phase;
+  readonly summary: string;
+  readonly lock: {
+    readonly kind: string;
+    readonly held: boolean;
+    readonly message: string;
+    /** For how long logind lets a lock delay a shutdown, and the file that says so; absent where it was not asked. */
+    readonly delay?: { readonly limitMs: number; readonly file?: string; readonly problem: string };
+    /** After how long without a sign of life of the agent the lock goes by itself, in milliseconds. */
+    readonly deadManMs?: number;
+    /** Whose locks delay the shutdown that is held or was released, beside the agent's; older agents do not tell. */
+    readonly others?: readonly string[];
+  };
+  /** A shutdown that is scheduled for later, in milliseconds since the epoch. */
+  readonly scheduled: { readonly kind: string; readonly at: number } | null;
+  readonly cluster: { readonly configured: boolean; readonly server: string; readonly heardAt: number };
+  /** Whether a controller lives; absent while this agent does not have to know. */
+  readonly controller?: { readonly state: 'alive' | 'dead' | 'unknown'; readonly silentMs: number };
+  readonly maintenance: { readonly name: string; readonly message: string } | null;
+  readonly waitingFor: readonly Waiting[];
+  readonly inPlace: readonly string[];
+  readonly parked: readonly string[];
+  /** What of the agent's memory cannot be written or read, for people; absent while all is well. */
+  readonly storageProblem?: string;
+  /** What is wrong with the set-up of this node, for people. */
+  readonly warnings: readonly string[];
+  readonly startedAt: number;
+}

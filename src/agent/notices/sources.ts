@@ -1,0 +1,49 @@
+import type { NoticeSource } from '../../cloud/notice-source.ts';
+import type { AgentConfig } from '../../config/schema.ts';
+import { type MachineFacts, type Provider, providerOf } from '../../decide/notice/provider.ts';
+import { describeError } from '../../errors.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Log } from '../../telemetry/log.ts';
+
+export interface NoticeSourceDependencies {
+  readonly config: Pick<AgentConfig, 'cloud' | 'triggerFile'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What the firmware says of this machine. */
+  readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
+}
+
+/**
+ * The sources of this machine's notices until `signal` is aborted. No metadata service is asked before the configuration or
+ * the firmware has said which cloud this is; a machine in none of them does not even load what asks.
+ */
+export async function findNoticeSources(
+  { config, clock, log, readMachineFacts }: NoticeSourceDependencies,
+  signal: AbortSignal,
+): Promise<readonly NoticeSource[]> {
+  const { provider: wanted, metadataUrl, azureStartRequests } = config.cloud;
+  const find = async (): Promise<Provider | undefined> => {
+    if (wanted !== 'auto') return wanted === 'none' ? undefined : wanted;
+    try {
+      return providerOf(await readMachineFacts(signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ reason: describeError(error) }, 'cannot tell which cloud this is; name it with cloud.provider');
+      return undefined;
+    }
+  };
+  const sources: NoticeSource[] = [];
+  if (config.triggerFile !== undefined) {
+    const { triggerFileSource } = await import('../../host/trigger-file.ts');
+    sources.push(triggerFileSource(config.triggerFile, clock, signal));
+  }
+  const provider = await find();
+  if (provider === undefined) return sources;
+  const { providerSources } = await import('../../cloud/providers.ts');
+  const found = providerSources(provider, { metadataUrl, azureStartRequests });
+  const close = (): void => {
+    found.close();
+  };
+  signal.addEventListener('abort', close, { once: true });
+  return [...sources, ...found.sources];
+}

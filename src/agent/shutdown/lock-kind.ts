@@ -1,0 +1,24 @@
+import path from 'node:path';
+import type { AgentConfig } from '../../config/schema.ts';
+import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../../host/inhibitor.ts';
+import type { Login1 } from '../../host/login1.ts';
+import type { Systemd } from '../../host/systemd.ts';
+import type { Log } from '../../telemetry/log.ts';
+
+/** What the agent asks of this machine; absent where it has neither logind nor systemd. */
+export interface Host {
+  readonly login1: Login1;
+  readonly systemd: Systemd;
+}
+
+/** Makes the lock that the configuration asks for. `onLost` is called when a child that held it ended by itself. */
+export function createShutdownLock(
+  config: AgentConfig,
+  host: Host | undefined,
+  log: Log,
+  onLost: () => void,
+): ShutdownLock {
+  if (host === undefined || config.lock === 'none') return createNoLock();
+  if (config.lock === 'child') return createChildLock({ login1: host.login1, log, onLost });
+  return createUnitLock({ ...host, log, heartbeatPath: path.join(config.runDirectory, 'alive') });
+}

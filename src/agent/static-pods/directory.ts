@@ -1,0 +1,143 @@
+/**
+ * Where this node's static pods are: as configured, else as the running kubelet has it. The place in use is on disk, so
+ * that manifests that lie parked are found again although the kubelet is away or has another directory by now.
+ */
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import * as z from 'zod';
+import type { AgentConfig } from '../../config/schema.ts';
+import { chooseStaticPodPath, type KubeletFacts } from '../../decide/machine/kubelet-config.ts';
+import { describeError } from '../../errors.ts';
+import { usualStaticPodPath } from '../../host/kubelet-config.ts';
+import type { StateFiles } from '../../host/state-files.ts';
+import { createDisk } from '../../static-pods/disk.ts';
+import { createMover, type MoverPaths } from '../../static-pods/mover.ts';
+import { findPlaces } from '../../static-pods/places.ts';
+import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { StaticPodStore } from './view.ts';
+
+const absolutePath = z.string().regex(/^\/[^\0]*$/);
+const placeSchema = z.object({
+  staticPodPath: absolutePath,
+  parkedPath: absolutePath,
+  only: z
+    .string()
+    .regex(/^(?!\.{1,2}$)[^/\0]+$/)
+    .exactOptional(),
+});
+type Place = z.infer<typeof placeSchema>;
+
+type PlaceConfig = Pick<AgentConfig, 'staticPodPath' | 'parkedPath' | 'stateDirectory' | 'runDirectory'>;
+
+const PLACE_FILE = 'static-pods.json';
+
+async function readPlace(state: StateFiles): Promise<Place | undefined> {
+  try {
+    return placeSchema.parse(JSON.parse((await state.read(PLACE_FILE)) ?? ''));
+  } catch {
+    // It only helps to find the same place again; without it the place is looked for anew.
+    return undefined;
+  }
+}
+
+function isPlace(one: Place, other: Place): boolean {
+  return one.staticPodPath === other.staticPodPath && one.parkedPath === other.parkedPath && one.only === other.only;
+}
+
+async function hasParked(parkedPath: string): Promise<boolean> {
+  const names = await readdir(parkedPath).catch((): string[] => []);
+  return names.some((name) => !name.startsWith('.'));
+}
+
+/**
+ * Finds the static pods' directories; changes nothing. `kubelet` is undefined while none runs, and then the place that was
+ * used last is better than a guess.
+ */
+export async function locateStaticPods(
+  config: PlaceConfig,
+  state: StateFiles,
+  kubelet: KubeletFacts | undefined,
+  log: Pick<Log, 'warn'>,
+): Promise<MoverPaths> {
+  const last = await readPlace(state);
+  const used = last === undefined ? undefined : path.join(last.staticPodPath, last.only ?? '');
+  const fallback = used ?? (await usualStaticPodPath());
+  const { path: given, warning } = chooseStaticPodPath(config.staticPodPath, kubelet, fallback);
+  if (warning !== undefined) log.warn({ reason: warning }, 'the kubelet has another static pod directory');
+  const { stateDirectory, parkedPath } = config;
+  const places = await findPlaces({ staticPodPath: given, parkedPath, stateDirectory });
+  const found = { ...places, journalStandIn: path.join(config.runDirectory, 'journal') };
+  if (last !== undefined && !isPlace(last, found) && (await hasParked(last.parkedPath))) {
+    const reason = `manifests of ${last.staticPodPath} lie parked in ${last.parkedPath}; going on with these until they are given back, then with ${given}`;
+    log.warn({ reason }, 'the static pod directory has changed while manifests are parked');
+    const { journalPath, journalStandIn } = found;
+    return { ...last, journalPath, journalStandIn };
+  }
+  return found;
+}
+
+/** Remembers the place before anything is parked there. */
+async function remember(state: StateFiles, paths: MoverPaths): Promise<void> {
+  const { staticPodPath, parkedPath, only } = paths;
+  const place: Place = { staticPodPath, parkedPath, ...(only === undefined ? {} : { only }) };
+  const last = await readPlace(state);
+  if (last !== undefined && isPlace(last, place)) return;
+  await state.write(PLACE_FILE, `${JSON.stringify(place)}\n`);
+}
+
+/**
+ * Opens the static pods' directories for writing, finishes what was under way there, and says what could not be. Directories
+ * that root must not act on are left alone, which is said, until they are put right.
+ */
+export async function openStore(
+  state: StateFiles,
+  paths: MoverPaths,
+  log: Pick<Log, 'info' | 'error'>,
+): Promise<StaticPodStore> {
+  const disk = createDisk();
+  const mover = createMover(paths, disk);
+  let hasRecovered = false;
+  let refusal: string | undefined;
+
+  const recover = async (): Promise<void> => {
+    await remember(state, paths);
+    const { failed, missing, problems } = await mover.recover();
+    hasRecovered = true;
+    for (const reason of problems) log.error({ reason }, 'the disk of the static pods is not in order');
+    for (const { file, reason } of failed)
+      log.error({ manifest: file, reason }, 'a move that was interrupted stays so');
+    for (const file of missing) log.error({ manifest: file }, 'a parked manifest has been taken away');
+  };
+  const check = async (): Promise<string | undefined> => {
+    const before = refusal;
+    refusal = await distrustOfPlaces(paths);
+    if (refusal === undefined && !hasRecovered) {
+      await recover();
+      // The parked directory may have been made just now.
+      refusal = await distrustOfPlaces(paths);
+    }
+    if (refusal !== undefined && refusal !== before) {
+      log.error({ code: 'PATH_NOT_TRUSTED', reason: refusal }, 'no manifest is moved');
+    }
+    if (refusal === undefined && before !== undefined) log.info({}, 'manifests are moved again');
+    return refusal;
+  };
+  await check();
+  return { paths, disk, mover, check, refusal: () => refusal };
+}
+
+/** The running kubelet's configuration; one that cannot be read is said and taken for none. */
+export async function askKubelet(
+  find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>,
+  log: Pick<Log, 'warn'>,
+  signal: AbortSignal,
+): Promise<KubeletFacts | undefined> {
+  try {
+    return await find(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ reason: describeError(error) }, "cannot read the kubelet's configuration");
+    return undefined;
+  }
+}

@@ -1,0 +1,102 @@
+import type { AgentConfig } from '../../config/schema.ts';
+import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
+import { BY_HAND } from '../../decide/static-pod/retention.ts';
+import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { ContainerRuntime } from '../../host/cri.ts';
+import { isKubeletUp } from '../../host/kubelet-health.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { createStaticPods } from './static-pods.ts';
+import type { StaticPodStore, StaticPodView } from './view.ts';
+
+/** What a person asked for with `nodemaint static-pods`, until it is done: manifests to park, and to give back, by file. */
+export interface ByHand {
+  park(file: string): void;
+  restore(file: string): void;
+  /** Adds the pods that are to be parked to those that leave anyway. */
+  withParks(view: StaticPodView, leave: ReadonlyMap<string, Leave>): ReadonlyMap<string, Leave>;
+  /** Whether somebody asked for it back. */
+  isWanted(pod: ParkedPod): boolean;
+  /** Forgets what the view shows as done; returns whether anything is left. */
+  settle(view: StaticPodView): boolean;
+}
+
+/** Makes an empty list of wishes. */
+export function createByHand(): ByHand {
+  const parks = new Set<string>();
+  const restores = new Set<string>();
+  return {
+    park: (file) => {
+      restores.delete(file);
+      parks.add(file);
+    },
+    restore: (file) => {
+      parks.delete(file);
+      restores.add(file);
+    },
+    withParks: (view, leave) => {
+      const asked = view.inPlace.filter(({ file }) => parks.has(file));
+      const byHand = asked.map(
+        (pod) => [podKey(pod), { maintenance: BY_HAND, reason: 'asked for by a person' }] as const,
+      );
+      return new Map([...byHand, ...leave]);
+    },
+    isWanted: ({ file }) => restores.has(file),
+    settle: (view) => {
+      // Where no manifest can be moved none is seen: nothing is known to be done.
+      if (view.refusal !== undefined) return parks.size + restores.size > 0;
+      for (const file of parks) if (!view.inPlace.some((pod) => pod.file === file)) parks.delete(file);
+      for (const file of restores) if (!view.parked.some((pod) => pod.file === file)) restores.delete(file);
+      return parks.size + restores.size > 0;
+    },
+  };
+}
+
+export interface ByHandDependencies {
+  readonly config: AgentConfig;
+  readonly nodeName: string;
+  readonly bootId: string;
+  readonly store: StaticPodStore;
+  readonly runtime: ContainerRuntime;
+  readonly find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const LOOK_MS = 500;
+
+/**
+ * Carries wishes out without an agent, by the agent's own rules: the kubelet up before a move, the containers gone before a
+ * manifest comes back. Returns when all is done; `onWait` is told what is waited for, each thing once.
+ */
+export async function carryOutByHand(
+  byHand: ByHand,
+  dependencies: ByHandDependencies,
+  onWait: (message: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, clock, find, store } = dependencies;
+  const staticPods = createStaticPods({
+    ...dependencies,
+    store: () => store,
+    kubeletUp: (look) => isKubeletUp(config.kubeletHealthz, find, look),
+    // Nobody else runs here who could have stopped it.
+    kubeletStopped: () => Promise.resolve(false),
+  });
+  const said = new Set<string>();
+  for (;;) {
+    const view = await staticPods.observe(signal);
+    if (!byHand.settle(view)) return;
+    const leave = byHand.withParks(view, new Map());
+    const targeted = new Set(leave.keys());
+    const keepParked = (pod: ParkedPod): boolean => !byHand.isWanted(pod);
+    const decision = await staticPods.decide(view, { leave, targeted, mirrors: undefined, keepParked }, signal);
+    for (const { key, message } of decision.progress) {
+      if (message === undefined || said.has(message)) continue;
+      said.add(message);
+      onWait(`${key}: ${message}`);
+    }
+    const isDone = await staticPods.act(view, decision, undefined, signal);
+    if (!isDone || decision.actions.length === 0) await clock.sleep(LOOK_MS, signal);
+  }
+}

@@ -1,0 +1,138 @@
+/** The static pods of the node at one moment: read from their directories, and from the runtime where it is needed. */
+import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { targetsCover } from '../../decide/drain/plan.ts';
+import type { DrainPod } from '../../decide/pod.ts';
+import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import type { ContainerRuntime } from '../../host/cri.ts';
+import type { Disk } from '../../static-pods/disk.ts';
+import { readInPlace, readParked } from '../../static-pods/inventory.ts';
+import type { ParkStep } from '../../static-pods/journal.ts';
+import type { Manifest } from '../../static-pods/manifest.ts';
+import type { Mover, MoverPaths } from '../../static-pods/mover.ts';
+
+/** Where the kubelet has a pod from: file, http or api. */
+const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
+
+/** The static pods at one moment. */
+export interface StaticPodView {
+  readonly inPlace: readonly Manifest[];
+  /** Pods that were ended although their manifests cannot be moved; the kubelet is stopped, so they stay so. */
+  readonly ended: readonly Manifest[];
+  readonly parked: readonly (ParkedPod & Manifest)[];
+  readonly live: ReadonlyMap<string, readonly string[]> | undefined;
+  /** Why no manifest can be moved; then none is seen either. Absent where they can. */
+  readonly refusal?: string;
+}
+
+/** The place of the static pods, and who may write there. */
+export interface StaticPodStore {
+  readonly paths: MoverPaths;
+  readonly disk: Disk;
+  readonly mover: Mover;
+  /** Looks whether root may act on the directories now; returns what is wrong, or undefined. */
+  check(): Promise<string | undefined>;
+  /** What the last look found. */
+  refusal(): string | undefined;
+}
+
+/** The pods of the view that still run or would run, as the drain plan sees them. */
+export function drainPodsOf(view: StaticPodView): readonly DrainPod[] {
+  const running = view.parked.filter((pod) => {
+    return pod.thisBoot && (view.live === undefined || (view.live.get(podKey(pod)) ?? []).length > 0);
+  });
+  return [...view.inPlace, ...running].map((pod) => ({
+    namespace: pod.namespace,
+    name: pod.podName,
+    uid: pod.file,
+    podType: 'Static',
+    priority: pod.priority,
+    labels: pod.labels,
+  }));
+}
+
+/** The pods that the targets of a local drain select. */
+export function leaveByTargets(
+  view: StaticPodView,
+  targets: readonly DrainPlanEntry[],
+  leave: Leave,
+): Map<string, Leave> {
+  const covered = view.inPlace.filter((pod) => targetsCover(targets, { ...pod, podType: 'Static' }));
+  return new Map(covered.map((pod) => [podKey(pod), leave]));
+}
+
+/** What it takes to read the static pods; the callbacks are told what cannot be read. */
+export interface StaticPodReader {
+  readonly nodeName: string;
+  readonly bootId: string;
+  readonly runtime: ContainerRuntime;
+  /** Told why a directory cannot be read, and undefined when all can. */
+  readonly onDirectory: (reason: string | undefined) => void;
+  /** Told why the runtime does not answer, and undefined when it does. */
+  readonly onRuntime: (reason: string | undefined) => void;
+}
+
+/**
+ * The manifests in place. A directory that is gone holds none, as for the kubelet; of one that cannot be read `known`
+ * counts, which the kubelet goes on with too. Neither may stop a drain.
+ */
+async function readPlace(
+  { nodeName, onDirectory }: StaticPodReader,
+  paths: MoverPaths,
+  known: readonly Manifest[],
+  signal: AbortSignal,
+): Promise<readonly Manifest[]> {
+  try {
+    const { manifests } = await readInPlace(paths, nodeName, signal);
+    onDirectory(undefined);
+    return manifests;
+  } catch (error) {
+    signal.throwIfAborted();
+    onDirectory(describeError(error));
+    return error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING' ? [] : known;
+  }
+}
+
+/** The sandboxes with life in them, by pod key; undefined where the runtime does not tell. */
+export async function readLive(
+  { runtime, onRuntime }: StaticPodReader,
+  signal: AbortSignal,
+): Promise<StaticPodView['live']> {
+  try {
+    const live = new Map<string, string[]>();
+    for (const sandbox of await runtime.livePods(signal)) {
+      // Only what comes from a file is ours to wait for and to stop, whatever name an ordinary pod gives itself.
+      if (sandbox.annotations[SOURCE_ANNOTATION] === 'api') continue;
+      const key = podKey(sandbox);
+      live.set(key, [...(live.get(key) ?? []), sandbox.id]);
+    }
+    onRuntime(undefined);
+    return live;
+  } catch (error) {
+    signal.throwIfAborted();
+    onRuntime(describeError(error));
+    return undefined;
+  }
+}
+
+/** Reads the static pods' directories, of which `known` was in place before, and asks the runtime where something may still be ending. */
+export async function readStaticPods(
+  reader: StaticPodReader,
+  { paths, disk }: Pick<StaticPodStore, 'paths' | 'disk'>,
+  steps: ReadonlyMap<string, ParkStep>,
+  known: readonly Manifest[],
+  signal: AbortSignal,
+): Promise<StaticPodView> {
+  const inPlace = await readPlace(reader, paths, known, signal);
+  const parked = (await readParked(paths, steps, disk, reader.nodeName, signal)).map((pod) => {
+    const step = steps.get(pod.file);
+    return {
+      ...pod,
+      maintenance: step?.maintenance ?? '',
+      parkedAt: step?.at ?? 0,
+      thisBoot: step === undefined || step.bootId === reader.bootId,
+    };
+  });
+  const live = parked.some(({ thisBoot }) => thisBoot) ? await readLive(reader, signal) : undefined;
+  return { inPlace, ended: [], parked, live };
+}
