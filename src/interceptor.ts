@@ -3,6 +3,6 @@ export type { EvictionRequest } from './api/eviction-request.ts';
 export type { Pod } from './api/pod.ts';
 export { createSystemClock } from './host/clock.ts';
 export { createKubeClient } from './kube/client.ts';
-export { loadClusterAccess } from './kube/config.ts';
-export { type Interceptor, runInterceptor, type Turn } from './kube/interceptor.ts';
+export { loadClusterAccess } from './kube/access/cluster.ts';
+export { type Interceptor, runInterceptor, type Turn } from './kube/eviction/interceptor.ts';
 export { createLog } from './telemetry/log.ts';

@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from '../host/cri.ts';
+import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { Cluster, ClusterDependencies } from './cluster/cluster.ts';
 import type { AgentContext } from './context.ts';
 import { createKubeletInterceptor } from './static-pods/interceptor.ts';

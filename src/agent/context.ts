@@ -1,7 +1,7 @@
 import type { AgentConfig } from '../config/schema.ts';
 import type { Clock } from '../host/clock.ts';
-import type { ContainerRuntime } from '../host/cri.ts';
-import type { StateFiles } from '../host/state-files.ts';
+import type { ContainerRuntime } from '../host/cri/runtime.ts';
+import type { StateFiles } from '../host/files/state-files.ts';
 import type { PhaseNews } from '../decide/shutdown/events.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ByHand } from './static-pods/manual.ts';

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { NodemaintError } from '../errors.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
-import { loadUserAccess, type UserAccessFlags } from '../kube/user-access.ts';
+import { loadUserAccess, type UserAccessFlags } from '../kube/access/user.ts';
 import { parseTimeout } from './evict/options.ts';
 import { printable } from '../printable.ts';
 import type { Terminal } from './terminal/terminal.ts';

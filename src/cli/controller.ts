@@ -3,7 +3,7 @@ import { controllerOptionsSchema } from '../controller/options.ts';
 import { NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createKubeClient } from '../kube/client.ts';
-import { loadClusterAccess } from '../kube/config.ts';
+import { loadClusterAccess } from '../kube/access/cluster.ts';
 import { createLog, type LogLevel } from '../telemetry/log.ts';
 
 /** The flags that the command line hands over; the schema has the others. */

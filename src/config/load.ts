@@ -3,7 +3,7 @@ import process from 'node:process';
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { describeError, NodemaintError } from '../errors.ts';
-import { CONFIG_LIMITS, createYamlReader } from '../host/yaml.ts';
+import { CONFIG_LIMITS, createYamlReader } from '../host/files/yaml.ts';
 import { type AgentConfig, agentConfigSchema } from './schema.ts';
 
 /** Parses the text of a configuration file; `path` is only named in messages. Throws CONFIG_INVALID. */

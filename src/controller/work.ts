@@ -1,5 +1,5 @@
 import { drainsOfNode, isSettled } from '../decide/maintenance/maintenance.ts';
-import { createInterceptorReconciler, type Interceptor } from '../kube/interceptor.ts';
+import { createInterceptorReconciler, type Interceptor } from '../kube/eviction/interceptor.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';

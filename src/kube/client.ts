@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import https, { type RequestOptions } from 'node:https';
 import { describeError, NodemaintError } from '../errors.ts';
-import type { ClusterAccess } from './config.ts';
+import type { ClusterAccess } from './access/cluster.ts';
 import { linesOf } from './lines.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

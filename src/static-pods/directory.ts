@@ -6,7 +6,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
-import { type InvalidManifest, type Manifest, MAX_MANIFEST_BYTES, parseManifest } from './manifest.ts';
+import { type InvalidManifest, type Manifest, MAX_MANIFEST_BYTES, parseManifest } from './manifest/manifest.ts';
 
 /** What a directory holds, by file name. */
 export interface ManifestDirectory {

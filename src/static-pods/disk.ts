@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { link, lstat, mkdir, open, readdir, readlink, rename, rmdir, stat, unlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { errorCodeOf } from '../errors.ts';
-import { NEW_FILE, syncDirectory } from '../host/durable-file.ts';
+import { NEW_FILE, syncDirectory } from '../host/files/durable-file.ts';
 import { findWriters, type OpenForWriting } from './writers.ts';
 
 /** What a manifest is, so that it can be told from another and proven to be the same after a move. */

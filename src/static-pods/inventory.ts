@@ -3,8 +3,8 @@ import path from 'node:path';
 import { NodemaintError } from '../errors.ts';
 import { type ManifestDirectory, readManifests } from './directory.ts';
 import type { Disk } from './disk.ts';
-import type { ParkStep } from './journal.ts';
-import type { Manifest } from './manifest.ts';
+import type { ParkStep } from './journal/journal.ts';
+import type { Manifest } from './manifest/manifest.ts';
 import type { MoverPaths } from './mover.ts';
 
 /**

@@ -10,9 +10,9 @@ import path from 'node:path';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
 import { ensureDirectory } from './ensure-directory.ts';
-import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep } from './journal.ts';
-import { openJournal } from './journal-recovery.ts';
-import { createMoves, type RestoreOutcome } from './moves.ts';
+import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep } from './journal/journal.ts';
+import { openJournal } from './journal/recovery.ts';
+import { createMoves, type RestoreOutcome } from './file-moves.ts';
 import { LEAVING } from './transfer.ts';
 
 /** The places that the mover moves between. */

@@ -1,6 +1,6 @@
 /** Whether root may move manifests through the directories of a mover: nobody else can put others in their place. */
 import path from 'node:path';
-import { describeRefusal, judgePath, type WantedPath } from '../host/trusted-path.ts';
+import { describeRefusal, judgePath, type WantedPath } from '../host/files/trusted-path.ts';
 import type { MoverPaths } from './mover.ts';
 import { ARRIVING, LEAVING } from './transfer.ts';
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import type { Pod } from '../../src/api/pod.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createKubeClient, type KubeClient } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, objectPath, PODS, sendForObject } from '../../src/kube/resource.ts';
 import { createObjectCache } from '../../src/kube/watch.ts';
 import { createLog } from '../../src/telemetry/log.ts';

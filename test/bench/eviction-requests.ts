@@ -11,7 +11,7 @@ import type { Pod } from '../../src/api/pod.ts';
 import { decideLabels } from '../../src/decide/eviction/labels.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
 import { createKubeClient, type KubeClient, type KubeRequest } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../src/kube/resource.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';

@@ -14,7 +14,7 @@ import type { AgentStatus } from '../../src/agent/control/status.ts';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createKubeClient, type KubeClient } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, NODE_MAINTENANCES, objectPath, sendForObject } from '../../src/kube/resource.ts';
 import { createObjectCache } from '../../src/kube/watch.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';

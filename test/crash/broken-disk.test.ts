@@ -14,8 +14,8 @@ import { createStaticPods, type StaticPodIntent } from '../../src/agent/static-p
 import { phaseAtStart } from '../../src/decide/shutdown/lost-record.ts';
 import { keepsParked } from '../../src/decide/static-pod/retention.ts';
 import type { Phase } from '../../src/decide/shutdown/phase.ts';
-import { createKubeletUnit } from '../../src/host/kubelet-unit.ts';
-import { createStateDisk, openStateFiles, type StateFiles } from '../../src/host/state-files.ts';
+import { createKubeletUnit } from '../../src/host/kubelet/unit.ts';
+import { createStateDisk, openStateFiles, type StateFiles } from '../../src/host/files/state-files.ts';
 import { createMover, type Mover } from '../../src/static-pods/mover.ts';
 import { DISK_ERRORS, type Failure, failingDisk, failingStateDisk, Fault } from '../support/failing-disk.ts';
 import { createSplitDisk } from '../support/killing-disk.ts';

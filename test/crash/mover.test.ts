@@ -6,7 +6,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { Disk } from '../../src/static-pods/disk.ts';
-import { formatStep } from '../../src/static-pods/journal.ts';
+import { formatStep } from '../../src/static-pods/journal/journal.ts';
 import { createMover, type MoverPaths } from '../../src/static-pods/mover.ts';
 import { createKillingDisk, createSplitDisk, MOMENTS, type Moment } from '../support/killing-disk.ts';
 import { createQuickDisk } from '../support/quick-disk.ts';

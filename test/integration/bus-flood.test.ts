@@ -9,7 +9,7 @@ import process from 'node:process';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { createSystemClock } from '../../src/host/clock.ts';
-import { createSystemBus } from '../../src/host/dbus.ts';
+import { createSystemBus } from '../../src/host/dbus/bus.ts';
 import { until } from '../logind/host.ts';
 
 const FLOODER = path.join(import.meta.dirname, '..', 'support', 'bus-flooder.ts');

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../../src/api/pod.ts';
 import { releasePod } from '../../src/controller/daemon-set/gate.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { objectPath, PODS, statusMessage } from '../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitUntil } from '../control-plane/process.ts';

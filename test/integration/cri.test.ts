@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { type ContainerRuntime, createContainerRuntime, type PodSandbox } from '../../src/host/cri.ts';
+import { type ContainerRuntime, createContainerRuntime, type PodSandbox } from '../../src/host/cri/runtime.ts';
 import { readManifests } from '../../src/static-pods/directory.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitUntil } from '../control-plane/process.ts';

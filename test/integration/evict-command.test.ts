@@ -3,7 +3,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { createEvictionRequester } from '../../src/kube/requester.ts';
+import { createEvictionRequester } from '../../src/kube/eviction/requester.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { hasEnded, isActive, requestersOf } from '../support/actors.ts';
 import { runEvict } from '../support/evict-command.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createKubeClient } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { createEventRecorder } from '../../src/kube/events.ts';
 import { removeFailedPods } from '../../src/kube/failed-pods.ts';
 import { createSystemClock } from '../../src/host/clock.ts';

@@ -4,7 +4,7 @@ import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { isHeld } from '../../src/decide/daemon-set/gate.ts';
 import { createKubeClient, type KubeRequest } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, DAEMON_SETS, objectPath, PODS, statusMessage } from '../../src/kube/resource.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { waitUntil } from '../control-plane/process.ts';

@@ -4,7 +4,7 @@ import type { Pod } from '../../src/api/pod.ts';
 import { decideEvictionOutcome } from '../../src/decide/eviction/api-answer.ts';
 import { objectPath, PODS, statusCauses, statusMessage } from '../../src/kube/resource.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { freePort } from '../control-plane/port.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { entryOf, hasEnded } from '../support/actors.ts';

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { listAll } from '../../src/kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../src/kube/resource.ts';
 import { createObjectCache } from '../../src/kube/watch.ts';

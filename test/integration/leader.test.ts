@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../../src/api/pod.ts';
 import { controllerAlive, type LeaseSight, observeLease } from '../../src/decide/lease.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { CONTROLLER_LEASE_PLACE, readLease, writeLease } from '../../src/kube/lease.ts';
 import { collectionPath, EVENTS, LEASES } from '../../src/kube/resource.ts';
 import { waitUntil } from '../control-plane/process.ts';

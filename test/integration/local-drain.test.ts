@@ -4,7 +4,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
-import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri/runtime.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';

@@ -7,8 +7,8 @@ import type { Message as BusMessage } from 'dbus-next';
 import { createGoingDown, type GoingDown } from '../../src/agent/shutdown/detector.ts';
 import { NodemaintError } from '../../src/errors.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
-import { createLogin1 } from '../../src/host/login1.ts';
-import { watchScheduledFile } from '../../src/host/scheduled-file.ts';
+import { createLogin1 } from '../../src/host/systemd/login1.ts';
+import { watchScheduledFile } from '../../src/host/systemd/scheduled-file.ts';
 import { connectHost, type HostClients, until } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NodemaintError } from '../../src/errors.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
-import { BusCallError, createSystemBus } from '../../src/host/dbus.ts';
+import { BusCallError, createSystemBus } from '../../src/host/dbus/bus.ts';
 import { connectHost, until } from '../logind/host.ts';
 import { capabilitiesOf, startLogind } from '../logind/rig.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createKubeClient, type KubeClient, type KubeResponse } from '../../src/kube/client.ts';
 import { MAINTENANCE_WEBHOOK_PATH } from '../../src/controller/webhook/server.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { freePort } from '../control-plane/port.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { assertAllowed } from '../support/admission-rig.ts';

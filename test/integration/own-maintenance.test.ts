@@ -12,7 +12,7 @@ import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { shutdownNames } from '../../src/decide/maintenance/shutdown-maintenance.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { listAll } from '../../src/kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../src/kube/resource.ts';
 import { createLog } from '../../src/telemetry/log.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import type { Interceptor } from '../../src/kube/interceptor.ts';
+import type { Interceptor } from '../../src/kube/eviction/interceptor.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { startNode } from '../node/node.ts';
 import { podSpec } from '../node/pods.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
-import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri/runtime.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { startNode, type TestNode } from '../node/node.ts';

@@ -1,10 +1,10 @@
 /** An agent that only holds the lock, for tests that kill it: `hold-lock.ts child|unit HEARTBEAT_FILE`. */
 import process from 'node:process';
 import { createSystemClock } from '../../src/host/clock.ts';
-import { createSystemBus } from '../../src/host/dbus.ts';
-import { createChildLock, createUnitLock } from '../../src/host/inhibitor.ts';
-import { createLogin1 } from '../../src/host/login1.ts';
-import { createSystemd } from '../../src/host/systemd.ts';
+import { createSystemBus } from '../../src/host/dbus/bus.ts';
+import { createChildLock, createUnitLock } from '../../src/host/systemd/inhibitor.ts';
+import { createLogin1 } from '../../src/host/systemd/login1.ts';
+import { createSystemd } from '../../src/host/systemd/systemd1.ts';
 
 const write = (_fields: object, message: string): void => {
   console.error(message);

@@ -1,9 +1,9 @@
 /** The agent's side of a test on the rig: bus, logind and systemd clients that end with the test. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSystemClock } from '../../src/host/clock.ts';
-import { createSystemBus, type SystemBus } from '../../src/host/dbus.ts';
-import { createLogin1, type Login1 } from '../../src/host/login1.ts';
-import { createSystemd, type Systemd } from '../../src/host/systemd.ts';
+import { createSystemBus, type SystemBus } from '../../src/host/dbus/bus.ts';
+import { createLogin1, type Login1 } from '../../src/host/systemd/login1.ts';
+import { createSystemd, type Systemd } from '../../src/host/systemd/systemd1.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import type { Logind } from './rig.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { formatStep, type JournalStep, parseJournal } from '../../src/static-pods/journal.ts';
+import { formatStep, type JournalStep, parseJournal } from '../../src/static-pods/journal/journal.ts';
 
 const PLAIN = { noNullPrototype: true };
 const file = fc.string({ minLength: 1, maxLength: 40, unit: 'binary' });

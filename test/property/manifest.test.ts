@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { parseManifest } from '../../src/static-pods/manifest.ts';
+import { parseManifest } from '../../src/static-pods/manifest/manifest.ts';
 
 function parse(bytes: Buffer): ReturnType<typeof parseManifest> {
   const result = parseManifest({ name: 'x.yaml', bytes }, 'node-1');

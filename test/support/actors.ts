@@ -1,6 +1,6 @@
 import type { EvictionRequest, InterceptorStatus } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import type { Interceptor, Turn } from '../../src/kube/interceptor.ts';
+import type { Interceptor, Turn } from '../../src/kube/eviction/interceptor.ts';
 import { conditionOf } from './eviction-rig.ts';
 
 /** An interceptor whose turns the test decides. */

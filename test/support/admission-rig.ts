@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { EvictionRequest, EvictionRequestStatus } from '../../src/api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../src/api/names.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitUntil } from '../control-plane/process.ts';

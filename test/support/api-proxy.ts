@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import https, { type RequestOptions } from 'node:https';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { createAuthority } from '../control-plane/certificates.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';

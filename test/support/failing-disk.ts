@@ -1,4 +1,4 @@
-import type { StateDisk } from '../../src/host/state-files.ts';
+import type { StateDisk } from '../../src/host/files/state-files.ts';
 import type { Disk } from '../../src/static-pods/disk.ts';
 
 /** What a full, a read-only and a broken disk answer. */

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { ContainerRuntime } from '../../src/host/cri.ts';
-import type { Units } from '../../src/host/kubelet-unit.ts';
+import type { ContainerRuntime } from '../../src/host/cri/runtime.ts';
+import type { Units } from '../../src/host/kubelet/unit.ts';
 import type { MoverPaths } from '../../src/static-pods/mover.ts';
 
 /** The manifests of a simulated node, and the priorities of their pods. */

@@ -7,7 +7,7 @@ import { EVICTION_REQUEST_API_VERSION } from '../../src/api/names.ts';
 import { runWebhook, WEBHOOK_PATH } from '../../src/controller/webhook/server.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createKubeClient, type KubeClient, type KubeResponse } from '../../src/kube/client.ts';
-import { loadClusterAccess } from '../../src/kube/config.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../src/kube/resource.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';

@@ -1,9 +1,9 @@
 /** Prints where the kubelet with this kubeconfig runs, for the tests: `find-kubelet-home.ts BUS_ADDRESS KUBECONFIG`. */
 import process from 'node:process';
 import { createSystemClock } from '../../src/host/clock.ts';
-import { createSystemBus } from '../../src/host/dbus.ts';
-import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
-import { createSystemd } from '../../src/host/systemd.ts';
+import { createSystemBus } from '../../src/host/dbus/bus.ts';
+import { createKubeletFinder } from '../../src/host/kubelet/finder.ts';
+import { createSystemd } from '../../src/host/systemd/systemd1.ts';
 
 const [, , address = '', kubeconfig = ''] = process.argv;
 const lifetime = new AbortController();

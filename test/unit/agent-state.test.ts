@@ -10,7 +10,7 @@ import type { Pod } from '../../src/api/pod.ts';
 import { isLeftOfShutdown } from '../../src/decide/shutdown/failed-pods.ts';
 import type { ShutdownKind } from '../../src/decide/shutdown/detection.ts';
 import type { NodemaintError } from '../../src/errors.ts';
-import type { Systemd } from '../../src/host/systemd.ts';
+import type { Systemd } from '../../src/host/systemd/systemd1.ts';
 import { openTestState } from '../support/test-state.ts';
 
 const RECORD: AgentRecord = {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
-import { claimDirectory } from '../../src/host/claim.ts';
+import { claimDirectory } from '../../src/host/files/claim.ts';
 
 const CLAIMER = path.join(import.meta.dirname, '..', 'support', 'claimer.ts');
 const FLAGS = ['--disable-warning=ExperimentalWarning'];

@@ -10,9 +10,9 @@ import { promisify } from 'node:util';
 import * as grpc from '@grpc/grpc-js';
 import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
 import { NodemaintError } from '../../src/errors.ts';
-import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri.ts';
-import { createConnection } from '../../src/host/cri-connection.ts';
-import { describeRuntimeV1 } from '../../src/host/cri-proto.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri/runtime.ts';
+import { createConnection } from '../../src/host/cri/connection.ts';
+import { describeRuntimeV1 } from '../../src/host/cri/proto.ts';
 
 const { signal } = new AbortController();
 

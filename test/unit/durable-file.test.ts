@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { replaceFile } from '../../src/host/durable-file.ts';
+import { replaceFile } from '../../src/host/files/durable-file.ts';
 import { createDisk } from '../../src/static-pods/disk.ts';
-import { createJournal } from '../../src/static-pods/journal.ts';
+import { createJournal } from '../../src/static-pods/journal/journal.ts';
 
 const { signal } = new AbortController();
 

@@ -4,8 +4,8 @@ import type { RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { loadClusterAccess } from '../../src/kube/config.ts';
-import { parsePlainKubeconfig } from '../../src/kube/plain-kubeconfig.ts';
+import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
+import { parsePlainKubeconfig } from '../../src/kube/access/plain-kubeconfig.ts';
 
 interface Parts {
   readonly cluster?: object;

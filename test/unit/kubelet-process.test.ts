@@ -6,8 +6,8 @@ import process from 'node:process';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createKubeletRefusals } from '../../src/agent/static-pods/kubelet-refusals.ts';
 import type { KubeletFacts } from '../../src/decide/machine/kubelet-config.ts';
-import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
-import { healthPlaceOf } from '../../src/host/kubelet-health.ts';
+import { createKubeletFinder } from '../../src/host/kubelet/finder.ts';
+import { healthPlaceOf } from '../../src/host/kubelet/health.ts';
 import { endFakeKubelet, startFakeKubelet } from '../support/fake-kubelet.ts';
 import { makeTestFolder } from '../support/folder.ts';
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { loadAgentConfig } from '../../src/config/load.ts';
 import { kubeletShutdownWarning } from '../../src/decide/machine/kubelet-graceful-shutdown.ts';
-import { createKubeletFinder } from '../../src/host/kubelet-finder.ts';
+import { createKubeletFinder } from '../../src/host/kubelet/finder.ts';
 import { endFakeKubelet, startFakeKubelet } from '../support/fake-kubelet.ts';
 import { makeTestFolder } from '../support/folder.ts';
 import { runNodemaint } from '../support/nodemaint.ts';

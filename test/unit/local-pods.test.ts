@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { KubeletUnitChoice } from '../../src/decide/machine/kubelet-unit.ts';
 import { type LiveSandbox, localPodsOf } from '../../src/decide/shutdown/runtime-pods.ts';
-import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet-unit.ts';
+import { createKubeletUnit, type KubeletUnit } from '../../src/host/kubelet/unit.ts';
 import { openTestState } from '../support/test-state.ts';
 
 function sandbox(podUid: string, fields: Partial<LiveSandbox> = {}): LiveSandbox {

@@ -10,7 +10,7 @@ import {
   WANTED_DELAY_MS,
   winningDelay,
 } from '../../src/decide/machine/logind-delay.ts';
-import { readLogindConfig } from '../../src/host/logind-config.ts';
+import { readLogindConfig } from '../../src/host/systemd/logind-config.ts';
 
 const setting = (value: string): string => `[Login]\nInhibitDelayMaxSec=${value}\n`;
 

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { NodemaintError } from '../../src/errors.ts';
 import { readManifests } from '../../src/static-pods/directory.ts';
-import { MAX_MANIFEST_BYTES } from '../../src/static-pods/manifest.ts';
+import { MAX_MANIFEST_BYTES } from '../../src/static-pods/manifest/manifest.ts';
 
 const HEAD = 'apiVersion: v1\nkind: Pod\n';
 const NAMED = `${HEAD}metadata: {name: web}\n`;

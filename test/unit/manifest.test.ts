@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MAX_MANIFEST_BYTES, type Manifest, parseManifest } from '../../src/static-pods/manifest.ts';
+import { MAX_MANIFEST_BYTES, type Manifest, parseManifest } from '../../src/static-pods/manifest/manifest.ts';
 
 const HEAD = 'apiVersion: v1\nkind: Pod\n';
 const NAMED = `${HEAD}metadata: {name: web}\n`;

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createDisk } from '../../src/static-pods/disk.ts';
 import { readParked } from '../../src/static-pods/inventory.ts';
-import { readJournal } from '../../src/static-pods/journal.ts';
+import { readJournal } from '../../src/static-pods/journal/journal.ts';
 import { createMover, type Mover, type MoverPaths } from '../../src/static-pods/mover.ts';
 
 const STEP = { op: 'park', sha256: '', maintenance: 'm', at: 1, bootId: 'b' } as const;

@@ -12,11 +12,11 @@ import type { Notice, NoticeOptions } from '../../src/decide/notice/notices.ts';
 import type { Phase } from '../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../src/errors.ts';
 import { type Clock, createSystemClock } from '../../src/host/clock.ts';
-import { triggerFileSource } from '../../src/host/trigger-file.ts';
+import { triggerFileSource } from '../../src/cloud/trigger-file.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { openTestState } from '../support/test-state.ts';
-import { createStateDisk } from '../../src/host/state-files.ts';
+import { createStateDisk } from '../../src/host/files/state-files.ts';
 import { Fault, failingStateDisk } from '../support/failing-disk.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');

@@ -7,7 +7,7 @@ import { createImperativeEviction } from '../../src/controller/eviction/imperati
 import { controllerOptionsSchema } from '../../src/controller/options.ts';
 import { createRequestNotes } from '../../src/controller/cache/request-notes.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
-import { createInterceptorReconciler } from '../../src/kube/interceptor.ts';
+import { createInterceptorReconciler } from '../../src/kube/eviction/interceptor.ts';
 
 const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type SandboxRuntime, startSandboxRuntime } from '../../src/demo/sandbox-runtime.ts';
-import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri.ts';
+import { type SandboxRuntime, startSandboxRuntime } from '../../src/demo/runtime.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../src/host/cri/runtime.ts';
 
 const { signal } = new AbortController();
 

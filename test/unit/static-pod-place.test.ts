@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { startSandboxRuntime } from '../../src/demo/sandbox-runtime.ts';
+import { startSandboxRuntime } from '../../src/demo/runtime.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { endFakeKubelet, startFakeKubelet } from '../support/fake-kubelet.ts';
 import { makeTestFolder } from '../support/folder.ts';

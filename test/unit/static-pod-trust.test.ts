@@ -5,7 +5,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startSandboxRuntime } from '../../src/demo/sandbox-runtime.ts';
+import { startSandboxRuntime } from '../../src/demo/runtime.ts';
 import { findPlaces } from '../../src/static-pods/places.ts';
 import { distrustOfPlaces } from '../../src/static-pods/trusted-places.ts';
 import { waitUntil } from '../control-plane/process.ts';

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { StaticPodEntry } from '../../src/decide/view/static-pod-list.ts';
-import { startSandboxRuntime } from '../../src/demo/sandbox-runtime.ts';
+import { startSandboxRuntime } from '../../src/demo/runtime.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../support/nodemaint.ts';
 import { makeTestFolder } from '../support/folder.ts';

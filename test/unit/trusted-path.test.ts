@@ -6,7 +6,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { distrustOfPart, type PathKind, type PathPart } from '../../src/decide/machine/path-trust.ts';
-import { judgePath, type PathTrust, requireTrustedPath, type WantedPath } from '../../src/host/trusted-path.ts';
+import { judgePath, type PathTrust, requireTrustedPath, type WantedPath } from '../../src/host/files/trusted-path.ts';
 
 const DIRECTORY: WantedPath = { kind: 'directory', lastLink: 'refuse' };
 const LINKED: WantedPath = { kind: 'directory', lastLink: 'follow' };

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
-import { readKubelet } from '../../src/host/kubelet-config.ts';
-import { CONFIG_LIMITS, createYamlReader } from '../../src/host/yaml.ts';
-import { decodeYaml } from '../../src/static-pods/manifest-yaml.ts';
+import { readKubelet } from '../../src/host/kubelet/config.ts';
+import { CONFIG_LIMITS, createYamlReader } from '../../src/host/files/yaml.ts';
+import { decodeYaml } from '../../src/static-pods/manifest/yaml.ts';
 
 const MAX_MS = 1_000;
 

@@ -19,7 +19,7 @@ import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { reportTurn, type Turn } from '../../kube/interceptor.ts';
+import { reportTurn, type Turn } from '../../kube/eviction/interceptor.ts';
 import { removeFailedPods } from '../../kube/failed-pods.ts';
 import {
   collectionPath,

@@ -3,7 +3,7 @@ import { chmod, chown, unlink } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
-import { claimDirectory, isListenedOn, listenOn } from '../../host/claim.ts';
+import { claimDirectory, isListenedOn, listenOn } from '../../host/files/claim.ts';
 import { type ControlClient, type ControlRequest, controlSocketPath, parseRequest } from './protocol.ts';
 
 /** Answers a request with something that JSON can carry. */

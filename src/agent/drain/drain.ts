@@ -5,7 +5,7 @@ import { resolveDrain } from '../../decide/drain/resolution.ts';
 import { countingDrains, counts, type ParkingFacts } from '../../decide/static-pod/retention.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
-import type { Manifest } from '../../static-pods/manifest.ts';
+import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { AgentContext } from '../context.ts';
 import { localDeadlineOf, staticDeadlineOf } from './deadline.ts';
 import type { AgentRecord } from '../shutdown/record.ts';

@@ -2,7 +2,7 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { earliestDeadline } from '../../decide/deadline/maintenance.ts';
 import { overduePods } from '../../decide/deadline/terminating-pod.ts';
 import { describeError } from '../../errors.ts';
-import type { ContainerRuntime } from '../../host/cri.ts';
+import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Cluster, ClusterDependencies } from '../cluster/cluster.ts';
 import { createNodePods } from '../cluster/node-pods.ts';

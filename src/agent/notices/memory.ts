@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { describeError } from '../../errors.ts';
-import type { StateFiles } from '../../host/state-files.ts';
+import type { StateFiles } from '../../host/files/state-files.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 const memorySchema = z.object({

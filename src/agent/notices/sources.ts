@@ -34,7 +34,7 @@ export async function findNoticeSources(
   };
   const sources: NoticeSource[] = [];
   if (config.triggerFile !== undefined) {
-    const { triggerFileSource } = await import('../../host/trigger-file.ts');
+    const { triggerFileSource } = await import('../../cloud/trigger-file.ts');
     sources.push(triggerFileSource(config.triggerFile, clock, signal));
   }
   const provider = await find();

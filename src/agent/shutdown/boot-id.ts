@@ -6,8 +6,8 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describeError, NodemaintError } from '../../errors.ts';
-import { replaceFile } from '../../host/durable-file.ts';
-import type { Systemd } from '../../host/systemd.ts';
+import { replaceFile } from '../../host/files/durable-file.ts';
+import type { Systemd } from '../../host/systemd/systemd1.ts';
 
 interface BootPaths {
   /** The kernel's boot id. */

@@ -7,8 +7,8 @@ import {
 import type { PhaseFacts } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import { type Clock, monotonicNow } from '../../host/clock.ts';
-import type { Login1, ShutdownRequester } from '../../host/login1.ts';
-import type { Systemd } from '../../host/systemd.ts';
+import type { Login1, ShutdownRequester } from '../../host/systemd/login1.ts';
+import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Whether this machine is going down, as far as can be read now. */

@@ -5,7 +5,7 @@ import { rfc3339 } from '../../decide/time.ts';
 import { describeError, errorCodeOf } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import { runProgram } from '../../host/program.ts';
-import { describeRefusal, judgePath, type PathTrust } from '../../host/trusted-path.ts';
+import { describeRefusal, judgePath, type PathTrust } from '../../host/files/trusted-path.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The moments at which programs of this machine are called; each has a folder of its name. */

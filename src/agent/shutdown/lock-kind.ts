@@ -1,8 +1,8 @@
 import path from 'node:path';
 import type { AgentConfig } from '../../config/schema.ts';
-import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../../host/inhibitor.ts';
-import type { Login1 } from '../../host/login1.ts';
-import type { Systemd } from '../../host/systemd.ts';
+import { createChildLock, createNoLock, createUnitLock, type ShutdownLock } from '../../host/systemd/inhibitor.ts';
+import type { Login1 } from '../../host/systemd/login1.ts';
+import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** What the agent asks of this machine; absent where it has neither logind nor systemd. */

@@ -8,10 +8,10 @@ import { delayProblem, winningDelay } from '../../decide/machine/logind-delay.ts
 import { holdsLock, type Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import { HOLDER_UNIT, type ShutdownLock } from '../../host/inhibitor.ts';
-import type { Login1 } from '../../host/login1.ts';
-import { readLogindConfig } from '../../host/logind-config.ts';
-import type { Systemd } from '../../host/systemd.ts';
+import { HOLDER_UNIT, type ShutdownLock } from '../../host/systemd/inhibitor.ts';
+import type { Login1 } from '../../host/systemd/login1.ts';
+import { readLogindConfig } from '../../host/systemd/logind-config.ts';
+import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { AgentStatus } from '../control/status.ts';
 

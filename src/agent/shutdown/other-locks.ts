@@ -3,8 +3,8 @@ import { delayOfOthersMs, describeLock, isOwnLock, otherLocks } from '../../deci
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { Inhibitor } from '../../host/login1.ts';
-import { readLogindConfig } from '../../host/logind-config.ts';
+import type { Inhibitor } from '../../host/systemd/login1.ts';
+import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Host } from './lock-kind.ts';
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { StateFiles } from '../../host/state-files.ts';
+import type { StateFiles } from '../../host/files/state-files.ts';
 
 /** What a restarted agent, or the agent after a reboot, has to know. */
 export interface AgentRecord {

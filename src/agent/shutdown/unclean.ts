@@ -2,7 +2,7 @@
  * Tells, after the fact, that the machine went down without asking anybody: `reboot -ff`, a crash, the power. Nothing could
  * be held then, but it should be known. A file in the state directory stays behind where nobody ended the agent.
  */
-import type { StateFiles } from '../../host/state-files.ts';
+import type { StateFiles } from '../../host/files/state-files.ts';
 
 const MARK = 'running';
 

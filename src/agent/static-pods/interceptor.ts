@@ -13,7 +13,7 @@ import { type Leave, podKey, type StaticPodProgress } from '../../decide/static-
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isTurnOf, type Turn } from '../../kube/interceptor.ts';
+import { isTurnOf, type Turn } from '../../kube/eviction/interceptor.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, PODS } from '../../kube/resource.ts';
 import { shortened } from '../../printable.ts';

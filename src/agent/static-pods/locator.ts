@@ -3,7 +3,7 @@ import type { AgentConfig } from '../../config/schema.ts';
 import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
 import { kubeletShutdownWarning } from '../../decide/machine/kubelet-graceful-shutdown.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import type { StateFiles } from '../../host/state-files.ts';
+import type { StateFiles } from '../../host/files/state-files.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import type { MoverPaths } from '../../static-pods/mover.ts';
 import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';

@@ -1,5 +1,5 @@
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
-import type { ParkStep } from '../../static-pods/journal.ts';
+import type { ParkStep } from '../../static-pods/journal/journal.ts';
 
 /** When manifests were parked, so that a clock that is set makes it neither longer nor shorter ago. */
 export interface ParkTimes {

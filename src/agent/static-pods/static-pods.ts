@@ -9,8 +9,8 @@ import {
 } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
-import type { ContainerRuntime } from '../../host/cri.ts';
-import type { Manifest } from '../../static-pods/manifest.ts';
+import type { ContainerRuntime } from '../../host/cri/runtime.ts';
+import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createParkTimes } from './park-times.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';

@@ -4,11 +4,11 @@ import { targetsCover } from '../../decide/drain/plan.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import type { ContainerRuntime } from '../../host/cri.ts';
+import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { Disk } from '../../static-pods/disk.ts';
 import { readInPlace, readParked } from '../../static-pods/inventory.ts';
-import type { ParkStep } from '../../static-pods/journal.ts';
-import type { Manifest } from '../../static-pods/manifest.ts';
+import type { ParkStep } from '../../static-pods/journal/journal.ts';
+import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { Mover, MoverPaths } from '../../static-pods/mover.ts';
 
 /** Where the kubelet has a pod from: file, http or api. */

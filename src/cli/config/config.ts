@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { loadAgentConfig } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
-import { loadClusterAccess } from '../../kube/config.ts';
+import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { openLocalNode } from '../static-pods/list.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

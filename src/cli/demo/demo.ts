@@ -7,7 +7,7 @@ import { askAgent } from '../../agent/control/client.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { CONFIG_API_VERSION } from '../../api/names.ts';
 import { DEMO_MANIFESTS } from '../../demo/manifests.ts';
-import { startSandboxRuntime } from '../../demo/sandbox-runtime.ts';
+import { startSandboxRuntime } from '../../demo/runtime.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { drawDemo } from './view.ts';

@@ -5,9 +5,9 @@ import * as z from 'zod';
 import type { AgentConfig } from '../../config/schema.ts';
 import type { NodeFacts } from '../../decide/view/node-checks.ts';
 import { describeLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
-import type { Login1 } from '../../host/login1.ts';
-import type { Systemd } from '../../host/systemd.ts';
-import { describeRefusal, judgePath, type WantedPath } from '../../host/trusted-path.ts';
+import type { Login1 } from '../../host/systemd/login1.ts';
+import type { Systemd } from '../../host/systemd/systemd1.ts';
+import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
 import type { LocalNode } from '../static-pods/list.ts';
 
 export const UNIT = 'nodemaint.service';

@@ -9,8 +9,8 @@ import {
   type KubeletShutdown,
 } from '../../decide/machine/kubelet-graceful-shutdown.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
-import { replaceFile, syncDirectory } from '../../host/durable-file.ts';
-import { requireTrustedPath } from '../../host/trusted-path.ts';
+import { replaceFile, syncDirectory } from '../../host/files/durable-file.ts';
+import { requireTrustedPath } from '../../host/files/trusted-path.ts';
 import { EXIT } from '../cluster.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type LocalNode, openLocalNode } from '../static-pods/list.ts';

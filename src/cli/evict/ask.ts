@@ -8,7 +8,7 @@ import {
 } from '../../decide/eviction/requester.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { EvictionRequester } from '../../kube/requester.ts';
+import type { EvictionRequester } from '../../kube/eviction/requester.ts';
 import { printable } from '../../printable.ts';
 
 /** What became of the wish for one pod. */

@@ -8,7 +8,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
 import { missingPermission } from '../../kube/refusal.ts';
-import type { EvictionRequester } from '../../kube/requester.ts';
+import type { EvictionRequester } from '../../kube/eviction/requester.ts';
 import { createObjectCache } from '../../kube/watch.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { printable } from '../../printable.ts';

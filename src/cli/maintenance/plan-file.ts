@@ -4,7 +4,7 @@ import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/drain/plan.ts';
 import { planComplaint } from '../../decide/drain/draft.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import { CONFIG_LIMITS, createYamlReader } from '../../host/yaml.ts';
+import { CONFIG_LIMITS, createYamlReader } from '../../host/files/yaml.ts';
 
 const INT32 = 2_147_483_647;
 

@@ -1,9 +1,9 @@
 import { askAgent } from '../../agent/control/client.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
-import { createSystemBus } from '../../host/dbus.ts';
-import { HOLDER_UNIT } from '../../host/inhibitor.ts';
-import { createSystemd } from '../../host/systemd.ts';
+import { createSystemBus } from '../../host/dbus/bus.ts';
+import { HOLDER_UNIT } from '../../host/systemd/inhibitor.ts';
+import { createSystemd } from '../../host/systemd/systemd1.ts';
 import { createLog } from '../../telemetry/log.ts';
 
 /**

@@ -11,14 +11,20 @@ import type { AgentConfig } from '../../config/schema.ts';
 import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { listStaticPods } from '../../decide/view/static-pod-list.ts';
 import { createSystemClock } from '../../host/clock.ts';
-import { createContainerRuntime } from '../../host/cri.ts';
-import { createSystemBus } from '../../host/dbus.ts';
-import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet-finder.ts';
-import { createSystemd, type Systemd } from '../../host/systemd.ts';
-import { openStateFiles, type StateFiles } from '../../host/state-files.ts';
-import { loadClusterAccess } from '../../kube/config.ts';
+import { createContainerRuntime } from '../../host/cri/runtime.ts';
+import { createSystemBus } from '../../host/dbus/bus.ts';
+import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet/finder.ts';
+import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
+import { openStateFiles, type StateFiles } from '../../host/files/state-files.ts';
+import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { createDisk } from '../../static-pods/disk.ts';
-import { lastSteps, type JournalStep, parkStepOf, type ParkStep, readJournal } from '../../static-pods/journal.ts';
+import {
+  lastSteps,
+  type JournalStep,
+  parkStepOf,
+  type ParkStep,
+  readJournal,
+} from '../../static-pods/journal/journal.ts';
 import type { MoverPaths } from '../../static-pods/mover.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { printable } from '../../printable.ts';

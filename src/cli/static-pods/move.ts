@@ -9,7 +9,7 @@ import { openControlSocket } from '../../agent/control/socket.ts';
 import { openStore } from '../../agent/static-pods/directory.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
-import { createContainerRuntime } from '../../host/cri.ts';
+import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createDisk } from '../../static-pods/disk.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';

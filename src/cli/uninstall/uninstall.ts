@@ -2,7 +2,7 @@ import { releaseCluster } from './release-cluster.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createKubeClient } from '../../kube/client.ts';
-import { loadUserAccess } from '../../kube/user-access.ts';
+import { loadUserAccess } from '../../kube/access/user.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint uninstall-cluster`. */

@@ -16,9 +16,9 @@ import {
   rememberedAttempts,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
-import { askForEviction } from '../../kube/evictor.ts';
-import { createEvictionMemories } from '../../kube/eviction-memories.ts';
-import type { Interceptor, Turn } from '../../kube/interceptor.ts';
+import { askForEviction } from '../../kube/eviction/evictor.ts';
+import { createEvictionMemories } from '../../kube/eviction/memories.ts';
+import type { Interceptor, Turn } from '../../kube/eviction/interceptor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';

@@ -3,8 +3,13 @@ import { NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { collectionPath, objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
-import { hostsOf, renewalReason, type ServingCertificate, trustedAuthorities } from '../../kube/serving-certificate.ts';
-import { issueServingCertificate } from '../../kube/x509.ts';
+import {
+  hostsOf,
+  renewalReason,
+  type ServingCertificate,
+  trustedAuthorities,
+} from '../../kube/certificate/serving-certificate.ts';
+import { issueServingCertificate } from '../../kube/certificate/x509.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** The name of the Secret, of the ValidatingWebhookConfiguration, and of the field manager of its caBundle. */

@@ -6,7 +6,7 @@ import { maintenanceWarnings } from '../../decide/maintenance/warnings.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { ServingCertificate } from '../../kube/serving-certificate.ts';
+import type { ServingCertificate } from '../../kube/certificate/serving-certificate.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts';
 import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';

@@ -1,6 +1,6 @@
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../clock.ts';
-import type { ContainerRuntime } from '../cri.ts';
+import type { ContainerRuntime } from './runtime.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** A stop that is under way; times in milliseconds since the epoch. */

@@ -6,10 +6,10 @@ import { parseAgentConfig } from '../../../src/config/load.ts';
 import { isFullyQualified } from '../../../src/decide/eviction/interceptors.ts';
 import { MAX_GRACE_SEC } from '../../../src/decide/pod.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
-import { readKubelet } from '../../../src/host/kubelet-config.ts';
-import { triggerFileSource } from '../../../src/host/trigger-file.ts';
-import { loadClusterAccess } from '../../../src/kube/config.ts';
-import { parseManifest } from '../../../src/static-pods/manifest.ts';
+import { readKubelet } from '../../../src/host/kubelet/config.ts';
+import { triggerFileSource } from '../../../src/cloud/trigger-file.ts';
+import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { parseManifest } from '../../../src/static-pods/manifest/manifest.ts';
 import { mutatedJson, mutatedText } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzTarget, textTarget, textOf } from '../target.ts';
 

@@ -13,9 +13,9 @@ import { parseMaintenanceReview, warningsAnswer } from '../../../src/controller/
 import { decideTimes } from '../../../src/decide/eviction/times.ts';
 import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts';
 import { decideNotices } from '../../../src/decide/notice/notices.ts';
-import { BusCallError, type SystemBus } from '../../../src/host/dbus.ts';
-import { createLogin1 } from '../../../src/host/login1.ts';
-import { createSystemd } from '../../../src/host/systemd.ts';
+import { BusCallError, type SystemBus } from '../../../src/host/dbus/bus.ts';
+import { createLogin1 } from '../../../src/host/systemd/login1.ts';
+import { createSystemd } from '../../../src/host/systemd/systemd1.ts';
 import { createSteppingClock } from '../../support/stepping-clock.ts';
 import { mutatedJson, mutatedText, mutatedValue } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzInput, type FuzzTarget, textTarget } from '../target.ts';

@@ -6,8 +6,8 @@ import { Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 import { askAgent } from '../../../src/agent/control/client.ts';
 import { controlSocketPath } from '../../../src/agent/control/protocol.ts';
 import { openControlSocket } from '../../../src/agent/control/socket.ts';
-import { createContainerRuntime } from '../../../src/host/cri.ts';
-import { openBusConnection } from '../../../src/host/dbus-connection.ts';
+import { createContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import { openBusConnection } from '../../../src/host/dbus/connection.ts';
 import { mutatedBytes, mutatedText } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzInput, type FuzzTarget, textOf } from '../target.ts';
 

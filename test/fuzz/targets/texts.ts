@@ -7,7 +7,7 @@ import { serviceOf } from '../../../src/decide/machine/kubelet-unit.ts';
 import { parseTimeSpan, winningDelay } from '../../../src/decide/machine/logind-delay.ts';
 import { parseNoticeTime } from '../../../src/decide/notice/time.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../../src/decide/time.ts';
-import { parseScheduledFile } from '../../../src/host/login1.ts';
+import { parseScheduledFile } from '../../../src/host/systemd/login1.ts';
 import { cgroupsIn } from '../../../src/host/process-facts.ts';
 import { mutatedText } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzTarget, textTarget } from '../target.ts';

@@ -1,7 +1,7 @@
 import { NODE_LABEL } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { createKubeClient, type KubeClient, type KubeRequest, type Method } from '../../../src/kube/client.ts';
-import { loadClusterAccess } from '../../../src/kube/config.ts';
+import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import {
   collectionPath,
   EVICTION_REQUESTS,

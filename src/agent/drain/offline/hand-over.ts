@@ -6,7 +6,7 @@ import { mayHandOver } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { deletePod } from '../../../kube/evictor.ts';
+import { deletePod } from '../../../kube/eviction/evictor.ts';
 import { listAll } from '../../../kube/list.ts';
 import {
   collectionPath,

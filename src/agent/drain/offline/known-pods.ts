@@ -4,7 +4,7 @@ import type { KnownPod } from '../../../decide/shutdown/runtime-pods.ts';
 import { podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
-import type { StateFiles } from '../../../host/state-files.ts';
+import type { StateFiles } from '../../../host/files/state-files.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { collectionPath, PODS, sendForObject } from '../../../kube/resource.ts';
 import type { Log } from '../../../telemetry/log.ts';

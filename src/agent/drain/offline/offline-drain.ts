@@ -6,8 +6,8 @@ import { type LocalPod, localPodsOf } from '../../../decide/shutdown/runtime-pod
 import type { DrainPod } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
-import type { ContainerRuntime } from '../../../host/cri.ts';
-import type { KubeletUnit } from '../../../host/kubelet-unit.ts';
+import type { ContainerRuntime } from '../../../host/cri/runtime.ts';
+import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { KnownPods } from './known-pods.ts';
 import { createSandboxStops, type StopNews } from '../../../host/cri/pod-stops.ts';

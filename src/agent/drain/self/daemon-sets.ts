@@ -2,7 +2,7 @@ import type { Pod } from '../../../api/pod.ts';
 import { noteRemoval, type Removal, removalDelayMs, returnsOf } from '../../../decide/daemon-set/escape.ts';
 import { daemonSetOf, drainOf } from '../../../decide/daemon-set/gate.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
-import { deletePod, type EndOptions } from '../../../kube/evictor.ts';
+import { deletePod, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 import type { Waiting } from '../../control/status.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../../decide/eviction/imperative.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
-import { askForEviction, type EndOptions } from '../../../kube/evictor.ts';
+import { askForEviction, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 import type { Waiting } from '../../control/status.ts';

@@ -18,7 +18,7 @@ import {
 } from '../../../decide/drain/self-drain.ts';
 import { type DrainPod, endOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
-import { type EndOptions, shortenEnd } from '../../../kube/evictor.ts';
+import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
 import { keyOf, NODES, objectPath, sendForObject } from '../../../kube/resource.ts';
 import type { Cluster, ClusterDependencies } from '../../cluster/cluster.ts';
 import { type ControllerState, createControllerSight } from './controller-liveness.ts';

@@ -6,7 +6,7 @@ import { estimateDrain } from '../../../decide/drain/estimate.ts';
 import { effectiveDrainPlan } from '../../../decide/drain/plan.ts';
 import { drainStatus, isNews } from '../../../decide/drain/status.ts';
 import type { OwnDrain } from '../../../decide/drain/self-drain.ts';
-import { createOwnWrites } from '../../../kube/own-writes.ts';
+import { createOwnWrites } from '../../../kube/read-your-writes.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 

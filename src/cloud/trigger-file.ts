@@ -1,0 +1,78 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import type { NoticeSource } from './notice-source.ts';
+import type { Clock } from '../host/clock.ts';
+
+/** How often it is looked at although nothing was told, for file systems that tell nothing. */
+const LOOK_MS = 30_000;
+const MAX_BYTES = 4096;
+const MAX_REASON = 1000;
+
+/** The first line of the file without what could harm a terminal; undefined where there is no file. */
+async function firstLine(file: string): Promise<string | undefined> {
+  try {
+    await using handle = await open(file, 'r');
+    if (!(await handle.stat()).isFile()) return undefined;
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
+    const [line = ''] = buffer.toString('utf8', 0, bytesRead).split('\n', 1);
+    return line
+      .replaceAll(/[\p{C}\s]+/gu, ' ')
+      .trim()
+      .slice(0, MAX_REASON);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * A file that announces the end of this machine by being there, its first line the reason, and takes it back by being gone.
+ * Its folder is watched until `lifetime` is aborted; `read` answers at once the first time, then when something changed.
+ */
+export function triggerFileSource(file: string, clock: Clock, lifetime: AbortSignal): NoticeSource {
+  let watcher: FSWatcher | undefined;
+  let changed = true;
+  let wake: (() => void) | undefined;
+  const onChange = (): void => {
+    changed = true;
+    wake?.();
+  };
+  const keepWatching = (): void => {
+    if (watcher !== undefined) return;
+    try {
+      watcher = watch(path.dirname(file), { signal: lifetime }, onChange);
+      // The folder went away: another look finds out, and watches the new one.
+      watcher.on('error', () => {
+        watcher = undefined;
+      });
+    } catch {
+      // No such folder yet; the file is looked at all the same.
+    }
+  };
+  const wait = async (signal: AbortSignal): Promise<void> => {
+    const woken = new AbortController();
+    wake = () => {
+      woken.abort();
+    };
+    try {
+      await clock.sleep(LOOK_MS, AbortSignal.any([signal, woken.signal]));
+    } catch {
+      signal.throwIfAborted();
+    } finally {
+      wake = undefined;
+    }
+  };
+  return {
+    name: `file ${file}`,
+    everyMs: 0,
+    read: async (signal) => {
+      if (!changed) await wait(signal);
+      keepWatching();
+      changed = false;
+      const reason = await firstLine(file);
+      if (reason === undefined) return [];
+      return [{ id: 'file', kind: 'terminate', reason: reason === '' ? `${file} is there` : reason, provider: 'file' }];
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * A pod of the demo: a real process that runs until it is told to end, and then takes its time like an application
+ * that writes its data out. It never outlives the process that started it.
+ */
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import process from 'node:process';
+import type { Manifest } from '../static-pods/manifest/manifest.ts';
+
+export type SandboxPodState = 'running' | 'stopping' | 'ended';
+
+/** A pod that was started. */
+export interface SandboxPod {
+  readonly manifest: Manifest;
+  /** Of the pod sandbox, as the runtime names it. */
+  readonly id: string;
+  readonly containerId: string;
+  /** The kubelet's UID: a hash of node, file and content. */
+  readonly uid: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  state(): SandboxPodState;
+  /** Sends SIGTERM, and SIGKILL `graceSec` seconds later; resolves when the process has ended. A second call may only shorten the time. */
+  stop(graceSec: number): Promise<void>;
+}
+
+/** How long the application of a pod takes to end, in seconds. */
+export const STOP_SECONDS_ANNOTATION = 'demo.nodemaint/stop-seconds';
+
+const DEFAULT_STOP_SECONDS = 1.5;
+const MAX_STOP_SECONDS = 3600;
+
+/** Says that it is ready, ends some time after SIGTERM, or at once when its parent is gone. Ctrl-C is for the parent. */
+const APPLICATION = `
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => setTimeout(() => process.exit(0), Number(process.argv[1]) * 1000));
+process.stdin.on('close', () => process.exit(0)).resume();
+process.stdout.write('ready');
+`;
+
+/** Starts the pod of a manifest in the folder `staticPodPath`; resolves when its application runs, or ended at once. */
+export async function startSandboxPod(
+  manifest: Manifest,
+  { staticPodPath, nodeName }: { readonly staticPodPath: string; readonly nodeName: string },
+): Promise<SandboxPod> {
+  const uid = createHash('sha256').update([nodeName, staticPodPath, manifest.file, manifest.sha256].join('\0'));
+  const child = spawn(process.execPath, ['-e', APPLICATION, String(stopSeconds(manifest))], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    env: {},
+  });
+  const createdAt = Date.now();
+  const ended = once(child, 'exit');
+  let state: SandboxPodState = 'running';
+  child.once('exit', () => {
+    state = 'ended';
+  });
+  await Promise.race([once(child.stdout, 'data'), ended]);
+  return {
+    manifest,
+    id: randomBytes(32).toString('hex'),
+    containerId: randomBytes(32).toString('hex'),
+    uid: uid.digest('hex').slice(0, 32),
+    createdAt,
+    state: () => state,
+    stop: async (graceSec) => {
+      if (state === 'running') {
+        state = 'stopping';
+        child.kill('SIGTERM');
+      }
+      const killer = setTimeout(() => child.kill('SIGKILL'), graceSec * 1000);
+      await ended;
+      clearTimeout(killer);
+    },
+  };
+}
+
+function stopSeconds({ annotations }: Manifest): number {
+  const seconds = Number(annotations[STOP_SECONDS_ANNOTATION] ?? DEFAULT_STOP_SECONDS);
+  return seconds >= 0 && seconds <= MAX_STOP_SECONDS ? seconds : DEFAULT_STOP_SECONDS;
+}

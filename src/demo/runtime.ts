@@ -1,0 +1,140 @@
+/**
+ * The kubelet and the container runtime of the demo, for a machine without root, cluster or containerd. It keeps one
+ * real process for each pod in a static pod folder, as the kubelet keeps containers, and shows them over CRI.
+ */
+import { describeError, NodemaintError } from '../errors.ts';
+import { createSystemClock } from '../host/clock.ts';
+import { readManifests } from '../static-pods/directory.ts';
+import type { Manifest } from '../static-pods/manifest/manifest.ts';
+import type { Log } from '../telemetry/log.ts';
+import { serveSandboxCri } from './cri-server.ts';
+import { type SandboxPod, type SandboxPodState, startSandboxPod } from './pod-process.ts';
+
+export interface SandboxRuntimeOptions {
+  readonly staticPodPath: string;
+  /** Where the CRI socket goes; a socket that lies there is replaced. */
+  readonly socketPath: string;
+  readonly nodeName: string;
+  readonly log?: Log;
+}
+
+/** A pod as the sandbox has it. */
+export interface SandboxPodView {
+  readonly namespace: string;
+  readonly podName: string;
+  readonly file: string;
+  readonly sandboxId: string;
+  readonly state: SandboxPodState;
+}
+
+/** Disposing it kills every pod and closes the socket. */
+export interface SandboxRuntime extends AsyncDisposable {
+  /** Oldest first; the latest ended pods included. */
+  pods(): readonly SandboxPodView[];
+}
+
+const POLL_MS = 100;
+const KEPT_ENDED_PODS = 20;
+
+/**
+ * Starts the pods of the folder and serves them until it is disposed or `signal` is aborted. Resolves when every pod
+ * that was in the folder runs.
+ *
+ * @throws Error if the socket cannot be made, the signal's reason if it is aborted before.
+ */
+export async function startSandboxRuntime(
+  options: SandboxRuntimeOptions,
+  signal: AbortSignal,
+): Promise<SandboxRuntime> {
+  signal.throwIfAborted();
+  const kubelet = new SandboxKubelet(options);
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => kubelet.killAll());
+  stack.use(await serveSandboxCri(options.socketPath, () => kubelet.pods));
+  await kubelet.sync(either);
+  const loop = kubelet.run(either);
+  stack.defer(async () => {
+    stop.abort();
+    await loop;
+  });
+  const resources = stack.move();
+  let disposed: Promise<void> | undefined;
+  const dispose = (): Promise<void> => (disposed ??= resources.disposeAsync());
+  signal.addEventListener('abort', () => void dispose(), { once: true, signal: stop.signal });
+  return { pods: () => kubelet.pods.map(toView), [Symbol.asyncDispose]: dispose };
+}
+
+/** What the kubelet does for static pods: starts those that have a file, stops those that have none any more. */
+class SandboxKubelet {
+  pods: readonly SandboxPod[] = [];
+  readonly #options: SandboxRuntimeOptions;
+
+  constructor(options: SandboxRuntimeOptions) {
+    this.#options = options;
+  }
+
+  /** Returns when the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const clock = createSystemClock();
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(POLL_MS, signal);
+        await this.sync(signal);
+      } catch (error) {
+        if (!signal.aborted) this.#options.log?.warn({ err: describeError(error) }, 'cannot sync the demo pods');
+      }
+    }
+  }
+
+  async sync(signal: AbortSignal): Promise<void> {
+    const wanted = await this.#readWanted(signal);
+    for (const pod of this.pods) {
+      if (pod.state() === 'running' && !isSame(wanted.get(keyOf(pod.manifest)), pod.manifest)) this.#stop(pod);
+    }
+    const alive = new Set(this.pods.filter((pod) => pod.state() !== 'ended').map((pod) => keyOf(pod.manifest)));
+    const missing = [...wanted].filter(([key]) => !alive.has(key)).map(([, manifest]) => manifest);
+    const started = await Promise.all(missing.map((manifest) => startSandboxPod(manifest, this.#options)));
+    for (const { manifest, id } of started) {
+      this.#options.log?.info({ pod: manifest.podName, file: manifest.file, sandboxId: id }, 'demo pod started');
+    }
+    const ended = this.pods.filter((pod) => pod.state() === 'ended').slice(-KEPT_ENDED_PODS);
+    this.pods = [...ended, ...this.pods.filter((pod) => pod.state() !== 'ended'), ...started];
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all(this.pods.map((pod) => pod.stop(0)));
+  }
+
+  /** By pod; two files of one pod are one pod, and a missing folder is an empty one. */
+  async #readWanted(signal: AbortSignal): Promise<ReadonlyMap<string, Manifest>> {
+    try {
+      const { manifests } = await readManifests(this.#options.staticPodPath, this.#options.nodeName, signal);
+      return new Map(manifests.map((manifest) => [keyOf(manifest), manifest]));
+    } catch (error) {
+      if (error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING') return new Map();
+      throw error;
+    }
+  }
+
+  #stop(pod: SandboxPod): void {
+    const { podName, graceSec } = pod.manifest;
+    this.#options.log?.info({ pod: podName, graceSec }, 'demo pod is being stopped');
+    // Nothing waits for it, as in the kubelet; killAll ends what is left.
+    void pod.stop(graceSec).then(() => this.#options.log?.info({ pod: podName }, 'demo pod ended'));
+  }
+}
+
+function keyOf({ namespace, podName }: Manifest): string {
+  return `${namespace}/${podName}`;
+}
+
+function isSame(wanted: Manifest | undefined, actual: Manifest): boolean {
+  return wanted?.file === actual.file && wanted.sha256 === actual.sha256;
+}
+
+function toView(pod: SandboxPod): SandboxPodView {
+  const { namespace, podName, file } = pod.manifest;
+  return { namespace, podName, file, sandboxId: pod.id, state: pod.state() };
+}

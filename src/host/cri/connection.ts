@@ -1,0 +1,167 @@
+/**
+ * A gRPC connection to a container runtime and the calls the agent makes over it. The modules load at the first call,
+ * so that an idle agent does not carry them.
+ */
+import type { Client } from '@grpc/grpc-js';
+import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
+import { describeError, NodemaintError } from '../../errors.ts';
+
+/** A `runtime.v1.PodSandbox`. */
+export interface WireSandbox {
+  readonly id: string;
+  readonly metadata: { readonly name: string; readonly uid: string; readonly namespace: string } | null;
+  readonly state: 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
+  /** Nanoseconds since the epoch. */
+  readonly createdAt: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** A `runtime.v1.Container`. */
+export interface WireContainer {
+  readonly id: string;
+  readonly podSandboxId: string;
+  readonly state: 'CONTAINER_CREATED' | 'CONTAINER_RUNNING' | 'CONTAINER_EXITED' | 'CONTAINER_UNKNOWN';
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** The answers by method. */
+export interface Answers {
+  readonly Version: { readonly runtimeName: string; readonly runtimeVersion: string };
+  readonly ListPodSandbox: { readonly items: readonly WireSandbox[] };
+  readonly ListContainers: { readonly containers: readonly WireContainer[] };
+  readonly StopContainer: object;
+  readonly StopPodSandbox: object;
+}
+
+/** A call to make. */
+export interface Call<Method extends keyof Answers> {
+  readonly method: Method;
+  readonly request: object;
+  readonly timeoutMs: number;
+  /** What is being done, for the error: `list the pods`. */
+  readonly doing: string;
+}
+
+/** A runtime that can be called. It connects by itself, and again after an interruption. */
+export interface Connection {
+  /** @throws NodemaintError RUNTIME_UNAVAILABLE; the signal's reason when it is aborted. */
+  call<Method extends keyof Answers>(what: Call<Method>, signal: AbortSignal): Promise<Answers[Method]>;
+  close(): void;
+}
+
+interface Channel {
+  readonly client: Client;
+  readonly service: ServiceDefinition;
+}
+
+interface Failure {
+  readonly code: number;
+  readonly details: string;
+}
+
+/** The kubelet's own limit for answers of the runtime. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Codes of `grpc.status`, which is not loaded here. */
+const DEADLINE_EXCEEDED = 4;
+const NOT_FOUND = 5;
+const UNIMPLEMENTED = 12;
+
+/** Makes a connection to `target`, a gRPC target like `unix:///run/containerd/containerd.sock`. Does not connect yet. */
+export function createConnection(target: string): Connection {
+  let channel: Promise<Channel> | undefined;
+  return {
+    call: async (what, signal) => {
+      signal.throwIfAborted();
+      try {
+        channel ??= openChannel(target);
+        return await callOnce(await channel, what, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw runtimeError(target, what, error);
+      }
+    },
+    close: () => {
+      channel?.then(
+        ({ client }) => client.close(),
+        // The caller that asked for the channel had this error.
+        () => undefined,
+      );
+      channel = undefined;
+    },
+  };
+}
+
+/** Whether the runtime refused a call because it does not know the object. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof NodemaintError && isFailure(error.cause) && error.cause.code === NOT_FOUND;
+}
+
+async function openChannel(target: string): Promise<Channel> {
+  const grpc = await import('@grpc/grpc-js');
+  const loader = await import('@grpc/proto-loader');
+  const { describeRuntimeV1 } = await import('./proto.ts');
+  const description = describeRuntimeV1() as Parameters<typeof loader.fromJSON>[0];
+  const definitions = loader.fromJSON(description, { longs: Number, enums: String, defaults: true });
+  const client = new grpc.Client(target, grpc.credentials.createInsecure(), {
+    'grpc.max_receive_message_length': MAX_ANSWER_BYTES,
+    'grpc.enable_http_proxy': 0,
+    'grpc.enable_retries': 0,
+    'grpc.service_config_disable_resolution': 1,
+    // A runtime that was restarted is found again at once; by default that takes up to two minutes.
+    'grpc.initial_reconnect_backoff_ms': 100,
+    'grpc.max_reconnect_backoff_ms': 1000,
+  });
+  return { client, service: definitions['runtime.v1.RuntimeService'] as ServiceDefinition };
+}
+
+async function callOnce<Method extends keyof Answers>(
+  { client, service }: Channel,
+  { method, request, timeoutMs }: Call<Method>,
+  signal: AbortSignal,
+): Promise<Answers[Method]> {
+  signal.throwIfAborted();
+  const { path, requestSerialize, responseDeserialize } = service[method] as MethodDefinition<object, Answers[Method]>;
+  const { promise, resolve, reject } = Promise.withResolvers<Answers[Method]>();
+  const options = { deadline: Date.now() + timeoutMs };
+  const call = client.makeUnaryRequest(
+    path,
+    requestSerialize,
+    responseDeserialize,
+    request,
+    options,
+    (error, answer) => {
+      if (answer === undefined) reject(error ?? new Error('empty answer'));
+      else resolve(answer);
+    },
+  );
+  const cancel = (): void => call.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+}
+
+function runtimeError(target: string, { doing, timeoutMs }: Call<keyof Answers>, cause: unknown): NodemaintError {
+  const why = isFailure(cause) ? explain(cause, timeoutMs) : describeError(cause);
+  const message = `cannot ${doing} at the container runtime ${target}: ${why}`;
+  return new NodemaintError('RUNTIME_UNAVAILABLE', message, { cause });
+}
+
+function explain({ code, details }: Failure, timeoutMs: number): string {
+  if (code === DEADLINE_EXCEEDED) return `no answer within ${timeoutMs / 1000} s; see the log of the runtime`;
+  if (code === UNIMPLEMENTED) {
+    return 'it does not serve CRI runtime.v1; enable its CRI plugin (containerd: take "cri" out of disabled_plugins)';
+  }
+  if (/ENOENT|ECONNREFUSED/.test(details)) {
+    return "nothing listens there; start the runtime, or set the agent's runtime endpoint to the kubelet's";
+  }
+  if (details.includes('EACCES')) return 'permission denied; run the agent as root';
+  return `${details}; see the log of the runtime`;
+}
+
+function isFailure(error: unknown): error is Failure {
+  return error instanceof Error && 'details' in error && typeof error.details === 'string';
+}

@@ -1,0 +1,64 @@
+import type { Pod } from '../../api/pod.ts';
+import type { EvictionAnswer } from '../../decide/eviction/api-answer.ts';
+import { decideShorterEnd } from '../../decide/deadline/terminating-pod.ts';
+import type { KubeClient } from '../client.ts';
+import { objectPath, PODS, sendForObject, statusCauses, statusMessage } from '../resource.ts';
+
+/** What may be asked beside the end of the pod (DeleteOptions). */
+export interface EndOptions {
+  /** Seconds; the pod's own where absent. */
+  readonly gracePeriodSeconds?: number;
+}
+
+/**
+ * Asks the Eviction API once for the end of this pod, and of no namesake (004, "How API-initiated eviction works").
+ * Throws API_UNREACHABLE; every answer is an outcome.
+ */
+export async function askForEviction(
+  client: KubeClient,
+  pod: Pod,
+  options: EndOptions,
+  signal: AbortSignal,
+): Promise<EvictionAnswer> {
+  const { name, namespace, uid } = pod.metadata;
+  const body = {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name, namespace },
+    // So that a namesake is never evicted.
+    deleteOptions: { preconditions: { uid }, ...options },
+  };
+  const path = objectPath(PODS, pod.metadata, 'eviction');
+  const response = await client.send({ method: 'POST', path, body }, signal);
+  const retryAfter = Number(response.headers['retry-after']);
+  return {
+    status: response.status,
+    message: statusMessage(response),
+    causes: statusCauses(response),
+    ...(Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {}),
+  };
+}
+
+/** Deletes this pod, and no namesake; one that is gone is no error. Throws API_UNREACHABLE and API_REFUSED. */
+export async function deletePod(client: KubeClient, pod: Pod, options: EndOptions, signal: AbortSignal): Promise<void> {
+  const preconditions = { uid: pod.metadata.uid };
+  const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, ...options };
+  await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
+}
+
+/**
+ * Deletes a pod that is terminating already again, where it would end later than `options` allow `now`, milliseconds since
+ * the epoch. Returns whether it did. Throws API_UNREACHABLE and API_REFUSED.
+ */
+export async function shortenEnd(
+  client: KubeClient,
+  pod: Pod,
+  options: EndOptions,
+  now: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const gracePeriodSeconds = decideShorterEnd(pod, options.gracePeriodSeconds, now);
+  if (gracePeriodSeconds === undefined) return false;
+  await deletePod(client, pod, { gracePeriodSeconds }, signal);
+  return true;
+}
