@@ -1,0 +1,173 @@
+/** The clock of a machine is set while timers run, by NTP or by hand: none of them may take longer, or be over early. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import type { AgentContext } from '../../../src/agent/context.ts';
+import { createHandOver } from '../../../src/agent/drain/offline/hand-over.ts';
+import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
+import { createOwnGates } from '../../../src/agent/drain/self/gates.ts';
+import { createParkTimes } from '../../../src/agent/static-pods/park-times.ts';
+import { createSandboxStops } from '../../../src/host/cri/pod-stops.ts';
+import { parseAgentConfig } from '../../../src/config/load.ts';
+import { asOfNow, momentOf } from '../../../src/host/clock.ts';
+import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createEvictionMemories } from '../../../src/kube/eviction/memories.ts';
+import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
+import type { Log } from '../../../src/telemetry/log.ts';
+import { createSteppingClock, type SteppingClock } from '../../support/stepping-clock.ts';
+import { openTestState } from '../../support/test-state.ts';
+
+const CONFIG = '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration}';
+const HOUR = 3_600_000;
+const QUIET = (): void => undefined;
+const SILENT: Log = { debug: QUIET, info: QUIET, warn: QUIET, error: QUIET };
+const SIGNAL = new AbortController().signal;
+
+/** An API server that is asked and has nothing. */
+function countingClient(answer: object = { items: [] }): { client: KubeClient; asked: () => number } {
+  let count = 0;
+  const client: KubeClient = {
+    send: () => {
+      count += 1;
+      return Promise.resolve({ status: 200, headers: {}, body: answer });
+    },
+    watch: async function* () {},
+    close: () => undefined,
+  };
+  return { client, asked: () => count };
+}
+
+async function temporary(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-clock-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** The timers of the agent and the controller that wait for so many milliseconds between two tries. */
+const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<() => Promise<number>>][] = [
+  [
+    'the hand-over of a local drain',
+    5_000,
+    (clock) => {
+      let count = 0;
+      const { client } = countingClient();
+      const cluster = { state: () => 'absent', create: () => Promise.reject(new Error(`away ${(count += 1)}`)) };
+      const config = parseAgentConfig(CONFIG, 'agent.yaml');
+      const context = { client, clock, cluster, config, log: SILENT, nodeName: 'n1' } as unknown as AgentContext;
+      const handOver = createHandOver(context);
+      const phase = {
+        kind: 'draining',
+        mode: 'local',
+        maintenance: 'shutdown-n1-x',
+        origin: 'logind',
+        reason: '',
+        since: clock.now(),
+        bootId: 'b',
+      } as const;
+      return Promise.resolve(async () => {
+        await handOver.attempt({ phase, localTargets: [] }, SIGNAL);
+        return count;
+      });
+    },
+  ],
+  [
+    'the release of held pods',
+    5_000,
+    (clock) => {
+      const { client, asked } = countingClient();
+      const gates = createOwnGates({ client, clock, log: SILENT, nodeName: 'n1', onChange: () => undefined });
+      return Promise.resolve(async () => {
+        await gates.release(SIGNAL);
+        return asked();
+      });
+    },
+  ],
+  [
+    'what is known of the pods',
+    HOUR,
+    async (clock, t) => {
+      const { client, asked } = countingClient();
+      const state = await openTestState(await temporary(t));
+      const known = createKnownPods({ state, nodeName: 'n1', client, clock, log: SILENT });
+      return async () => {
+        await known.refresh(SIGNAL);
+        return asked();
+      };
+    },
+  ],
+];
+
+describe('a clock that is set', () => {
+  for (const [name, everyMs, make] of tries) {
+    it(`back or ahead does not move the next try of ${name}`, async (t) => {
+      const clock = createSteppingClock();
+      const attempt = await make(clock, t);
+      assert.equal(await attempt(), 1);
+      clock.set(HOUR);
+      assert.equal(await attempt(), 1, 'ahead');
+      clock.set(-2 * HOUR);
+      clock.pass(everyMs - 1);
+      assert.equal(await attempt(), 1, 'back, and too early');
+      clock.pass(1);
+      assert.equal(await attempt(), 2, 'back, and due');
+    });
+  }
+
+  it('does not have a pod stopped again, or a shorter stop left out', () => {
+    const clock = createSteppingClock();
+    const asked: number[] = [];
+    const stopPod = (_id: string, graceSec: number): Promise<void> => {
+      asked.push(graceSec);
+      return new Promise(() => undefined);
+    };
+    const stops = createSandboxStops({ stopPod } as unknown as ContainerRuntime, clock);
+    const news = { begun: () => undefined, failed: () => undefined };
+    stops.begin('s', 60, news, SIGNAL);
+    clock.set(-HOUR);
+    stops.begin('s', 60, news, SIGNAL);
+    clock.set(2 * HOUR);
+    stops.begin('s', 10, news, SIGNAL);
+    assert.deepEqual(asked, [60, 10]);
+  });
+
+  it('does not change for how long a manifest has been parked', () => {
+    const clock = createSteppingClock();
+    const step: ParkStep = { op: 'park', file: 'a.yaml', sha256: '', maintenance: 'm', at: clock.now(), bootId: 'b' };
+    const steps = new Map([[step.file, step]]);
+    const times = createParkTimes(clock);
+    const agoMs = (): number => clock.now() - (times.asOfNow(steps).get(step.file)?.at ?? Number.NaN);
+    clock.pass(20_000);
+    assert.equal(agoMs(), 20_000);
+    clock.set(-HOUR);
+    clock.pass(10_000);
+    assert.equal(agoMs(), 30_000);
+    clock.set(3 * HOUR);
+    assert.equal(agoMs(), 30_000);
+    const restarted = createParkTimes(clock);
+    clock.set(-6 * HOUR);
+    assert.equal(restarted.asOfNow(steps).get(step.file)?.at, clock.now(), 'parked in the time to come');
+  });
+
+  it('does not move the next attempt of an eviction', () => {
+    const clock = createSteppingClock();
+    const memories = createEvictionMemories(clock);
+    memories.set('r', { count: 1, nextAt: clock.now() + 5_000, blockedBy: [], promisedAt: clock.now() });
+    clock.set(-HOUR);
+    clock.pass(2_000);
+    const memory = memories.get('r');
+    assert.equal((memory?.nextAt ?? 0) - clock.now(), 3_000);
+    assert.equal(clock.now() - (memory?.promisedAt ?? 0), 2_000);
+    assert.deepEqual(memories.list(), [['r', memory]]);
+  });
+
+  it('leaves moments as they were written where it was not set', () => {
+    const clock = createSteppingClock();
+    const moment = momentOf(clock);
+    clock.pass(HOUR);
+    clock.set(900);
+    assert.equal(asOfNow(moment, momentOf(clock)), moment.wall);
+  });
+});

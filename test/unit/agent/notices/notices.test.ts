@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
+import { findNoticeSources } from '../../../../src/agent/notices/sources.ts';
+import { createNotices, type Notices } from '../../../../src/agent/notices/notices.ts';
+import type { NoticeSource } from '../../../../src/cloud/notice-source.ts';
+import { parseAgentConfig } from '../../../../src/config/load.ts';
+import type { Notice, NoticeOptions } from '../../../../src/decide/notice/notices.ts';
+import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import { NodemaintError } from '../../../../src/errors.ts';
+import { type Clock, createSystemClock } from '../../../../src/host/clock.ts';
+import { triggerFileSource } from '../../../../src/cloud/trigger-file.ts';
+import type { Log } from '../../../../src/telemetry/log.ts';
+import { waitUntil } from '../../../control-plane/process.ts';
+import { openTestState } from '../../../support/test-state.ts';
+import { createStateDisk } from '../../../../src/host/files/state-files.ts';
+import { Fault, failingStateDisk } from '../../../support/failing-disk.ts';
+
+const START = Date.parse('2026-03-01T12:00:00Z');
+const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 };
+const WATCHING: Phase = { kind: 'watching' };
+const BY_NOTICE: Phase = {
+  kind: 'draining',
+  maintenance: 'm',
+  mode: 'local',
+  origin: 'notice',
+  reason: 'spot',
+  since: START,
+  bootId: 'boot-1',
+};
+const NO = { kind: 'no' } as const;
+const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws', notBefore: START + 120_000 };
+
+interface Lines {
+  readonly log: Log;
+  readonly lines: string[];
+}
+
+function collectLog(): Lines {
+  const lines: string[] = [];
+  const at = (level: string) => (_fields: object, message: string) => {
+    lines.push(`${level} ${message}`);
+  };
+  return { lines, log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } };
+}
+
+/** A clock on which waiting takes no time; after `untilMs` it stops the loop. */
+function fastClock(untilMs: number): { readonly clock: Clock; readonly signal: AbortSignal } {
+  let now = START;
+  const end = new AbortController();
+  const sleep: Clock['sleep'] = async (ms, signal) => {
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+    now += ms;
+    if (now - START >= untilMs) end.abort();
+    signal.throwIfAborted();
+  };
+  return { signal: end.signal, clock: { now: () => now, monotonic: () => now, sleep } };
+}
+
+describe('the loop that watches for notices', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-notices-'));
+  });
+  after(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  const make = async (
+    source: NoticeSource,
+    clock: Clock,
+    { log }: Lines,
+    { bootId = 'boot-1', stateDirectory = folder }: { readonly bootId?: string; readonly stateDirectory?: string } = {},
+  ): Promise<Notices> =>
+    createNotices({
+      sources: () => Promise.resolve([source]),
+      options: OPTIONS,
+      memory: await openNoticeMemory(await openTestState(stateDirectory), bootId, log),
+      clock,
+      log,
+      onChange: () => undefined,
+    });
+
+  it('bears an hour of errors with one warning, looks less and less often, and drains nothing', async () => {
+    const { clock, signal } = fastClock(3_600_000);
+    let asked = 0;
+    const read = (): Promise<readonly Notice[]> => {
+      asked += 1;
+      return Promise.reject(new NodemaintError('METADATA_FAILED', 'HTTP 503'));
+    };
+    const lines = collectLog();
+    const notices = await make({ name: 'aws spot', everyMs: 5_000, read }, clock, lines);
+    await notices.run(signal);
+    assert.equal(lines.lines.filter((line) => line.startsWith('warn')).length, 1);
+    assert.ok(asked >= 55 && asked <= 65, `${asked} questions in an hour`);
+    assert.deepEqual(notices.addTo(NO, WATCHING), NO);
+  });
+
+  it('keeps what was announced while the source fails, and lets go when it says so', async () => {
+    const { clock, signal } = fastClock(60_000);
+    const answers: (readonly Notice[] | 'fails')[] = [[SPOT], 'fails', 'fails', []];
+    const said: string[] = [];
+    const lines = collectLog();
+    const read = (): Promise<readonly Notice[]> => {
+      said.push(notices.addTo(NO, BY_NOTICE).kind);
+      const next = answers.shift() ?? [];
+      return next === 'fails' ? Promise.reject(new Error('HTTP 500')) : Promise.resolve(next);
+    };
+    const notices: Notices = await make({ name: 'aws spot', everyMs: 5_000, read }, clock, lines);
+    await notices.run(signal);
+    assert.deepEqual(said.slice(0, 5), ['unknown', 'yes', 'yes', 'yes', 'no']);
+    assert.deepEqual(
+      lines.lines.filter((line) => !line.includes('watching')),
+      [
+        'info notice',
+        'warn source of notices failed, trying again',
+        'info source of notices answers again',
+        'info notice is gone',
+      ],
+    );
+  });
+
+  it('does not drain again after the reboot for a notice that is still shown', async () => {
+    const stateDirectory = await mkdtemp(path.join(folder, 'boots-'));
+    const notice: Notice = { id: 'aws/Terminated', kind: 'terminate', reason: 'scale-in', provider: 'aws' };
+    const kinds: string[] = [];
+    for (const bootId of ['boot-1', 'boot-1', 'boot-2']) {
+      const { clock, signal } = fastClock(60_000);
+      const source = { name: 'aws lifecycle', everyMs: 5_000, read: () => Promise.resolve([notice]) };
+      const notices = await make(source, clock, collectLog(), { bootId, stateDirectory });
+      await notices.run(signal);
+      kinds.push(notices.addTo(NO, WATCHING).kind);
+      const draining = { ...BY_NOTICE, bootId };
+      await notices.tend(kinds.at(-1) === 'yes' ? draining : WATCHING, AbortSignal.timeout(5_000));
+    }
+    assert.deepEqual(kinds, ['yes', 'yes', 'no']);
+  });
+
+  it('remembers what the disk did not take, and writes it when the disk is in order again', async () => {
+    const stateDirectory = await mkdtemp(path.join(folder, 'full-'));
+    const fault = new Fault({ from: 1, count: Infinity, code: 'ENOSPC', isOn: (file) => !file.includes('/run') });
+    const state = await openTestState(stateDirectory, failingStateDisk(createStateDisk(), fault));
+    const memory = await openNoticeMemory(state, 'boot-1', collectLog().log);
+    assert.equal(memory.seenAt('n', 7), 7);
+    await memory.save();
+    assert.match(state.problem() ?? '', /cannot write .*notices\.json: ENOSPC/);
+    const restarted = await openNoticeMemory(await openTestState(stateDirectory), 'boot-1', collectLog().log);
+    assert.equal(restarted.seenAt('n', 9), 7, 'an agent that is restarted in this boot knows it');
+    fault.isRepaired = true;
+    await memory.save();
+    await state.retry();
+    assert.equal(state.problem(), undefined);
+    assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
+  });
+
+  it('tells a provider again that the node is drained where that failed', async () => {
+    const { clock, signal } = fastClock(5_000);
+    const told: string[] = [];
+    const source: NoticeSource = {
+      name: 'azure events',
+      everyMs: 5_000,
+      read: () => Promise.resolve([SPOT]),
+      acknowledge: (id) => {
+        told.push(id);
+        return told.length === 1 ? Promise.reject(new Error('HTTP 500')) : Promise.resolve();
+      },
+    };
+    const notices = await make(source, clock, collectLog());
+    await notices.run(signal);
+    const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };
+    for (let look = 0; look < 4; look += 1) {
+      await notices.tend(released, AbortSignal.timeout(5_000));
+      await clock.sleep(6_000, new AbortController().signal);
+    }
+    assert.deepEqual(told, ['aws/spot', 'aws/spot'], 'until it has been told, and not more often');
+  });
+
+  it('moves a damaged memory aside and goes on', async () => {
+    const stateDirectory = await mkdtemp(path.join(folder, 'damaged-'));
+    const file = path.join(stateDirectory, 'notices.json');
+    await writeFile(file, '{"version":1,"seen":[');
+    const memory = await openNoticeMemory(await openTestState(stateDirectory), 'boot-1', collectLog().log);
+    assert.equal(memory.seenAt('n', 7), 7);
+    await memory.save();
+    assert.equal(JSON.parse(await readFile(file, 'utf8')).seen.n.at, 7);
+    assert.equal(await readFile(`${file}.damaged`, 'utf8'), '{"version":1,"seen":[');
+  });
+
+  it('takes the deadline of a trigger, and only while there is one', async () => {
+    const { clock } = fastClock(1_000);
+    const source = { name: 'none', everyMs: 5_000, read: () => Promise.resolve([]) };
+    const notices = await make(source, clock, collectLog());
+    notices.limit(START + 5);
+    const yes = { kind: 'yes', origin: 'trigger', reason: 'r' } as const;
+    assert.deepEqual(notices.addTo(yes, WATCHING), { ...yes, deadline: START + 5 });
+    assert.deepEqual(notices.addTo(NO, WATCHING), NO);
+    notices.limit(undefined);
+    assert.deepEqual(notices.addTo(yes, WATCHING), yes);
+  });
+
+  it('asks nobody for the firmware, and no cloud, where the configuration says none', async () => {
+    const text = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
+    const { log } = collectLog();
+    const clock = createSystemClock();
+    const facts = { manufacturer: 'QEMU', model: '', serial: '', uuid: '', assetTag: '' };
+    let asked = 0;
+    const readMachineFacts = (): Promise<typeof facts> => {
+      asked += 1;
+      return Promise.resolve(facts);
+    };
+    const signal = AbortSignal.timeout(5_000);
+    const find = async (more: string): Promise<number> => {
+      const config = parseAgentConfig(text + more, 'test');
+      return (await findNoticeSources({ config, clock, log, readMachineFacts }, signal)).length;
+    };
+    assert.equal(await find('cloud: {provider: none}\n'), 0);
+    assert.equal(asked, 0);
+    assert.equal(await find(''), 0, 'no cloud that is known');
+    assert.equal(asked, 1);
+    assert.equal(await find('cloud: {provider: gcp}\n'), 4);
+  });
+
+  it('sees the trigger file come, change and go', async () => {
+    const file = path.join(folder, 'trigger');
+    const stop = new AbortController();
+    const source = triggerFileSource(file, createSystemClock(), stop.signal);
+    const seen: string[] = [];
+    const reading = (async () => {
+      while (!stop.signal.aborted) seen.push((await source.read(stop.signal))[0]?.reason ?? '-');
+    })().catch(() => undefined);
+    const until = async (reason: string): Promise<void> => {
+      const options = { timeoutMs: 5_000 };
+      await waitUntil(`the file says ${reason}`, () => Promise.resolve(seen.at(-1) === reason), options, stop.signal);
+    };
+    await using _stopped = {
+      [Symbol.asyncDispose]: async () => {
+        stop.abort();
+        await reading;
+      },
+    };
+    await until('-');
+    await writeFile(file, 'power \u001b[31mfails\nsecond line\n');
+    await until('power [31mfails');
+    await writeFile(file, '');
+    await until(`${file} is there`);
+    await rm(file);
+    await until('-');
+  });
+});

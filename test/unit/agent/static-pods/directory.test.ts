@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { startSandboxRuntime } from '../../../../src/demo/runtime.ts';
+import { waitUntil } from '../../../control-plane/process.ts';
+import { endFakeKubelet, startFakeKubelet } from '../../../support/fake-kubelet.ts';
+import { makeTestFolder } from '../../../support/folder.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/nodemaint.ts';
+
+const NODE = 'place-of-static-pods';
+const MANIFEST = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: {} });
+
+/** A kubelet that takes its static pods from `directory`; `folder` is for its own files. */
+async function startKubelet(folder: string, directory: string): Promise<ChildProcess> {
+  const flags = [`--hostname-override=${NODE}`, `--pod-manifest-path=${directory}`, '--healthz-port=0'];
+  return await startFakeKubelet(folder, flags);
+}
+
+describe('the agent of a node whose kubelet is restarted with another static pod directory', () => {
+  it('drains the directory that the kubelet has then', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { signal } = new AbortController();
+    const folder = await makeTestFolder('place');
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    const [first, second] = [path.join(folder, 'first', 'pods'), path.join(folder, 'second', 'pods')];
+    for (const directory of [first, second]) {
+      await mkdir(directory, { recursive: true });
+      await writeFile(path.join(directory, 'web.yaml'), MANIFEST);
+    }
+    const socketPath = path.join(folder, 'cri.sock');
+    stack.use(await startSandboxRuntime({ staticPodPath: second, socketPath, nodeName: NODE }, signal));
+    const runDirectory = path.join(folder, 'run');
+    const config = {
+      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'AgentConfiguration',
+      nodeName: NODE,
+      kubeconfig: '',
+      containerRuntimeEndpoint: `unix://${socketPath}`,
+      stateDirectory: path.join(folder, 'state'),
+      runDirectory,
+      lock: 'none',
+    };
+    await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
+    let kubelet = await startKubelet(folder, first);
+    stack.defer(() => endFakeKubelet(kubelet));
+    const log = path.join(folder, 'agent.log');
+    const agent = stack.use(startNodemaint(['agent', '--config', path.join(folder, 'config.yaml')], log));
+    const phase = async (): Promise<string> => (await readAgentStatus(runDirectory)).phase.kind;
+    const options = { timeoutMs: 30_000, program: agent };
+    await waitUntil('the agent watches', async () => (await phase()) === 'watching', options, signal);
+    assert.match(await readFile(log, 'utf8'), new RegExp(`"staticPodPath":"${first}"`));
+
+    await endFakeKubelet(kubelet);
+    kubelet = await startKubelet(folder, second);
+    await runNodemaint(['trigger', '--reason', 'test', '--run-directory', runDirectory]);
+    await waitUntil('the machine is released', async () => (await phase()) === 'released', options, signal);
+    assert.deepEqual(await readdir(first), ['web.yaml']);
+    assert.deepEqual(await readdir(second), []);
+    assert.deepEqual(await readdir(path.join(folder, 'second', 'nodemaint-parked')), ['web.yaml']);
+  });
+});

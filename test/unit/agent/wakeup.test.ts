@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createWaker } from '../../../src/agent/wakeup.ts';
+
+const SIGNAL = new AbortController().signal;
+
+/** A clock that moves only by sleeping. */
+function createStandingClock() {
+  let now = 0;
+  return {
+    monotonic: () => now,
+    sleep: (ms: number, signal: AbortSignal) => {
+      signal.throwIfAborted();
+      now += ms;
+      return Promise.resolve();
+    },
+  };
+}
+
+describe('what wakes the loop', () => {
+  it('is a few events at once, and many together four times a second', async () => {
+    const clock = createStandingClock();
+    const waker = createWaker(clock);
+    const times: number[] = [];
+    for (let turn = 0; turn < 10; turn += 1) {
+      waker.wake();
+      await waker.wait(60_000, SIGNAL);
+      times.push(clock.monotonic());
+    }
+    assert.deepEqual(times, [0, 0, 0, 0, 250, 500, 750, 1_000, 1_250, 1_500]);
+  });
+
+  it('is an event at once again when there were none for a second', async () => {
+    const clock = createStandingClock();
+    const waker = createWaker(clock);
+    for (let turn = 0; turn < 8; turn += 1) {
+      waker.wake();
+      await waker.wait(60_000, SIGNAL);
+    }
+    const before = clock.monotonic();
+    await waker.wait(1_000, SIGNAL);
+    assert.equal(clock.monotonic() - before, 1_000, 'no event: the whole time');
+    waker.wake();
+    await waker.wait(60_000, SIGNAL);
+    assert.equal(clock.monotonic() - before, 1_000, 'an event: at once');
+  });
+
+  it('is never later than the loop wants to look again', async () => {
+    const clock = createStandingClock();
+    const waker = createWaker(clock);
+    for (let turn = 0; turn < 4; turn += 1) {
+      waker.wake();
+      await waker.wait(60_000, SIGNAL);
+    }
+    waker.wake();
+    await waker.wait(20, SIGNAL);
+    assert.equal(clock.monotonic(), 20);
+  });
+});

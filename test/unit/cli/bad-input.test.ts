@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { waitUntil } from '../../control-plane/process.ts';
+import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent-sandbox.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+
+const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: x}]}\n';
+
+/** What the agent says and its exit code when it cannot start. */
+async function refusal({ configFile }: AgentSandbox): Promise<{ code: number; stderr: string }> {
+  const { code, stderr, stdout } = await runNodemaint(['agent', '--config', configFile]);
+  assert.equal(stdout, '', 'nothing but the message');
+  assert.doesNotMatch(stderr, /at .*\.ts:\d+/, 'no stack trace');
+  return { code, stderr };
+}
+
+describe('bad input', () => {
+  it('an unknown key of the configuration is named, with the file', async () => {
+    await inSandbox(async (sandbox) => {
+      await sandbox.writeConfig({ staticPodPaht: '/x' });
+      const { code, stderr } = await refusal(sandbox);
+      assert.equal(code, 2);
+      assert.match(stderr, /config\.yaml is not a valid configuration:\n.*"staticPodPaht"/);
+      assert.match(stderr, /docs\/configuration\.md/);
+    });
+  });
+
+  it('a value out of bounds is named by its path', async () => {
+    await inSandbox(async (sandbox) => {
+      await sandbox.writeConfig({ apiWaitSec: 0, drainPlan: [{ podType: 'Pod', podPriority: 1 }] });
+      const { stderr } = await refusal(sandbox);
+      assert.match(stderr, /at apiWaitSec/);
+      assert.match(stderr, /at drainPlan\[0\]\.podType/);
+    });
+  });
+
+  it('a configuration that is no YAML, or not there, is named', async () => {
+    await inSandbox(async (sandbox) => {
+      await writeFile(sandbox.configFile, 'a: [1\nb: {');
+      assert.match((await refusal(sandbox)).stderr, /config\.yaml is not valid YAML/);
+      await rm(sandbox.configFile);
+      assert.match((await refusal(sandbox)).stderr, /cannot read the configuration .*config\.yaml.*--config/);
+    });
+  });
+
+  it('an unreadable kubeconfig is named, and one without a cluster', async () => {
+    await inSandbox(async (sandbox) => {
+      const kubeconfig = path.join(sandbox.root, 'kubelet.conf');
+      await sandbox.writeConfig({ kubeconfig });
+      const missing = await refusal(sandbox);
+      assert.equal(missing.code, 1);
+      assert.match(missing.stderr, /cannot read the kubeconfig .*kubelet\.conf: ENOENT.*"kubeconfig"/);
+      await writeFile(kubeconfig, 'apiVersion: v1\nkind: Config\n');
+      assert.match((await refusal(sandbox)).stderr, /kubelet\.conf.*(current context|cannot read)/);
+      await writeFile(kubeconfig, '}{');
+      assert.match((await refusal(sandbox)).stderr, /cannot read the kubeconfig .*kubelet\.conf/);
+    });
+  });
+
+  it('a missing static pod directory is named, with the fix', async () => {
+    await inSandbox(async (sandbox) => {
+      await rm(sandbox.staticPodPath, { recursive: true });
+      const { stderr } = await refusal(sandbox);
+      assert.match(stderr, /the static pod directory .*manifests does not exist: create it/);
+    });
+  });
+
+  it('a manifest that does not parse is named and left alone; the others are looked after', async () => {
+    await inSandbox(async (sandbox) => {
+      const broken = path.join(sandbox.staticPodPath, 'broken.yaml');
+      await writeFile(broken, 'kind: [');
+      await writeFile(path.join(sandbox.staticPodPath, 'good.yaml'), POD);
+      const log = await withAgent(sandbox, async () => {
+        const { inPlace } = await readAgentStatus(sandbox.runDirectory);
+        assert.deepEqual(inPlace, ['good.yaml']);
+      });
+      assert.match(log, /manifests\/broken\.yaml/);
+      assert.equal(await readFile(broken, 'utf8'), 'kind: [');
+    });
+  });
+
+  it('a second agent on the node is refused, and the first goes on', async () => {
+    await inSandbox(async (sandbox) => {
+      await withAgent(sandbox, async () => {
+        const { code, stderr } = await refusal(sandbox);
+        assert.equal(code, 1);
+        assert.match(stderr, /another agent already runs on this node.*systemctl stop nodemaint/);
+        assert.equal((await readAgentStatus(sandbox.runDirectory)).phase.kind, 'watching');
+      });
+    });
+  });
+
+  it('a socket that a killed agent left behind is taken over', async () => {
+    await inSandbox(async (sandbox) => {
+      const agent = startNodemaint(['agent', '--config', sandbox.configFile], path.join(sandbox.root, 'first.log'));
+      const there = async (): Promise<boolean> => (await readdir(sandbox.runDirectory)).includes('control.sock');
+      await waitUntil('the socket is there', there, { timeoutMs: 20_000, program: agent }, AbortSignal.timeout(20_000));
+      agent.kill('SIGKILL');
+      await agent.stop();
+      await withAgent(sandbox, () => Promise.resolve());
+    });
+  });
+
+  it('a damaged journal is set aside, the agent watches, and nothing is lost', async () => {
+    await inSandbox(async (sandbox) => {
+      const state = path.join(sandbox.root, 'state');
+      await mkdir(state, { recursive: true });
+      await mkdir(path.join(sandbox.root, 'nodemaint-parked'));
+      await writeFile(path.join(sandbox.root, 'nodemaint-parked', 'web.yaml'), POD);
+      const damaged = '0123456789abcdef {"op":"park"}\n{}\n';
+      await writeFile(path.join(state, 'journal'), damaged);
+      const log = await withAgent(sandbox, () => Promise.resolve());
+      assert.match(log, /line 1, and 1 more, of the journal .*is damaged; it was moved to .*journal\.damaged/);
+      assert.equal(await readFile(path.join(state, 'journal.damaged'), 'utf8'), damaged);
+      assert.deepEqual(await readdir(path.join(sandbox.root, 'nodemaint-parked')), ['web.yaml']);
+    });
+  });
+
+  it('a damaged record is set aside and the agent watches', async () => {
+    await inSandbox(async (sandbox) => {
+      const state = path.join(sandbox.root, 'state');
+      await mkdir(state, { recursive: true });
+      await writeFile(path.join(state, 'record.json'), '{"version":1,"phase":{"kind":"drai');
+      const log = await withAgent(sandbox, () => Promise.resolve());
+      assert.match(log, /record\.json is damaged and was moved to .*record\.json\.damaged/);
+      assert.ok((await readdir(state)).includes('record.json.damaged'));
+    });
+  });
+
+  it('a command line that makes no sense is answered with the usage and exit code 2', async () => {
+    for (const args of [['nonsense'], ['status', '-o', 'xml'], ['trigger'], ['trigger', '--reason', ' ']]) {
+      const { code, stderr } = await runNodemaint(args);
+      assert.equal(code, 2, args.join(' '));
+      assert.match(stderr, /error: /);
+    }
+  });
+
+  it('a controller that is no pod and has no kubeconfig says what it needs', async () => {
+    const { code, stderr } = await runNodemaint(['controller']);
+    assert.equal(code, 1);
+    assert.match(stderr, /no pod with a service account; name a kubeconfig with --kubeconfig/);
+  });
+
+  it('a status without an agent says so', async () => {
+    await inSandbox(async ({ runDirectory }) => {
+      const { code, stderr } = await runNodemaint(['status', '--run-directory', runDirectory]);
+      assert.equal(code, 1);
+      assert.match(stderr, /no agent answers at .*control\.sock/);
+    });
+  });
+
+  it('a run directory that cannot be made is named', async () => {
+    await inSandbox(async (sandbox) => {
+      await writeFile(path.join(sandbox.root, 'run'), 'a file');
+      const { stderr } = await refusal(sandbox);
+      assert.match(stderr, /cannot open the control socket .*runDirectory/);
+    });
+  });
+});

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { ControllerContext } from '../../../../src/controller/context.ts';
+import { createEvictionRequestReconciler, type TargetNotes } from '../../../../src/controller/eviction/reconciler.ts';
+import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
+import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
+import { createRequestNotes } from '../../../../src/controller/cache/request-notes.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import { createInterceptorReconciler } from '../../../../src/kube/eviction/interceptor.ts';
+
+const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** A request of this number whose turn is the imperative interceptor's, and its pod. */
+function requestOf(number: number): EvictionRequest {
+  return {
+    metadata: { name: `uid-${number}`, namespace: 'default', uid: `r-${number}`, resourceVersion: `${number}` },
+    spec: { target: { pod: { name: 'web', uid: `uid-${number}` } }, requesters: [{ name: 'me.example.com' }] },
+    status: {
+      activeInterceptors: ['imperative-eviction.k8s.io'],
+      processedInterceptors: [],
+      targetInterceptors: [{ name: 'imperative-eviction.k8s.io' }],
+      interceptors: [{ name: 'imperative-eviction.k8s.io', message: '' }],
+    },
+  };
+}
+
+describe('what the controller remembers of requests', () => {
+  it('is forgotten with those that are deleted before they are over, again and again', async () => {
+    const requests = new Map<string, EvictionRequest>();
+    let pod: object | undefined;
+    const part = {
+      // No answer to an eviction is the hardest case: nothing is known of what became of it.
+      client: { send: () => Promise.reject(new Error('away')) },
+      clock: createSystemClock(),
+      log: LOG,
+      options: controllerOptionsSchema.parse({}),
+      metrics: { evictionAttempted: () => undefined },
+      events: { tell: () => undefined },
+      requests: { get: (key: string) => requests.get(key), list: () => [...requests.values()] },
+      pods: { get: () => pod, list: () => [] },
+      nodes: { get: () => undefined, list: () => [] },
+      budgets: { get: () => undefined, list: () => [] },
+      maintenances: { get: () => undefined, list: () => [] },
+    };
+    const context = part as unknown as ControllerContext;
+    const notes = createRequestNotes<TargetNotes>(() => ({ seen: false }));
+    const reconcile = createEvictionRequestReconciler(context, notes);
+    const imperative = createImperativeEviction(context);
+    const evict = createInterceptorReconciler(imperative, {
+      ...context,
+      request: (key) => requests.get(key),
+      pod: () => Promise.resolve(context.pods.get('default/web')),
+    });
+    const signal = AbortSignal.timeout(10_000);
+    for (let number = 0; number < 200; number += 1) {
+      const request = requestOf(number);
+      const key = `default/${request.metadata.name}`;
+      requests.set(key, request);
+      pod = { metadata: { name: 'web', namespace: 'default', uid: `uid-${number}` }, spec: { nodeName: 'n' } };
+      await reconcile(key, signal).catch(() => undefined);
+      await evict(key, signal).catch(() => undefined);
+      assert.deepEqual([notes.size(), imperative.remembered()], [1, 1], 'it is remembered as long as it is there');
+      requests.delete(key);
+      await reconcile(key, signal);
+      await evict(key, signal);
+      assert.deepEqual([notes.size(), imperative.remembered()], [0, 0]);
+    }
+  });
+
+  it('is not taken for that of a namesake', () => {
+    const notes = createRequestNotes(() => ({ seen: false }));
+    const first = requestOf(1);
+    notes.of(first).seen = true;
+    assert.equal(notes.of({ ...first }).seen, true);
+    assert.equal(notes.of({ ...first, metadata: { ...first.metadata, uid: 'other' } }).seen, false);
+    assert.equal(notes.size(), 1);
+  });
+});

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import type { ControllerContext } from '../../../../src/controller/context.ts';
+import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
+import { isSettled } from '../../../../src/decide/maintenance/maintenance.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+function maintenance(
+  status: NodeMaintenance['status'],
+  stage: 'Idle' | 'Drain' | 'Complete' = 'Drain',
+): NodeMaintenance {
+  const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['one'] }] };
+  return {
+    metadata: { name: 'm', creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { stage, nodeSelector: { nodeSelectorTerms: [byName] } },
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+/** A cluster whose cache still has `copy` of the maintenance. */
+function clusterOf(copy: NodeMaintenance, pods: readonly Pod[]): ControllerContext {
+  const node = { metadata: { name: 'one' } };
+  const part = {
+    options: {},
+    escapes: { escapedOn: () => [] },
+    maintenances: { list: () => [copy] },
+    requests: { list: () => [], get: () => undefined },
+    nodes: { list: () => [node], get: () => node },
+    pods: { list: () => pods, get: () => undefined },
+  };
+  return part as unknown as ControllerContext;
+}
+
+describe('a look at a drain', () => {
+  it('goes by what the drain has reached, though the cache does not show it yet', () => {
+    const late: Pod = { metadata: { name: 'late', namespace: 'n', uid: 'u' }, spec: { nodeName: 'one', priority: 0 } };
+    const reached = createDrainObserver(clusterOf(maintenance(undefined), [])).look(maintenance(undefined), NOW).status;
+    assert.equal(reached.drainPlanPosition, 12, 'an empty node is through with its plan');
+    // A pod comes, and the cache still has the maintenance from before it had reached anything.
+    const observer = createDrainObserver(clusterOf(maintenance(undefined), [late]));
+    const { status } = observer.look(maintenance(reached), NOW);
+    assert.equal(status.drainPlanPosition, 12, 'no backtracking');
+    assert.deepEqual(status.nodeStatuses?.[0]?.drainTargets, reached.nodeStatuses?.[0]?.drainTargets);
+  });
+});
+
+describe('very many maintenances', () => {
+  /** A cluster of 500 nodes with 20 pods each, and maintenances of some of its nodes, each with a plan of its own. */
+  function hostileCluster(count: number, nodeOf: (index: number) => string): ControllerContext {
+    const nodes = Array.from({ length: 500 }, (_, index) => ({ metadata: { name: `n-${index}` } }));
+    const byName = new Map(nodes.map((node) => [node.metadata.name, node]));
+    const pods = nodes.flatMap(({ metadata }) =>
+      Array.from({ length: 20 }, (_, index) => {
+        const name = `${metadata.name}-${index}`;
+        const spec = { nodeName: metadata.name, priority: index };
+        return { metadata: { name, namespace: 'n', uid: name }, spec };
+      }),
+    );
+    const maintenances = Array.from({ length: count }, (_, index): NodeMaintenance => {
+      const requirement = { key: 'metadata.name', operator: 'In', values: [nodeOf(index)] };
+      return {
+        metadata: { name: `m-${index}`, creationTimestamp: new Date(NOW + index * 1000).toISOString() },
+        spec: {
+          stage: 'Drain',
+          nodeSelector: { nodeSelectorTerms: [{ matchFields: [requirement] }] },
+          drainPlan: [
+            { podType: 'Default', podPriority: index },
+            { podType: 'Default', podPriority: 5_000, podSelector: { matchLabels: { x: `${index}` } } },
+          ],
+        },
+      };
+    });
+    const part = {
+      options: {},
+      escapes: { escapedOn: () => [] },
+      maintenances: { list: () => maintenances },
+      requests: { list: () => [], get: () => undefined },
+      nodes: { list: () => nodes, get: (name: string) => byName.get(name) },
+      pods: { list: () => pods, get: () => undefined },
+    };
+    return part as unknown as ControllerContext;
+  }
+
+  it('of one node take no longer than a few, and all but twenty of them wait and say so', (context) => {
+    for (const count of [50, 400, 1_000, 2_000]) {
+      const cluster = hostileCluster(count, () => 'n-0');
+      const begun = performance.now();
+      const all = cluster.maintenances.list();
+      // Those whose turn it is, and some of those that wait.
+      const some = [...all.slice(0, 25), ...all.slice(-5)];
+      const looks = some.map((each) => createDrainObserver(cluster).look(each, NOW));
+      const lookMs = (performance.now() - begun) / some.length;
+      context.diagnostic(`${count} maintenances: ${lookMs.toFixed(1)} ms a look`);
+      assert.ok(lookMs < 200, `${count} maintenances: ${lookMs} ms a look`);
+      const draining = looks.filter(({ resolution }) => resolution !== undefined);
+      assert.equal(draining.length, 20);
+      assert.match(looks.at(-1)?.status.conditions?.[0]?.message ?? '', /^Waiting for other .* at most 20 drain it/);
+    }
+  });
+
+  it('of other nodes have nothing to do with one', () => {
+    const cluster = hostileCluster(1_000, (index) => `n-${index % 500}`);
+    const [first] = cluster.maintenances.list();
+    assert.ok(first !== undefined);
+    const alone = {
+      ...cluster,
+      maintenances: {
+        ...cluster.maintenances,
+        list: () => cluster.maintenances.list().filter((_, index) => index % 500 === 0),
+      },
+    };
+    assert.deepEqual(createDrainObserver(cluster).look(first, NOW), createDrainObserver(alone).look(first, NOW));
+  });
+});
+
+describe('a maintenance', () => {
+  it('is settled before it begins and after it has let go of all, and not between', () => {
+    const held = { finalizers: ['nodemaintenance.k8s.io/maintenance-completion'] };
+    const complete = maintenance(undefined, 'Complete');
+    assert.equal(isSettled(maintenance(undefined, 'Idle')), true);
+    assert.equal(isSettled(maintenance(undefined, 'Drain')), false);
+    assert.equal(isSettled({ ...complete, metadata: { ...complete.metadata, ...held } }), false);
+    assert.equal(isSettled(complete), true);
+  });
+});

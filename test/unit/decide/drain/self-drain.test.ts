@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import { AGENT_LABEL } from '../../../../src/api/names.ts';
+import type { NodeMaintenance, NodeMaintenanceStatus, Stage } from '../../../../src/api/node-maintenance.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { soleNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
+import { holdOf, maintenancesOfNode, resolveOwnDrains } from '../../../../src/decide/drain/self-drain.ts';
+import type { DrainPod } from '../../../../src/decide/pod.ts';
+import { byName } from '../../../support/maintenance-objects.ts';
+
+const NODE = 'node-a';
+const LOGGER: DrainPod = {
+  namespace: 'default',
+  name: 'logger',
+  uid: 'u-logger',
+  podType: 'DaemonSet',
+  priority: 0,
+  labels: {},
+};
+
+function maintenanceOf(
+  nodes: readonly string[],
+  status?: NodeMaintenanceStatus,
+  labels: Readonly<Record<string, string>> = {},
+  stage: Stage = 'Drain',
+): NodeMaintenance {
+  const metadata = { name: 'm', labels, creationTimestamp: '2026-01-01T00:00:00Z' };
+  return { metadata, spec: { stage, nodeSelector: byName(...nodes) }, ...(status === undefined ? {} : { status }) };
+}
+
+const RECORDED: NodeMaintenanceStatus = {
+  nodeStatuses: [{ nodeRef: { name: NODE }, drainTargets: [{ podType: 'Default', podPriority: 1_000_000_000 }] }],
+  drainPlanPosition: 1,
+};
+const WAITING: NodeMaintenanceStatus = {
+  conditions: [{ type: 'Drained', status: 'False', reason: 'Waiting', message: '', lastTransitionTime: '' }],
+};
+
+/** The pods that leave when a DaemonSet pod is all that is left. */
+function evicting(maintenance: NodeMaintenance): readonly string[] {
+  const own = resolveOwnDrains([maintenance], NODE, [LOGGER]);
+  return own.flatMap(({ resolution }) => resolution.nodes.flatMap((node) => node.evicting.map(({ name }) => name)));
+}
+
+describe('the drains that an agent moves on for its own node', () => {
+  it('are those of the node alone, and of others those that a controller had taken up there', () => {
+    const names = (maintenance: NodeMaintenance): number => maintenancesOfNode([maintenance], NODE).length;
+    assert.equal(names(maintenanceOf([NODE])), 1);
+    assert.equal(names(maintenanceOf([NODE], undefined, {}, 'Cordon')), 1);
+    assert.equal(names(maintenanceOf([NODE], undefined, {}, 'Complete')), 0);
+    assert.equal(names(maintenanceOf(['node-b'])), 0);
+    assert.equal(names(maintenanceOf([NODE, 'node-b'])), 0);
+    assert.equal(names(maintenanceOf([NODE, 'node-b'], RECORDED)), 1);
+  });
+
+  it('go through their plan where they are of the node alone', () => {
+    assert.deepEqual(evicting(maintenanceOf([NODE])), ['logger']);
+  });
+
+  it('stay where they are where they wait for nodes that the agent does not see', () => {
+    assert.deepEqual(evicting(maintenanceOf([NODE, 'node-b'], RECORDED)), []);
+  });
+
+  it('go on waiting where a controller holds them back, unless the machine goes down with them', () => {
+    assert.deepEqual(evicting(maintenanceOf([NODE], WAITING)), []);
+    assert.deepEqual(evicting(maintenanceOf([NODE], WAITING, { [AGENT_LABEL]: NODE })), ['logger']);
+    assert.deepEqual(evicting(maintenanceOf([NODE], WAITING, { [AGENT_LABEL]: 'node-b' })), []);
+  });
+});
+
+describe('a maintenance of one node alone', () => {
+  it('selects it by its name and by nothing else', () => {
+    assert.equal(soleNodeOf(maintenanceOf([NODE])), NODE);
+    assert.equal(soleNodeOf(maintenanceOf([NODE, 'node-b'])), undefined);
+    const [term] = byName(NODE).nodeSelectorTerms;
+    const spec = (nodeSelectorTerms: readonly object[]): NodeMaintenance => {
+      return { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms } } };
+    };
+    const labels = { matchExpressions: [{ key: 'x', operator: 'Exists' }] };
+    assert.equal(soleNodeOf(spec([{ ...term, ...labels }])), undefined);
+    assert.equal(soleNodeOf(spec([{ ...term }, labels])), undefined);
+    const twice = { matchFields: [...(term?.matchFields ?? []), ...(term?.matchFields ?? [])] };
+    assert.equal(soleNodeOf(spec([twice])), undefined);
+    assert.equal(soleNodeOf(spec([])), undefined);
+  });
+});
+
+const SAVER = { 'interceptor.evictionrequest.coordination.k8s.io/priority_saver.example.com': '10000/controller' };
+
+function podOf(annotations: Readonly<Record<string, string>> = {}, kind?: 'DaemonSet'): Pod {
+  const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true };
+  const ownerReferences = kind === undefined ? {} : { ownerReferences: [owner] };
+  return { metadata: { name: 'p', namespace: 'default', uid: 'u', annotations, ...ownerReferences }, spec: {} };
+}
+
+function requestOf(active: string, finished = false): EvictionRequest {
+  const canceled = { type: 'Canceled', status: 'True', reason: 'NoRequesters', message: '', lastTransitionTime: '' };
+  return {
+    metadata: { name: 'u', namespace: 'default' },
+    spec: { target: { pod: { name: 'p', uid: 'u' } } },
+    status: { activeInterceptors: [active], conditions: finished ? [{ ...canceled, status: 'True' }] : [] },
+  };
+}
+
+const holds: readonly [string, Pod, EvictionRequest | undefined, string | undefined][] = [
+  ['a pod without interceptors', podOf(), undefined, undefined],
+  ['a DaemonSet pod without others', podOf({}, 'DaemonSet'), undefined, undefined],
+  ['a mirror pod', podOf({ 'kubernetes.io/config.mirror': 'x' }), undefined, undefined],
+  ['a pod that names an interceptor', podOf(SAVER), undefined, 'saver.example.com'],
+  ['a DaemonSet pod that names one', podOf(SAVER, 'DaemonSet'), undefined, undefined],
+  ['a pod whose interceptor has had its turn', podOf(SAVER), requestOf('imperative-eviction.k8s.io'), undefined],
+  ['a pod whose interceptor is at work', podOf(), requestOf('saver.example.com'), 'saver.example.com'],
+  ['a pod whose request is over', podOf(SAVER), requestOf('imperative-eviction.k8s.io', true), 'saver.example.com'],
+  ['a pod of a workload', { ...podOf(), spec: { workloadRef: {} } }, undefined, 'eviction request controller'],
+];
+
+describe('while no controller lives', () => {
+  for (const [what, pod, request, on] of holds) {
+    it(`${what} ${on === undefined ? 'may go' : `waits for ${on}`}`, () => {
+      assert.equal(holdOf(pod, request)?.on, on);
+    });
+  }
+});

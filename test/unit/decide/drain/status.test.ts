@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Node, Pod } from '../../../../src/api/pod.ts';
+import { whyBlocking } from '../../../../src/decide/drain/blocking-pods.ts';
+import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/drain/plan.ts';
+import { drainStatus } from '../../../../src/decide/drain/status.ts';
+import { decideNodeConditions } from '../../../../src/decide/maintenance/node-conditions.ts';
+import { admitDrains } from '../../../../src/decide/maintenance/parallel.ts';
+
+const NOW = Date.parse('2026-01-01T01:00:00Z');
+const ago = (sec: number): string => new Date(NOW - sec * 1000).toISOString().replace('.000', '');
+const IMPERATIVE = 'imperative-eviction.k8s.io';
+
+function pod(extra: Partial<Pod['metadata']> = {}, spec: Partial<Pod['spec']> = {}): Pod {
+  return { metadata: { name: 'p', namespace: 'n', uid: 'u', ...extra }, spec: { nodeName: 'one', ...spec } };
+}
+
+function request(active: string | undefined, entry: object = {}, extra: EvictionRequestStatus = {}): EvictionRequest {
+  return {
+    metadata: { name: 'u', namespace: 'n', creationTimestamp: ago(3600) },
+    spec: { target: { pod: { name: 'p', uid: 'u' } } },
+    status: {
+      targetInterceptors: [{ name: 'a.example.com' }, { name: IMPERATIVE }],
+      activeInterceptors: active === undefined ? [] : [active],
+      interceptors: [{ name: active ?? IMPERATIVE, message: '', ...entry }],
+      conditions: [
+        { type: 'Progressing', status: 'True', reason: 'InterceptorActive', message: 'm', lastTransitionTime: ago(60) },
+      ],
+      ...extra,
+    },
+  };
+}
+
+const READY: Node = { metadata: { name: 'one' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+const AWAY: Node = { metadata: { name: 'one' }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } };
+const OWNED = {
+  ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true }],
+};
+
+describe('a pod blocks a drain', () => {
+  const count = 'Could not evict a pod due to failing eviction requests, number of retries: 3. ';
+  const cases: [string, Pod, EvictionRequest | undefined, Node, string | undefined][] = [
+    ['not while it ends in its time', pod({ deletionTimestamp: ago(5) }), request(IMPERATIVE), READY, undefined],
+    ['when its time is over', pod({ deletionTimestamp: ago(60) }), request(IMPERATIVE), READY, 'NotEnding'],
+    ['by a finalizer', pod({ deletionTimestamp: ago(60), finalizers: ['x/y'] }), undefined, READY, 'Finalizer'],
+    ['on a node that nobody can reach', pod({ deletionTimestamp: ago(60) }), undefined, AWAY, 'NodeUnreachable'],
+    [
+      'by a budget',
+      pod(),
+      request(IMPERATIVE, { message: `${count}Blocked by PodDisruptionBudget b: x` }),
+      READY,
+      'PodDisruptionBudget',
+    ],
+    ['by a refusal', pod(), request(IMPERATIVE, { message: `${count}HTTP 500: x` }), READY, 'EvictionRefused'],
+    ['not when it was just asked for', pod(), request(IMPERATIVE), READY, undefined],
+    ['by an interceptor at work', pod(), request('a.example.com', { heartbeatTime: ago(30) }), READY, 'Interceptor'],
+    ['by one that is silent', pod(), request('a.example.com', { heartbeatTime: ago(900) }), READY, 'InterceptorSilent'],
+    ['not by the kubelet at work', pod(), request('kubelet.k8s.io', { heartbeatTime: ago(30) }), READY, undefined],
+    ['when no interceptor is left', pod(), request(undefined), READY, 'NoInterceptor'],
+    ['as a DaemonSet pod that its interceptor left', pod(OWNED), request(IMPERATIVE), READY, 'NoInterceptor'],
+    [
+      'when it cannot be evicted at all',
+      pod(),
+      request(
+        undefined,
+        {},
+        {
+          conditions: [
+            { type: 'Canceled', status: 'True', reason: 'ValidationFailed', message: 'w', lastTransitionTime: ago(60) },
+          ],
+        },
+      ),
+      READY,
+      'NotSupported',
+    ],
+  ];
+  for (const [name, target, given, node, expected] of cases) {
+    it(name, () => {
+      assert.equal(whyBlocking(target, given, node, NOW)?.reason, expected);
+    });
+  }
+});
+
+describe('the estimate of a drain', () => {
+  it('is the last of the leaving pods, then the longest of each later tier', () => {
+    const finish = new Date(NOW + 120_000).toISOString();
+    const leaving = pod();
+    const later = [
+      pod({ ...OWNED, uid: '1' }, { terminationGracePeriodSeconds: 10 }),
+      pod({ ...OWNED, uid: '2' }, { terminationGracePeriodSeconds: 40 }),
+      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' }, uid: '3' }, { terminationGracePeriodSeconds: 5 }),
+    ];
+    const of = (target: Pod): EvictionRequest | undefined =>
+      target === leaving ? request('a.example.com', { expectedFinishTime: finish }) : undefined;
+    assert.equal(estimateDrain(DEFAULT_DRAIN_PLAN, [leaving], later, of, NOW) - NOW, 165_000);
+    assert.equal(estimateDrain(DEFAULT_DRAIN_PLAN, [pod()], [], () => undefined, NOW) - NOW, 30_000);
+  });
+});
+
+describe('the limit of nodes that are drained at once', () => {
+  const drain = (
+    name: string,
+    age: number,
+    nodes: readonly string[],
+    begun = false,
+  ): Parameters<typeof admitDrains>[0][0] => ({
+    name,
+    createdAt: -age,
+    begun,
+    nodes,
+  });
+  it('admits those that have begun, then the older ones as long as they fit', () => {
+    const all = [drain('young', 1, ['c']), drain('old', 2, ['b']), drain('begun', 0, ['a'], true)];
+    assert.deepEqual([...admitDrains(all, 2)], ['begun', 'old']);
+  });
+  it('counts a node that two maintenances share once', () => {
+    assert.equal(admitDrains([drain('x', 2, ['a', 'b']), drain('y', 1, ['b'])], 2).size, 2);
+  });
+  it('lets one that is larger than the limit begin when it is alone', () => {
+    assert.deepEqual([...admitDrains([drain('large', 1, ['a', 'b', 'c'])], 2)], ['large']);
+  });
+});
+
+describe('the conditions of a node', () => {
+  it('are written when they change, and never on a node that was never under maintenance', () => {
+    const node: Node = { metadata: { name: 'one' } };
+    assert.deepEqual(decideNodeConditions(node, { maintenances: [], draining: [], drained: false }), []);
+    const begun = decideNodeConditions(node, { maintenances: ['m'], draining: ['m'], drained: false });
+    assert.deepEqual(
+      begun.map(({ type, status }) => `${type}=${status}`),
+      ['MaintenanceInProgress=True', 'DrainInProgress=True'],
+    );
+    const during: Node = { ...node, status: { conditions: begun } };
+    assert.deepEqual(decideNodeConditions(during, { maintenances: ['m'], draining: ['m'], drained: false }), []);
+    const done = decideNodeConditions(during, { maintenances: ['m'], draining: ['m'], drained: true });
+    assert.deepEqual(
+      done.map(({ type, status }) => `${type}=${status}`),
+      ['DrainInProgress=False', 'Drained=True'],
+    );
+    const over = decideNodeConditions(during, { maintenances: [], draining: [], drained: false });
+    assert.ok(over.every(({ status }) => status === 'False'));
+  });
+});
+
+describe('the status of a drain', () => {
+  const maintenance: NodeMaintenance = { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms: [] } } };
+  const left = { namespace: 'n', name: 'p', uid: 'u', podType: 'Default' as const, priority: 0, labels: {} };
+  const resolve = (pods: number): Parameters<typeof drainStatus>[1] => {
+    const evicting = Array.from({ length: pods }, () => left);
+    return {
+      position: 1,
+      drained: pods === 0,
+      nodes: [{ name: 'one', drainTargets: [], evicting, pending: [], message: 'Evacuating' }],
+    };
+  };
+  const seen = { blocking: [], held: 0, escapedDaemonSets: [] };
+  it('has the progress in percent of the pods there were at the start', () => {
+    const first = drainStatus(maintenance, resolve(4), () => seen, NOW);
+    assert.equal(first.nodeStatuses?.[0]?.progressPercent, 0);
+    const second = drainStatus({ ...maintenance, status: first }, resolve(1), () => seen, NOW);
+    assert.equal(second.nodeStatuses?.[0]?.progressPercent, 75);
+    const last = drainStatus({ ...maintenance, status: second }, resolve(0), () => seen, NOW);
+    assert.equal(last.nodeStatuses?.[0]?.progressPercent, 100);
+  });
+  it('does not move an estimate by a few seconds, which would be a write each look', () => {
+    const at = (ms: number): typeof seen & { expectedFinishAt: number } => ({ ...seen, expectedFinishAt: NOW + ms });
+    const first = drainStatus(maintenance, resolve(4), () => at(60_000), NOW);
+    const second = drainStatus({ ...maintenance, status: first }, resolve(4), () => at(65_000), NOW);
+    assert.equal(second.nodeStatuses?.[0]?.expectedFinishTime, first.nodeStatuses?.[0]?.expectedFinishTime);
+    const third = drainStatus({ ...maintenance, status: second }, resolve(4), () => at(90_000), NOW);
+    assert.equal(third.nodeStatuses?.[0]?.expectedFinishTime, '2026-01-01T01:01:30Z');
+  });
+});

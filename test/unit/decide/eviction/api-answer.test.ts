@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { attemptsOf, decideEvictionOutcome, type EvictionAnswer } from '../../../../src/decide/eviction/api-answer.ts';
+
+const CONTEXT = { attempt: 1, evictOnly: false, promiseWords: ['Eviction triggered'], budgets: [] };
+
+function answer(status: number, message = '', extra: Partial<EvictionAnswer> = {}): EvictionAnswer {
+  return { status, message, causes: [], ...extra };
+}
+
+describe('an answer of the Eviction API', () => {
+  const budgetCause = [
+    { reason: 'DisruptionBudget', message: 'The disruption budget pdb needs 1 healthy pods and has 1 currently' },
+  ];
+  const several = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+  const cases: [string, EvictionAnswer, object, object][] = [
+    ['200: the pod is being deleted', answer(200), {}, { kind: 'accepted' }],
+    ['201: likewise', answer(201), {}, { kind: 'accepted' }],
+    ['404: the pod is gone', answer(404), {}, { kind: 'gone' }],
+    [
+      '409 by the UID: another pod has the name',
+      answer(
+        409,
+        'Operation cannot be fulfilled on Pod "p": the UID in the precondition (u-1) does not match the UID in record (u-2).',
+      ),
+      {},
+      { kind: 'gone' },
+    ],
+    [
+      '409 otherwise: try again',
+      answer(409, 'Operation cannot be fulfilled'),
+      {},
+      {
+        kind: 'blocked',
+        retryAfterMs: 2_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 409: Operation cannot be fulfilled',
+        budgets: [],
+        untilChange: false,
+      },
+    ],
+    [
+      '429 of a budget: it is named',
+      answer(429, "Cannot evict pod as it would violate the pod's disruption budget.", { causes: budgetCause }),
+      { attempt: 7 },
+      {
+        kind: 'blocked',
+        retryAfterMs: 128_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget pdb: The disruption budget pdb needs 1 healthy pods and has 1 currently',
+        budgets: ['pdb'],
+        untilChange: false,
+      },
+    ],
+    [
+      '429 of a budget that is not processed yet: its Retry-After counts',
+      answer(429, "Cannot evict pod as it would violate the pod's disruption budget.", {
+        causes: [
+          { reason: 'DisruptionBudget', message: 'The disruption budget pdb is still being processed by the server.' },
+        ],
+        retryAfterMs: 10_000,
+      }),
+      {},
+      {
+        kind: 'blocked',
+        retryAfterMs: 10_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by PodDisruptionBudget pdb: The disruption budget pdb is still being processed by the server.',
+        budgets: ['pdb'],
+        untilChange: false,
+      },
+    ],
+    [
+      '429 of a busy API server: no failed eviction',
+      answer(429, 'too many requests, please try again later', { retryAfterMs: 1_000 }),
+      { attempt: 9 },
+      {
+        kind: 'postponed',
+        retryAfterMs: 1_000,
+        message: 'The API server asks to slow down: too many requests, please try again later',
+      },
+    ],
+    [
+      '429 with a promise, for a pod that asks for it: a promise',
+      answer(429, 'admission webhook "v" denied the request: Eviction triggered evacuation of VMI x'),
+      { evictOnly: true },
+      { kind: 'promised', message: 'admission webhook "v" denied the request: Eviction triggered evacuation of VMI x' },
+    ],
+    [
+      '429 with the same words for another pod: a refusal',
+      answer(429, 'admission webhook "v" denied the request: Eviction triggered evacuation of VMI x'),
+      {},
+      {
+        kind: 'blocked',
+        retryAfterMs: 2_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by admission webhook "v" denied the request: Eviction triggered evacuation of VMI x',
+        budgets: [],
+        untilChange: false,
+      },
+    ],
+    [
+      '500 of several budgets: both named, no quick retry',
+      answer(500, several),
+      { budgets: ['a', 'b'] },
+      {
+        kind: 'blocked',
+        retryAfterMs: 900_000,
+        message: `Could not evict a pod due to failing eviction requests, number of retries: 1. ${several} Nothing can evict it until only one of them (a, b) selects it.`,
+        budgets: ['a', 'b'],
+        untilChange: true,
+      },
+    ],
+    [
+      '403 in a terminating namespace: the namespace does it',
+      answer(403, 'forbidden', { causes: [{ reason: 'NamespaceTerminating' }] }),
+      {},
+      { kind: 'postponed', retryAfterMs: 5_000, message: 'The namespace is being deleted, and the pod with it.' },
+    ],
+    [
+      '503: try again',
+      answer(503, 'away'),
+      { attempt: 30 },
+      {
+        kind: 'blocked',
+        retryAfterMs: 900_000,
+        message: 'Could not evict a pod due to failing eviction requests, number of retries: 30. HTTP 503: away',
+        budgets: [],
+        untilChange: false,
+      },
+    ],
+  ];
+  for (const [name, given, context, expected] of cases) {
+    it(name, () => {
+      assert.deepEqual(decideEvictionOutcome(given, { ...CONTEXT, ...context }), expected);
+    });
+  }
+
+  it('has a count that is read back from the message', () => {
+    const outcome = decideEvictionOutcome(answer(500, 'x'), { ...CONTEXT, attempt: 12 });
+    assert.equal(attemptsOf(outcome.kind === 'blocked' ? outcome.message : ''), 12);
+    assert.equal(attemptsOf('anything else'), 0);
+    assert.equal(attemptsOf(undefined), 0);
+  });
+});

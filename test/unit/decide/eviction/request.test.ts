@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { decideEvictionRequest } from '../../../../src/decide/eviction/request.ts';
+import { decideHeartbeat } from '../../../../src/decide/eviction/heartbeat.ts';
+import { interceptorsOf } from '../../../../src/decide/eviction/interceptors.ts';
+
+const CREATED = '2026-01-01T00:00:00Z';
+const NOW = Date.parse(CREATED) + 60_000;
+const MINUTE = 60_000;
+
+function pod(extra: Partial<Pod> = {}, annotations: Record<string, string> = {}): Pod {
+  return {
+    metadata: { name: 'p-1', namespace: 'default', uid: 'u-1', annotations },
+    spec: { nodeName: 'n' },
+    ...extra,
+  };
+}
+
+function request(status?: EvictionRequestStatus, requesters = [{ name: 'nodemaintenance.k8s.io' }]): EvictionRequest {
+  return {
+    metadata: { name: 'u-1', namespace: 'default', uid: 'r-1', generation: 1, creationTimestamp: CREATED },
+    spec: { target: { pod: { name: 'p-1', uid: 'u-1' } }, requesters },
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+const STARTED: EvictionRequestStatus = {
+  observedGeneration: 1,
+  targetInterceptors: [{ name: 'b.example.com' }, { name: 'imperative-eviction.k8s.io' }],
+  activeInterceptors: ['b.example.com'],
+  processedInterceptors: [],
+  interceptors: [{ name: 'b.example.com' }, { name: 'imperative-eviction.k8s.io' }],
+};
+
+function condition(decision: ReturnType<typeof decideEvictionRequest>): string | undefined {
+  const last = decision.status?.conditions?.find(({ type }) => type !== 'Progressing');
+  return last === undefined ? undefined : `${last.type} ${last.reason}: ${last.message}`;
+}
+
+describe('the eviction request controller', () => {
+  const cases: [string, EvictionRequest, Pod | undefined, string | undefined][] = [
+    [
+      'cancels a request without a pod',
+      request(),
+      undefined,
+      'Canceled ValidationFailed: Target Pod p-1 was not found.',
+    ],
+    [
+      'cancels a request for another UID',
+      request(),
+      pod({ metadata: { name: 'p-1', uid: 'other' } }),
+      'Canceled ValidationFailed: Target Pod p-1 was not found.',
+    ],
+    [
+      'cancels a request for a pod of a workload',
+      request(),
+      pod({ spec: { workloadRef: {} } }),
+      'Canceled ValidationFailed: Target Pod p-1 is part of a Workload/PodGroup. Eviction of such pods is currently not supported.',
+    ],
+    [
+      'cancels a request for a pod of a scheduling group',
+      request(),
+      pod({ spec: { schedulingGroup: {} } }),
+      'Canceled ValidationFailed: Target Pod p-1 is part of a Workload/PodGroup. Eviction of such pods is currently not supported.',
+    ],
+    [
+      'cancels a request that nobody makes',
+      request(STARTED, []),
+      pod(),
+      'Canceled NoRequesters: Nobody requests the eviction of Pod p-1 any more.',
+    ],
+    ['sees that the pod is gone', request(STARTED), undefined, 'Evicted PodDeleted: Target Pod p-1 was deleted.'],
+    [
+      'sees that the pod has ended',
+      request(STARTED),
+      pod({ status: { phase: 'Failed' } }),
+      'Evicted PodTerminal: Target Pod p-1 reached the phase Failed.',
+    ],
+    ['leaves a request alone that goes on', request(STARTED), pod(), undefined],
+  ];
+  for (const [name, given, target, expected] of cases) {
+    it(name, () => {
+      assert.equal(condition(decideEvictionRequest(given, target, NOW)), expected);
+    });
+  }
+
+  it('asks the first interceptor first', () => {
+    const { status } = decideEvictionRequest(request(), pod(), NOW);
+    assert.deepEqual(status?.targetInterceptors, [{ name: 'imperative-eviction.k8s.io' }]);
+    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
+  });
+
+  it('passes control on when the active interceptor completes', () => {
+    const interceptors = [{ name: 'b.example.com', completionTime: CREATED }];
+    const { status } = decideEvictionRequest(request({ ...STARTED, interceptors }), pod(), NOW);
+    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
+    assert.deepEqual(status?.processedInterceptors, ['b.example.com']);
+  });
+
+  it('passes control on 20 minutes after the last heartbeat, and says when that is', () => {
+    const heartbeatTime = new Date(NOW).toISOString();
+    const given = request({ ...STARTED, interceptors: [{ name: 'b.example.com', heartbeatTime }] });
+    assert.equal(decideEvictionRequest(given, pod(), NOW + 19 * MINUTE).lookAgainMs, MINUTE);
+    const { status } = decideEvictionRequest(given, pod(), NOW + 20 * MINUTE);
+    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
+  });
+
+  it('counts from the creation where there never was a heartbeat', () => {
+    assert.equal(decideEvictionRequest(request(STARTED), pod(), NOW + 18 * MINUTE).lookAgainMs, MINUTE);
+  });
+
+  const activated = (at: number): EvictionRequestStatus => ({
+    ...STARTED,
+    conditions: [
+      {
+        type: 'Progressing',
+        status: 'True',
+        reason: 'InterceptorActive',
+        message: '',
+        lastTransitionTime: new Date(at).toISOString(),
+      },
+    ],
+  });
+
+  it('counts from the activation where that is known, however old the request is', () => {
+    const given = request(activated(NOW + 60 * MINUTE));
+    assert.equal(decideEvictionRequest(given, pod(), NOW + 79 * MINUTE).lookAgainMs, MINUTE);
+    const { status, news } = decideEvictionRequest(given, pod(), NOW + 80 * MINUTE);
+    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
+    assert.equal(status?.conditions?.[0]?.lastTransitionTime, '2026-01-01T01:21:00Z');
+    assert.equal(news[0]?.reason, 'HeartbeatTimeout');
+  });
+
+  it('does not believe a heartbeat or a completion from the future', () => {
+    const future = new Date(NOW + 30 * MINUTE).toISOString();
+    const hostile = { name: 'b.example.com', startTime: future, heartbeatTime: future, completionTime: future };
+    const given = request({ ...activated(NOW), interceptors: [hostile] });
+    assert.equal(decideEvictionRequest(given, pod(), NOW + MINUTE).lookAgainMs, 19 * MINUTE);
+    const { status } = decideEvictionRequest(given, pod(), NOW + 20 * MINUTE);
+    assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
+  });
+
+  it('says so when the last interceptor withdraws and the pod is still there', () => {
+    const name = 'imperative-eviction.k8s.io';
+    const given = request({
+      ...activated(NOW),
+      activeInterceptors: [name],
+      processedInterceptors: ['b.example.com'],
+      interceptors: [{ name, completionTime: CREATED }],
+    });
+    const { status } = decideEvictionRequest(given, pod(), NOW);
+    assert.deepEqual(status?.activeInterceptors, []);
+    assert.deepEqual(status?.processedInterceptors, ['b.example.com', name]);
+    assert.equal(status?.conditions?.[0]?.reason, 'NoFurtherInterceptor');
+  });
+
+  it('keeps the conditions that an interceptor has set', () => {
+    const own = { type: 'Migrated', status: 'False', reason: 'x', message: '', lastTransitionTime: CREATED } as const;
+    const { status } = decideEvictionRequest(request({ ...STARTED, conditions: [own] }), undefined, NOW);
+    assert.deepEqual(
+      status?.conditions?.map(({ type }) => type),
+      ['Migrated', 'Progressing', 'Evicted'],
+    );
+  });
+
+  it('notes a new generation alone where nothing else changes', () => {
+    const given = { ...request(activated(NOW)), metadata: { ...request().metadata, generation: 2 } };
+    assert.deepEqual(decideEvictionRequest(given, pod(), NOW).status, { observedGeneration: 2 });
+  });
+
+  it('keeps the last interceptor at work however long it takes', () => {
+    const given = request({
+      ...STARTED,
+      activeInterceptors: ['imperative-eviction.k8s.io'],
+      processedInterceptors: ['b.example.com'],
+    });
+    assert.equal(decideEvictionRequest(given, pod(), NOW + 100 * MINUTE).status, undefined);
+  });
+
+  it('never touches a request that is over', () => {
+    const over = request({
+      ...STARTED,
+      conditions: [{ type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime: CREATED }],
+    });
+    assert.deepEqual(decideEvictionRequest(over, undefined, NOW), { news: [] });
+  });
+});
+
+describe('the interceptors of a pod', () => {
+  const daemon = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true };
+  it('come from annotations by falling priority, the Eviction API last', () => {
+    const annotations = {
+      'interceptor.evictionrequest.coordination.k8s.io/priority_low.example.com': '10/controller',
+      'evacuation.coordination.k8s.io/priority_high.example.com': '20000/controller',
+      'interceptor.evictionrequest.coordination.k8s.io/priority_not a name': '5/x',
+    };
+    const { names, ignored } = interceptorsOf(pod({}, annotations));
+    assert.deepEqual(names, ['high.example.com', 'low.example.com', 'imperative-eviction.k8s.io']);
+    assert.equal(ignored.length, 1);
+    assert.match(ignored[0] ?? '', /priority_not a name names no interceptor that is allowed/);
+  });
+  it('are no inventions in the reserved domain, and have a priority', () => {
+    const prefix = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
+    const annotations = {
+      [`${prefix}mine.k8s.io`]: '5/x',
+      [`${prefix}a.example.com`]: 'high',
+      [`${prefix}b.example.com`]: '01',
+    };
+    const { names, ignored } = interceptorsOf(pod({}, annotations));
+    assert.deepEqual(names, ['imperative-eviction.k8s.io']);
+    assert.equal(ignored.length, 3);
+  });
+  it('include the kubelet for mirror pods and the DaemonSet controller for its pods', () => {
+    assert.deepEqual(interceptorsOf(pod({}, { 'kubernetes.io/config.mirror': 'x' })).names, [
+      'kubelet.k8s.io',
+      'imperative-eviction.k8s.io',
+    ]);
+    const owned = pod({ metadata: { name: 'p-1', ownerReferences: [daemon] } });
+    assert.deepEqual(interceptorsOf(owned).names, ['daemonset.apps.k8s.io', 'imperative-eviction.k8s.io']);
+  });
+  it('follow the field where the pod has it', () => {
+    const spec = { evictionInterceptors: [{ name: 'b.example.com' }, { name: 'a.example.com' }] };
+    assert.deepEqual(interceptorsOf(pod({ spec })).names, [
+      'b.example.com',
+      'a.example.com',
+      'imperative-eviction.k8s.io',
+    ]);
+  });
+  it('are never more than fifteen', () => {
+    const names = Array.from({ length: 30 }, (_, index) => ({ name: `i${index}.example.com` }));
+    const selection = interceptorsOf(pod({ spec: { evictionInterceptors: names } }));
+    assert.equal(selection.names.length, 15);
+    assert.equal(selection.ignored.length, 16);
+    const mirror = pod({ spec: { evictionInterceptors: names } }, { 'kubernetes.io/config.mirror': 'x' });
+    assert.ok(interceptorsOf(mirror).names.includes('kubelet.k8s.io'), 'the only one that can end it');
+  });
+});
+
+describe('a heartbeat', () => {
+  const progress = { message: 'p-1 is terminating' };
+  it('sets the start time first, then keeps at least a minute', () => {
+    const first = decideHeartbeat(request(STARTED), 'b.example.com', progress, NOW);
+    assert.equal(first?.startTime, '2026-01-01T00:01:00Z');
+    assert.ok(first);
+    const given = request({ ...STARTED, interceptors: [first] });
+    assert.equal(decideHeartbeat(given, 'b.example.com', progress, NOW + 30_000), undefined);
+    const done = decideHeartbeat(given, 'b.example.com', { message: 'done', completed: true }, NOW + 30_000);
+    assert.equal(done?.heartbeatTime, first.heartbeatTime);
+    assert.equal(done?.completionTime, '2026-01-01T00:01:30Z');
+    assert.equal(
+      decideHeartbeat(given, 'b.example.com', progress, NOW + 180_000)?.heartbeatTime,
+      '2026-01-01T00:04:00Z',
+    );
+  });
+  it('leaves out an estimate that has passed', () => {
+    const entry = decideHeartbeat(request(STARTED), 'b.example.com', { ...progress, expectedFinishAt: NOW - 1 }, NOW);
+    assert.equal(entry?.expectedFinishTime, undefined);
+  });
+});

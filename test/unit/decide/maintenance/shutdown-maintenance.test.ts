@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createMadeMaintenances, type MadeMaintenances } from '../../../../src/agent/cluster/made-maintenances.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION, NODE_LABEL } from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
+import { chooseForCompletion } from '../../../../src/decide/maintenance/choice.ts';
+import { nodeAnnotation, nodeLabel, requestNodeOf } from '../../../../src/decide/node-label.ts';
+import {
+  hasDrained,
+  isUsable,
+  noticeNames,
+  shutdownNames,
+} from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import { byName, maintenanceOf } from '../../../support/maintenance-objects.ts';
+
+const NODE = 'node-a';
+const NAME = 'shutdown-node-a-1';
+const LABELS = { [AGENT_LABEL]: NODE };
+
+function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
+  return maintenanceOf({ stage: 'Drain', ...spec }, { name: NAME, uid: 'u-1', labels: LABELS, ...metadata });
+}
+
+describe('the label of a node', () => {
+  it('is its name, as long as that fits', () => {
+    assert.equal(nodeLabel('node-a'), 'node-a');
+    assert.equal(nodeLabel('n'.repeat(63)), 'n'.repeat(63));
+  });
+
+  it('is a valid label that tells nodes with the same beginning and end apart', () => {
+    const names = Array.from({ length: 1_000 }, (_, at) => `${'pool-'.repeat(12)}${at}.${'a.b-'.repeat(40)}internal`);
+    const labels = new Set(names.map(nodeLabel));
+    assert.equal(labels.size, names.length);
+    for (const label of labels) assert.match(label, /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])$/);
+  });
+});
+
+describe('the node of an EvictionRequest', () => {
+  const long = 'n'.repeat(100);
+  const of = (node: string): string =>
+    requestNodeOf({ name: 'u', labels: { [NODE_LABEL]: nodeLabel(node) }, annotations: nodeAnnotation(node) });
+
+  it('is named by its label, and where that is too short by an annotation that agrees with it', () => {
+    assert.equal(of('node-a'), 'node-a');
+    assert.equal(of(long), long);
+    assert.equal(requestNodeOf({ name: 'u' }), '');
+    const lies = { labels: { [NODE_LABEL]: 'node-a' }, annotations: { [NODE_LABEL]: 'node-b' } };
+    assert.equal(requestNodeOf({ name: 'u', ...lies }), 'node-a');
+  });
+});
+
+describe("the names of an agent's maintenances", () => {
+  it('are few, fit, and belong to one node', () => {
+    const nodes = ['a', 'a-b', 'a-b-c', 'a.b', 'n'.repeat(242), 'n'.repeat(253), '0'];
+    for (const node of nodes) {
+      assert.equal(shutdownNames(node).length, 36);
+      assert.equal(noticeNames(node).length, 10);
+      for (const name of [...shutdownNames(node), ...noticeNames(node)]) assert.ok(name.length <= 253, name);
+    }
+    const all = nodes.flatMap((node) => [...shutdownNames(node), ...noticeNames(node)]);
+    assert.equal(new Set(all).size, all.length);
+  });
+});
+
+const GONE = { podsPendingEvacuation: 0, podsEvacuating: 0 };
+const condition = (status: 'True' | 'False'): object => {
+  return { type: 'Drained', status, reason: 'X', message: '', lastTransitionTime: '' };
+};
+/** What a status says, and whether the node is drained by it. */
+const drained: [string, object | undefined, boolean][] = [
+  ['nothing', undefined, false],
+  ['a condition alone', { conditions: [condition('True')] }, false],
+  ['another node', { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: 'b' }, ...GONE }] }, false],
+  ['the node without counts', { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE } }] }, false],
+  [
+    'pods that are left',
+    { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE, podsEvacuating: 1 }] },
+    false,
+  ],
+  [
+    'that it goes on',
+    { conditions: [condition('False')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] },
+    false,
+  ],
+  [
+    'that no pod is left',
+    { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] },
+    true,
+  ],
+];
+
+describe('a maintenance', () => {
+  for (const [what, status, expected] of drained) {
+    it(`has ${expected ? '' : 'not '}drained a node when its status says ${what}`, () => {
+      assert.equal(hasDrained({ ...ownOf(), status } as NodeMaintenance, NODE), expected);
+    });
+  }
+
+  it("is of a node's agent by its label and its selector", () => {
+    assert.equal(agentNodeOf(ownOf()), NODE);
+    assert.equal(agentNodeOf(ownOf({ labels: {} })), undefined);
+    assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName('node-b') })), undefined);
+    assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName(NODE, 'node-b') })), undefined);
+    const long = 'n'.repeat(100);
+    assert.equal(
+      agentNodeOf(ownOf({ labels: { [AGENT_LABEL]: nodeLabel(long) } }, { nodeSelector: byName(long) })),
+      long,
+    );
+  });
+
+  it('is taken for the own one only where it is that, open, and has not drained anything yet', () => {
+    assert.equal(isUsable(ownOf(), 'Drain', NODE), true);
+    assert.equal(isUsable(ownOf({}, { nodeSelector: byName('node-b') }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({ labels: { [AGENT_LABEL]: 'node-b' } }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({}, { stage: 'Complete' }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({}, { stage: 'Cordon' }), 'Drain', NODE), false);
+    assert.equal(isUsable(ownOf({ deletionTimestamp: '2026-01-01T00:00:00Z' }), 'Drain', NODE), false);
+    const status = { conditions: [condition('True')], nodeStatuses: [{ nodeRef: { name: NODE }, ...GONE }] };
+    assert.equal(isUsable({ ...ownOf(), status } as NodeMaintenance, 'Drain', NODE), false);
+  });
+});
+
+describe('completing what a name stands for', () => {
+  const nodes = [{ metadata: { name: NODE }, status: { nodeInfo: { bootID: 'boot-1' } } }];
+  const running = ownOf({ annotations: { [BOOT_ANNOTATION]: 'boot-1' } });
+
+  it('ends no shutdown that goes on, unless that is named itself', () => {
+    const { chosen, failures } = chooseForCompletion([{ name: NODE }], [running], nodes, false);
+    assert.deepEqual(chosen, []);
+    assert.match(
+      failures[0] ?? '',
+      /is of the shutdown of node\/node-a, which goes on; .*nodemaint complete nm\/shutdown/,
+    );
+    const named = chooseForCompletion([{ kind: 'maintenance', name: NAME }], [running], nodes, false);
+    assert.deepEqual(named.chosen, [running]);
+  });
+
+  it('ends one that waits for somebody after the boot', () => {
+    const waiting = [ownOf(), ownOf({ annotations: { [BOOT_ANNOTATION]: 'boot-0' } })];
+    for (const each of waiting) {
+      assert.deepEqual(chooseForCompletion([{ name: NODE }], [each], nodes, false).chosen, [each]);
+    }
+  });
+});
+
+/** The memory with a copy that a watch would keep. */
+function rig(): { made: MadeMaintenances; sees: (maintenance: NodeMaintenance | undefined) => void } {
+  const copy = new Map<string, NodeMaintenance>();
+  const made = createMadeMaintenances(NODE, (name) => copy.get(name));
+  const sees = (maintenance: NodeMaintenance | undefined): void => {
+    if (maintenance === undefined) copy.delete(NAME);
+    else copy.set(NAME, maintenance);
+    made.changed(NAME);
+  };
+  return { made, sees };
+}
+
+const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+const COMPLETE = { stage: 'Complete' };
+/** What the watch shows after the API server has accepted the maintenance, and what became of it then. */
+const stories: [string, (NodeMaintenance | undefined)[], string][] = [
+  ['nothing yet', [], 'open'],
+  ['what had the name before', [ownOf({ uid: 'u-0', ...DELETED })], 'open'],
+  ['the maintenance', [ownOf()], 'open'],
+  ['its deletion', [ownOf(), undefined], 'deleted'],
+  ['that it is being deleted', [ownOf(), ownOf(DELETED)], 'deleted'],
+  ['that the controller completes it because of that', [ownOf(), ownOf(DELETED), ownOf(DELETED, COMPLETE)], 'deleted'],
+  ['that somebody completes it', [ownOf(), ownOf({}, COMPLETE)], 'completed'],
+  [
+    'that somebody completes and deletes it',
+    [ownOf(), ownOf({}, COMPLETE), ownOf(DELETED, COMPLETE), undefined],
+    'completed',
+  ],
+  ['another object of the name', [ownOf(), ownOf({ uid: 'u-2' })], 'deleted'],
+];
+
+describe('what became of a maintenance that was made, when the watch shows', () => {
+  for (const [what, events, expected] of stories) {
+    it(what, () => {
+      const { made, sees } = rig();
+      made.accept(ownOf());
+      for (const event of events) sees(event);
+      assert.equal(made.state(NAME), expected);
+    });
+  }
+
+  it('nothing, and the API server does not have it any more', () => {
+    const { made } = rig();
+    made.accept(ownOf());
+    assert.equal(made.isUnseen(NAME), true);
+    made.lost(NAME);
+    assert.equal(made.state(NAME), 'deleted');
+  });
+});
+
+describe('a name', () => {
+  it("is taken by a maintenance that is not the agent's, and free again without it", () => {
+    const { made, sees } = rig();
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['absent', true]);
+    sees(ownOf({ labels: {} }));
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['taken', false]);
+    sees(undefined);
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['absent', true]);
+    made.refuse(NAME);
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['taken', false]);
+    sees(undefined);
+    assert.equal(made.isFree(NAME), true);
+  });
+
+  it('may be used again by the next shutdown', () => {
+    const { made, sees } = rig();
+    made.accept(ownOf());
+    sees(ownOf());
+    sees(ownOf({}, COMPLETE));
+    sees(undefined);
+    assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['completed', true]);
+    made.forget(NAME);
+    assert.equal(made.state(NAME), 'absent');
+  });
+});

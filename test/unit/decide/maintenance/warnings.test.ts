@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { NodeSelector } from '../../../../src/api/meta.ts';
+import type { Node } from '../../../../src/api/pod.ts';
+import { summaryOf } from '../../../../src/decide/drain/summary.ts';
+import { maintenanceWarnings } from '../../../../src/decide/maintenance/warnings.ts';
+import { byName } from '../../../support/maintenance-objects.ts';
+
+const CONTROL_PLANE = { 'node-role.kubernetes.io/control-plane': '' };
+const DANGER = 'the cluster may get into a degraded and unrecoverable state';
+
+function node(name: string, labels: Readonly<Record<string, string>> = {}): Node {
+  return { metadata: { name, labels } };
+}
+
+const NODES = [node('cp-1', CONTROL_PLANE), node('cp-2', CONTROL_PLANE), node('w-1', { zone: 'a' }), node('w-2')];
+
+function labels(key: string, operator: string): NodeSelector {
+  return { nodeSelectorTerms: [{ matchExpressions: [{ key, operator }] }] };
+}
+
+describe('the warnings about a maintenance', () => {
+  const cases: readonly [string, NodeSelector, readonly Node[], readonly string[]][] = [
+    ['of one node of several', byName('w-1'), NODES, []],
+    ['of some control plane nodes', byName('cp-1', 'w-1', 'w-2'), NODES, []],
+    [
+      'of all nodes',
+      labels('none', 'DoesNotExist'),
+      NODES,
+      [`the nodeSelector selects all 4 nodes of the cluster: ${DANGER}`],
+    ],
+    [
+      'of all control plane nodes',
+      labels('node-role.kubernetes.io/control-plane', 'Exists'),
+      NODES,
+      [`the nodeSelector selects all 2 control plane nodes of the cluster: ${DANGER}`],
+    ],
+    [
+      'of the only control plane node and another',
+      byName('cp-2', 'w-1'),
+      NODES.slice(1),
+      [`the nodeSelector selects the only control plane node of the cluster: ${DANGER}`],
+    ],
+    [
+      'of a control plane node by its older label',
+      byName('old'),
+      [node('old', { 'node-role.kubernetes.io/master': '' }), node('w-1')],
+      [`the nodeSelector selects the only control plane node of the cluster: ${DANGER}`],
+    ],
+    [
+      'of the only node',
+      byName('w-1'),
+      [node('w-1')],
+      [`the nodeSelector selects the only node of the cluster: ${DANGER}`],
+    ],
+    [
+      'of no node',
+      byName('w-3'),
+      NODES,
+      [
+        'the nodeSelector does not select any of the 4 nodes that the cluster has now: nothing will be done until it does',
+      ],
+    ],
+    [
+      'of no node where there is one',
+      byName('w-3'),
+      [node('w-1')],
+      ['the nodeSelector does not select the one node that the cluster has now: nothing will be done until it does'],
+    ],
+  ];
+  for (const [what, selector, nodes, warnings] of cases) {
+    it(`are right for one ${what}`, () => {
+      assert.deepEqual(maintenanceWarnings(selector, nodes), warnings);
+      for (const warning of warnings) assert.ok(warning.length <= 256);
+    });
+  }
+});
+
+describe('the summary of the node statuses', () => {
+  const status = (name: string, podsPendingEvacuation?: number, podsEvacuating?: number) => ({
+    nodeRef: { name },
+    ...(podsPendingEvacuation === undefined ? {} : { podsPendingEvacuation }),
+    ...(podsEvacuating === undefined ? {} : { podsEvacuating }),
+  });
+
+  it('adds up the pods of all nodes, and names the nodes in order', () => {
+    assert.deepEqual(summaryOf([status('b', 2, 1), status('a', 3, 4), status('c')]), {
+      nodes: 'a, b, c',
+      podsPendingEvacuation: 5,
+      podsEvacuating: 5,
+    });
+  });
+
+  it('names the first three of many nodes, and says how many more there are', () => {
+    const many = ['e', 'd', 'c', 'b', 'a'].map((name) => status(name));
+    assert.equal(summaryOf(many).nodes, 'a, b, c, and 2 more');
+    assert.equal(summaryOf([]).nodes, '');
+  });
+
+  it('is never longer than what the API allows', () => {
+    const long = ['a', 'b', 'c', 'd'].map((letter) => status(letter.repeat(253)));
+    assert.ok(summaryOf(long).nodes.length <= 256);
+    const three = ['a', 'b', 'c'].map((letter) => status(letter.repeat(100)));
+    assert.equal(summaryOf(three).nodes, `${'a'.repeat(100)}, ${'b'.repeat(100)}, and 1 more`);
+  });
+});

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { componentOf, leaveRank } from '../../../../src/decide/static-pod/control-plane-pod.ts';
+
+const withImage = (image: unknown, command?: unknown) => ({ name: 'x', labels: {}, containers: [{ image, command }] });
+
+describe('the control plane of a node', () => {
+  for (const [what, look, expected] of [
+    ['the image of kubeadm', withImage('registry.k8s.io/etcd:3.5.1-0'), 'etcd'],
+    ['the image of RKE2, with a digest', withImage('index.docker.io/rancher/hardened-etcd@sha256:0'), 'etcd'],
+    [
+      'the program of an image with many',
+      withImage('rancher/kubernetes:1', ['/bin/kube-apiserver', '--v=1']),
+      'kube-apiserver',
+    ],
+    ['label and name', { name: 'etcd', labels: { component: 'etcd' }, containers: [{}] }, 'etcd'],
+    ['label and name of OpenShift', { name: 'etcd-m0', labels: { 'k8s-app': 'etcd' }, containers: [] }, 'etcd'],
+    ['a label alone', { name: 'web', labels: { component: 'etcd' }, containers: [] }, undefined],
+    ['a name alone', { name: 'etcd', labels: {}, containers: [] }, undefined],
+    ['a name that only begins so', { name: 'etcdctl', labels: { component: 'etcd' }, containers: [] }, undefined],
+    ['an image whose tag says so', withImage('example.com/tool:etcd'), undefined],
+    ['containers that are none', { name: 'x', labels: {}, containers: { image: 'etcd' } }, undefined],
+    ['fields that are none', withImage(7, 'etcd'), undefined],
+  ] as const) {
+    it(`${expected === undefined ? 'is not known by' : `is known by`} ${what}`, () => {
+      assert.equal(componentOf(look), expected);
+    });
+  }
+
+  it('leaves last, etcd after the API server that writes in it', () => {
+    assert.ok(leaveRank(undefined) < leaveRank('kube-apiserver'));
+    assert.ok(leaveRank('kube-apiserver') < leaveRank('etcd'));
+  });
+});

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type SandboxRuntime, startSandboxRuntime } from '../../../src/demo/runtime.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
+
+const { signal } = new AbortController();
+
+async function createFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-cri-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+function open(t: TestContext, socketPath: string): ContainerRuntime {
+  const runtime = createContainerRuntime(`unix://${socketPath}`);
+  t.after(() => {
+    runtime.close();
+  });
+  return runtime;
+}
+
+/** Waits for something that the processes of the sandbox do in their own time. */
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await condition()); await delay(20)) {
+    assert.ok(Date.now() < end, 'nothing happened for 20 s');
+  }
+}
+
+describe('the sandbox runtime, through the container runtime client', () => {
+  interface Sandbox {
+    readonly folder: string;
+    readonly manifests: string;
+    readonly kubelet: SandboxRuntime;
+    readonly runtime: ContainerRuntime;
+  }
+
+  async function start(t: TestContext, stopSeconds: Readonly<Record<string, number>>): Promise<Sandbox> {
+    const folder = await createFolder(t);
+    const manifests = await createFolder(t);
+    for (const [name, seconds] of Object.entries(stopSeconds)) {
+      const annotations = { 'demo.nodemaint/stop-seconds': String(seconds) };
+      const metadata = { name, namespace: 'apps', labels: { app: name }, annotations };
+      await writeFile(
+        path.join(manifests, `${name}.yaml`),
+        JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata }),
+      );
+    }
+    const socketPath = path.join(folder, 'cri.sock');
+    const kubelet = await startSandboxRuntime({ staticPodPath: manifests, socketPath, nodeName: 'Node-1' }, signal);
+    t.after(() => kubelet[Symbol.asyncDispose]());
+    return { folder, manifests, kubelet, runtime: open(t, socketPath) };
+  }
+
+  it('tells the version', async (t) => {
+    const { runtime } = await start(t, {});
+    assert.partialDeepStrictEqual(await runtime.version(signal), { runtimeName: 'sandbox', runtimeVersion: '1' });
+  });
+
+  it('lists the pods of the folder as the kubelet names them', async (t) => {
+    const { runtime } = await start(t, { db: 0, web: 0 });
+    const pods = await runtime.livePods(signal);
+    assert.deepEqual(pods.map(({ podName }) => podName).sort(), ['db-node-1', 'web-node-1']);
+    const web = pods.find(({ podName }) => podName === 'web-node-1');
+    assert.ok(web !== undefined);
+    assert.match(web.podUid, /^[0-9a-f]{32}$/);
+    assert.ok(Math.abs(Date.now() - web.createdAt) < 60_000, `created at ${web.createdAt}`);
+    assert.partialDeepStrictEqual(web, {
+      namespace: 'apps',
+      ready: true,
+      runningContainers: 1,
+      labels: {
+        app: 'web',
+        'io.kubernetes.pod.name': 'web-node-1',
+        'io.kubernetes.pod.namespace': 'apps',
+        'io.kubernetes.pod.uid': web.podUid,
+      },
+      annotations: { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': web.podUid },
+    });
+  });
+
+  it('sees a pod end after its manifest left, and start again when it is back', async (t) => {
+    const { folder, manifests, kubelet, runtime } = await start(t, { web: 0.3 });
+    const [before] = await runtime.livePods(signal);
+    await rename(path.join(manifests, 'web.yaml'), path.join(folder, 'web.yaml'));
+    await until(() => kubelet.pods()[0]?.state === 'stopping');
+    assert.equal((await runtime.livePods(signal))[0]?.id, before?.id);
+    await until(async () => (await runtime.livePods(signal)).length === 0);
+    assert.equal(kubelet.pods()[0]?.state, 'ended');
+
+    await rename(path.join(folder, 'web.yaml'), path.join(manifests, 'web.yaml'));
+    await until(async () => (await runtime.livePods(signal)).length === 1);
+    const [after] = await runtime.livePods(signal);
+    assert.equal(after?.podUid, before?.podUid);
+    assert.notEqual(after?.id, before?.id);
+  });
+
+  it('stops a pod within its own time', async (t) => {
+    const { runtime } = await start(t, { web: 0.3 });
+    const [pod] = await runtime.livePods(signal);
+    const startedAt = performance.now();
+    await runtime.stopPod(pod?.id ?? '', 60, signal);
+    const ms = performance.now() - startedAt;
+    assert.ok(ms > 250 && ms < 10_000, `took ${ms} ms`);
+    assert.ok((await runtime.livePods(signal)).every(({ id }) => id !== pod?.id));
+  });
+
+  it('kills a pod that does not end within its grace period', async (t) => {
+    const { runtime } = await start(t, { web: 600 });
+    const [pod] = await runtime.livePods(signal);
+    const startedAt = performance.now();
+    await runtime.stopPod(pod?.id ?? '', 1, signal);
+    const ms = performance.now() - startedAt;
+    assert.ok(ms > 950 && ms < 10_000, `took ${ms} ms`);
+  });
+
+  it('takes a pod that is gone already as stopped', async (t) => {
+    const { runtime } = await start(t, {});
+    await runtime.stopPod('0123', 1, signal);
+  });
+
+  it('gives up waiting when it is told to', async (t) => {
+    const { runtime } = await start(t, { web: 600 });
+    const [pod] = await runtime.livePods(signal);
+    const controller = new AbortController();
+    const stopped = runtime.stopPod(pod?.id ?? '', 600, controller.signal);
+    await delay(100);
+    controller.abort();
+    await assert.rejects(stopped, { name: 'AbortError' });
+    await assert.rejects(runtime.livePods(AbortSignal.abort()), { name: 'AbortError' });
+  });
+
+  it('connects again after the runtime was restarted, and after it was closed', async (t) => {
+    const { folder, manifests, kubelet, runtime } = await start(t, {});
+    await runtime.version(signal);
+    await kubelet[Symbol.asyncDispose]();
+    await assert.rejects(runtime.version(signal), { code: 'RUNTIME_UNAVAILABLE' });
+    const options = { staticPodPath: manifests, socketPath: path.join(folder, 'cri.sock'), nodeName: 'node-1' };
+    const again = await startSandboxRuntime(options, signal);
+    t.after(() => again[Symbol.asyncDispose]());
+    await until(async () => (await Promise.allSettled([runtime.version(signal)]))[0].status === 'fulfilled');
+    runtime.close();
+    await runtime.version(signal);
+  });
+});

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import * as grpc from '@grpc/grpc-js';
+import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
+import { NodemaintError } from '../../../../src/errors.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../../../src/host/cri/runtime.ts';
+import { createConnection } from '../../../../src/host/cri/connection.ts';
+import { describeRuntimeV1 } from '../../../../src/host/cri/proto.ts';
+
+const { signal } = new AbortController();
+
+async function createFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-cri-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+function open(t: TestContext, socketPath: string): ContainerRuntime {
+  const runtime = createContainerRuntime(`unix://${socketPath}`);
+  t.after(() => {
+    runtime.close();
+  });
+  return runtime;
+}
+
+function unavailable(pattern: RegExp): (error: unknown) => true {
+  return (error) => {
+    assert.ok(error instanceof NodemaintError, String(error));
+    assert.equal(error.code, 'RUNTIME_UNAVAILABLE');
+    assert.match(error.message, pattern);
+    return true;
+  };
+}
+
+describe('the container runtime client, with a runtime that is not well', () => {
+  async function serve(t: TestContext, answers: Readonly<Record<string, object>> | undefined): Promise<string> {
+    const socketPath = path.join(await createFolder(t), 'cri.sock');
+    const server = new grpc.Server();
+    if (answers !== undefined) {
+      const description = describeRuntimeV1() as Parameters<typeof fromJSON>[0];
+      const service = fromJSON(description)['runtime.v1.RuntimeService'] as ServiceDefinition;
+      const handlers = Object.entries(answers).map(([name, answer]): [string, grpc.UntypedHandleCall] => [
+        name,
+        (_call: unknown, reply: grpc.sendUnaryData<object>) => {
+          if (answer instanceof Error) reply(answer);
+          else reply(null, answer);
+        },
+      ]);
+      server.addService(service, Object.fromEntries(handlers));
+    }
+    await new Promise<void>((resolve, reject) => {
+      server.bindAsync(`unix://${socketPath}`, grpc.ServerCredentials.createInsecure(), (error) => {
+        if (error === null) resolve();
+        else reject(error);
+      });
+    });
+    t.after(() => {
+      server.forceShutdown();
+    });
+    return socketPath;
+  }
+
+  it('names the socket and the fix when nothing listens', async (t) => {
+    const socketPath = path.join(await createFolder(t), 'missing.sock');
+    const pattern = new RegExp(
+      `cannot list the containers at .* unix://${socketPath}: nothing listens there; start the`,
+    );
+    await assert.rejects(open(t, socketPath).livePods(signal), unavailable(pattern));
+  });
+
+  it('refuses what is no unix socket', () => {
+    for (const endpoint of ['tcp://localhost:1', 'npipe:////./pipe/x', 'containerd.sock', '']) {
+      assert.throws(() => createContainerRuntime(endpoint), { code: 'CONFIG_INVALID' }, endpoint);
+    }
+  });
+
+  it('takes a plain path, as the kubelet does', async (t) => {
+    const runtime = createContainerRuntime(await serve(t, { Version: { runtimeName: 'r', runtimeVersion: '2' } }));
+    t.after(() => {
+      runtime.close();
+    });
+    assert.partialDeepStrictEqual(await runtime.version(signal), { runtimeName: 'r', runtimeVersion: '2' });
+  });
+
+  it('names the plugin when the runtime serves no CRI', async (t) => {
+    const runtime = open(t, await serve(t, undefined));
+    await assert.rejects(runtime.version(signal), unavailable(/does not serve CRI runtime\.v1; enable its CRI plugin/));
+  });
+
+  it('does not wait longer than its deadline', async (t) => {
+    const socketPath = path.join(await createFolder(t), 'silent.sock');
+    const server = createServer((socket) => t.after(() => socket.destroy())).listen(socketPath);
+    t.after(() => server.close());
+    const connection = createConnection(`unix://${socketPath}`);
+    t.after(() => {
+      connection.close();
+    });
+    const call = { method: 'Version', request: {}, timeoutMs: 300, doing: 'ask' } as const;
+    await assert.rejects(connection.call(call, signal), unavailable(/cannot ask at .*: no answer within 0\.3 s/));
+  });
+
+  it('lists what runs or may run, and not what was never started in a stopped sandbox', async (t) => {
+    const containers = ['CREATED', 'RUNNING', 'EXITED', 'UNKNOWN'].map((state) => ({
+      id: `c-${state}`,
+      podSandboxId: `s-${state}`,
+      state: `CONTAINER_${state}`,
+    }));
+    const items = containers.map(({ podSandboxId: id }) => ({ id, state: 'SANDBOX_NOTREADY' }));
+    const runtime = open(t, await serve(t, { ListContainers: { containers }, ListPodSandbox: { items } }));
+    const pods = await runtime.livePods(signal);
+    assert.deepEqual(
+      pods.map(({ id, ready, runningContainers }) => [id, ready, runningContainers]),
+      [
+        ['s-RUNNING', false, 1],
+        ['s-UNKNOWN', false, 1],
+      ],
+    );
+  });
+
+  it('believes that a sandbox has stopped although a runtime with a full disk calls its container running', async (t) => {
+    const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
+    const items = [{ id: 's', state: 'SANDBOX_NOTREADY' }];
+    const noSpace = new Error('failed to update container state: no space left on device');
+    const lists = { ListContainers: { containers }, ListPodSandbox: { items } };
+    const runtime = open(t, await serve(t, { ...lists, StopContainer: noSpace, StopPodSandbox: {} }));
+    assert.equal((await runtime.livePods(signal)).length, 1);
+    await runtime.stopPod('s', 1, signal);
+    assert.deepEqual(await runtime.livePods(signal), []);
+    const ready = [{ id: 's', state: 'SANDBOX_READY' }];
+    const other = open(t, await serve(t, { ...lists, ListPodSandbox: { items: ready }, StopPodSandbox: {} }));
+    await other.stopPod('s', 1, signal);
+    assert.equal((await other.livePods(signal)).length, 1, 'not one that is ready again');
+  });
+
+  it('stops the sandbox even if a container cannot be stopped', async (t) => {
+    const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
+    const refused = new Error('refused');
+    const answers = { ListContainers: { containers }, StopContainer: refused };
+    await open(t, await serve(t, { ...answers, StopPodSandbox: {} })).stopPod('s', 1, signal);
+    const runtime = open(t, await serve(t, { ...answers, StopPodSandbox: refused }));
+    await assert.rejects(runtime.stopPod('s', 1, signal), unavailable(/cannot stop the pod sandbox s at .*refused/));
+  });
+});
+
+it('the container runtime client loads gRPC at the first call, not before', async () => {
+  const script = `
+    import { createRequire } from 'node:module';
+    import { createContainerRuntime } from ${JSON.stringify(path.resolve('src/host/cri.ts'))};
+    const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('@grpc'));
+    const runtime = createContainerRuntime('/nonexistent.sock');
+    const before = loaded();
+    await runtime.version(new AbortController().signal).catch(() => undefined);
+    console.log(JSON.stringify([before, loaded()]));
+    runtime.close();
+  `;
+  const run = promisify(execFile);
+  const { stdout } = await run(process.execPath, ['--input-type=module-typescript', '-e', script]);
+  assert.deepEqual(JSON.parse(stdout), [false, true]);
+});

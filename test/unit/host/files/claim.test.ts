@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it, type TestContext } from 'node:test';
+import { claimDirectory } from '../../../../src/host/files/claim.ts';
+
+const CLAIMER = path.join(import.meta.dirname, '..', '..', '..', 'support', 'claimer.ts');
+const FLAGS = ['--disable-warning=ExperimentalWarning'];
+
+async function folderOf(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-claim-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** A process that tries to claim the folder, and whether it could. */
+async function startClaimer(t: TestContext, folder: string): Promise<{ child: ChildProcess; says: string }> {
+  const child = spawn(process.execPath, [...FLAGS, CLAIMER, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+  return { child, says: chunk.toString().trim() };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+describe('the claim on a folder', () => {
+  it('is kept by a process that stands still, and ends with one that is killed', async (t) => {
+    const folder = await folderOf(t);
+    const first = await startClaimer(t, folder);
+    assert.equal(first.says, 'claimed');
+    first.child.kill('SIGSTOP');
+    assert.equal((await startClaimer(t, folder)).says, 'taken');
+    // More tries than the kernel keeps for a process that does not accept them.
+    const tries = await Promise.all(Array.from({ length: 600 }, () => claimDirectory(folder)));
+    assert.ok(tries.every((claim) => claim === undefined));
+    await kill(first.child);
+    assert.equal((await startClaimer(t, folder)).says, 'claimed');
+    assert.deepEqual(await readdir(folder), ['claim.2']);
+  });
+
+  it('is for one of twenty processes that want it at the same time, after one that was killed', async (t) => {
+    const folder = await folderOf(t);
+    await kill((await startClaimer(t, folder)).child);
+    const all = await Promise.all(Array.from({ length: 20 }, () => startClaimer(t, folder)));
+    assert.equal(all.filter(({ says }) => says === 'claimed').length, 1);
+    assert.equal(all.filter(({ says }) => says === 'taken').length, 19);
+  });
+
+  it('is held by at most one at any time, and always found by somebody, in the worst turmoil', async (t) => {
+    const folder = await folderOf(t);
+    let holders = 0;
+    let claims = 0;
+    const compete = async (): Promise<void> => {
+      while (claims < 300) {
+        const claim = await claimDirectory(folder);
+        if (claim === undefined) continue;
+        holders += 1;
+        claims += 1;
+        assert.equal(holders, 1);
+        await new Promise(setImmediate);
+        holders -= 1;
+        await claim[Symbol.asyncDispose]();
+      }
+    };
+    await Promise.all(Array.from({ length: 20 }, compete));
+    t.diagnostic(`${claims} claims`);
+    assert.equal((await readdir(folder)).length, 1);
+  });
+
+  it('is given back when it is disposed of', async (t) => {
+    const folder = await folderOf(t);
+    const claim = await claimDirectory(folder);
+    assert.equal(await claimDirectory(folder), undefined);
+    await claim?.[Symbol.asyncDispose]();
+    const next = await claimDirectory(folder);
+    assert.notEqual(next, undefined);
+    await next?.[Symbol.asyncDispose]();
+  });
+});

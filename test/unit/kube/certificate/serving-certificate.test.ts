@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { before, describe, it } from 'node:test';
+import {
+  hostsOf,
+  renewalReason,
+  type ServingCertificate,
+  trustedAuthorities,
+} from '../../../../src/kube/certificate/serving-certificate.ts';
+import { type IssuedCertificate, issueServingCertificate } from '../../../../src/kube/certificate/x509.ts';
+
+const HOSTS = ['nodemaint-webhook.nodemaint-system.svc', '127.0.0.1'];
+const NOW = Date.parse('2026-05-01T12:00:00Z');
+const DAY_MS = 24 * 3_600_000;
+
+const issue = (notBefore = NOW, hosts = HOSTS): Promise<IssuedCertificate> =>
+  issueServingCertificate({ hosts, notBefore, notAfter: notBefore + 90 * DAY_MS });
+const servingOf = ({ certificate, key, authority }: IssuedCertificate): ServingCertificate => ({
+  certificate,
+  key,
+  authorities: authority,
+});
+
+describe('a serving certificate', () => {
+  let issued: IssuedCertificate;
+  let other: IssuedCertificate;
+  let serving: ServingCertificate;
+  before(async () => {
+    [issued, other] = await Promise.all([issue(), issue()]);
+    serving = servingOf(issued);
+  });
+
+  it('is for its hosts and signed by its authority, and leaves no trace of the library behind', () => {
+    const certificate = new X509Certificate(issued.certificate);
+    const authority = new X509Certificate(issued.authority);
+    assert.ok(certificate.verify(authority.publicKey) && certificate.checkIssued(authority));
+    assert.deepEqual([certificate.ca, authority.ca], [false, true]);
+    assert.deepEqual(hostsOf(serving), HOSTS);
+    assert.deepEqual(
+      [certificate.validFromDate.getTime(), certificate.validToDate.getTime()],
+      [NOW, NOW + 90 * DAY_MS],
+    );
+    assert.notEqual(certificate.serialNumber, new X509Certificate(other.certificate).serialNumber);
+    assert.ok(!Reflect.has(Reflect, 'getMetadata'));
+  });
+
+  it('goes on until less than a third of its life is left', () => {
+    assert.equal(renewalReason(serving, HOSTS, NOW), undefined);
+    assert.equal(renewalReason(serving, HOSTS, NOW + 60 * DAY_MS), undefined);
+    assert.match(
+      renewalReason(serving, HOSTS, NOW + 60 * DAY_MS + 1) ?? '',
+      /valid until 2026-07-30T12:00:00.000Z only/,
+    );
+    assert.match(renewalReason(serving, HOSTS, NOW + 900 * DAY_MS) ?? '', /valid until/);
+    assert.match(renewalReason(serving, HOSTS, NOW - 1) ?? '', /not valid before/);
+  });
+
+  it('is renewed when it is for too few hosts, and not when it is for more', () => {
+    assert.equal(renewalReason(serving, HOSTS.slice(1), NOW), undefined);
+    assert.match(renewalReason(serving, [...HOSTS, 'x.example.com', '::1'], NOW) ?? '', /not for x.example.com, ::1/);
+  });
+
+  it('is renewed when it cannot be used', () => {
+    const broken: readonly [Partial<ServingCertificate>, RegExp][] = [
+      [{ certificate: '' }, /cannot be read/],
+      [{ certificate: issued.certificate.replace(/\n[A-Za-z]{4}/, '\nAAAA') }, /cannot be read/],
+      [{ key: '' }, /its key does not fit/],
+      [{ key: other.key }, /its key does not fit/],
+      [{ authorities: '' }, /its authority is not there/],
+      [{ authorities: other.authority }, /its authority is not there/],
+    ];
+    for (const [fields, words] of broken) {
+      assert.match(renewalReason({ ...serving, ...fields }, HOSTS, NOW) ?? '', words);
+    }
+    assert.deepEqual(hostsOf({ ...serving, certificate: 'garbage' }), []);
+  });
+
+  it('is trusted together with those before it that are still valid, of which there are few', async () => {
+    const count = (pem: string): number => pem.split('BEGIN CERTIFICATE').length - 1;
+    assert.equal(trustedAuthorities(issued.authority, '', NOW), issued.authority);
+    const two = trustedAuthorities(other.authority, issued.authority, NOW);
+    assert.equal(two, other.authority + issued.authority);
+    assert.equal(trustedAuthorities(other.authority, issued.authority, NOW + 90 * DAY_MS), other.authority);
+    assert.equal(trustedAuthorities(other.authority, 'garbage', NOW), other.authority);
+    let many = two;
+    for (let index = 0; index < 3; index += 1) many = trustedAuthorities((await issue()).authority, many, NOW);
+    assert.equal(count(many), 3);
+  });
+});

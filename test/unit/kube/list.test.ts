@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { KubeObject } from '../../../src/api/meta.ts';
+import { NodemaintError } from '../../../src/errors.ts';
+import { linesOf } from '../../../src/kube/lines.ts';
+import { type AskPage, readPages } from '../../../src/kube/list.ts';
+
+interface Asked {
+  readonly objects: number;
+  readonly bytes: number;
+  readonly namesOnly: boolean;
+}
+
+/** A server whose objects have these sizes, and a reader that reads no more than `maxBytes` of an answer. */
+function serverOf(sizes: readonly number[], maxBytes: number): { ask: AskPage<KubeObject>; asked: Asked[] } {
+  const asked: Asked[] = [];
+  const ask: AskPage<KubeObject> = (query, namesOnly) => {
+    const first = Number(query['continue'] ?? 0);
+    const page = sizes.slice(first, first + Number(query['limit']));
+    const bytes = page.reduce((sum, size) => sum + (namesOnly ? 1 : size), 0);
+    asked.push({ objects: page.length, bytes, namesOnly });
+    if (bytes > maxBytes) return Promise.reject(new NodemaintError('API_ANSWER_TOO_LARGE', 'too large'));
+    const items = page.map((_, index) => ({ metadata: { name: `o-${first + index}` } }));
+    const next = first + page.length;
+    const metadata = { resourceVersion: '7', ...(next < sizes.length ? { continue: String(next) } : {}) };
+    return Promise.resolve({ metadata, items });
+  };
+  return { ask, asked };
+}
+
+const sizesOf = (count: number, size: number): number[] => Array.from({ length: count }, () => size);
+const nameOf = ({ metadata }: KubeObject): string => metadata.name;
+const namesTo = (count: number): string[] => Array.from({ length: count }, (_, index) => `o-${index}`);
+
+describe('a list that is read in pages', () => {
+  it('takes few calls where the objects are small', async () => {
+    const { ask, asked } = serverOf(sizesOf(5_000, 10), 1_000_000);
+    assert.deepEqual(await readPages(ask, nameOf), { items: namesTo(5_000), resourceVersion: '7', tooLarge: [] });
+    assert.ok(asked.length <= 14, `${asked.length} calls`);
+  });
+
+  it('is read as a whole where the objects are large, with little that is asked for in vain', async () => {
+    const { ask, asked } = serverOf(sizesOf(450, 1_300_000), 16 * 1024 * 1024);
+    assert.deepEqual((await readPages(ask, nameOf)).items, namesTo(450));
+    const inVain = asked.filter(({ bytes }) => bytes > 16 * 1024 * 1024);
+    assert.equal(inVain.length, 1);
+  });
+
+  it('leaves out an object that is too large alone, names it, and has all the others', async () => {
+    const sizes = [1, 1, 500, 1, 99, 500, 1];
+    for (const [index] of sizes.entries()) {
+      const rotated = [...sizes.slice(index), ...sizes.slice(0, index)];
+      const { ask } = serverOf(rotated, 100);
+      const { items, tooLarge } = await readPages(ask, nameOf);
+      assert.deepEqual(
+        tooLarge,
+        namesTo(7).filter((_, at) => rotated[at] === 500),
+      );
+      assert.deepEqual(
+        items,
+        namesTo(7).filter((_, at) => rotated[at] !== 500),
+      );
+    }
+  });
+
+  it('of nothing is empty, and what else fails fails', async () => {
+    assert.deepEqual((await readPages(serverOf([], 10).ask, nameOf)).items, []);
+    assert.deepEqual((await readPages(() => Promise.resolve(undefined), nameOf)).items, []);
+    await assert.rejects(
+      readPages(() => Promise.reject(new Error('gone')), nameOf),
+      /gone/,
+    );
+  });
+});
+
+describe('the lines of a watch', () => {
+  async function* chunksOf(text: string, size: number): AsyncGenerator<string> {
+    for (let at = 0; at < text.length; at += size) yield await Promise.resolve(text.slice(at, at + size));
+  }
+
+  it('come whole, however they are cut', async () => {
+    for (const size of [1, 2, 3, 5, 100]) {
+      const lines: string[] = [];
+      const chunks = chunksOf('one\n\ntwo\nthree\nrest', size);
+      for await (const line of linesOf(chunks, 10, () => new Error('long'))) lines.push(line);
+      assert.deepEqual(lines, ['one', 'two', 'three']);
+    }
+  });
+
+  it('are refused where one is too long, after those before it, by its beginning', async () => {
+    for (const size of [1, 4, 100]) {
+      const seen: string[] = [];
+      const reading = async (): Promise<void> => {
+        const lines = linesOf(chunksOf('one\ntwo-is-long\nthree\n', size), 5, (beginning) => new Error(beginning));
+        for await (const line of lines) seen.push(line);
+      };
+      await assert.rejects(reading(), /^Error: two-i$/);
+      assert.deepEqual(seen, ['one']);
+    }
+  });
+});
