@@ -52,7 +52,10 @@ const CONTROL_PLANE: Requirement = {
 
 const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
 const SUITES: Readonly<Record<string, Suite>> = {
-  unit: { ...QUICK, alone: ['kubelet-process', 'kubelet-shutdown', 'static-pod-place'] },
+  unit: {
+    ...QUICK,
+    alone: ['host/kubelet/finder', 'decide/machine/kubelet-graceful-shutdown', 'agent/static-pods/directory'],
+  },
   property: QUICK,
   crash: QUICK,
   integration: {
@@ -144,7 +147,8 @@ async function runSuite(name: string, suite: Suite): Promise<number> {
     const flags = ['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${suite.timeoutMs}`];
     return some.length === 0 ? 0 : await runNode([...flags, reporter, ...some]);
   };
-  const isAlone = (file: string): boolean => suite.alone?.includes(path.basename(file, '.test.ts')) === true;
+  const isAlone = (file: string): boolean =>
+    suite.alone?.some((each) => file === `test/${name}/${each}.test.ts`) === true;
   const together = await run(
     suite.concurrency,
     files.filter((file) => !isAlone(file)),

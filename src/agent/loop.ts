@@ -8,7 +8,6 @@ import { shutdownNames } from '../decide/maintenance/shutdown-maintenance.ts';
 import { countingDrains, keepsParked, type ParkingFacts } from '../decide/static-pod/retention.ts';
 import { newsOf } from '../decide/shutdown/events.ts';
 import { decidePhase, describePhase, isNamed, type Phase, type PhaseFacts } from '../decide/shutdown/phase.ts';
-import type { StaticPodDecision } from '../decide/static-pod/moves.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { createHandOver } from './drain/offline/hand-over.ts';
@@ -18,25 +17,16 @@ import { keepDeadline } from './drain/deadline.ts';
 import { completeOwn, ensureMaintenance, removeLeftovers } from './cluster/shutdown-maintenance.ts';
 import { type AgentRecord, writeRecord } from './shutdown/record.ts';
 import type { StaticPodIntent } from './static-pods/static-pods.ts';
-import type { StaticPodView } from './static-pods/view.ts';
 import { createStorage } from './storage.ts';
 import { statusLine } from './control/status-line.ts';
-import { buildStatus } from './control/report.ts';
-import type { AgentStatus, Waiting } from './control/status.ts';
+import { buildStatus, type Turn } from './control/report.ts';
+import type { AgentStatus } from './control/status.ts';
 
 const BUSY_MS = 1_000;
 /** Before a deadline every look counts. */
 const HURRY_MS = 250;
 const IDLE_MS = 60_000;
 const STATUS_MS = 30_000;
-
-/** What one turn of the loop saw and did, for the status. */
-export interface Turn {
-  readonly view: StaticPodView;
-  readonly decision: StaticPodDecision;
-  /** What a drain by this agent waits for. */
-  readonly waiting: readonly Waiting[];
-}
 
 /** A running agent. */
 export interface Agent {

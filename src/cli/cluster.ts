@@ -3,18 +3,14 @@ import { NodemaintError } from '../errors.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
 import { loadUserAccess, type UserAccessFlags } from '../kube/access/user.ts';
-import { parseTimeout } from './evict/options.ts';
+import { parseTimeout } from './arguments.ts';
 import { printable } from '../printable.ts';
-import type { Terminal } from './terminal/terminal.ts';
-import type { OutputFormat } from './status/status.ts';
+import type { Terminal, OutputFormat } from './terminal/terminal.ts';
 
 /** The flags of every command that goes to a cluster. */
 export interface ClusterFlags extends UserAccessFlags {
   readonly output: OutputFormat;
 }
-
-/** The exit codes of the commands (docs/commands.md); the command line itself has 2, used wrongly. */
-export const EXIT = { done: 0, failed: 1, timedOut: 3 } as const;
 
 /** A node or a maintenance as a person names it. */
 export interface TargetName {

@@ -2,22 +2,16 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import packageJson from '../../package.json' with { type: 'json' };
 import { NodemaintError } from '../errors.ts';
 import type { LogLevel } from '../telemetry/log.ts';
-import type { EvictFlags } from './evict/options.ts';
 import { addClusterOptions, addMaintenanceCommands } from './maintenance/program.ts';
 import type { StatusFlags } from './status/status.ts';
 import { addConfig } from './config/program.ts';
 import { addDoctor } from './doctor/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
 import type { Terminal } from './terminal/terminal.ts';
-import type { UninstallFlags } from './uninstall/uninstall.ts';
+import { addEvict } from './evict/program.ts';
+import { addUninstall } from './uninstall/program.ts';
 
 const RUN_DIRECTORY = '/run/nodemaint';
-const EVICT_EXIT_CODES = `
-Exit codes:
-  0  every pod was asked to leave (or the wish taken back); with --watch: every pod has left
-  1  failed for at least one pod, or canceled, or interrupted
-  2  used wrongly
-  3  --timeout is over`;
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 function nonEmpty(text: string): string {
@@ -27,47 +21,6 @@ function nonEmpty(text: string): string {
 
 function runDirectory(): Option {
   return new Option('--run-directory <folder>', "the agent's runDirectory").default(RUN_DIRECTORY);
-}
-
-function addEvict(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
-  program
-    .command('evict')
-    .summary('ask that pods leave gracefully, and watch them go')
-    .description(
-      'Ask, through an EvictionRequest for each pod, that pods leave gracefully: their interceptors are asked in turn, and the Eviction API with its PodDisruptionBudgets is the last resort.',
-    )
-    .argument('<pods...>', 'names of pods: NAME or pod/NAME')
-    .option('-n, --namespace <name>', "namespace of the pods; default: the context's")
-    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig')
-    .option('--requester <name>', 'who asks, a fully qualified domain name', 'cli.nodemaintenance.x-k8s.io')
-    .option('-w, --watch', 'show the progress until every pod has left; take a finished request away')
-    .option('--timeout <time>', 'watch at most so long, such as 90s, 20m or 1h30m; 0 for ever')
-    .option('--withdraw', 'take the wish back; the wishes of others stay')
-    .option('--dry-run', 'let the server check everything and change nothing')
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
-    .addHelpText('after', EVICT_EXIT_CODES)
-    .action(async (pods: readonly string[], flags: EvictFlags) => {
-      const { evictCommand } = await import('./evict/evict.ts');
-      exitWith(await evictCommand(pods, flags, terminal));
-    });
-}
-
-function addUninstall(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
-  program
-    .command('uninstall-cluster')
-    .summary('end all maintenances and release all pods, before the manifests are deleted')
-    .description(
-      'Takes the DaemonSet gate away, completes and deletes all NodeMaintenances, and releases the pods that were held, so that `kubectl delete -k manifests` leaves nothing behind.',
-    )
-    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig')
-    .option('--timeout <time>', 'wait at most so long for the controller', '60s')
-    .option('--force', 'after that do without the controller: uncordon its nodes, let the maintenances go')
-    .action(async (flags: UninstallFlags) => {
-      const { uninstallClusterCommand } = await import('./uninstall/uninstall.ts');
-      exitWith(await uninstallClusterCommand(flags, terminal));
-    });
 }
 
 /** The command line; each verb loads its own part of the program when it runs. */

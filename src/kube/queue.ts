@@ -1,20 +1,10 @@
 import type { Clock } from '../host/clock.ts';
 import { describeError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { QueueObserver } from '../telemetry/metrics.ts';
 
 /** Reconciles one object by its key; may ask to be called again after some milliseconds. */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<{ readonly againMs?: number }>;
-
-/** Hears what a queue does, for its metrics. */
-export interface QueueObserver {
-  depth(keys: number): void;
-  added(): void;
-  retried(): void;
-  started(waitedMs: number): void;
-  finished(workedMs: number): void;
-  /** Hands over a function that tells the seconds of all the work under way. */
-  unfinished(seconds: () => number): void;
-}
 
 /** A queue of keys, as in controller-runtime: level-based, one run a key at a time, backoff on errors. */
 export interface WorkQueue {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
 import type { ParkStep } from './journal/journal.ts';
-import type { MoverPaths } from './mover.ts';
+import type { MoverPaths } from './places.ts';
 import { createSuperseded } from './superseded.ts';
 import { createTransfer, LEAVING, type Route } from './transfer.ts';
 

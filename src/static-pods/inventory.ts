@@ -5,7 +5,7 @@ import { type ManifestDirectory, readManifests } from './directory.ts';
 import type { Disk } from './disk.ts';
 import type { ParkStep } from './journal/journal.ts';
 import type { Manifest } from './manifest/manifest.ts';
-import type { MoverPaths } from './mover.ts';
+import type { MoverPaths } from './places.ts';
 
 /**
  * The manifests that the kubelet reads. Where its path is one file and that file is away, there are none.

@@ -14,20 +14,7 @@ import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkSte
 import { openJournal } from './journal/recovery.ts';
 import { createMoves, type RestoreOutcome } from './file-moves.ts';
 import { LEAVING } from './transfer.ts';
-
-/** The places that the mover moves between. */
-export interface MoverPaths {
-  /** The directory that the manifests are in; where the kubelet's staticPodPath is a file, the one that file is in. */
-  readonly staticPodPath: string;
-  readonly parkedPath: string;
-  readonly journalPath: string;
-  /** Where steps are kept that the journal's disk does not take: a file that outlives the agent and not the boot. */
-  readonly journalStandIn?: string;
-  /** The one manifest there is where the kubelet's staticPodPath is a file. */
-  readonly only?: string;
-  /** The path that was configured for the directory, where symbolic links lead from it to `staticPodPath`. */
-  readonly linkedFrom?: string;
-}
+import type { MoverPaths } from './places.ts';
 
 /** What a start found: manifests that are not where they should be. */
 export interface Recovery {

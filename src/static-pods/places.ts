@@ -2,7 +2,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { errorCodeOf } from '../errors.ts';
-import type { MoverPaths } from './mover.ts';
 
 /** What is configured about them. */
 export interface ConfiguredPlaces {
@@ -66,4 +65,18 @@ export async function findPlaces(configured: ConfiguredPlaces): Promise<MoverPat
   const parkedPath = await choose(staticPodPath, isOneFile ? fileCandidates : candidatesFor(staticPodPath));
   const only = isOneFile ? { only: path.basename(given) } : {};
   return { staticPodPath, parkedPath, journalPath, ...only, ...linked };
+}
+
+/** The places that the mover moves between. */
+export interface MoverPaths {
+  /** The directory that the manifests are in; where the kubelet's staticPodPath is a file, the one that file is in. */
+  readonly staticPodPath: string;
+  readonly parkedPath: string;
+  readonly journalPath: string;
+  /** Where steps are kept that the journal's disk does not take: a file that outlives the agent and not the boot. */
+  readonly journalStandIn?: string;
+  /** The one manifest there is where the kubelet's staticPodPath is a file. */
+  readonly only?: string;
+  /** The path that was configured for the directory, where symbolic links lead from it to `staticPodPath`. */
+  readonly linkedFrom?: string;
 }

@@ -1,7 +1,7 @@
 /** Whether root may move manifests through the directories of a mover: nobody else can put others in their place. */
 import path from 'node:path';
 import { describeRefusal, judgePath, type WantedPath } from '../host/files/trusted-path.ts';
-import type { MoverPaths } from './mover.ts';
+import type { MoverPaths } from './places.ts';
 import { ARRIVING, LEAVING } from './transfer.ts';
 
 const DIRECTORY: WantedPath = { kind: 'directory', lastLink: 'refuse' };

@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Notice } from '../decide/notice/notices.ts';
-import type { QueueObserver } from '../kube/queue.ts';
 import type { MetricsText } from './http.ts';
 
 /** The numbers of one moment that are counted when they are asked for. */
@@ -208,4 +207,15 @@ export function createNoticeMetrics(): NoticeObserver & MetricsText {
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
+}
+
+/** Hears what a queue does, for its metrics. */
+export interface QueueObserver {
+  depth(keys: number): void;
+  added(): void;
+  retried(): void;
+  started(waitedMs: number): void;
+  finished(workedMs: number): void;
+  /** Hands over a function that tells the seconds of all the work under way. */
+  unfinished(seconds: () => number): void;
 }

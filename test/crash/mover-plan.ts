@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Mover, MoverPaths } from '../../src/static-pods/mover.ts';
+import type { Mover } from '../../src/static-pods/mover.ts';
+import type { MoverPaths } from '../../src/static-pods/places.ts';
 import type { Moment } from '../support/killing-disk.ts';
 
 /** What the mover is to do: all files out, or all back. */

@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { Disk } from '../../src/static-pods/disk.ts';
-import { createMover, type MoverPaths } from '../../src/static-pods/mover.ts';
+import { createMover } from '../../src/static-pods/mover.ts';
+import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createSplitDisk } from '../support/killing-disk.ts';
 import { createQuickDisk } from '../support/quick-disk.ts';
 import { createQuickFolder } from '../support/shared-memory.ts';

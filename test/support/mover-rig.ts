@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Disk } from '../../src/static-pods/disk.ts';
-import { createMover, type Mover, type MoverPaths } from '../../src/static-pods/mover.ts';
+import { createMover, type Mover } from '../../src/static-pods/mover.ts';
+import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createConfinedDisk } from './confined-disk.ts';
 import { createMountRoot, type MountRoot } from './mounts.ts';
 

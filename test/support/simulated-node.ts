@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ContainerRuntime } from '../../src/host/cri/runtime.ts';
 import type { Units } from '../../src/host/kubelet/unit.ts';
-import type { MoverPaths } from '../../src/static-pods/mover.ts';
+import type { MoverPaths } from '../../src/static-pods/places.ts';
 
 /** The manifests of a simulated node, and the priorities of their pods. */
 export const PRIORITIES = { 'a-low.yaml': 0, 'b-high.yaml': 2_000_001_000 } as const;

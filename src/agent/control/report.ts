@@ -2,9 +2,11 @@ import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { describePhase } from '../../decide/shutdown/phase.ts';
 import type { AgentContext } from '../context.ts';
 import type { AgentRecord } from '../shutdown/record.ts';
-import type { AgentStatus, Waiting } from './status.ts';
-import type { Turn } from '../loop.ts';
+import type { AgentStatus } from './status.ts';
+import type { Waiting } from '../waiting.ts';
 import { timeOf } from '../../decide/time.ts';
+import type { StaticPodDecision } from '../../decide/static-pod/moves.ts';
+import type { StaticPodView } from '../static-pods/view.ts';
 
 export interface StatusFacts {
   readonly record: AgentRecord;
@@ -83,4 +85,12 @@ export function buildStatus(context: AgentContext, facts: StatusFacts): AgentSta
     warnings: context.warnings(),
     startedAt: facts.startedAt,
   };
+}
+
+/** What one turn of the loop saw and did, for the status. */
+export interface Turn {
+  readonly view: StaticPodView;
+  readonly decision: StaticPodDecision;
+  /** What a drain by this agent waits for. */
+  readonly waiting: readonly Waiting[];
 }

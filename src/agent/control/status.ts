@@ -1,16 +1,5 @@
 import type { Phase } from '../../decide/shutdown/phase.ts';
-
-/** One pod, or one thing, that the agent waits for. */
-export interface Waiting {
-  readonly what: string;
-  /** Who is to act, for example an interceptor. */
-  readonly on: string;
-  readonly message: string;
-  /** Milliseconds since the epoch; 0 where it is not known. */
-  readonly since: number;
-  /** When it should be over, in milliseconds since the epoch; absent where nobody can say. */
-  readonly expectedAt?: number;
-}
+import type { Waiting } from '../waiting.ts';
 
 /** What `nodemaint status` shows of this node's agent. */
 export interface AgentStatus {

@@ -11,7 +11,7 @@ import { localDeadlineOf, staticDeadlineOf } from './deadline.ts';
 import type { AgentRecord } from '../shutdown/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView } from '../static-pods/view.ts';
-import type { Waiting } from '../control/status.ts';
+import type { Waiting } from '../waiting.ts';
 
 /** What a turn wants of the static pods, whoever drains the node, and how far the drain is. */
 export interface Leaving extends Omit<StaticPodIntent, 'keepParked'> {

@@ -5,7 +5,7 @@ import { kubeletShutdownWarning } from '../../decide/machine/kubelet-graceful-sh
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
-import type { MoverPaths } from '../../static-pods/mover.ts';
+import type { MoverPaths } from '../../static-pods/places.ts';
 import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { askKubelet, locateStaticPods, openStore } from './directory.ts';

@@ -9,7 +9,8 @@ import type { Disk } from '../../static-pods/disk.ts';
 import { readInPlace, readParked } from '../../static-pods/inventory.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
-import type { Mover, MoverPaths } from '../../static-pods/mover.ts';
+import type { Mover } from '../../static-pods/mover.ts';
+import type { MoverPaths } from '../../static-pods/places.ts';
 
 /** Where the kubelet has a pod from: file, http or api. */
 const SOURCE_ANNOTATION = 'kubernetes.io/config.source';

@@ -1,7 +1,7 @@
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { printable } from '../../printable.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { formatSpan } from '../status/agent-table.ts';
+import { formatSpan } from '../terminal/text.ts';
 
 const BAR = 24;
 

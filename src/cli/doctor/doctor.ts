@@ -21,12 +21,13 @@ import { createKubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
-import { EXIT } from '../cluster.ts';
+import { EXIT } from '../terminal/exit-code.ts';
 import { readDistrusted, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../static-pods/list.ts';
+import { openLocalNode, type StaticPodsFlags } from '../static-pods/list.ts';
+import { type LocalNode } from '../local-node.ts';
 import { readStatus } from '../status/status.ts';
-import { formatTable } from '../status/agent-table.ts';
+import { formatTable } from '../terminal/text.ts';
 
 /** The value, or in its place why it could not be had. */
 async function orWhy<T>(value: Promise<T>, signal: AbortSignal): Promise<T | string> {

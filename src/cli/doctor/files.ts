@@ -8,7 +8,7 @@ import { describeLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
-import type { LocalNode } from '../static-pods/list.ts';
+import type { LocalNode } from '../local-node.ts';
 
 export const UNIT = 'nodemaint.service';
 

@@ -11,9 +11,10 @@ import {
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { replaceFile, syncDirectory } from '../../host/files/durable-file.ts';
 import { requireTrustedPath } from '../../host/files/trusted-path.ts';
-import { EXIT } from '../cluster.ts';
+import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type LocalNode, openLocalNode } from '../static-pods/list.ts';
+import { openLocalNode } from '../static-pods/list.ts';
+import { type LocalNode } from '../local-node.ts';
 
 export interface KubeletShutdownFlags {
   readonly config: string;

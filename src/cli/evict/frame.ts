@@ -1,9 +1,13 @@
-import type { ActiveTurn, EvictProgress, InterceptorView } from '../../decide/view/eviction-progress.ts';
-import { isOver } from '../../decide/view/eviction-progress.ts';
+import {
+  type ActiveTurn,
+  type EvictProgress,
+  type InterceptorView,
+  isOver,
+} from '../../decide/view/eviction-progress.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { printable } from '../../printable.ts';
 import { cut, type FrameLine, type LineStyle } from '../terminal/paint.ts';
-import { formatSpan } from '../status/agent-table.ts';
+import { formatSpan } from '../terminal/text.ts';
 
 /** A pod and how far its eviction is. */
 export interface PodProgress {

@@ -1,7 +1,7 @@
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
-import { NodemaintError } from '../../errors.ts';
-import type { OutputFormat } from '../status/status.ts';
+import { parseTimeout, usage } from '../arguments.ts';
+import type { OutputFormat } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint evict` as the command line has them. */
 export interface EvictFlags {
@@ -30,12 +30,6 @@ export const DEFAULT_REQUESTER = 'cli.nodemaintenance.x-k8s.io';
 const POD_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const POD_WORDS = new Set(['po', 'pod', 'pods']);
-const DURATION = /^(?:(\d{1,4})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?$/;
-
-function usage(message: string): NodemaintError {
-  return new NodemaintError('USAGE', message);
-}
-
 /** The name of a pod as it is given: NAME, or pod/NAME as kubectl takes and prints it. Throws USAGE. */
 export function parsePodName(text: string): string {
   const [kind = '', rest] = text.split(/\/(.*)/s, 2);
@@ -48,15 +42,6 @@ export function parsePodName(text: string): string {
     throw usage(`"${text}" is no name of a pod: lower case letters, digits, "-" and "." between them, at most 253`);
   }
   return name;
-}
-
-/** The time of a flag, such as 90s, 20m or 1h30m, in milliseconds; undefined for 0, which is for ever. Throws USAGE. */
-export function parseTimeout(text: string, flag = '--timeout'): number | undefined {
-  const match = text === '0' ? ['', '0', '0', '0'] : DURATION.exec(text);
-  if (text === '' || match === null) throw usage(`${flag} ${text}: write numbers and units, such as 90s, 20m or 1h30m`);
-  const [hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((part) => Number(part ?? 0));
-  const ms = ((hours * 60 + minutes) * 60 + seconds) * 1000;
-  return ms === 0 ? undefined : ms;
 }
 
 /** Checks the command line. Throws USAGE for what cannot be carried out. */

@@ -3,8 +3,9 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { chooseForCompletion, nodesOf } from '../../decide/maintenance/choice.ts';
-import { type Cluster, type ClusterFlags, EXIT, formatObject, parseTarget, withCluster } from '../cluster.ts';
-import { parseTimeout } from '../evict/options.ts';
+import { type Cluster, type ClusterFlags, formatObject, parseTarget, withCluster } from '../cluster.ts';
+import { EXIT } from '../terminal/exit-code.ts';
+import { parseTimeout } from '../arguments.ts';
 import { type NodeSight, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

@@ -1,8 +1,9 @@
 import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { type ClusterFlags, commandLine, EXIT, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { type ClusterFlags, commandLine, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
-import { parseTimeout } from '../evict/options.ts';
+import { parseTimeout } from '../arguments.ts';
 import { waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

@@ -1,7 +1,7 @@
 import type { DrainPreview, Finding, PreviewedPod } from '../../decide/view/drain-preview.ts';
 import { tierName } from './watch/frame.ts';
 import { printable } from '../../printable.ts';
-import { formatSpan, formatTable } from '../status/agent-table.ts';
+import { formatTable, formatSpan } from '../terminal/text.ts';
 
 function findingText({ level, message }: Finding): string {
   return `${level}: ${printable(message)}`;

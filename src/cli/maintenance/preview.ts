@@ -10,12 +10,13 @@ import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/mai
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource } from '../../kube/resource.ts';
-import { type ClusterFlags, EXIT, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { type ClusterFlags, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { EXIT } from '../terminal/exit-code.ts';
 import { controlPlaneHarm } from './begin.ts';
 import { readDrainPlan } from './plan-file.ts';
 import { formatPreview } from './preview-table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { parseDeadline } from '../shutdown/trigger.ts';
+import { parseDeadline } from '../arguments.ts';
 
 /** The flags of `nodemaint preview` as the command line has them. */
 export interface PreviewFlags extends ClusterFlags {

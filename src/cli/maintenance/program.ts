@@ -1,10 +1,10 @@
-import { Argument, type Command, Option } from 'commander';
-import { type Shell, SHELLS } from '../completion/scripts.ts';
+import { type Command, Option } from 'commander';
 import type { CompleteFlags } from './complete.ts';
 import type { CordonFlags } from './cordon.ts';
 import type { DrainFlags } from './drain.ts';
 import type { PreviewFlags } from './preview.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { addCompletion } from '../completion/program.ts';
 
 const EXIT_CODES = `
 Exit codes:
@@ -104,27 +104,6 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .action(async (nodes: readonly string[], flags: PreviewFlags) => {
       const { previewCommand } = await import('./preview.ts');
       exitWith(await previewCommand(nodes, flags, terminal));
-    });
-}
-
-function addCompletion(program: Command, terminal: Terminal): void {
-  program
-    .command('completion')
-    .description('print the completion script of a shell, or that of "kubectl nodemaint"')
-    .addArgument(new Argument('<shell>').choices(SHELLS))
-    .action(async (shell: Shell) => {
-      const { completionScript } = await import('../completion/scripts.ts');
-      terminal.write(completionScript(shell));
-    });
-  program
-    .command('__complete', { hidden: true })
-    .argument('[words...]')
-    .allowUnknownOption()
-    .helpOption(false)
-    .passThroughOptions()
-    .action(async (words: readonly string[]) => {
-      const { completeWords } = await import('../completion/candidates.ts');
-      terminal.write(await completeWords(program, words, terminal.stop));
     });
 }
 

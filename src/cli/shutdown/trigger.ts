@@ -1,13 +1,5 @@
 import { askAgent } from '../../agent/control/client.ts';
-import { NodemaintError } from '../../errors.ts';
-import { parseTimeout } from '../evict/options.ts';
-
-/** A deadline as people write it, such as 90s, in milliseconds. Throws USAGE. */
-export function parseDeadline(text: string): number {
-  const ms = parseTimeout(text, '--deadline');
-  if (ms !== undefined && ms > 0) return ms;
-  throw new NodemaintError('USAGE', `--deadline ${text}: write a time such as 90s or 20m`);
-}
+import { parseDeadline } from '../arguments.ts';
 
 /** `nodemaint trigger`: announces a shutdown to this machine's agent. */
 export async function triggerCommand(runDirectory: string, reason: string, deadline?: string): Promise<string> {

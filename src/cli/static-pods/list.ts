@@ -7,15 +7,14 @@ import { nodeNameOf } from '../../agent/node-name.ts';
 import { askKubelet, locateStaticPods } from '../../agent/static-pods/directory.ts';
 import { readStaticPods } from '../../agent/static-pods/view.ts';
 import { loadAgentConfig } from '../../config/load.ts';
-import type { AgentConfig } from '../../config/schema.ts';
 import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
 import { listStaticPods } from '../../decide/view/static-pod-list.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
-import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet/finder.ts';
+import { createKubeletFinder } from '../../host/kubelet/finder.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
-import { openStateFiles, type StateFiles } from '../../host/files/state-files.ts';
+import { openStateFiles } from '../../host/files/state-files.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { createDisk } from '../../static-pods/disk.ts';
 import {
@@ -25,32 +24,17 @@ import {
   type ParkStep,
   readJournal,
 } from '../../static-pods/journal/journal.ts';
-import type { MoverPaths } from '../../static-pods/mover.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { printable } from '../../printable.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import type { OutputFormat } from '../status/status.ts';
-import { formatSpan, formatTable } from '../status/agent-table.ts';
+import type { Terminal, OutputFormat } from '../terminal/terminal.ts';
+import { formatTable, formatSpan } from '../terminal/text.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
+import type { LocalNode } from '../local-node.ts';
 
 /** The flags of `nodemaint static-pods` as the command line has them. */
 export interface StaticPodsFlags {
   readonly config: string;
   readonly output: OutputFormat;
-}
-
-/** This machine's static pods, as its agent would see them. */
-export interface LocalNode {
-  readonly config: AgentConfig;
-  readonly nodeName: string;
-  readonly bootId: string;
-  readonly state: StateFiles;
-  readonly paths: MoverPaths;
-  readonly log: Log;
-  readonly find: KubeletFinder['config'];
-  readonly findHome: KubeletFinder['home'];
-  /** What the last look for the kubelet did not believe. */
-  readonly refusedKubelets: () => readonly RefusedKubelet[];
 }
 
 /** What the agent would log as a warning or an error, for a person. */

@@ -13,11 +13,12 @@ import { createContainerRuntime } from '../../host/cri/runtime.ts';
 import { createDisk } from '../../static-pods/disk.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';
-import { EXIT } from '../cluster.ts';
-import { parseTimeout } from '../evict/options.ts';
+import { EXIT } from '../terminal/exit-code.ts';
+import { parseTimeout } from '../arguments.ts';
 import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type LocalNode, openLocalNode } from './list.ts';
+import { openLocalNode } from './list.ts';
+import { type LocalNode } from '../local-node.ts';
 
 export type MoveVerb = 'park' | 'restore';
 

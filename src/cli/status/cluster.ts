@@ -12,17 +12,17 @@ import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
 import {
   type Cluster,
   type ClusterFlags,
-  EXIT,
   formatObject,
   parseTarget,
   type TargetName,
   watchTimeout,
   withCluster,
 } from '../cluster.ts';
-import { followMaintenance } from '../maintenance/drain.ts';
+import { EXIT } from '../terminal/exit-code.ts';
+import { followMaintenance } from '../maintenance/follow.ts';
 import { drainLines } from '../maintenance/watch/frame.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { formatSpan, formatTable } from './agent-table.ts';
+import { formatTable, formatSpan } from '../terminal/text.ts';
 import { timeOf } from '../../decide/time.ts';
 
 /** The flags of `nodemaint status` that are about a cluster. */

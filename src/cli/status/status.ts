@@ -3,10 +3,8 @@ import { askAgent } from '../../agent/control/client.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { ClusterStatusFlags } from './cluster.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import type { OutputFormat, Terminal } from '../terminal/terminal.ts';
 import { formatStatus } from './agent-table.ts';
-
-export type OutputFormat = 'table' | 'json' | 'yaml';
 
 /** Asks the agent of this machine for its status. */
 export async function readStatus(runDirectory: string): Promise<AgentStatus> {

@@ -60,3 +60,4 @@ export function createTerminal({ output, errors, now, stop, signal }: TerminalOp
     signal,
   };
 }
+export type OutputFormat = 'table' | 'json' | 'yaml';

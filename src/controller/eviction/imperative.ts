@@ -1,5 +1,4 @@
-import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { CANCELED } from '../../api/eviction-request.ts';
+import { type EvictionRequest, CANCELED } from '../../api/eviction-request.ts';
 import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';

@@ -1,6 +1,7 @@
 /** Words and lines: the command line, systemd's and the kernel's texts. */
 import { parseNodes, parseTarget } from '../../../src/cli/cluster.ts';
-import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName, parseTimeout } from '../../../src/cli/evict/options.ts';
+import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName } from '../../../src/cli/evict/options.ts';
+import { parseTimeout } from '../../../src/cli/arguments.ts';
 import { attemptsOf } from '../../../src/decide/eviction/api-answer.ts';
 import { goDurationMs, parseKubeletFlags } from '../../../src/decide/machine/kubelet-config.ts';
 import { serviceOf } from '../../../src/decide/machine/kubelet-unit.ts';

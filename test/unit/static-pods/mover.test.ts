@@ -6,7 +6,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { createDisk } from '../../../src/static-pods/disk.ts';
 import { readParked } from '../../../src/static-pods/inventory.ts';
 import { readJournal } from '../../../src/static-pods/journal/journal.ts';
-import { createMover, type Mover, type MoverPaths } from '../../../src/static-pods/mover.ts';
+import { createMover, type Mover } from '../../../src/static-pods/mover.ts';
+import { type MoverPaths } from '../../../src/static-pods/places.ts';
 
 const STEP = { op: 'park', sha256: '', maintenance: 'm', at: 1, bootId: 'b' } as const;
 const POD = {

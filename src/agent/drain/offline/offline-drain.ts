@@ -11,7 +11,7 @@ import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { KnownPods } from './known-pods.ts';
 import { createSandboxStops, type StopNews } from '../../../host/cri/pod-stops.ts';
-import type { Waiting } from '../../control/status.ts';
+import type { Waiting } from '../../waiting.ts';
 
 /** What the runtime shows; not `seen` where it does not answer. */
 export interface LocalView {

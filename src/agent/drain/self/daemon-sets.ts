@@ -5,7 +5,7 @@ import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { deletePod, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
-import type { Waiting } from '../../control/status.ts';
+import type { Waiting } from '../../waiting.ts';
 import { timeOf } from '../../../decide/time.ts';
 
 /** The removals of this node's DaemonSet pods while its agent carries them out. */

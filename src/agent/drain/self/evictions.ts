@@ -17,7 +17,7 @@ import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
 import { askForEviction, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
-import type { Waiting } from '../../control/status.ts';
+import type { Waiting } from '../../waiting.ts';
 
 /** What a deadline makes of the end of a pod. */
 export interface OwnEnd {

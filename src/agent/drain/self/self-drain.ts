@@ -27,7 +27,7 @@ import { createOwnEvictions } from './evictions.ts';
 import { createOwnGates } from './gates.ts';
 import { createOwnRemovals } from './daemon-sets.ts';
 import { createOwnStatus } from './status.ts';
-import type { Waiting } from '../../control/status.ts';
+import type { Waiting } from '../../waiting.ts';
 
 /** What a pass came to; the drains have the targets that this agent goes by. */
 export interface OwnDrainTurn {

@@ -4,7 +4,7 @@ import type { EvictProgress } from '../../../decide/view/eviction-progress.ts';
 import { printable } from '../../../printable.ts';
 import type { FrameSize } from '../../evict/frame.ts';
 import { cut, type FrameLine, type LineStyle } from '../../terminal/paint.ts';
-import { formatSpan } from '../../status/agent-table.ts';
+import { formatSpan } from '../../terminal/text.ts';
 
 const BAR = 24;
 /** Of one tier so many pods are shown; the others are counted. */

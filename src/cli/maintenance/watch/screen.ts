@@ -4,8 +4,7 @@ import { rfc3339 } from '../../../decide/time.ts';
 import { createDrainChanges } from './changes.ts';
 import { drainFrame } from './frame.ts';
 import { printable } from '../../../printable.ts';
-import type { Terminal } from '../../terminal/terminal.ts';
-import type { OutputFormat } from '../../status/status.ts';
+import type { Terminal, OutputFormat } from '../../terminal/terminal.ts';
 
 /** Shows a maintenance as it goes on. */
 export interface DrainScreen {

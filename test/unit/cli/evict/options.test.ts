@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { commandFor, parseEvictOptions, parsePodName, parseTimeout } from '../../../../src/cli/evict/options.ts';
+import { commandFor, parseEvictOptions, parsePodName } from '../../../../src/cli/evict/options.ts';
+import { parseTimeout } from '../../../../src/cli/arguments.ts';
 
 describe('the command line of nodemaint evict', () => {
   const flags = { requester: 'cli.nodemaintenance.x-k8s.io', output: 'table' } as const;

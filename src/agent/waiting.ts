@@ -1,0 +1,11 @@
+/** One pod, or one thing, that the agent waits for. */
+export interface Waiting {
+  readonly what: string;
+  /** Who is to act, for example an interceptor. */
+  readonly on: string;
+  readonly message: string;
+  /** Milliseconds since the epoch; 0 where it is not known. */
+  readonly since: number;
+  /** When it should be over, in milliseconds since the epoch; absent where nobody can say. */
+  readonly expectedAt?: number;
+}

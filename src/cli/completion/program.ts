@@ -1,0 +1,24 @@
+import { type Command, Argument } from 'commander';
+import type { Terminal } from '../terminal/terminal.ts';
+import { SHELLS, type Shell } from './scripts.ts';
+
+export function addCompletion(program: Command, terminal: Terminal): void {
+  program
+    .command('completion')
+    .description('print the completion script of a shell, or that of "kubectl nodemaint"')
+    .addArgument(new Argument('<shell>').choices(SHELLS))
+    .action(async (shell: Shell) => {
+      const { completionScript } = await import('../completion/scripts.ts');
+      terminal.write(completionScript(shell));
+    });
+  program
+    .command('__complete', { hidden: true })
+    .argument('[words...]')
+    .allowUnknownOption()
+    .helpOption(false)
+    .passThroughOptions()
+    .action(async (words: readonly string[]) => {
+      const { completeWords } = await import('../completion/candidates.ts');
+      terminal.write(await completeWords(program, words, terminal.stop));
+    });
+}
