@@ -4,5 +4,5 @@ export type { Pod } from './api/pod.ts';
 export { createSystemClock } from './host/clock.ts';
 export { createKubeClient } from './kube/client.ts';
 export { loadClusterAccess } from './kube/access/cluster.ts';
-export { type Interceptor, runInterceptor, type Turn } from './kube/eviction/interceptor.ts';
+export { type Interceptor, runInterceptor, type InterceptorStep } from './kube/eviction/interceptor.ts';
 export { createLog } from './telemetry/log.ts';

@@ -3,7 +3,7 @@ import type { Cluster, ClusterDependencies } from './cluster/cluster.ts';
 import type { AgentContext } from './context.ts';
 import { createKubeletInterceptor } from './static-pods/interceptor.ts';
 import { createOverduePods } from './drain/overdue-pods.ts';
-import { createOwnDrainer } from './drain/self/self-drain.ts';
+import { createSelfDrainer } from './drain/self/self-drain.ts';
 
 /** The parts of the agent that only a node of a cluster has. */
 export function createClusterParts(
@@ -11,13 +11,13 @@ export function createClusterParts(
   dependencies: ClusterDependencies | undefined,
   runtime: ContainerRuntime,
   lifetime: AbortSignal,
-): Pick<AgentContext, 'interceptor' | 'ownDrain' | 'overduePods'> {
+): Pick<AgentContext, 'interceptor' | 'selfDrain' | 'overduePods'> {
   if (cluster === undefined || dependencies === undefined) {
-    return { interceptor: undefined, ownDrain: undefined, overduePods: undefined };
+    return { interceptor: undefined, selfDrain: undefined, overduePods: undefined };
   }
   return {
     interceptor: createKubeletInterceptor({ ...dependencies, cluster }),
-    ownDrain: createOwnDrainer(cluster, dependencies, lifetime),
+    selfDrain: createSelfDrainer(cluster, dependencies, lifetime),
     overduePods: createOverduePods(cluster, runtime, dependencies, lifetime),
   };
 }

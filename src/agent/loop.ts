@@ -5,8 +5,8 @@
  */
 import { randomInt } from 'node:crypto';
 import { shutdownNames } from '../decide/maintenance/shutdown-maintenance.ts';
-import { countingDrains, keepsParked, type ParkingFacts } from '../decide/static-pod/retention.ts';
-import { newsOf } from '../decide/shutdown/events.ts';
+import { effectiveDrains, keepsParked, type RetentionFacts } from '../decide/static-pod/retention.ts';
+import { phaseEventOf } from '../decide/shutdown/events.ts';
 import { decidePhase, describePhase, isNamed, type Phase, type PhaseFacts } from '../decide/shutdown/phase.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
@@ -38,7 +38,11 @@ export interface Agent {
 }
 
 /** What the rules about parked manifests have to know. */
-function parkingFacts({ cluster, config, clock }: AgentContext, phase: Phase, askingSinceBootMs: number): ParkingFacts {
+function parkingFacts(
+  { cluster, config, clock }: AgentContext,
+  phase: Phase,
+  askingSinceBootMs: number,
+): RetentionFacts {
   return {
     phase,
     onBoot: config.onBoot,
@@ -51,7 +55,7 @@ function parkingFacts({ cluster, config, clock }: AgentContext, phase: Phase, as
 
 /** Makes an agent from its parts. */
 export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
-  const { config, clock, log, cluster, staticPods, hold, goingDown } = context;
+  const { config, clock, log, cluster, staticPods, hold, detector: goingDown } = context;
   const handOver = createHandOver(context);
   const storage = createStorage(context);
   let record = initial;
@@ -70,7 +74,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     await writeRecord(context.state, next);
     if (next.phase === previous) return;
     log.info({ phase: next.phase }, describePhase(next.phase));
-    const news = newsOf(context.nodeName, previous, next.phase);
+    const news = phaseEventOf(context.nodeName, previous, next.phase);
     if (news !== undefined) context.announce(news);
     toldAt = Number.NEGATIVE_INFINITY;
   };
@@ -90,11 +94,11 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const view = await staticPods.observe(signal);
     const facts = parkingFacts(context, phase, askingSinceBootMs);
     const keepParked: StaticPodIntent['keepParked'] = (pod) =>
-      keepsParked(pod.maintenance, facts) && !context.byHand.isWanted(pod);
+      keepsParked(pod.maintenance, facts) && !context.manualRequests.isWanted(pod);
     const saveTargets = (localTargets: AgentRecord['localTargets']): Promise<void> => save({ ...record, localTargets });
     const leaving = await findLeaving(context, { record, view, parking: facts, keepParked, saveTargets }, signal);
-    context.byHand.settle(view);
-    const leave = context.byHand.withParks(view, leaving.leave);
+    context.manualRequests.settle(view);
+    const leave = context.manualRequests.withParks(view, leaving.leave);
     const shutdown = phase.kind === 'draining' ? phase.maintenance : undefined;
     const decision = await staticPods.decide(view, { ...leaving, leave, keepParked, shutdown }, signal);
     turn = { view, decision, waiting: leaving.waiting };
@@ -127,7 +131,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       maxHoldMs: config.maxHoldSec === undefined ? undefined : config.maxHoldSec * 1000,
       maintenance: cluster?.state(name) ?? 'absent',
       freeName: names[randomInt(Math.max(1, names.length))],
-      apiSilentMs: context.ownDrain?.apiSilentMs() ?? 0,
+      apiSilentMs: context.selfDrain?.apiSilentMs() ?? 0,
       handedOver,
       drained,
       manifestsStuck: staticPods.stuck().size > 0,
@@ -170,23 +174,23 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const oneTurn = async (signal: AbortSignal): Promise<boolean> => {
     let moved = await movePhase(false, signal);
     await hold.keep(record.phase, signal);
-    await context.otherLocks.tend(record.phase, signal);
-    await context.notices.tend(record.phase, signal);
+    await context.otherLocks.reconcile(record.phase, signal);
+    await context.notices.reconcile(record.phase, signal);
     if (record.phase.kind === 'watching' || record.phase.kind === 'recovering') {
-      await context.localDrain?.giveBack(signal);
+      await context.offlineDrain?.giveBack(signal);
       await context.knownPods.refresh(signal);
     }
     if (cluster !== undefined) {
       await ensureMaintenance(context, record.phase, signal);
       await keepDeadline(context, record.phase, signal);
-      await context.overduePods?.tend(signal);
+      await context.overduePods?.reconcile(signal);
       await completeOwn(context, record.phase, signal);
       await keepNoticeCordon(context, signal);
       leftovers = leftovers && !(await removeLeftovers(context, record.phase, signal));
-      const isDrained = countingDrains(parkingFacts(context, record.phase, askingSinceBootMs)).length > 0;
+      const isDrained = effectiveDrains(parkingFacts(context, record.phase, askingSinceBootMs)).length > 0;
       if (isDrained && !wasDrained) await context.locateStaticPods(signal);
       wasDrained = isDrained;
-      cluster.watchRequests(isDrained || context.ownDrain?.isBusy() === true);
+      cluster.watchRequests(isDrained || context.selfDrain?.isBusy() === true);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;
@@ -199,7 +203,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     // What was done is to be seen, and shown.
     const acting = (turn?.decision.actions.length ?? 0) > 0;
     const tending = (cluster?.requests() ?? []).length > 0 || ending || acting;
-    return record.phase.kind !== 'watching' || tending || context.ownDrain?.isBusy() === true;
+    return record.phase.kind !== 'watching' || tending || context.selfDrain?.isBusy() === true;
   };
 
   const waitMs = (): number => {
@@ -221,7 +225,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       // Before the first turn, which may have to wait for an API server.
       await context.notify(describePhase(record.phase));
       stop.addEventListener('abort', () => {
-        context.waker.wake();
+        context.wakeup.notify();
       });
       while (!signal.aborted) {
         let moved = false;
@@ -232,12 +236,12 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
           if (signal.aborted) break;
           log.error({ reason: describeError(error) }, 'turn of the loop failed, trying again');
         }
-        if (await storage.tend()) toldAt = Number.NEGATIVE_INFINITY;
+        if (await storage.retry()) toldAt = Number.NEGATIVE_INFINITY;
         await tellSystemd();
         if (stop.aborted && (await mayStop(signal))) break;
         if (!isBusy()) context.runtime.close();
         context.alive();
-        if (!moved) await context.waker.wait(waitMs(), signal);
+        if (!moved) await context.wakeup.wait(waitMs(), signal);
       }
       // In mid-drain the lock stays: the agent that is started next goes on, and without one the dead man's handle ends it.
       const done = record.phase.kind === 'watching' || record.phase.kind === 'released';

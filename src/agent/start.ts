@@ -1,7 +1,7 @@
 import process from 'node:process';
 import type { AgentConfig } from '../config/schema.ts';
 import { chooseKubeletUnit } from '../decide/machine/kubelet-unit.ts';
-import { wentDownUnasked } from '../decide/shutdown/events.ts';
+import { uncleanShutdownEvent } from '../decide/shutdown/events.ts';
 import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
 import type { MachineFacts } from '../decide/notice/provider.ts';
 import type { Phase } from '../decide/shutdown/phase.ts';
@@ -26,18 +26,18 @@ import { openAgentMetrics } from './notices/metrics.ts';
 import { createAgent } from './loop.ts';
 import { createAnnouncer } from './shutdown/announce.ts';
 import { kernelBootIdOf, learnSoftReboots, markSoftReboot, readBootId } from './shutdown/boot-id.ts';
-import { createByHand } from './static-pods/manual.ts';
+import { createManualRequests } from './static-pods/manual.ts';
 import { createClusterParts } from './cluster-parts.ts';
 import { createCluster } from './cluster/cluster.ts';
 import type { AgentContext } from './context.ts';
 import { openControlSocket } from './control/socket.ts';
-import { createGoingDown } from './shutdown/detector.ts';
+import { createShutdownDetector } from './shutdown/detector.ts';
 import { createHold } from './shutdown/lock.ts';
-import { createPulse, pulseEveryMs } from './watchdog.ts';
+import { createLoopWatchdog, pulseEveryMs } from './watchdog.ts';
 import { nodeNameOf } from './node-name.ts';
 import { createKubeletRefusals } from './static-pods/kubelet-refusals.ts';
 import { createKnownPods } from './drain/offline/known-pods.ts';
-import { createLocalDrainer } from './drain/offline/offline-drain.ts';
+import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
 import { createHooks } from './shutdown/hooks.ts';
 import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
 import { openNoticeMemory } from './notices/memory.ts';
@@ -48,8 +48,8 @@ import { createOtherLocks } from './shutdown/other-locks.ts';
 import { createShutdownLock } from './shutdown/lock-kind.ts';
 import { findStaticPods } from './static-pods/locator.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
-import { createVerbDesk } from './control/handler.ts';
-import { createWaker } from './wakeup.ts';
+import { createControlDispatcher } from './control/handler.ts';
+import { createWakeup } from './wakeup.ts';
 
 /** A turn of the loop that takes longer hangs; each call of its own has a time-out far below. */
 const PATIENCE_MS = 300_000;
@@ -99,12 +99,12 @@ export async function runAgent(
   const state = await openStateFiles({ directory: config.stateDirectory, runDirectory: config.runDirectory });
   const located = await findStaticPods(config, state, nodeName, find, log, signal);
 
-  const waker = createWaker(clock);
+  const waker = createWakeup(clock);
   const wake = (): void => {
-    waker.wake();
+    waker.notify();
   };
-  const byHand = createByHand();
-  const desk = createVerbDesk(byHand, log, wake);
+  const byHand = createManualRequests();
+  const desk = createControlDispatcher(byHand, log, wake);
   // It also keeps a second agent out: from here on nobody else writes.
   await using _socket = await openControlSocket(
     config.runDirectory,
@@ -130,7 +130,7 @@ export async function runAgent(
   const wentDownUnderAgent = await markRunning(state, bootId);
   const triggered = triggerOf(record.phase, bootId);
   const leadMs = config.scheduledShutdownLeadSec * 1000;
-  const goingDown = createGoingDown({ host, triggered, leadMs, clock, log });
+  const goingDown = createShutdownDetector({ host, triggered, leadMs, clock, log });
   const { leadSec, rebalance, freeze } = config.cloud;
   const metrics = await openAgentMetrics(config.metricsAddress, log);
   const notices = createNotices({
@@ -169,10 +169,10 @@ export async function runAgent(
     server: access?.server.origin ?? '',
     clock,
     log,
-    waker,
+    wakeup: waker,
     hold: createHold({ kind: config.lock, lock: createShutdownLock(config, host, log, wake), host, clock, log }),
     otherLocks: createOtherLocks({ host, clock, log }),
-    goingDown,
+    detector: goingDown,
     notices,
     hooks: createHooks(
       { directory: config.hooksDirectory, timeoutMs: config.hookTimeoutSec * 1000, nodeName },
@@ -181,13 +181,13 @@ export async function runAgent(
     cluster,
     client,
     knownPods,
-    localDrain:
+    offlineDrain:
       kubelet === undefined
         ? undefined
-        : createLocalDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
+        : createOfflineDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
     runtime,
     ...createClusterParts(cluster, parts, runtime, living),
-    byHand,
+    manualRequests: byHand,
     journal: { problem: () => keeper.store().mover.problem(), retry: () => keeper.store().mover.retry() },
     locateStaticPods: (look) => keeper.relocate(look),
     directoryWatch: createDirectoryWatch(() => keeper.store().paths.staticPodPath, wake),
@@ -209,7 +209,7 @@ export async function runAgent(
     alive,
   };
   const watchdog = createWatchdog();
-  const pulse = createPulse(
+  const pulse = createLoopWatchdog(
     {
       everyMs: pulseEveryMs(process.env['WATCHDOG_USEC']),
       patienceMs: PATIENCE_MS,
@@ -233,7 +233,7 @@ export async function runAgent(
     },
   });
   // Where a shutdown was held, its phase tells how that ended.
-  if (wentDownUnderAgent && record.phase.kind === 'watching') context.announce(wentDownUnasked(nodeName));
+  if (wentDownUnderAgent && record.phase.kind === 'watching') context.announce(uncleanShutdownEvent(nodeName));
   const { staticPodPath, parkedPath } = located.paths;
   log.info({ node: nodeName, server: context.server, staticPodPath, parkedPath }, 'agent started');
   const serving = metrics.serve(() => cluster?.synced() !== false, living);

@@ -1,4 +1,4 @@
-import { storageNews } from '../decide/shutdown/events.ts';
+import { storageEvent } from '../decide/shutdown/events.ts';
 import type { AgentContext } from './context.ts';
 
 /** What of the agent's memory the disk does not take or give. Nothing waits for it. */
@@ -6,7 +6,7 @@ export interface Storage {
   /** For people; undefined while all is well. */
   problem(): string | undefined;
   /** Tries again, now and then, what could not be written, and tells a change; returns whether there was one. */
-  tend(): Promise<boolean>;
+  retry(): Promise<boolean>;
 }
 
 const RETRY_MS = 10_000;
@@ -24,7 +24,7 @@ export function createStorage({
   const problem = (): string | undefined => state.problem() ?? journal.problem();
   return {
     problem,
-    tend: async () => {
+    retry: async () => {
       if (clock.monotonic() - triedAt >= RETRY_MS) {
         triedAt = clock.monotonic();
         await state.retry();
@@ -33,7 +33,7 @@ export function createStorage({
       const found = problem();
       if (found === told) return false;
       told = found;
-      announce(storageNews(nodeName, found));
+      announce(storageEvent(nodeName, found));
       return true;
     },
   };

@@ -1,8 +1,8 @@
 import type { Clock } from '../host/clock.ts';
 
 /** Lets events of any kind wake the one loop; an event that comes while it works is not lost. */
-export interface Waker {
-  wake(): void;
+export interface Wakeup {
+  notify(): void;
   /**
    * Waits until woken or `ms` milliseconds have passed; returns early where it was woken since the last wait. A few events
    * wake it at once; of many that follow one another it is woken for all of them together, four times a second, so that
@@ -16,7 +16,7 @@ const EVERY_MS = 250;
 const AHEAD = 4;
 
 /** Makes a waker. */
-export function createWaker(clock: Pick<Clock, 'sleep' | 'monotonic'>): Waker {
+export function createWakeup(clock: Pick<Clock, 'sleep' | 'monotonic'>): Wakeup {
   let pending = false;
   let current: AbortController | undefined;
   /** How many times events may wake the loop now. */
@@ -28,7 +28,7 @@ export function createWaker(clock: Pick<Clock, 'sleep' | 'monotonic'>): Waker {
     countedAt = now;
   };
   return {
-    wake: () => {
+    notify: () => {
       pending = true;
       current?.abort();
     },

@@ -1,7 +1,7 @@
 import type { Clock } from '../host/clock.ts';
 
 /** The sign of life of a loop: it beats while the loop gets anywhere, and stops where it hangs. */
-export interface Pulse {
+export interface LoopWatchdog {
   /** The loop got somewhere: it begins a turn, or waits for an event. */
   alive(): void;
   /** Beats until the signal is aborted. */
@@ -12,11 +12,11 @@ export interface Pulse {
  * Makes a pulse that calls `beat` every `everyMs`, as long as the loop said within `patienceMs` that it is alive. One
  * slow turn, in which an API server does not answer, must cost neither the lock nor the process.
  */
-export function createPulse(
+export function createLoopWatchdog(
   { everyMs, patienceMs, beat }: { everyMs: number; patienceMs: number; beat: (signal: AbortSignal) => Promise<void> },
   clock: Pick<Clock, 'sleep'>,
   monotonicNow: () => number,
-): Pulse {
+): LoopWatchdog {
   let aliveAt = monotonicNow();
   return {
     alive: () => {

@@ -17,6 +17,6 @@ export interface Lease extends KubeObject {
 }
 
 /** The name of the Lease by which the replicas of the controller agree on who leads. */
-export const CONTROLLER_LEASE = 'nodemaint-controller';
+export const CONTROLLER_LEASE_NAME = 'nodemaint-controller';
 /** The namespace of that Lease, unless the controller is told another. */
 export const CONTROLLER_NAMESPACE = 'nodemaint-system';

@@ -6,8 +6,8 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/metrics.ts';
-import type { DaemonSetEscapes } from './cache/daemon-set-escapes.ts';
-import type { Maintenances } from './cache/maintenances.ts';
+import type { UngatedDaemonSets } from './cache/daemon-set-escapes.ts';
+import type { MaintenanceIndex } from './cache/maintenances.ts';
 import type { ControllerOptions } from './options.ts';
 
 /** What the controller's loops share: one client and one live copy of each resource. */
@@ -19,8 +19,8 @@ export interface ControllerContext {
   readonly metrics: ControllerMetrics;
   readonly events: EventRecorder;
   /** DaemonSets that no gate holds. */
-  readonly escapes: DaemonSetEscapes;
-  readonly maintenances: Maintenances;
+  readonly escapes: UngatedDaemonSets;
+  readonly maintenances: MaintenanceIndex;
   readonly requests: ObjectCache<EvictionRequest>;
   readonly pods: ObjectCache<Pod>;
   readonly nodes: ObjectCache<Node>;

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { CONTROLLER_LEASE } from '../api/lease.ts';
+import { CONTROLLER_LEASE_NAME } from '../api/lease.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
@@ -12,12 +12,18 @@ import { createObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { serveHttp } from '../telemetry/http.ts';
 import { createControllerMetrics } from '../telemetry/metrics.ts';
-import { createDaemonSetEscapes } from './cache/daemon-set-escapes.ts';
+import { createUngatedDaemonSets } from './cache/daemon-set-escapes.ts';
 import { runElection } from './leader/election.ts';
-import { createMaintenances } from './cache/maintenances.ts';
+import { createMaintenanceIndex } from './cache/maintenances.ts';
 import type { ControllerOptions } from './options.ts';
 import { createEndlessTerm, type Term } from './leader/term.ts';
-import { trimBudget, trimMaintenance, trimNode, trimPod, trimRequest } from '../kube/transform.ts';
+import {
+  transformBudget,
+  transformMaintenance,
+  transformNode,
+  transformPod,
+  transformRequest,
+} from '../kube/transform.ts';
 import { runWebhook } from './webhook/server.ts';
 import { createWork, type Work } from './work.ts';
 
@@ -52,21 +58,21 @@ export async function runController(dependencies: ControllerDependencies, signal
     { resource: NODE_MAINTENANCES },
     onChange('Maintenance'),
     cacheOf,
-    trimMaintenance,
+    transformMaintenance,
   );
   const requests = createObjectCache<EvictionRequest>(
     { resource: EVICTION_REQUESTS },
     onChange('Request'),
     cacheOf,
-    trimRequest,
+    transformRequest,
   );
-  const pods = createObjectCache<Pod>({ resource: PODS }, onChange('Pod'), cacheOf, trimPod);
-  const nodes = createObjectCache<Node>({ resource: NODES }, onChange('Node'), cacheOf, trimNode);
+  const pods = createObjectCache<Pod>({ resource: PODS }, onChange('Pod'), cacheOf, transformPod);
+  const nodes = createObjectCache<Node>({ resource: NODES }, onChange('Node'), cacheOf, transformNode);
   const budgets = createObjectCache<PodDisruptionBudget>(
     { resource: DISRUPTION_BUDGETS },
     onChange('Budget'),
     cacheOf,
-    trimBudget,
+    transformBudget,
   );
   const metrics = createControllerMetrics(() => {
     const counts = countEvictions(requests.list(), pods.list());
@@ -90,8 +96,8 @@ export async function runController(dependencies: ControllerDependencies, signal
   const lead = async (term: Term): Promise<void> => {
     const fenced = { client: term.fence(client), clock, log };
     const events = createEventRecorder(COMPONENT, fenced);
-    const copies = { maintenances: createMaintenances(maintenances, nodes), requests, pods, nodes, budgets };
-    work = createWork({ ...fenced, options, metrics, events, escapes: createDaemonSetEscapes(), ...copies });
+    const copies = { maintenances: createMaintenanceIndex(maintenances, nodes), requests, pods, nodes, budgets };
+    work = createWork({ ...fenced, options, metrics, events, escapes: createUngatedDaemonSets(), ...copies });
     try {
       await work.run(stop, term.signal);
     } finally {
@@ -108,7 +114,7 @@ export async function runController(dependencies: ControllerDependencies, signal
       return;
     }
     const election = {
-      place: { namespace, name: CONTROLLER_LEASE },
+      place: { namespace, name: CONTROLLER_LEASE_NAME },
       identity: `${hostname()}_${crypto.randomUUID()}`,
       leaseMs: options.leaderElectLeaseDuration,
       renewDeadlineMs: options.leaderElectRenewDeadline,

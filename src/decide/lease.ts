@@ -7,7 +7,7 @@ import type { Lease, LeaseSpec } from '../api/lease.ts';
 export const LEASE_DURATION_MS = 15_000;
 
 /** A Lease as this process has seen it. */
-export interface LeaseSight {
+export interface LeaseObservation {
   /** Undefined where there is none. */
   readonly lease: Lease | undefined;
   /** When it was first seen as it is, in milliseconds on this process's own monotonic clock. */
@@ -49,7 +49,11 @@ function isSame(a: Lease | undefined, b: Lease | undefined): boolean {
  * Takes in a Lease that was just read. The times in it were written by another clock and are only compared with each other:
  * what counts is for how long it has not changed before our own eyes, as in client-go's leader election. `now` is monotonic.
  */
-export function observeLease(before: LeaseSight | undefined, lease: Lease | undefined, now: number): LeaseSight {
+export function observeLease(
+  before: LeaseObservation | undefined,
+  lease: Lease | undefined,
+  now: number,
+): LeaseObservation {
   if (before === undefined) return { lease, since: now, changed: false };
   if (isSame(before.lease, lease)) return { ...before, lease };
   return { lease, since: now, changed: true };
@@ -64,7 +68,12 @@ function durationMsOf(spec: LeaseSpec | undefined, fallbackMs: number): number {
  * Decides who leads. A Lease that is free, ours, or has not changed for its duration may be written by us; the server's
  * resourceVersion settles who of several writes first. `now` is monotonic, `at` is for people: milliseconds since the epoch.
  */
-export function decideLease(sight: LeaseSight, candidate: LeaseCandidate, now: number, at: number): LeaseDecision {
+export function decideLease(
+  sight: LeaseObservation,
+  candidate: LeaseCandidate,
+  now: number,
+  at: number,
+): LeaseDecision {
   const old = sight.lease?.spec;
   const holder = old?.holderIdentity ?? '';
   const isOurs = holder === candidate.identity;
@@ -99,7 +108,7 @@ export function releasedLease(old: LeaseSpec | undefined, at: number): LeaseSpec
  * for its duration, and 15 s at least, so that a hand-over does not count (`dead`). Without a Lease there never was one:
  * `dead`. `now` is monotonic, in milliseconds.
  */
-export function controllerAlive(sight: LeaseSight | undefined, now: number): 'alive' | 'dead' | 'unknown' {
+export function controllerAlive(sight: LeaseObservation | undefined, now: number): 'alive' | 'dead' | 'unknown' {
   if (sight === undefined) return 'unknown';
   if (sight.lease === undefined) return 'dead';
   const spec = sight.lease.spec;

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
 import type { ServiceDefinition } from '@grpc/proto-loader';
-import type { SandboxPod } from './pod-process.ts';
+import type { DemoPod } from './pod-process.ts';
 
 interface ListRequest {
   readonly filter?: {
@@ -25,7 +25,7 @@ type Handler = (call: ServerUnaryCall<ListRequest & StopRequest, object>, reply:
  *
  * @throws Error if the socket cannot be made.
  */
-export async function serveSandboxCri(socketPath: string, pods: () => readonly SandboxPod[]): Promise<AsyncDisposable> {
+export async function serveDemoCri(socketPath: string, pods: () => readonly DemoPod[]): Promise<AsyncDisposable> {
   const grpc = await import('@grpc/grpc-js');
   const loader = await import('@grpc/proto-loader');
   const { describeRuntimeV1 } = await import('../host/cri/proto.ts');
@@ -48,7 +48,7 @@ export async function serveSandboxCri(socketPath: string, pods: () => readonly S
   };
 }
 
-function handlers(pods: () => readonly SandboxPod[]): Record<string, Handler> {
+function handlers(pods: () => readonly DemoPod[]): Record<string, Handler> {
   return {
     Version: (_call, reply) => {
       reply(null, { version: '0.1.0', runtimeName: 'sandbox', runtimeVersion: '1', runtimeApiVersion: 'v1' });
@@ -92,14 +92,14 @@ function matches(wanted: string | undefined, actual: string): boolean {
   return wanted === undefined || wanted === '' || wanted === actual;
 }
 
-function stopThen(pod: SandboxPod | undefined, graceSec: number, reply: sendUnaryData<object>): void {
+function stopThen(pod: DemoPod | undefined, graceSec: number, reply: sendUnaryData<object>): void {
   (pod?.stop(graceSec) ?? Promise.resolve()).then(
     () => reply(null, {}),
     (error: unknown) => reply(error instanceof Error ? error : new Error(String(error))),
   );
 }
 
-function toWireSandbox(pod: SandboxPod): { id: string; state: string } {
+function toWireSandbox(pod: DemoPod): { id: string; state: string } {
   const { manifest, id, uid, createdAt } = pod;
   const sandbox = {
     id,
@@ -117,7 +117,7 @@ function toWireSandbox(pod: SandboxPod): { id: string; state: string } {
   return sandbox;
 }
 
-function toWireContainer(pod: SandboxPod): { id: string; podSandboxId: string; state: string } {
+function toWireContainer(pod: DemoPod): { id: string; podSandboxId: string; state: string } {
   const container = {
     id: pod.containerId,
     podSandboxId: pod.id,
@@ -129,7 +129,7 @@ function toWireContainer(pod: SandboxPod): { id: string; podSandboxId: string; s
   return container;
 }
 
-function kubeletLabels({ manifest, uid }: SandboxPod): Record<string, string> {
+function kubeletLabels({ manifest, uid }: DemoPod): Record<string, string> {
   return {
     'io.kubernetes.pod.name': manifest.podName,
     'io.kubernetes.pod.namespace': manifest.namespace,

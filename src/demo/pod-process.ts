@@ -8,10 +8,10 @@ import { once } from 'node:events';
 import process from 'node:process';
 import type { Manifest } from '../static-pods/manifest/manifest.ts';
 
-export type SandboxPodState = 'running' | 'stopping' | 'ended';
+export type DemoPodState = 'running' | 'stopping' | 'ended';
 
 /** A pod that was started. */
-export interface SandboxPod {
+export interface DemoPod {
   readonly manifest: Manifest;
   /** Of the pod sandbox, as the runtime names it. */
   readonly id: string;
@@ -20,7 +20,7 @@ export interface SandboxPod {
   readonly uid: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  state(): SandboxPodState;
+  state(): DemoPodState;
   /** Sends SIGTERM, and SIGKILL `graceSec` seconds later; resolves when the process has ended. A second call may only shorten the time. */
   stop(graceSec: number): Promise<void>;
 }
@@ -40,10 +40,10 @@ process.stdout.write('ready');
 `;
 
 /** Starts the pod of a manifest in the folder `staticPodPath`; resolves when its application runs, or ended at once. */
-export async function startSandboxPod(
+export async function startDemoPod(
   manifest: Manifest,
   { staticPodPath, nodeName }: { readonly staticPodPath: string; readonly nodeName: string },
-): Promise<SandboxPod> {
+): Promise<DemoPod> {
   const uid = createHash('sha256').update([nodeName, staticPodPath, manifest.file, manifest.sha256].join('\0'));
   const child = spawn(process.execPath, ['-e', APPLICATION, String(stopSeconds(manifest))], {
     stdio: ['pipe', 'pipe', 'ignore'],
@@ -51,7 +51,7 @@ export async function startSandboxPod(
   });
   const createdAt = Date.now();
   const ended = once(child, 'exit');
-  let state: SandboxPodState = 'running';
+  let state: DemoPodState = 'running';
   child.once('exit', () => {
     state = 'ended';
   });

@@ -7,10 +7,10 @@ import { createSystemClock } from '../host/clock.ts';
 import { readManifests } from '../static-pods/directory.ts';
 import type { Manifest } from '../static-pods/manifest/manifest.ts';
 import type { Log } from '../telemetry/log.ts';
-import { serveSandboxCri } from './cri-server.ts';
-import { type SandboxPod, type SandboxPodState, startSandboxPod } from './pod-process.ts';
+import { serveDemoCri } from './cri-server.ts';
+import { type DemoPod, type DemoPodState, startDemoPod } from './pod-process.ts';
 
-export interface SandboxRuntimeOptions {
+export interface DemoRuntimeOptions {
   readonly staticPodPath: string;
   /** Where the CRI socket goes; a socket that lies there is replaced. */
   readonly socketPath: string;
@@ -19,18 +19,18 @@ export interface SandboxRuntimeOptions {
 }
 
 /** A pod as the sandbox has it. */
-export interface SandboxPodView {
+export interface DemoPodView {
   readonly namespace: string;
   readonly podName: string;
   readonly file: string;
   readonly sandboxId: string;
-  readonly state: SandboxPodState;
+  readonly state: DemoPodState;
 }
 
 /** Disposing it kills every pod and closes the socket. */
-export interface SandboxRuntime extends AsyncDisposable {
+export interface DemoRuntime extends AsyncDisposable {
   /** Oldest first; the latest ended pods included. */
-  pods(): readonly SandboxPodView[];
+  pods(): readonly DemoPodView[];
 }
 
 const POLL_MS = 100;
@@ -42,17 +42,14 @@ const KEPT_ENDED_PODS = 20;
  *
  * @throws Error if the socket cannot be made, the signal's reason if it is aborted before.
  */
-export async function startSandboxRuntime(
-  options: SandboxRuntimeOptions,
-  signal: AbortSignal,
-): Promise<SandboxRuntime> {
+export async function startDemoRuntime(options: DemoRuntimeOptions, signal: AbortSignal): Promise<DemoRuntime> {
   signal.throwIfAborted();
   const kubelet = new SandboxKubelet(options);
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
   await using stack = new AsyncDisposableStack();
   stack.defer(() => kubelet.killAll());
-  stack.use(await serveSandboxCri(options.socketPath, () => kubelet.pods));
+  stack.use(await serveDemoCri(options.socketPath, () => kubelet.pods));
   await kubelet.sync(either);
   const loop = kubelet.run(either);
   stack.defer(async () => {
@@ -68,10 +65,10 @@ export async function startSandboxRuntime(
 
 /** What the kubelet does for static pods: starts those that have a file, stops those that have none any more. */
 class SandboxKubelet {
-  pods: readonly SandboxPod[] = [];
-  readonly #options: SandboxRuntimeOptions;
+  pods: readonly DemoPod[] = [];
+  readonly #options: DemoRuntimeOptions;
 
-  constructor(options: SandboxRuntimeOptions) {
+  constructor(options: DemoRuntimeOptions) {
     this.#options = options;
   }
 
@@ -95,7 +92,7 @@ class SandboxKubelet {
     }
     const alive = new Set(this.pods.filter((pod) => pod.state() !== 'ended').map((pod) => keyOf(pod.manifest)));
     const missing = [...wanted].filter(([key]) => !alive.has(key)).map(([, manifest]) => manifest);
-    const started = await Promise.all(missing.map((manifest) => startSandboxPod(manifest, this.#options)));
+    const started = await Promise.all(missing.map((manifest) => startDemoPod(manifest, this.#options)));
     for (const { manifest, id } of started) {
       this.#options.log?.info({ pod: manifest.podName, file: manifest.file, sandboxId: id }, 'demo pod started');
     }
@@ -118,7 +115,7 @@ class SandboxKubelet {
     }
   }
 
-  #stop(pod: SandboxPod): void {
+  #stop(pod: DemoPod): void {
     const { podName, graceSec } = pod.manifest;
     this.#options.log?.info({ pod: podName, graceSec }, 'demo pod is being stopped');
     // Nothing waits for it, as in the kubelet; killAll ends what is left.
@@ -134,7 +131,7 @@ function isSame(wanted: Manifest | undefined, actual: Manifest): boolean {
   return wanted?.file === actual.file && wanted.sha256 === actual.sha256;
 }
 
-function toView(pod: SandboxPod): SandboxPodView {
+function toView(pod: DemoPod): DemoPodView {
   const { namespace, podName, file } = pod.manifest;
   return { namespace, podName, file, sandboxId: pod.id, state: pod.state() };
 }

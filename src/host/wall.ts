@@ -11,7 +11,7 @@ const TIMEOUT_MS = 5_000;
  * goes to its standard input, because wall takes an argument for an option where it begins with "-", and for a file to
  * read where there is one of that name.
  */
-export async function tellUsers(line: string, log: Log, signal: AbortSignal): Promise<void> {
+export async function notifyUsers(line: string, log: Log, signal: AbortSignal): Promise<void> {
   try {
     const told = promisify(execFile)('wall', [], { signal, timeout: TIMEOUT_MS });
     // Where wall ends before it has read the line, its exit code says why.

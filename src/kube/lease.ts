@@ -1,22 +1,18 @@
-import { CONTROLLER_LEASE, CONTROLLER_NAMESPACE, type Lease, type LeaseSpec } from '../api/lease.ts';
+import { CONTROLLER_LEASE_NAME, CONTROLLER_NAMESPACE, type Lease, type LeaseSpec } from '../api/lease.ts';
 import type { KubeClient } from './client.ts';
 import { collectionPath, LEASES, objectPath, sendForObject } from './resource.ts';
 
 /** Where a Lease lies. */
-export interface LeasePlace {
+export interface LeaseName {
   readonly namespace: string;
   readonly name: string;
 }
 
 /** The Lease of the controller, where it is installed as manifests/ has it. */
-export const CONTROLLER_LEASE_PLACE: LeasePlace = { namespace: CONTROLLER_NAMESPACE, name: CONTROLLER_LEASE };
+export const CONTROLLER_LEASE: LeaseName = { namespace: CONTROLLER_NAMESPACE, name: CONTROLLER_LEASE_NAME };
 
 /** Reads a Lease; undefined where there is none. Throws API_UNREACHABLE and API_REFUSED. */
-export async function readLease(
-  client: KubeClient,
-  place: LeasePlace,
-  signal: AbortSignal,
-): Promise<Lease | undefined> {
+export async function readLease(client: KubeClient, place: LeaseName, signal: AbortSignal): Promise<Lease | undefined> {
   return await sendForObject<Lease>(client, { method: 'GET', path: objectPath(LEASES, place) }, [404], signal);
 }
 
@@ -26,7 +22,7 @@ export async function readLease(
  */
 export async function writeLease(
   client: KubeClient,
-  place: LeasePlace,
+  place: LeaseName,
   old: Lease | undefined,
   spec: LeaseSpec,
   signal: AbortSignal,

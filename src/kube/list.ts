@@ -81,7 +81,7 @@ export async function readPages<T extends KubeObject, K = T>(
 }
 
 /** Where a list is, and who asks for what of it. */
-export interface ListPlace {
+export interface ListScope {
   readonly path: string;
   /** Selectors. */
   readonly query?: Readonly<Record<string, string>>;
@@ -94,7 +94,7 @@ export interface ListPlace {
 /** Reads all objects of a list; none for the statuses in `absent`. Throws API_REFUSED and API_UNREACHABLE. */
 export async function listAll<T extends KubeObject, K = T>(
   client: KubeClient,
-  place: ListPlace,
+  place: ListScope,
   absent: readonly number[],
   trim: (object: T) => K,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 
 /** What our own writes made of objects that a cache does not show yet, so that nobody decides from the state before them. */
-export interface OwnWrites<T> {
+export interface RecentWrites<T> {
   /** The object as it is known best: as our last write left it, as long as the cache still has the copy from before. */
   latest(key: string, copy: T | undefined): T | undefined;
   /** Notes what a write made of the object, and the copy that the cache had when it was decided on. */
@@ -10,7 +10,7 @@ export interface OwnWrites<T> {
 }
 
 /** Makes an empty memory. */
-export function createOwnWrites<T extends KubeObject>(): OwnWrites<T> {
+export function createRecentWrites<T extends KubeObject>(): RecentWrites<T> {
   const writes = new Map<string, { readonly version: string | undefined; readonly written: T }>();
   return {
     latest: (key, copy) => {

@@ -39,7 +39,7 @@ function trimPodStatus(pod: Pod): NonNullable<Pod['status']> {
 }
 
 /** What the controller keeps of a pod: nothing of its containers and volumes. */
-export function trimPod(pod: Pod): Pod {
+export function transformPod(pod: Pod): Pod {
   const { metadata, spec } = pod;
   return {
     metadata: trimMeta(metadata),
@@ -50,24 +50,24 @@ export function trimPod(pod: Pod): Pod {
 }
 
 /** What the controller keeps of a node. */
-export function trimNode({ metadata, spec, status }: Node): Node {
+export function transformNode({ metadata, spec, status }: Node): Node {
   const conditions = (status?.conditions ?? []).map((each) => pick(each, ['type', 'status', 'reason', 'message']));
   const boot = status?.nodeInfo === undefined ? {} : { nodeInfo: pick(status.nodeInfo, ['bootID']) };
   return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: { conditions, ...boot } };
 }
 
 /** What the controller keeps of a NodeMaintenance: all but managedFields. */
-export function trimMaintenance(maintenance: NodeMaintenance): NodeMaintenance {
+export function transformMaintenance(maintenance: NodeMaintenance): NodeMaintenance {
   return { ...maintenance, metadata: trimMeta(maintenance.metadata) };
 }
 
 /** What the controller keeps of an EvictionRequest: all but managedFields. */
-export function trimRequest(request: EvictionRequest): EvictionRequest {
+export function transformRequest(request: EvictionRequest): EvictionRequest {
   return { ...request, metadata: trimMeta(request.metadata) };
 }
 
 /** What the controller keeps of a PodDisruptionBudget. */
-export function trimBudget({ metadata, spec, status }: PodDisruptionBudget): PodDisruptionBudget {
+export function transformBudget({ metadata, spec, status }: PodDisruptionBudget): PodDisruptionBudget {
   return {
     metadata: trimMeta(metadata),
     spec: pick(spec ?? {}, ['selector']),

@@ -15,7 +15,7 @@ export interface WatchScope {
 }
 
 /** Takes away what nobody here reads, so that memory grows with what is used of the objects and not with their size. */
-export type Trim<T> = (object: T) => T;
+export type Transform<T> = (object: T) => T;
 
 /** A live copy of the objects of a resource. */
 export interface ObjectCache<T extends KubeObject> {
@@ -58,7 +58,7 @@ export function createObjectCache<T extends KubeObject>(
   scope: WatchScope,
   onChange: (key: string) => void,
   { client, clock, log }: WatchDependencies,
-  trim: Trim<T> = (object) => object,
+  trim: Transform<T> = (object) => object,
 ): ObjectCache<T> {
   let objects = new Map<string, T>();
   let resourceVersion: string | undefined;

@@ -20,7 +20,7 @@ export type RestoreOutcome = 'restored' | 'restored-changed' | 'kept-newer';
 export const LEFT = '.nodemaint-superseded';
 
 /** The moves of the mover; errors are those of the disk. */
-export interface Moves {
+export interface FileMoves {
   /** Moves a manifest out, over an older parked one, which is kept; nothing where there is none. */
   park(file: string): Promise<void>;
   /** Moves a manifest back, never over a file; `step` parked it. */
@@ -30,7 +30,7 @@ export interface Moves {
 }
 
 /** Makes the moves between the two directories of `paths`. */
-export function createMoves({ staticPodPath, parkedPath }: MoverPaths, disk: Disk): Moves {
+export function createFileMoves({ staticPodPath, parkedPath }: MoverPaths, disk: Disk): FileMoves {
   const superseded = createSuperseded(path.join(parkedPath, '.superseded'), disk);
   /** Made only where the parked directory is on another file system, which no rename reaches. */
   const left = createSuperseded(path.join(staticPodPath, LEFT), disk);

@@ -12,7 +12,7 @@ import type { Disk } from './disk.ts';
 import { ensureDirectory } from './ensure-directory.ts';
 import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep } from './journal/journal.ts';
 import { openJournal } from './journal/recovery.ts';
-import { createMoves, type RestoreOutcome } from './file-moves.ts';
+import { createFileMoves, type RestoreOutcome } from './file-moves.ts';
 import { LEAVING } from './transfer.ts';
 import type { MoverPaths } from './places.ts';
 
@@ -54,7 +54,7 @@ export interface Mover {
 /** Makes a mover; nothing is touched before `recover`. */
 export function createMover(paths: MoverPaths, disk: Disk): Mover {
   const { staticPodPath, parkedPath, journalPath, only } = paths;
-  const moves = createMoves(paths, disk);
+  const moves = createFileMoves(paths, disk);
   const inPlace = (file: string): string => path.join(staticPodPath, file);
   let opened: Journal | undefined;
 

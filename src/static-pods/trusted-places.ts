@@ -11,7 +11,7 @@ const LINKED: WantedPath = { kind: 'directory', lastLink: 'follow' };
  * Says what is wrong with the directories, each with the command that puts it right; undefined where nothing is. Those that
  * are missing are fine where nobody but root can make them.
  */
-export async function distrustOfPlaces(paths: MoverPaths): Promise<string | undefined> {
+export async function untrustedPlace(paths: MoverPaths): Promise<string | undefined> {
   const { staticPodPath, parkedPath, linkedFrom } = paths;
   const verdicts = linkedFrom === undefined ? [] : [await judgePath(linkedFrom, LINKED)];
   for (const directory of [staticPodPath, parkedPath]) {

@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { askAgent } from '../../src/agent/control/client.ts';
 import type { AgentStatus } from '../../src/agent/control/status.ts';
 import { STOP_SECONDS_ANNOTATION } from '../../src/demo/pod-process.ts';
-import { type SandboxRuntime, startSandboxRuntime } from '../../src/demo/runtime.ts';
+import { type DemoRuntime, startDemoRuntime } from '../../src/demo/runtime.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import { fillUp } from '../support/full-disk.ts';
 import { createMountRoot, type MountRoot } from '../support/mounts.ts';
@@ -28,10 +28,10 @@ function manifest(name: string, priority: number, stopSec: number): string {
 class Bench implements AsyncDisposable {
   readonly root: string;
   readonly mounts: MountRoot;
-  readonly #runtime: SandboxRuntime;
+  readonly #runtime: DemoRuntime;
   #agent: Program | undefined;
 
-  private constructor(mounts: MountRoot, runtime: SandboxRuntime) {
+  private constructor(mounts: MountRoot, runtime: DemoRuntime) {
     this.root = mounts.root;
     this.mounts = mounts;
     this.#runtime = runtime;
@@ -47,7 +47,7 @@ class Bench implements AsyncDisposable {
     await writeFile(path.join(staticPodPath, 'low.yaml'), manifest('low', 0, stopSec));
     await writeFile(path.join(staticPodPath, 'high.yaml'), manifest('high', 2_000_001_000, stopSec));
     const socketPath = path.join(root, 'cri.sock');
-    const runtime = await startSandboxRuntime({ staticPodPath, socketPath, nodeName: NODE }, t.signal);
+    const runtime = await startDemoRuntime({ staticPodPath, socketPath, nodeName: NODE }, t.signal);
     const config = {
       apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
       kind: 'AgentConfiguration',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { isHeld } from '../../src/decide/daemon-set/gate.ts';
+import { isGated } from '../../src/decide/daemon-set/gate.ts';
 import { targetNodeOf } from '../../src/decide/pod.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { startNode } from '../node/node.ts';
@@ -57,7 +57,7 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     await kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
 
     const held = await podOn('logger', A);
-    assert.ok(held !== undefined && isHeld(held), 'its pod for the node waits');
+    assert.ok(held !== undefined && isGated(held), 'its pod for the node waits');
     assert.notEqual(held.metadata.uid, first?.metadata.uid);
     const text = await kubectl(['get', 'evreq', first?.metadata.uid ?? '', '-o', 'json']);
     const entry = (JSON.parse(text) as EvictionRequest).status?.interceptors?.find(
@@ -75,7 +75,7 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     });
     assert.notEqual((await podOn('logger', B))?.metadata.uid, before?.metadata.uid);
     const waiting = await podOn('logger', A);
-    assert.ok(waiting !== undefined && isHeld(waiting) && waiting.spec.nodeName === undefined, 'it still stays away');
+    assert.ok(waiting !== undefined && isGated(waiting) && waiting.spec.nodeName === undefined, 'it still stays away');
 
     const completedAt = Date.now();
     await kubectl(['patch', 'nm', 'firmware', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}']);

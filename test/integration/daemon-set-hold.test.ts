@@ -4,7 +4,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { LabelSelector } from '../../src/api/meta.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { isHeld } from '../../src/decide/daemon-set/gate.ts';
+import { isGated } from '../../src/decide/daemon-set/gate.ts';
 import { labelSelectorMatches } from '../../src/decide/selector.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { daemonSet } from '../node/pods.ts';
@@ -71,18 +71,18 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
   };
   const isTargetHeld = async (name: string): Promise<boolean> => {
     const pods = await podsOf(rig.controlPlane, name);
-    return pods.length === 1 && pods.every(isHeld);
+    return pods.length === 1 && pods.every(isGated);
   };
   const isRunning = async (name: string): Promise<boolean> => {
     const pods = await podsOf(rig.controlPlane, name);
-    return pods.length === 1 && pods.every((pod) => pod.spec.nodeName === NODE && !isHeld(pod));
+    return pods.length === 1 && pods.every((pod) => pod.spec.nodeName === NODE && !isGated(pod));
   };
 
   it('The policy holds a pod just where the rules target it, label selectors included.', async () => {
     await apply(maintenanceOf('policy', NODE));
     const hold = async (labels: Record<string, string>, priority?: string, node = NODE): Promise<boolean> => {
       const text = JSON.stringify(podOfDaemonSet(labels, node, priority));
-      return isHeld(JSON.parse(await kubectl(['create', '--dry-run=server', '-o', 'json', '-f', '-'], text)) as Pod);
+      return isGated(JSON.parse(await kubectl(['create', '--dry-run=server', '-o', 'json', '-f', '-'], text)) as Pod);
     };
     await setTargets(rig.controlPlane, 'policy', NODE, [{ podType: 'DaemonSet', podPriority: 1_000_000_000 }]);
     await waitFor('the policy knows it', () => hold({ app: 'logger' }));
@@ -123,7 +123,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     await installManifests(rig.controlPlane);
     await waitFor('the next one is held', () => isTargetHeld('slip'));
     await kubectl(['delete', 'nm', 'slipped', '--timeout=10s']);
-    assert.equal((await podsOf(rig.controlPlane, 'slip')).some(isHeld), false, 'when it is gone, nothing is held');
+    assert.equal((await podsOf(rig.controlPlane, 'slip')).some(isGated), false, 'when it is gone, nothing is held');
     await kubectl(['delete', 'ds', 'slip']);
     await controller.stop();
   });

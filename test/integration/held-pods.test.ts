@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import { isHeld } from '../../src/decide/daemon-set/gate.ts';
+import { isGated } from '../../src/decide/daemon-set/gate.ts';
 import { createKubeClient, type KubeRequest } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, DAEMON_SETS, objectPath, PODS, statusMessage } from '../../src/kube/resource.ts';
@@ -56,8 +56,8 @@ describe('the right of a node to let go of held DaemonSet pods', () => {
     await waitFor('the gate holds the pod', async () => {
       const all = await pods();
       // One that was made before the policy knew the maintenance.
-      if (all.some((pod) => !isHeld(pod))) await kubectl(['delete', 'pods', '--all', '--force', '--grace-period=0']);
-      return all.length === 1 && all.every(isHeld);
+      if (all.some((pod) => !isGated(pod))) await kubectl(['delete', 'pods', '--all', '--force', '--grace-period=0']);
+      return all.length === 1 && all.every(isGated);
     });
     const [held] = await pods();
     assert.equal(held?.metadata.labels?.[HELD_FOR_LABEL], NODE);
@@ -77,7 +77,7 @@ describe('the right of a node to let go of held DaemonSet pods', () => {
 
     await kubectl(['patch', 'nm', 'm', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}']);
     await waitFor('it may go', async () => (await answer('DELETE', HELD, ACCOUNT)) === 'done');
-    await waitFor('its DaemonSet makes it anew', async () => (await pods()).some((pod) => !isHeld(pod)));
+    await waitFor('its DaemonSet makes it anew', async () => (await pods()).some((pod) => !isGated(pod)));
     await kubectl(['delete', 'daemonset', 'logger', '--cascade=foreground']);
 
     await apply(FOREIGN);

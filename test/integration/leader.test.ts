@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { Pod } from '../../src/api/pod.ts';
-import { controllerAlive, type LeaseSight, observeLease } from '../../src/decide/lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../src/decide/lease.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
 import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
-import { CONTROLLER_LEASE_PLACE, readLease, writeLease } from '../../src/kube/lease.ts';
+import { CONTROLLER_LEASE, readLease, writeLease } from '../../src/kube/lease.ts';
 import { collectionPath, EVENTS, LEASES } from '../../src/kube/resource.ts';
 import { waitUntil } from '../control-plane/process.ts';
 import { hasEnded } from '../support/actors.ts';
@@ -202,9 +202,9 @@ describe('leader election on a real API server', () => {
       await loadClusterAccess(await rig.controlPlane.kubeconfigFor('system:node:node-a', ['system:nodes'])),
       'agent',
     );
-    let sight: LeaseSight | undefined;
+    let sight: LeaseObservation | undefined;
     const look = async (): Promise<ReturnType<typeof controllerAlive>> => {
-      sight = observeLease(sight, await readLease(node, CONTROLLER_LEASE_PLACE, never), performance.now());
+      sight = observeLease(sight, await readLease(node, CONTROLLER_LEASE, never), performance.now());
       return controllerAlive(sight, performance.now());
     };
     const replica = await startReplica(rig, 'only', []);
@@ -216,10 +216,10 @@ describe('leader election on a real API server', () => {
     await waitUntil('it is seen dead', async () => (await look()) === 'dead', { timeoutMs: 20_000 }, never);
     assert.ok(Date.now() - releasedAt > 14_000);
 
-    const lease = await readLease(node, CONTROLLER_LEASE_PLACE, never);
+    const lease = await readLease(node, CONTROLLER_LEASE, never);
     const refused = { code: 'API_REFUSED', message: /forbidden/ };
-    await assert.rejects(writeLease(node, CONTROLLER_LEASE_PLACE, lease, { holderIdentity: 'evil' }, never), refused);
-    await assert.rejects(readLease(node, { ...CONTROLLER_LEASE_PLACE, name: 'other' }, never), refused);
+    await assert.rejects(writeLease(node, CONTROLLER_LEASE, lease, { holderIdentity: 'evil' }, never), refused);
+    await assert.rejects(readLease(node, { ...CONTROLLER_LEASE, name: 'other' }, never), refused);
     const { status } = await node.send({ method: 'GET', path: collectionPath(LEASES, 'nodemaint-system') }, never);
     assert.equal(status, 403);
     node.close();

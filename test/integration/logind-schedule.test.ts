@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { Message as BusMessage } from 'dbus-next';
-import { createGoingDown, type GoingDown } from '../../src/agent/shutdown/detector.ts';
+import { createShutdownDetector, type ShutdownDetector } from '../../src/agent/shutdown/detector.ts';
 import { NodemaintError } from '../../src/errors.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createLogin1 } from '../../src/host/systemd/login1.ts';
@@ -19,14 +19,20 @@ const LEAD_MS = 60_000;
 interface Bench extends AsyncDisposable {
   readonly rig: Logind;
   readonly host: HostClients;
-  readonly goingDown: GoingDown;
+  readonly goingDown: ShutdownDetector;
 }
 
 async function createBench(t: TestContext): Promise<Bench> {
   const rig = await startLogind(DELAY, t.signal);
   const host = connectHost(rig);
   const { log } = host;
-  const goingDown = createGoingDown({ host, triggered: undefined, leadMs: LEAD_MS, clock: createSystemClock(), log });
+  const goingDown = createShutdownDetector({
+    host,
+    triggered: undefined,
+    leadMs: LEAD_MS,
+    clock: createSystemClock(),
+    log,
+  });
   return {
     rig,
     host,

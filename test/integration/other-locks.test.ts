@@ -56,18 +56,18 @@ describe('a delay lock of another user', () => {
     await lock.acquire(t.signal);
     const others = createOtherLocks({ host, clock: createSystemClock(), log });
     await rig.reboot();
-    await others.tend(DRAINING, t.signal);
+    await others.reconcile(DRAINING, t.signal);
     assert.equal(others.status().length, 1);
     assert.match(others.status()[0] ?? '', /^nodemaint \(uid 65534, process \d+: mine\)$/);
     await delay(500);
-    await others.tend(RELEASED, t.signal);
+    await others.reconcile(RELEASED, t.signal);
     await lock.release(t.signal);
     await delay(1_000);
     assert.deepEqual(rig.startedTargets(), [], 'logind waits for the other lock');
 
     const releasedAt = performance.now();
     while (rig.startedTargets().length === 0 && performance.now() - releasedAt < 20_000) {
-      await others.tend(RELEASED, t.signal);
+      await others.reconcile(RELEASED, t.signal);
       await delay(200);
     }
     const tookMs = performance.now() - releasedAt;
@@ -75,7 +75,7 @@ describe('a delay lock of another user', () => {
     assert.equal(rig.startedTargets()[0]?.unit, 'reboot.target');
     assert.ok(tookMs > 4_500 && tookMs < 10_000, `${tookMs} ms`);
     assert.equal(await systemd.isGoingDown(t.signal), true);
-    await others.tend(RELEASED, t.signal);
+    await others.reconcile(RELEASED, t.signal);
     assert.equal(rig.startedTargets().length, 1);
     assert.match(host.logged.join('\n'), /others delay the shutdown too[^]*going down without them/);
   });

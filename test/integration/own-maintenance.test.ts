@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentStatus } from '../../src/agent/control/status.ts';
 import { createCluster } from '../../src/agent/cluster/cluster.ts';
-import { createWaker } from '../../src/agent/wakeup.ts';
+import { createWakeup } from '../../src/agent/wakeup.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { shutdownNames } from '../../src/decide/maintenance/shutdown-maintenance.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
@@ -212,7 +212,7 @@ describe('the maintenances of other nodes', () => {
     const kubeconfig = await rig.controlPlane.kubeconfigFor('system:node:node-x', ['system:nodes']);
     const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
     const clock = createSystemClock();
-    const waker = createWaker(clock);
+    const waker = createWakeup(clock);
     const ending = new AbortController();
     t.after(() => {
       ending.abort();
@@ -220,7 +220,7 @@ describe('the maintenances of other nodes', () => {
     });
     const log = createLog('error', 'test');
     const onChange = (): void => {
-      waker.wake();
+      waker.notify();
     };
     const cluster = createCluster({ client, clock, log, nodeName: 'node-x', onChange }, undefined);
     let turns = 0;

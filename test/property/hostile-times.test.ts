@@ -11,7 +11,7 @@ import { estimateDrain } from '../../src/decide/drain/estimate.ts';
 import { effectiveDrainPlan } from '../../src/decide/drain/plan.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
 import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
-import { localPodsOf } from '../../src/decide/shutdown/runtime-pods.ts';
+import { runtimePodsOf } from '../../src/decide/shutdown/runtime-pods.ts';
 import { dueTiersOf, interceptorsUntil, shortenedGraceSec } from '../../src/decide/deadline/maintenance.ts';
 import { drainStatus } from '../../src/decide/drain/status.ts';
 import { drainPodOf, endOf, MAX_GRACE_SEC } from '../../src/decide/pod.ts';
@@ -168,7 +168,7 @@ describe('hostile times and grace periods', () => {
 
   it('are bounded where the container runtime tells them', () => {
     const sandbox = { id: 's', namespace: 'd', podName: 'p', podUid: 'u', labels: {}, annotations: {}, graceSec: 1e13 };
-    assert.equal(localPodsOf([sandbox], new Map())[0]?.graceSec, MAX_GRACE_SEC);
+    assert.equal(runtimePodsOf([sandbox], new Map())[0]?.graceSec, MAX_GRACE_SEC);
   });
 
   it('do not make a pod overdue whose grace period overflowed its deletionTimestamp', () => {

@@ -1,12 +1,12 @@
 import type { EvictionRequest, InterceptorStatus } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
-import type { Interceptor, Turn } from '../../src/kube/eviction/interceptor.ts';
+import type { Interceptor, InterceptorStep } from '../../src/kube/eviction/interceptor.ts';
 import { conditionOf } from './eviction-rig.ts';
 
 /** An interceptor whose turns the test decides. */
 export interface Actor extends Interceptor {
   /** What it answers from now on. */
-  turn: Turn;
+  turn: InterceptorStep;
   /** The pods whose turn it saw. */
   readonly seen: ReadonlySet<string>;
   /** The pods of requests that it saw come to an end. */
@@ -19,10 +19,10 @@ export function createActor(name: string): Actor {
   const ended = new Set<string>();
   const self = {
     name,
-    turn: { kind: 'working', message: `${name} is at work.` } as Turn,
+    turn: { kind: 'working', message: `${name} is at work.` } as InterceptorStep,
     seen,
     ended,
-    act: (_request: EvictionRequest, pod: Pod): Promise<Turn> => {
+    act: (_request: EvictionRequest, pod: Pod): Promise<InterceptorStep> => {
       seen.add(pod.metadata.name);
       return Promise.resolve(self.turn.kind === 'completed' ? self.turn : { againMs: 100, ...self.turn });
     },

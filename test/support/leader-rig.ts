@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Lease } from '../../src/api/lease.ts';
-import { CONTROLLER_LEASE_PLACE, readLease } from '../../src/kube/lease.ts';
+import { CONTROLLER_LEASE, readLease } from '../../src/kube/lease.ts';
 import { freePort } from '../control-plane/port.ts';
 import { type Program, waitUntil } from '../control-plane/process.ts';
 import type { EvictionRig } from './eviction-rig.ts';
@@ -67,5 +67,5 @@ export async function untilLeads(replica: Replica, timeoutMs = 15_000): Promise<
 
 /** The controller's Lease, as cluster admin. */
 export async function leaseOf(rig: EvictionRig): Promise<Lease | undefined> {
-  return await readLease(rig.client, CONTROLLER_LEASE_PLACE, new AbortController().signal);
+  return await readLease(rig.client, CONTROLLER_LEASE, new AbortController().signal);
 }

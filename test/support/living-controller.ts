@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { CONTROLLER_LEASE_PLACE, readLease, writeLease } from '../../src/kube/lease.ts';
+import { CONTROLLER_LEASE, readLease, writeLease } from '../../src/kube/lease.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 
 const RENEW_MS = 2_000;
@@ -13,13 +13,7 @@ export async function playLivingController(client: KubeClient, signal: AbortSign
       renewTime: new Date().toISOString().replace('Z', '000Z'),
     };
     try {
-      await writeLease(
-        client,
-        CONTROLLER_LEASE_PLACE,
-        await readLease(client, CONTROLLER_LEASE_PLACE, signal),
-        spec,
-        signal,
-      );
+      await writeLease(client, CONTROLLER_LEASE, await readLease(client, CONTROLLER_LEASE, signal), spec, signal);
       await setTimeout(RENEW_MS, undefined, { signal });
     } catch (error) {
       if (!signal.aborted) throw error;

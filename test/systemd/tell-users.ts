@@ -1,9 +1,9 @@
 /** Tells users what its argument says, as the agent does. */
 import process from 'node:process';
-import { tellUsers } from '../../src/host/wall.ts';
+import { notifyUsers } from '../../src/host/wall.ts';
 
 const write = (fields: object, message: string): void => {
   console.error(message, fields);
 };
 const log = { debug: write, info: write, warn: write, error: write };
-await tellUsers(process.argv[2] ?? '', log, AbortSignal.timeout(10_000));
+await notifyUsers(process.argv[2] ?? '', log, AbortSignal.timeout(10_000));

@@ -19,7 +19,7 @@ import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { reportTurn, type Turn } from '../../kube/eviction/interceptor.ts';
+import { reportProgress, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { removeFailedPods } from '../../kube/failed-pods.ts';
 import {
   collectionPath,
@@ -32,7 +32,7 @@ import {
 import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createMadeMaintenances } from './made-maintenances.ts';
-import { createMaintenanceNews, createMaintenanceTrim } from './maintenance-copies.ts';
+import { createSignificantChanges, createMaintenanceTransform } from './maintenance-copies.ts';
 
 /** The cluster as one node's agent sees it: NodeMaintenances always, EvictionRequests of its own pods while needed. */
 export interface Cluster {
@@ -61,7 +61,7 @@ export interface Cluster {
   /** Whether the drain that this agent made under the name has drained the node. */
   isDrained(name: string): boolean;
   /** Makes the maintenance, or finds it made; the state of its name tells what came of it. */
-  create(wish: OwnMaintenance, signal: AbortSignal): Promise<void>;
+  create(wish: ShutdownMaintenance, signal: AbortSignal): Promise<void>;
   /** Asks for a drain that was made, where the watch has not shown it for long. */
   confirm(name: string, signal: AbortSignal): Promise<void>;
   /** Writes down when the node is gone. */
@@ -69,7 +69,7 @@ export interface Cluster {
   complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
   remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
   /** Reports as the interceptor kubelet.k8s.io. */
-  report(request: EvictionRequest, turn: Turn, signal: AbortSignal): Promise<void>;
+  report(request: EvictionRequest, turn: InterceptorStep, signal: AbortSignal): Promise<void>;
   /** Deletes the pods of this node that a shutdown left behind as Failed. */
   removeFailedPods(signal: AbortSignal): Promise<readonly string[]>;
   /** Starts or stops the watch on EvictionRequests. */
@@ -78,7 +78,7 @@ export interface Cluster {
 }
 
 /** A maintenance that this agent makes for its node. */
-export interface OwnMaintenance {
+export interface ShutdownMaintenance {
   readonly name: string;
   readonly reason: string;
   readonly stage: 'Cordon' | 'Drain';
@@ -119,9 +119,9 @@ export function createCluster(dependencies: ClusterDependencies, endsWithBoot: s
       if (news.changed(name)) onChange();
     },
     dependencies,
-    createMaintenanceTrim(nodeName),
+    createMaintenanceTransform(nodeName),
   );
-  const news = createMaintenanceNews(nodeName, (name) => maintenances.get(name));
+  const news = createSignificantChanges(nodeName, (name) => maintenances.get(name));
   const made = createMadeMaintenances(nodeName, (name) => maintenances.get(name));
   const madeByAgent = (): readonly NodeMaintenance[] =>
     maintenances.list().filter((each) => agentNodeOf(each) === nodeName);
@@ -231,7 +231,7 @@ export function createCluster(dependencies: ClusterDependencies, endsWithBoot: s
       await sendForObject(client, { method: 'DELETE', path }, [404], signal);
     },
     report: async (request, turn, signal) => {
-      await reportTurn(client, request, KUBELET_INTERCEPTOR, turn, clock.now(), signal);
+      await reportProgress(client, request, KUBELET_INTERCEPTOR, turn, clock.now(), signal);
     },
     removeFailedPods: (signal) => removeFailedPods(client, nodeName, signal),
     watchRequests: (wanted) => {

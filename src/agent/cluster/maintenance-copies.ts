@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { soleNodeOf } from '../../decide/maintenance/maintenance.ts';
-import type { Trim } from '../../kube/watch.ts';
+import type { Transform } from '../../kube/watch.ts';
 
 /** What kubectl applied: a second copy of the whole object. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -23,7 +23,7 @@ function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
 }
 
 /** What the agent of a node keeps of a maintenance: of one that does not concern the node, that there is one of its name. */
-export function createMaintenanceTrim(nodeName: string): Trim<NodeMaintenance> {
+export function createMaintenanceTransform(nodeName: string): Transform<NodeMaintenance> {
   return (maintenance) => {
     const { apiVersion, kind, metadata, spec, status } = maintenance;
     const { name, uid, resourceVersion } = metadata;
@@ -49,16 +49,16 @@ export function createMaintenanceTrim(nodeName: string): Trim<NodeMaintenance> {
 }
 
 /** Tells which changes of maintenances are news for the agent of a node. */
-export interface MaintenanceNews {
+export interface SignificantChanges {
   /** Notes that the copy of this name changed; returns whether anything did that the agent goes by. */
   changed(name: string): boolean;
 }
 
 /** Makes it; `get` reads the trimmed copy. */
-export function createMaintenanceNews(
+export function createSignificantChanges(
   nodeName: string,
   get: (name: string) => NodeMaintenance | undefined,
-): MaintenanceNews {
+): SignificantChanges {
   /** Those that concern the node, as they were shown last. */
   const shown = new Map<string, NodeMaintenance>();
   return {

@@ -1,11 +1,11 @@
 import { NodemaintError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { ByHand } from '../static-pods/manual.ts';
+import type { ManualRequests } from '../static-pods/manual.ts';
 import type { ControlHandler } from './socket.ts';
 import type { AgentStatus } from './status.ts';
 
 /** What the control socket asks of a running agent. */
-export interface Verbs {
+export interface ControlCommands {
   status(): AgentStatus;
   /** Announces a shutdown, `deadlineMs` milliseconds from now where given; `undefined` takes it back. */
   trigger(reason: string | undefined, deadlineMs?: number): void;
@@ -13,15 +13,15 @@ export interface Verbs {
 }
 
 /** Answers the control socket; `serve` is called when the agent is ready. */
-export interface VerbDesk {
+export interface ControlDispatcher {
   readonly handle: ControlHandler;
-  serve(verbs: Verbs): void;
+  serve(verbs: ControlCommands): void;
 }
 
 /** Makes the desk: until the agent is ready it takes only what waits, and says so. */
-export function createVerbDesk(byHand: ByHand, log: Log, wake: () => void): VerbDesk {
-  let verbs: Verbs | undefined;
-  const ready = (): Verbs => {
+export function createControlDispatcher(byHand: ManualRequests, log: Log, wake: () => void): ControlDispatcher {
+  let verbs: ControlCommands | undefined;
+  const ready = (): ControlCommands => {
     if (verbs !== undefined) return verbs;
     throw new NodemaintError('CONTROL_SOCKET_UNAVAILABLE', 'the agent is starting; try again in a moment');
   };

@@ -64,10 +64,10 @@ function waitingFor(context: AgentContext, { record, turn }: StatusFacts): reado
 export function buildStatus(context: AgentContext, facts: StatusFacts): AgentStatus {
   const { phase } = facts.record;
   const { cluster, nodeName } = context;
-  const scheduled = context.goingDown.scheduled();
+  const scheduled = context.detector.scheduled();
   const name = phase.kind === 'watching' ? undefined : phase.maintenance;
   const maintenance = name === undefined ? undefined : cluster?.maintenance(name);
-  const controller = context.ownDrain?.controller();
+  const controller = context.selfDrain?.controller();
   const node = maintenance?.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
   return {
     node: nodeName,

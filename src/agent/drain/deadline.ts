@@ -1,6 +1,6 @@
 import { DEADLINE_ANNOTATION } from '../../api/names.ts';
-import { decideLocalDeadline, type LocalDeadline } from '../../decide/deadline/offline.ts';
-import type { LocalPod } from '../../decide/shutdown/runtime-pods.ts';
+import { decideOfflineDeadline, type OfflineDeadline } from '../../decide/deadline/offline.ts';
+import type { RuntimePod } from '../../decide/shutdown/runtime-pods.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../../decide/deadline/static-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
@@ -40,13 +40,13 @@ export function staticDeadlineOf(context: AgentContext, phase: Phase, view: Stat
 }
 
 /** What it means for a drain without an API server; undefined where it has none. */
-export function localDeadlineOf(
+export function offlineDeadlineOf(
   context: AgentContext,
   phase: Extract<Phase, { kind: 'draining' }>,
-  pods: readonly LocalPod[],
+  pods: readonly RuntimePod[],
   view: StaticPodView,
-): LocalDeadline | undefined {
+): OfflineDeadline | undefined {
   if (phase.deadline === undefined) return undefined;
   const statics = staticPodsLeft(view).map((pod) => ({ ...pod, podType: 'Static' as const, uid: pod.file }));
-  return decideLocalDeadline(phase.deadline, [...pods, ...statics], context.config.drainPlan, context.clock.now());
+  return decideOfflineDeadline(phase.deadline, [...pods, ...statics], context.config.drainPlan, context.clock.now());
 }

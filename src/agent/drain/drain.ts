@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { effectiveDrainPlan, reachesStaticPods } from '../../decide/drain/plan.ts';
 import { resolveDrain } from '../../decide/drain/resolution.ts';
-import { countingDrains, counts, type ParkingFacts } from '../../decide/static-pod/retention.ts';
+import { effectiveDrains, isEffective, type RetentionFacts } from '../../decide/static-pod/retention.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { AgentContext } from '../context.ts';
-import { localDeadlineOf, staticDeadlineOf } from './deadline.ts';
+import { offlineDeadlineOf, staticDeadlineOf } from './deadline.ts';
 import type { AgentRecord } from '../shutdown/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView } from '../static-pods/view.ts';
@@ -27,7 +27,7 @@ export interface Leaving extends Omit<StaticPodIntent, 'keepParked'> {
 export interface LeavingFacts {
   readonly record: AgentRecord;
   readonly view: StaticPodView;
-  readonly parking: ParkingFacts;
+  readonly parking: RetentionFacts;
   readonly keepParked: (pod: ParkedPod) => boolean;
   /** Makes the targets of a local drain durable, before anybody acts on them. */
   readonly saveTargets: (targets: readonly DrainPlanEntry[]) => Promise<void>;
@@ -45,8 +45,8 @@ async function leaveLocally(
   { record, view: all, saveTargets }: LeavingFacts,
   signal: AbortSignal,
 ): Promise<Leaving> {
-  const { config, localDrain, ownDrain, staticPods } = context;
-  ownDrain?.rest();
+  const { config, offlineDrain: localDrain, selfDrain: ownDrain, staticPods } = context;
+  ownDrain?.stop();
   const stuck = staticPods.stuck();
   const isHopeless = localDrain === undefined || localDrain.hasGivenUp();
   // Manifests that do not move, under a kubelet that cannot be stopped: these pods end with the machine.
@@ -54,7 +54,7 @@ async function leaveLocally(
   const view = hopeless.length === 0 ? all : { ...all, inPlace: all.inPlace.filter((pod) => !hopeless.includes(pod)) };
   const local = await localDrain?.observe(signal);
   const pods = [...(local?.pods ?? []), ...drainPodsOf(view)];
-  const deadline = localDeadlineOf(context, phase, local?.pods ?? [], view);
+  const deadline = offlineDeadlineOf(context, phase, local?.pods ?? [], view);
   const plan = effectiveDrainPlan(config.drainPlan);
   const decision = resolveDrain(plan, pods, record.localTargets, deadline?.position);
   if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) await saveTargets(decision.drainTargets);
@@ -79,8 +79,8 @@ async function leaveByPlan(context: AgentContext, facts: LeavingFacts, signal: A
   const { phase } = record;
   if (phase.kind === 'draining' && phase.mode === 'local') return await leaveLocally(context, phase, facts, signal);
   const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
-  const wish = await context.interceptor?.look(view, countingDrains(parking), wantsMirrors, signal);
-  const own = await context.ownDrain?.tend((name) => counts(name, parking), drainPodsOf(view), signal);
+  const wish = await context.interceptor?.observe(view, effectiveDrains(parking), wantsMirrors, signal);
+  const own = await context.selfDrain?.pass((name) => isEffective(name, parking), drainPodsOf(view), signal);
   const leave = new Map<string, Leave>(wish?.leave);
   const targeted = new Set<string>(wish?.targeted);
   for (const drain of own?.drains ?? []) {
@@ -93,7 +93,7 @@ async function leaveByPlan(context: AgentContext, facts: LeavingFacts, signal: A
   const isDrained = (maintenance: string): boolean => {
     if (context.cluster?.isDrained(maintenance) === true || own?.drained.has(maintenance) === true) return true;
     // Static pods whose manifests must not be moved never leave: the machine goes down when all others have.
-    const drains = [...countingDrains(parking), ...(own?.drains ?? [])].filter(
+    const drains = [...effectiveDrains(parking), ...(own?.drains ?? [])].filter(
       (each) => each.maintenance === maintenance,
     );
     return view.refusal !== undefined && drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));

@@ -11,7 +11,7 @@ import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-sto
 /** Ends pods of this node whose end was shortened for a deadline after they had been told, which the kubelet ignores. */
 export interface OverduePods {
   /** One look; watches the node's pods while one of its drains has a deadline. */
-  tend(signal: AbortSignal): Promise<void>;
+  reconcile(signal: AbortSignal): Promise<void>;
 }
 
 /** They have had their SIGTERM, and the time after it. */
@@ -35,7 +35,7 @@ export function createOverduePods(
   };
 
   return {
-    tend: async (signal) => {
+    reconcile: async (signal) => {
       if (!hasDeadline()) {
         pods.rest();
         return;

@@ -28,7 +28,7 @@ export interface Notices {
   /** In how many milliseconds something becomes due that nobody will tell; Infinity for never. */
   dueInMs(): number;
   /** Remembers what this boot is drained for, and tells providers when the machine is ready. */
-  tend(phase: Phase, signal: AbortSignal): Promise<void>;
+  reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
   /** Looks at all sources until the signal is aborted; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -139,7 +139,7 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
     },
     cordon: () => decide().cordon,
     dueInMs: () => Math.max(0, (decide().dueAt ?? Infinity) - clock.now()),
-    tend: async (phase, signal) => {
+    reconcile: async (phase, signal) => {
       const { demand } = decide();
       const isServing = phase.kind === 'draining' || phase.kind === 'released';
       if (demand !== undefined && isServing) memory.serve(demand.ids);

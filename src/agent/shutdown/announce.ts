@@ -1,5 +1,5 @@
-import type { PhaseNews } from '../../decide/shutdown/events.ts';
-import { tellUsers } from '../../host/wall.ts';
+import type { PhaseEvent } from '../../decide/shutdown/events.ts';
+import { notifyUsers } from '../../host/wall.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Log } from '../../telemetry/log.ts';
 
@@ -17,7 +17,7 @@ export interface AnnouncerOptions {
 export function createAnnouncer(
   { nodeName, events, wall, log }: AnnouncerOptions,
   signal: AbortSignal,
-): (news: PhaseNews) => void {
+): (news: PhaseEvent) => void {
   // As kubelets name the Node in events: the name stands for the UID, which they do not know.
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   return (news) => {
@@ -25,6 +25,6 @@ export function createAnnouncer(
     log[level]({ reason: news.reason }, news.message);
     events?.tell(node, news);
     // It never rejects before the end, when nobody is there to hear it any more.
-    if (news.wall && wall) tellUsers(news.message, log, signal).catch(() => undefined);
+    if (news.wall && wall) notifyUsers(news.message, log, signal).catch(() => undefined);
   };
 }

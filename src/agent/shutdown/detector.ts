@@ -1,5 +1,5 @@
 import {
-  decideGoingDown,
+  decideShutdown,
   type ScheduledShutdown,
   scheduledStart,
   type ShutdownKind,
@@ -12,7 +12,7 @@ import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Whether this machine is going down, as far as can be read now. */
-export interface GoingDown {
+export interface ShutdownDetector {
   read(signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
   /** The shutdown that logind had scheduled for later when it was read last. */
   scheduled(): ScheduledShutdown | null;
@@ -35,7 +35,7 @@ export function describeRequester(kind: string, { uid, tty, wall }: ShutdownRequ
   return `node ${kind}${who}${where}${why}`;
 }
 
-export interface GoingDownDependencies {
+export interface ShutdownDetectorDependencies {
   /** Without logind and systemd only the trigger counts. */
   readonly host: { readonly login1: Login1; readonly systemd: Systemd } | undefined;
   /** The reason of a trigger that was given before this process started. */
@@ -54,7 +54,13 @@ const LOGIND_UNIT = 'systemd-logind.service';
 const LOST_MS = 10_000;
 
 /** Makes the reader. */
-export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDownDependencies): GoingDown {
+export function createShutdownDetector({
+  host,
+  triggered,
+  leadMs,
+  clock,
+  log,
+}: ShutdownDetectorDependencies): ShutdownDetector {
   let triggerReason = triggered;
   let scheduled: ScheduledShutdown | null = null;
   /** The shutdown that logind prepares, which it would forget in a restart. */
@@ -80,7 +86,7 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
     complained = reason;
   };
   const readMachine = async (
-    { login1, systemd }: NonNullable<GoingDownDependencies['host']>,
+    { login1, systemd }: NonNullable<ShutdownDetectorDependencies['host']>,
     signal: AbortSignal,
   ): Promise<PhaseFacts['goingDown']> => {
     const processId = await login1.processId(signal);
@@ -99,7 +105,7 @@ export function createGoingDown({ host, triggered, leadMs, clock, log }: GoingDo
     }
     if (present || stopping || pending === undefined) lostAt = undefined;
     else await bringLogindBack(systemd, signal);
-    const origin = decideGoingDown({ now: clock.now(), preparing, stopping, scheduled, leadMs });
+    const origin = decideShutdown({ now: clock.now(), preparing, stopping, scheduled, leadMs });
     if (origin === 'no') pending = undefined;
     if (present) complained = '';
     else complain('error', OFF_THE_BUS, 'the hold on the machine is weaker than it should be');

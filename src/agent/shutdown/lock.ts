@@ -19,7 +19,7 @@ const LOOK_MS = 60_000;
 /** How long the holder waits for a sign of life where its unit does not say (systemd/libexec/lock-holder). */
 const DEAD_MAN_MS = 180_000;
 
-export interface Hold {
+export interface LockKeeping {
   /** Holds or releases, as the phase wants it. Never fails: what is wrong is logged and is in the status. */
   keep(phase: Phase, signal: AbortSignal): Promise<void>;
   /** Shows the lock's holder that the agent lives. */
@@ -28,7 +28,7 @@ export interface Hold {
   status(phase: Phase): Omit<AgentStatus['lock'], 'others'>;
 }
 
-export interface HoldDependencies {
+export interface LockDependencies {
   readonly kind: AgentConfig['lock'];
   readonly lock: ShutdownLock;
   /** Absent where there is neither logind nor systemd. */
@@ -38,7 +38,7 @@ export interface HoldDependencies {
 }
 
 /** Makes the hold; nothing is taken before `keep`. */
-export function createHold({ kind, lock, host, clock, log }: HoldDependencies): Hold {
+export function createHold({ kind, lock, host, clock, log }: LockDependencies): LockKeeping {
   let message = '';
   let worth: Pick<AgentStatus['lock'], 'delay' | 'deadManMs'> = {};
   let problem = '';

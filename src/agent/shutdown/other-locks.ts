@@ -11,7 +11,7 @@ import type { Host } from './lock-kind.ts';
 /** Watches the locks of others while a shutdown is held, and goes on without them when their time is over. */
 export interface OtherLocks {
   /** Looks, and acts in the phase "released". Never fails: what is wrong is logged. */
-  tend(phase: Phase, signal: AbortSignal): Promise<void>;
+  reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
   /** Whose locks delay the shutdown beside the agent's, in words, as of the last look. */
   status(): readonly string[];
 }
@@ -57,7 +57,7 @@ export function createOtherLocks({ host, clock, log }: OtherLocksDependencies): 
 
   return {
     status: () => names,
-    tend: async (phase, signal) => {
+    reconcile: async (phase, signal) => {
       if (host === undefined || (phase.kind !== 'draining' && phase.kind !== 'released')) {
         names = [];
         waitsSince = undefined;

@@ -13,7 +13,7 @@ import type { StateFiles } from '../../host/files/state-files.ts';
 import { createDisk } from '../../static-pods/disk.ts';
 import { createMover } from '../../static-pods/mover.ts';
 import { type MoverPaths, findPlaces } from '../../static-pods/places.ts';
-import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
+import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { StaticPodStore } from './view.ts';
 
@@ -111,11 +111,11 @@ export async function openStore(
   };
   const check = async (): Promise<string | undefined> => {
     const before = refusal;
-    refusal = await distrustOfPlaces(paths);
+    refusal = await untrustedPlace(paths);
     if (refusal === undefined && !hasRecovered) {
       await recover();
       // The parked directory may have been made just now.
-      refusal = await distrustOfPlaces(paths);
+      refusal = await untrustedPlace(paths);
     }
     if (refusal !== undefined && refusal !== before) {
       log.error({ code: 'PATH_NOT_TRUSTED', reason: refusal }, 'no manifest is moved');

@@ -13,7 +13,7 @@ import { type Leave, podKey, type StaticPodProgress } from '../../decide/static-
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isTurnOf, type Turn } from '../../kube/eviction/interceptor.ts';
+import { isActiveInterceptor, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, PODS } from '../../kube/resource.ts';
 import { shortened } from '../../printable.ts';
@@ -22,7 +22,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { StaticPodView } from './view.ts';
 
 /** What the cluster wants of the static pods. */
-export interface ClusterWish {
+export interface ClusterIntent {
   readonly leave: ReadonlyMap<string, Leave>;
   /** Pods that are targeted, whoever is asked about them now. */
   readonly targeted: ReadonlySet<string>;
@@ -33,12 +33,12 @@ export interface ClusterWish {
 /** The interceptor; it remembers which requests it has checked. */
 export interface KubeletInterceptor {
   /** What is wanted now; `wantsMirrors` asks for the mirror pods in any case. */
-  look(
+  observe(
     view: StaticPodView,
     drains: readonly NodeDrain[],
     wantsMirrors: boolean,
     signal: AbortSignal,
-  ): Promise<ClusterWish>;
+  ): Promise<ClusterIntent>;
   /** Tells each request that is ours how far its pod is. What cannot be told is logged: it must not keep a pod. */
   report(view: StaticPodView, progress: readonly StaticPodProgress[], signal: AbortSignal): Promise<void>;
 }
@@ -78,7 +78,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
   let isReached = false;
 
   const turns = (): readonly EvictionRequest[] =>
-    cluster.requests().filter((request) => isTurnOf(request, KUBELET_INTERCEPTOR));
+    cluster.requests().filter((request) => isActiveInterceptor(request, KUBELET_INTERCEPTOR));
 
   const readMirrors = async (signal: AbortSignal): Promise<ReadonlyMap<string, Pod> | undefined> => {
     // By the node's name, as a node's identity is allowed to ask.
@@ -137,7 +137,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
     return drains.find(({ drainTargets }) => targetsCover(drainTargets, { ...pod, priority, podType: 'Static' }));
   };
 
-  const turnOf = (request: EvictionRequest, view: StaticPodView, pod: StaticPodProgress): Turn => {
+  const turnOf = (request: EvictionRequest, view: StaticPodView, pod: StaticPodProgress): InterceptorStep => {
     const { name } = request.spec.target.pod;
     if (pod.state === 'ended') {
       const message = `${name} has ended; its manifest ${pod.file} is kept out until the node maintenance is complete.`;
@@ -153,7 +153,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
   };
 
   return {
-    look: async (view, drains, wantsMirrors, signal) => {
+    observe: async (view, drains, wantsMirrors, signal) => {
       isReached = drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
       const requests = turns();
       const ids = new Set(requests.map(idOf));

@@ -6,13 +6,13 @@ import { describeError, NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import type { MoverPaths } from '../../static-pods/places.ts';
-import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
+import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { askKubelet, locateStaticPods, openStore } from './directory.ts';
 import type { StaticPodStore } from './view.ts';
 
 /** The static pods' place, which moves with the kubelet's configuration. */
-export interface StaticPodKeeper {
+export interface StaticPodLocator {
   /** The place in use. */
   store(): StaticPodStore;
   /** Looks again: the kubelet may have been restarted with another directory. */
@@ -25,7 +25,7 @@ export interface StaticPodKeeper {
 export interface LocatedStaticPods {
   readonly paths: MoverPaths;
   /** Opens it for writing; call it when no other agent can be there. Throws what `openStore` throws. */
-  open(): Promise<StaticPodKeeper>;
+  open(): Promise<StaticPodLocator>;
 }
 
 /** Says which files are no manifests. Throws for a directory that is configured and missing; the kubelet takes one for empty. */
@@ -67,7 +67,7 @@ export async function findStaticPods(
   };
   const paths = await locate(signal);
   // What is in a directory that is not trusted is nobody's business until it is put right.
-  if ((await distrustOfPlaces(paths)) === undefined) await warnOfInvalid(config, paths, nodeName, log, signal);
+  if ((await untrustedPlace(paths)) === undefined) await warnOfInvalid(config, paths, nodeName, log, signal);
   return {
     paths,
     open: async () => {

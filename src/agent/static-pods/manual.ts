@@ -1,6 +1,6 @@
 import type { AgentConfig } from '../../config/schema.ts';
 import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
-import { BY_HAND } from '../../decide/static-pod/retention.ts';
+import { MANUAL } from '../../decide/static-pod/retention.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
@@ -10,7 +10,7 @@ import { createStaticPods } from './static-pods.ts';
 import type { StaticPodStore, StaticPodView } from './view.ts';
 
 /** What a person asked for with `nodemaint static-pods`, until it is done: manifests to park, and to give back, by file. */
-export interface ByHand {
+export interface ManualRequests {
   park(file: string): void;
   restore(file: string): void;
   /** Adds the pods that are to be parked to those that leave anyway. */
@@ -22,7 +22,7 @@ export interface ByHand {
 }
 
 /** Makes an empty list of wishes. */
-export function createByHand(): ByHand {
+export function createManualRequests(): ManualRequests {
   const parks = new Set<string>();
   const restores = new Set<string>();
   return {
@@ -37,7 +37,7 @@ export function createByHand(): ByHand {
     withParks: (view, leave) => {
       const asked = view.inPlace.filter(({ file }) => parks.has(file));
       const byHand = asked.map(
-        (pod) => [podKey(pod), { maintenance: BY_HAND, reason: 'asked for by a person' }] as const,
+        (pod) => [podKey(pod), { maintenance: MANUAL, reason: 'asked for by a person' }] as const,
       );
       return new Map([...byHand, ...leave]);
     },
@@ -52,7 +52,7 @@ export function createByHand(): ByHand {
   };
 }
 
-export interface ByHandDependencies {
+export interface ManualRequestDependencies {
   readonly config: AgentConfig;
   readonly nodeName: string;
   readonly bootId: string;
@@ -69,9 +69,9 @@ const LOOK_MS = 500;
  * Carries wishes out without an agent, by the agent's own rules: the kubelet up before a move, the containers gone before a
  * manifest comes back. Returns when all is done; `onWait` is told what is waited for, each thing once.
  */
-export async function carryOutByHand(
-  byHand: ByHand,
-  dependencies: ByHandDependencies,
+export async function carryOutManualRequests(
+  byHand: ManualRequests,
+  dependencies: ManualRequestDependencies,
   onWait: (message: string) => void,
   signal: AbortSignal,
 ): Promise<void> {

@@ -7,7 +7,7 @@ import { askAgent } from '../../agent/control/client.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { CONFIG_API_VERSION } from '../../api/names.ts';
 import { DEMO_MANIFESTS } from '../../demo/manifests.ts';
-import { startSandboxRuntime } from '../../demo/runtime.ts';
+import { startDemoRuntime } from '../../demo/runtime.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { drawDemo } from './view.ts';
@@ -112,7 +112,7 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
       `A sandbox node in ${root}: ${Object.keys(before).length} static pods, each a real process; no cluster, no root.`,
     );
     {
-      await using runtime = await startSandboxRuntime({ ...sandbox, nodeName: NODE }, signal);
+      await using runtime = await startDemoRuntime({ ...sandbox, nodeName: NODE }, signal);
       while (runtime.pods().filter(({ state }) => state === 'running').length < Object.keys(before).length) {
         await clock.sleep(LOOK_MS, signal);
       }
@@ -129,7 +129,7 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
     }
     say('\nThe machine reboots: a new boot id, kubelet, runtime and agent start again.');
     await writeFile(sandbox.bootIdPath, 'second-boot\n');
-    await using runtime = await startSandboxRuntime({ ...sandbox, nodeName: NODE }, signal);
+    await using runtime = await startDemoRuntime({ ...sandbox, nodeName: NODE }, signal);
     agent = startAgent(sandbox);
     await waitFor('the manifests come back', ({ phase, parked }) => phase.kind === 'watching' && parked.length === 0);
     const after = await contents(sandbox.staticPodPath);

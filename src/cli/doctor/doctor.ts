@@ -20,9 +20,9 @@ import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
 import { createKubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { readManifests } from '../../static-pods/directory.ts';
-import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
+import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import { EXIT } from '../terminal/exit-code.ts';
-import { readDistrusted, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
+import { readUntrustedPaths, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { openLocalNode, type StaticPodsFlags } from '../static-pods/list.ts';
 import { type LocalNode } from '../local-node.ts';
@@ -87,7 +87,7 @@ async function readStaticPods(
     (found) => found.isDirectory(),
     () => false,
   );
-  const distrust = await distrustOfPlaces(paths);
+  const distrust = await untrustedPlace(paths);
   const wrong = { ...(warning === undefined ? {} : { warning }), ...(distrust === undefined ? {} : { distrust }) };
   return { path: paths.staticPodPath, isThere, ...wrong };
 }
@@ -145,7 +145,7 @@ async function readFacts(
     delay: await orWhy(delay(), signal),
     otherLocks: await orWhy(readOtherLocks(login1, signal), signal),
     unitPaths: await readUnitPaths(node, systemd, signal),
-    distrusted: await readDistrusted(node.config, configFile),
+    distrusted: await readUntrustedPaths(node.config, configFile),
     targetTimeoutsMs: await orWhy(readTimeouts(systemd, signal), signal),
     startsAfter: await orWhy(startsAfter(), signal),
     hasPodSlices: (await orWhy(systemd.unitProperty(POD_SLICE, 'Unit', 'ActiveState', signal), signal)) === 'active',

@@ -40,7 +40,7 @@ export async function readUnitPaths(
 }
 
 /** The paths of the configuration that somebody else than root could change, each with its fix. */
-export async function readDistrusted(config: AgentConfig, configFile: string): Promise<readonly string[]> {
+export async function readUntrustedPaths(config: AgentConfig, configFile: string): Promise<readonly string[]> {
   const socket = config.containerRuntimeEndpoint.replace(/^unix:\/\//, '');
   const places: [string, WantedPath['kind']][] = [
     [configFile, 'file'],

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
-import { trimRequest } from '../../kube/transform.ts';
+import { transformRequest } from '../../kube/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { createEvictionRequester } from '../../kube/eviction/requester.ts';
@@ -21,7 +21,7 @@ const TIMED_OUT = 3;
 /** The requests as kubectl prints objects: one as itself, several as a List. */
 function formatRequests(requests: readonly EvictionRequest[], output: 'json' | 'yaml'): string {
   const items = requests.map((request) => ({
-    ...trimRequest(request),
+    ...transformRequest(request),
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
   }));

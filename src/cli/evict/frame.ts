@@ -1,5 +1,5 @@
 import {
-  type ActiveTurn,
+  type ActiveInterceptor,
   type EvictProgress,
   type InterceptorView,
   isOver,
@@ -29,7 +29,7 @@ function withMessage(text: string, message: string): string {
   return words === '' ? text : `${text}: ${words}`;
 }
 
-function turnParts(turn: ActiveTurn): string {
+function turnParts(turn: ActiveInterceptor): string {
   const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = turn;
   const parts = [
     `${turn.name} is ${turn.blocked ? 'blocked' : 'active'} (${turn.place} of ${turn.count}) since ${rfc3339(since)}`,
@@ -89,7 +89,7 @@ function wrap(text: string, width: number, maxLines: number): readonly string[] 
   return [...lines, cut(rest, width)];
 }
 
-function turnLines(turn: ActiveTurn, now: number): readonly string[] {
+function turnLines(turn: ActiveInterceptor, now: number): readonly string[] {
   const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = turn;
   const heartbeat = heartbeatAt === undefined ? 'no heartbeat yet' : `heartbeat ${formatSpan(now - heartbeatAt)} ago`;
   const expected =
@@ -113,7 +113,7 @@ const STATE_STYLES = {
 
 function interceptorLines(
   view: InterceptorView,
-  turn: ActiveTurn | undefined,
+  turn: ActiveInterceptor | undefined,
   size: FrameSize,
   now: number,
 ): FrameLine[] {

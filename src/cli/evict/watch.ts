@@ -1,6 +1,6 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { Pod } from '../../api/pod.ts';
-import { trimPod, trimRequest } from '../../kube/transform.ts';
+import { transformPod, transformRequest } from '../../kube/transform.ts';
 import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../../decide/view/eviction-progress.ts';
 import { otherRequesters } from '../../decide/eviction/requester.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -132,12 +132,12 @@ export async function watchEvictions(
     ...(key === undefined ? {} : { fieldSelector: `metadata.name=${key}` }),
   });
   const dependencies = { client, clock, log };
-  const pods = createObjectCache<Pod>({ resource: PODS, ...scope(only?.name) }, onChange, dependencies, trimPod);
+  const pods = createObjectCache<Pod>({ resource: PODS, ...scope(only?.name) }, onChange, dependencies, transformPod);
   const requests = createObjectCache<EvictionRequest>(
     { resource: EVICTION_REQUESTS, ...scope(only?.uid) },
     onChange,
     dependencies,
-    trimRequest,
+    transformRequest,
   );
 
   const isDone = (target: EvictTarget): boolean => {

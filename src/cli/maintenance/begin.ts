@@ -2,7 +2,7 @@ import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance
 import type { Node } from '../../api/pod.ts';
 import { judgeControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { decideMaintenanceStep, type MaintenanceWish } from '../../decide/drain/draft.ts';
+import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/drain/draft.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
 import { readDrainPlan } from './plan-file.ts';
@@ -91,7 +91,7 @@ export async function beginMaintenance(
   const plan: readonly DrainPlanEntry[] | undefined =
     flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, signal);
   const nodes = await findNodes(client, names, signal);
-  const wish: MaintenanceWish = {
+  const wish: MaintenanceIntent = {
     nodes: names,
     stage,
     ...(flags.name === undefined ? {} : { name: flags.name }),

@@ -6,7 +6,7 @@ import { chooseForCompletion, nodesOf } from '../../decide/maintenance/choice.ts
 import { type Cluster, type ClusterFlags, formatObject, parseTarget, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { parseTimeout } from '../arguments.ts';
-import { type NodeSight, waitForNodes } from './wait-for-nodes.ts';
+import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint complete` as the command line has them. */
@@ -28,7 +28,7 @@ function nodeText(node: Node, others: readonly NodeMaintenance[]): string {
   return `${is} stays cordoned: ${why}\n`;
 }
 
-function isFinished({ maintenance }: NodeSight): boolean {
+function isFinished({ maintenance }: NodeObservation): boolean {
   return maintenance === undefined || maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) !== true;
 }
 
@@ -61,7 +61,7 @@ async function completeOne(
     return EXIT.done;
   }
   const own = nodesOf(known, nodes);
-  const isDone = (sight: NodeSight): boolean =>
+  const isDone = (sight: NodeObservation): boolean =>
     isFinished(sight) && (flags.delete !== true || sight.maintenance === undefined);
   const timeoutMs = parseTimeout(flags.timeout);
   const { ending, sight } = await waitForNodes(name, own, isDone, client, timeoutMs, signal);

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { trimNode } from '../../kube/transform.ts';
+import { transformNode } from '../../kube/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
@@ -8,7 +8,7 @@ import { createObjectCache } from '../../kube/watch.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Nodes and a maintenance as they are at a moment; what is gone is not there. */
-export interface NodeSight {
+export interface NodeObservation {
   readonly maintenance: NodeMaintenance | undefined;
   readonly nodes: readonly Node[];
 }
@@ -16,7 +16,7 @@ export interface NodeSight {
 /** What came of waiting. */
 export interface NodeWaitResult {
   readonly ending: 'done' | 'timeout' | 'interrupted';
-  readonly sight: NodeSight;
+  readonly sight: NodeObservation;
 }
 
 const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -31,7 +31,7 @@ const SYNC_MS = 50;
 export async function waitForNodes(
   maintenance: string,
   nodes: readonly string[],
-  isDone: (sight: NodeSight) => boolean,
+  isDone: (sight: NodeObservation) => boolean,
   client: KubeClient,
   timeoutMs: number | undefined,
   signal: AbortSignal,
@@ -47,10 +47,10 @@ export async function waitForNodes(
   const selectors = nodes.length <= MAX_WATCHES ? nodes.map((name) => `metadata.name=${name}`) : [undefined];
   const caches = selectors.map((fieldSelector) => {
     const narrow = fieldSelector === undefined ? {} : { fieldSelector };
-    return createObjectCache<Node>({ resource: NODES, ...narrow }, onChange, dependencies, trimNode);
+    return createObjectCache<Node>({ resource: NODES, ...narrow }, onChange, dependencies, transformNode);
   });
   const isReady = (): boolean => own.synced() && caches.every((cache) => cache.synced());
-  const sight = (): NodeSight => ({
+  const sight = (): NodeObservation => ({
     maintenance: own.get(maintenance),
     nodes: caches.flatMap((cache) => cache.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
   });

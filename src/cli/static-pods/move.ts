@@ -3,7 +3,7 @@
  * writer at any time: this process opens the agent's control socket, which only one can have.
  */
 import path from 'node:path';
-import { carryOutByHand, createByHand } from '../../agent/static-pods/manual.ts';
+import { carryOutManualRequests, createManualRequests } from '../../agent/static-pods/manual.ts';
 import { askAgent } from '../../agent/control/client.ts';
 import { openControlSocket } from '../../agent/control/socket.ts';
 import { openStore } from '../../agent/static-pods/directory.ts';
@@ -15,7 +15,7 @@ import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { parseTimeout } from '../arguments.ts';
-import { distrustOfPlaces } from '../../static-pods/trusted-places.ts';
+import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { openLocalNode } from './list.ts';
 import { type LocalNode } from '../local-node.ts';
@@ -88,7 +88,7 @@ async function moveHere(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<void> {
-  const byHand = createByHand();
+  const byHand = createManualRequests();
   for (const file of files) byHand[verb](file);
   const runtime = createContainerRuntime(node.config.containerRuntimeEndpoint);
   try {
@@ -96,7 +96,7 @@ async function moveHere(
     const onWait = (message: string): void => {
       terminal.warn(`${printable(message)}\n`);
     };
-    await carryOutByHand(byHand, { ...node, store, runtime, clock: createSystemClock() }, onWait, signal);
+    await carryOutManualRequests(byHand, { ...node, store, runtime, clock: createSystemClock() }, onWait, signal);
   } finally {
     runtime.close();
   }
@@ -110,7 +110,7 @@ export async function moveStaticPodsCommand(
   terminal: Terminal,
 ): Promise<number> {
   const node = await openLocalNode(flags.config, terminal);
-  const refusal = await distrustOfPlaces(node.paths);
+  const refusal = await untrustedPlace(node.paths);
   if (refusal !== undefined) throw new NodemaintError('PATH_NOT_TRUSTED', refusal);
   const timeoutMs = parseTimeout(flags.timeout);
   const limit = timeoutMs === undefined ? new AbortController().signal : AbortSignal.timeout(timeoutMs);

@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { isHeld } from '../../decide/daemon-set/gate.ts';
+import { isGated } from '../../decide/daemon-set/gate.ts';
 import { decideCordon } from '../../decide/maintenance/maintenance.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -85,7 +85,7 @@ async function releasePods({ client, clock, say }: ReleaseContext, signal: Abort
   let quietSince = clock.monotonic();
   while (clock.monotonic() - quietSince < QUIET_MS) {
     const pods = await listOf<Pod>(client, PODS, { fieldSelector: 'spec.nodeName=' }, signal);
-    for (const pod of pods.filter(isHeld)) {
+    for (const pod of pods.filter(isGated)) {
       await releasePod(client, pod, signal);
       say(`Pod ${keyOf(pod)} is released.`);
       quietSince = clock.monotonic();

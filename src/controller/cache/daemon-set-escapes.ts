@@ -1,7 +1,7 @@
 import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import {
-  escapedDaemonSets,
+  ungatedDaemonSets,
   forgetHeld,
   forgetNodes,
   noteRemoval,
@@ -13,7 +13,7 @@ import { targetNodeOf } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
 
 /** Remembers which DaemonSets come back to drained nodes; in memory only, it is found out anew after a restart. */
-export interface DaemonSetEscapes {
+export interface UngatedDaemonSets {
   /** Notes that the pod was removed because a drain targets it. */
   removed(pod: Pod): void;
   /** Notes that the pod is held by the gate, so that its DaemonSet does not escape. */
@@ -27,7 +27,7 @@ export interface DaemonSetEscapes {
 }
 
 /** Makes the memory. */
-export function createDaemonSetEscapes(): DaemonSetEscapes {
+export function createUngatedDaemonSets(): UngatedDaemonSets {
   let removals: readonly Removal[] = [];
   return {
     removed: (pod) => {
@@ -45,6 +45,6 @@ export function createDaemonSetEscapes(): DaemonSetEscapes {
       const returns = returnsOf(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '', pod.metadata.uid);
       return { at: (timeOf(pod.metadata.creationTimestamp) ?? 0) + removalDelayMs(returns), returns };
     },
-    escapedOn: (node) => escapedDaemonSets(removals, node),
+    escapedOn: (node) => ungatedDaemonSets(removals, node),
   };
 }

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { agentNodeOf, isOutlived } from '../../decide/maintenance/maintenance.ts';
+import { agentNodeOf, isEndedByReboot } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 
 /**
@@ -8,16 +8,19 @@ import type { ObjectCache } from '../../kube/watch.ts';
  * anybody has written that: where the API server was away for the rest of the shutdown, the first look at it must not
  * take pods away that have just come back.
  */
-export interface Maintenances extends ObjectCache<NodeMaintenance> {
+export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   /** Whether the maintenance is complete only by that, and its stage is still to be written. */
   isOutlived(name: string): boolean;
 }
 
 /** Makes them of the copies as they are. */
-export function createMaintenances(cache: ObjectCache<NodeMaintenance>, nodes: ObjectCache<Node>): Maintenances {
+export function createMaintenanceIndex(
+  cache: ObjectCache<NodeMaintenance>,
+  nodes: ObjectCache<Node>,
+): MaintenanceIndex {
   const isOver = (maintenance: NodeMaintenance): boolean => {
     const node = nodes.get(agentNodeOf(maintenance) ?? '');
-    return node !== undefined && isOutlived(maintenance, node);
+    return node !== undefined && isEndedByReboot(maintenance, node);
   };
   const asItCounts = (maintenance: NodeMaintenance): NodeMaintenance =>
     isOver(maintenance) ? { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } : maintenance;

@@ -1,7 +1,7 @@
 import { HELD_FOR_LABEL, MAINTENANCE_GATE } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { daemonSetOf, decideGate, isHeld } from '../../decide/daemon-set/gate.ts';
+import { daemonSetOf, decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listAll } from '../../kube/list.ts';
@@ -9,7 +9,7 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from './shared-read.ts';
-import { trimMaintenance } from '../../kube/transform.ts';
+import { transformMaintenance } from '../../kube/transform.ts';
 
 /** The gate of DaemonSet pods, after their creation: one step of one pod, NAMESPACE/NAME. */
 export interface DaemonSetGate {
@@ -48,7 +48,7 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
   const readMaintenances = createSharedRead(async (signal) => {
     const place = { path: collectionPath(NODE_MAINTENANCES) };
-    return (await listAll<NodeMaintenance>(client, place, [], trimMaintenance, signal)).items;
+    return (await listAll<NodeMaintenance>(client, place, [], transformMaintenance, signal)).items;
   });
 
   const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {
@@ -69,11 +69,11 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
     podChanged: (key) => {
       const pod = context.pods.get(key);
       const unbound = pod !== undefined && (pod.spec.nodeName ?? '') === '';
-      if (!unbound || (daemonSetOf(pod) === undefined && !isHeld(pod))) {
+      if (!unbound || (daemonSetOf(pod) === undefined && !isGated(pod))) {
         waiting.delete(key);
         return false;
       }
-      waiting.set(key, isHeld(pod) ? daemonSetOf(pod) : undefined);
+      waiting.set(key, isGated(pod) ? daemonSetOf(pod) : undefined);
       return true;
     },
     unbound: () => [...waiting.keys()],

@@ -16,8 +16,8 @@ import {
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
 import { askForEviction } from '../../kube/eviction/evictor.ts';
-import { createEvictionMemories } from '../../kube/eviction/memories.ts';
-import type { Interceptor, Turn } from '../../kube/eviction/interceptor.ts';
+import { createEvictionAttempts } from '../../kube/eviction/memories.ts';
+import type { Interceptor, InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
@@ -38,7 +38,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   const { client, clock, log, metrics, options } = context;
   const patience: EvictionPatience = { takeOverMs: options.takeOverTimeout, promiseMs: options.promiseTimeout };
   // Own status writes come back as events: the time of the next try keeps them from being tries of their own.
-  const memories = createEvictionMemories(clock);
+  const memories = createEvictionAttempts(clock);
   /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
   const unsure = new Set<string>();
 
@@ -73,7 +73,12 @@ export function createImperativeEviction(context: ControllerContext): Imperative
     context.events.tell(subjectOf(request), { type: 'Warning', reason: 'EvictionBlocked', message });
   };
 
-  const evict = async (request: EvictionRequest, pod: Pod, count: number, signal: AbortSignal): Promise<Turn> => {
+  const evict = async (
+    request: EvictionRequest,
+    pod: Pod,
+    count: number,
+    signal: AbortSignal,
+  ): Promise<InterceptorStep> => {
     unsure.add(keyOf(request));
     const outcome = await attempt(pod, count, signal);
     unsure.delete(keyOf(request));

@@ -1,14 +1,20 @@
-import { decideLease, type LeaseDecision, type LeaseSight, observeLease, releasedLease } from '../../decide/lease.ts';
+import {
+  decideLease,
+  type LeaseDecision,
+  type LeaseObservation,
+  observeLease,
+  releasedLease,
+} from '../../decide/lease.ts';
 import { describeError } from '../../errors.ts';
 import { type Clock, type Moment, momentOf, monotonicNow } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { type LeasePlace, readLease, writeLease } from '../../kube/lease.ts';
+import { type LeaseName, readLease, writeLease } from '../../kube/lease.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { createTerm, type Term } from './term.ts';
 
 /** Times of an election, in milliseconds, as the flags --leader-elect-… have them. */
 export interface ElectionOptions {
-  readonly place: LeasePlace;
+  readonly place: LeaseName;
   /** Unique to this process: whoever has the name of the holder is the holder. */
   readonly identity: string;
   /** The others wait for so long after the last renewal that they saw. */
@@ -47,7 +53,7 @@ export async function runElection(
 ): Promise<void> {
   const { client, clock, log, onLeading } = dependencies;
   const { place, identity, leaseMs, renewDeadlineMs, retryMs } = options;
-  let sight: LeaseSight | undefined;
+  let sight: LeaseObservation | undefined;
   /** Whether the Lease may be ours, also by a write whose answer was lost. */
   let mayHold = false;
   /** Whether `sight` is from our own last write: then it is renewed without reading it before. */

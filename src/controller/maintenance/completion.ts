@@ -1,7 +1,7 @@
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { decideGate, isHeld } from '../../decide/daemon-set/gate.ts';
+import { decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { drainsOfNode, isInProgress, selectsNode } from '../../decide/maintenance/maintenance.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
@@ -13,7 +13,7 @@ import type { ControllerContext } from '../context.ts';
 function isHeldInVain(context: ControllerContext, nodeNames: ReadonlySet<string>): boolean {
   const maintenances = context.maintenances.list();
   return context.pods.list().some((pod) => {
-    if (!isHeld(pod) || !nodeNames.has(targetNodeOf(pod) ?? '')) return false;
+    if (!isGated(pod) || !nodeNames.has(targetNodeOf(pod) ?? '')) return false;
     return decideGate(pod, (node) => drainsOfNode(maintenances, node)) === 'release';
   });
 }

@@ -23,24 +23,24 @@ import type { ControllerContext } from '../context.ts';
 import { selectedNodes } from './selected-nodes.ts';
 
 /** A pod whose eviction is to be requested now. */
-export interface EvictionWish {
+export interface EvictionIntent {
   readonly node: string;
   readonly pod: DrainPod;
 }
 
 /** What a look at a maintenance in the Drain stage came to. */
-export interface DrainLook {
+export interface DrainObservation {
   readonly status: NodeMaintenanceStatus;
   readonly resolution: DrainResolution | undefined;
   /** In the order of the plan. */
-  readonly wishes: readonly EvictionWish[];
+  readonly wishes: readonly EvictionIntent[];
   /** When a deadline makes the next tier due, in milliseconds since the epoch; absent where none does. */
   readonly dueAt?: number;
 }
 
 /** Looks at all drains of the cluster as it is in our copies; writes nothing. */
 export interface DrainObserver {
-  look(maintenance: NodeMaintenance, now: number): DrainLook;
+  look(maintenance: NodeMaintenance, now: number): DrainObservation;
   /** The nodes that have pods which a drain would take. */
   busyNodes(): ReadonlySet<string>;
 }
@@ -104,7 +104,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
     });
   };
 
-  const candidateOf = ({ node, pod }: EvictionWish): EvictionWish & { namespace: string; inProgress: boolean } => {
+  const candidateOf = ({ node, pod }: EvictionIntent): EvictionIntent & { namespace: string; inProgress: boolean } => {
     const request = context.requests.get(`${pod.namespace}/${pod.uid}`);
     const requested = request?.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true;
     const known = context.pods.get(`${pod.namespace}/${pod.name}`);
@@ -113,7 +113,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
   };
 
   /** What other maintenances have in flight, or this one for pods that are on their way out of its targets. */
-  const elsewhere = (wishes: readonly EvictionWish[]): readonly { node: string; namespace: string }[] => {
+  const elsewhere = (wishes: readonly EvictionIntent[]): readonly { node: string; namespace: string }[] => {
     const own = new Set(wishes.map(({ pod }) => pod.uid));
     return context.requests.list().flatMap((request) => {
       const { name, namespace = 'default' } = request.metadata;
@@ -176,7 +176,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       const resolution = resolveDrains(drains).get(name);
       if (resolution === undefined) return { status: {}, resolution, wishes: [] };
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
-      const rank = ({ pod }: EvictionWish): number => plan.findIndex((entry) => entryCovers(entry, pod));
+      const rank = ({ pod }: EvictionIntent): number => plan.findIndex((entry) => entryCovers(entry, pod));
       const wishes = resolution.nodes
         .flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })))
         .toSorted((a, b) => rank(a) - rank(b));

@@ -13,11 +13,11 @@ import { describeEntry } from '../../decide/drain/plan.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import { isNews, startedStages } from '../../decide/drain/status.ts';
+import { isSignificantChange, startedStages } from '../../decide/drain/status.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
-import { createOwnWrites } from '../../kube/read-your-writes.ts';
+import { createRecentWrites } from '../../kube/read-your-writes.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import { finishCompletion } from './completion.ts';
@@ -73,7 +73,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
   const observer = createDrainObserver(context);
 
   const notifier = createPodNotifier(context);
-  const ownWrites = createOwnWrites<NodeMaintenance>();
+  const ownWrites = createRecentWrites<NodeMaintenance>();
 
   /** Pods that are terminating already get less time where the deadline asks for it. */
   const shortenEnds = async ({ nodes }: DrainResolution, signal: AbortSignal): Promise<void> => {
@@ -139,7 +139,7 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     const { name } = maintenance.metadata;
     const sinceMs = clock.monotonic() - (countedAt.get(name) ?? -Infinity);
     // Each pod that goes changes a count: where that is all, a write a second is enough.
-    if (sinceMs < COUNT_EVERY_MS && !isNews(maintenance.status, status)) {
+    if (sinceMs < COUNT_EVERY_MS && !isSignificantChange(maintenance.status, status)) {
       return Math.min(COUNT_EVERY_MS - sinceMs, againMs);
     }
     countedAt.set(name, clock.monotonic());

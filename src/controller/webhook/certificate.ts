@@ -49,7 +49,7 @@ export interface CertificateDependencies {
 }
 
 /** Keeps the webhook's certificate, which all replicas share, valid and trusted. */
-export interface CertificateKeeper {
+export interface CertificateManager {
   /**
    * Looks once: makes the certificate where there is none, renews it in time, has the API servers trust it, and returns
    * it with whether their trust was changed just now. Throws API_REFUSED, API_UNREACHABLE.
@@ -67,10 +67,10 @@ function servingOf({ data = {} }: Secret): ServingCertificate {
 }
 
 /** Makes a keeper of the Secret and of the caBundle in the ValidatingWebhookConfiguration, both named WEBHOOK_NAME. */
-export function createCertificateKeeper(
+export function createCertificateManager(
   options: CertificateOptions,
   { client, clock, log }: CertificateDependencies,
-): CertificateKeeper {
+): CertificateManager {
   const { namespace } = options;
   const secretPath = objectPath(SECRETS, { name: WEBHOOK_NAME, namespace });
   const configurationPath = objectPath(WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_NAME });

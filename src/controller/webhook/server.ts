@@ -12,7 +12,7 @@ import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts
 import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 import { createBodyReader } from './review-body.ts';
-import { type CertificateKeeper, createCertificateKeeper } from './certificate.ts';
+import { type CertificateManager, createCertificateManager } from './certificate.ts';
 
 /** Where the API servers send their reviews; the ValidatingWebhookConfiguration says the same. */
 export const WEBHOOK_PATH = '/validate-evictionrequest-status';
@@ -147,10 +147,10 @@ async function listen(
 
 /** Looks after the certificate until it succeeds; undefined when the signal is aborted before. */
 async function lookUntilDone(
-  keeper: CertificateKeeper,
+  keeper: CertificateManager,
   { clock, log }: WebhookDependencies,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<CertificateKeeper['look']>> | undefined> {
+): Promise<Awaited<ReturnType<CertificateManager['look']>> | undefined> {
   let retryMs = FIRST_BACKOFF_MS;
   while (!signal.aborted) {
     try {
@@ -177,7 +177,7 @@ export async function runWebhook(
 ): Promise<void> {
   const { clock, log } = dependencies;
   const { namespace, serviceHost, otherHosts = [] } = options;
-  const keeper = createCertificateKeeper({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
+  const keeper = createCertificateManager({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
   const first = await lookUntilDone(keeper, dependencies, signal);
   if (first === undefined) return;
   const readBody = createBodyReader();

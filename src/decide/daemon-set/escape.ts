@@ -45,7 +45,7 @@ export function returnsOf(removals: readonly Removal[], daemonSet: string, node:
 }
 
 /** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node however often they are removed. */
-export function escapedDaemonSets(removals: readonly Removal[], node: string): readonly string[] {
+export function ungatedDaemonSets(removals: readonly Removal[], node: string): readonly string[] {
   const names = new Set(removals.filter((removal) => removal.node === node).map(({ daemonSet }) => daemonSet));
   return [...names].filter((name) => returnsOf(removals, name, node) >= ESCAPE_RETURNS).toSorted();
 }

@@ -5,7 +5,7 @@ import type { NodeDrain } from '../maintenance/maintenance.ts';
 import { drainPodOf, podTypeOf, targetNodeOf } from '../pod.ts';
 
 /** Whether the pod waits for the end of a maintenance. */
-export function isHeld(pod: Pod): boolean {
+export function isGated(pod: Pod): boolean {
   return pod.spec.schedulingGates?.some(({ name }) => name === MAINTENANCE_GATE) === true;
 }
 
@@ -40,8 +40,8 @@ export function decideGate(pod: Pod, drainsOf: (node: string) => readonly NodeDr
   const node = targetNodeOf(pod);
   if (bound || pod.metadata.deletionTimestamp !== undefined) return 'leave';
   // Whatever it is: nobody else would ever take the gate away.
-  if (daemonSetOf(pod) === undefined || node === undefined) return isHeld(pod) ? 'release' : 'leave';
+  if (daemonSetOf(pod) === undefined || node === undefined) return isGated(pod) ? 'release' : 'leave';
   const targeted = drainOf(pod, drainsOf(node)) !== undefined;
-  if (isHeld(pod)) return targeted ? 'hold' : 'release';
+  if (isGated(pod)) return targeted ? 'hold' : 'release';
   return targeted ? 'remove' : 'leave';
 }

@@ -1,6 +1,6 @@
 import { type ControllerRevision, type DaemonSet, REVISION_HASH_LABEL } from '../../api/daemon-set.ts';
 import type { Pod } from '../../api/pod.ts';
-import { isHeld } from './gate.ts';
+import { isGated } from './gate.ts';
 import { targetNodeOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
@@ -67,7 +67,7 @@ export function hasSeveralTemplates(pods: readonly Pod[]): boolean {
  */
 export function decideRollout({ daemonSet, hash, pods }: Rollout, now: number): RolloutStep {
   const maxUnavailable = maxUnavailableOf(daemonSet);
-  const held = new Set(pods.filter(isHeld).map(targetNodeOf));
+  const held = new Set(pods.filter(isGated).map(targetNodeOf));
   if (maxUnavailable === undefined || held.size === 0) return { replace: [] };
   const byNode = Map.groupBy(pods, targetNodeOf);
   const minReadySeconds = daemonSet.spec.minReadySeconds ?? 0;

@@ -3,7 +3,7 @@ import { type Deadline, dueTiers, type GracefulPod, graceSecFor } from './budget
 import { effectiveDrainPlan } from '../drain/plan.ts';
 
 /** What a deadline means for a drain without an API server. */
-export interface LocalDeadline {
+export interface OfflineDeadline {
   /** How many entries of the effective plan are reached, whatever is still there. */
   readonly position: number;
   /** Grace periods in seconds, by UID, of pods that are told to end now. */
@@ -11,12 +11,12 @@ export interface LocalDeadline {
 }
 
 /** Decides it at a moment, in milliseconds since the epoch, for the pods that are left. `plan` is as configured. */
-export function decideLocalDeadline(
+export function decideOfflineDeadline(
   deadline: Deadline,
   pods: readonly (GracefulPod & { readonly uid: string })[],
   plan: readonly DrainPlanEntry[],
   now: number,
-): LocalDeadline {
+): OfflineDeadline {
   const { position } = dueTiers(effectiveDrainPlan(plan), pods, deadline, now);
   return { position, graces: new Map(pods.map((pod) => [pod.uid, graceSecFor(pod, pods, plan, deadline, now)])) };
 }

@@ -11,7 +11,7 @@ const MAX_NAMES = 1000;
 const FORCED = { [FORCE_ANNOTATION]: 'true' };
 
 /** What a person wants of some nodes. */
-export interface MaintenanceWish {
+export interface MaintenanceIntent {
   /** Sorted, each once. */
   readonly nodes: readonly string[];
   readonly stage: 'Cordon' | 'Drain';
@@ -73,7 +73,7 @@ function isSamePlan(a: readonly DrainPlanEntry[], b: readonly DrainPlanEntry[]):
 }
 
 /** Moves a maintenance that is there on to what is wished. */
-function moveOn(known: NodeMaintenance, wish: MaintenanceWish): MaintenanceStep {
+function moveOn(known: NodeMaintenance, wish: MaintenanceIntent): MaintenanceStep {
   const { name } = known.metadata;
   if (wish.plan !== undefined && !isSamePlan(known.spec.drainPlan ?? [], wish.plan)) {
     const fix = `complete it first, with "nodemaint complete nm/${name}", or give another --name`;
@@ -96,7 +96,7 @@ function moveOn(known: NodeMaintenance, wish: MaintenanceWish): MaintenanceStep 
  * has over the very same nodes is moved on, else a new one is made. A node's own agent keeps its maintenance for itself.
  */
 export function decideMaintenanceStep(
-  wish: MaintenanceWish,
+  wish: MaintenanceIntent,
   maintenances: readonly NodeMaintenance[],
 ): MaintenanceStep {
   const { nodes, name } = wish;

@@ -27,7 +27,7 @@ export interface DrainNode {
 }
 
 /** The drains as they stand at one moment. Each answer is found once: nodes and drains may be many. */
-export interface DrainField {
+export interface DrainsAtOnce {
   readonly drains: readonly Drain[];
   /** What the drain itself targets, by its position. */
   ownOf(drain: Drain): Targets;
@@ -88,7 +88,7 @@ export function indexDrains(drains: readonly Drain[]): DrainIndex {
 }
 
 /** The drains where each has reached the targets that `own` has for its name. */
-export function fieldOf(index: DrainIndex, own: ReadonlyMap<string, Targets>): DrainField {
+export function fieldOf(index: DrainIndex, own: ReadonlyMap<string, Targets>): DrainsAtOnce {
   const { drains } = index;
   const drainsOn = (node: string): readonly Drain[] => index.drainsOn(node);
   const ownOf = ({ name }: Drain): Targets => own.get(name) ?? [];

@@ -1,6 +1,6 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { targetsCover } from './plan.ts';
-import { type Drain, type DrainField, fieldOf, indexDrains } from './field.ts';
+import { type Drain, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
 import { entriesReached, isWithin, targetsAfter } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
 
@@ -28,7 +28,7 @@ export interface DrainResolution {
 }
 
 /** Whether all the nodes of the drains that it intersects with have finished with their targets, and its own too. */
-function isQuietAround(field: DrainField, drain: Drain): boolean {
+function isQuietAround(field: DrainsAtOnce, drain: Drain): boolean {
   return drain.nodes.every(({ name }) => field.firstBusyOn(name) === undefined);
 }
 
@@ -36,7 +36,7 @@ function isQuietAround(field: DrainField, drain: Drain): boolean {
  * Whether a drain may go on to the next entry of its plan (KEP-4212, "Pod Selection"): nothing that its own entries target
  * is left on its nodes, and all the nodes of the drains that it intersects with have finished with their targets.
  */
-function mayGoOn(field: DrainField, drain: Drain): boolean {
+function mayGoOn(field: DrainsAtOnce, drain: Drain): boolean {
   const own = field.ownOf(drain);
   return isQuietAround(field, drain) && !drain.nodes.some(({ pods }) => pods.some((pod) => targetsCover(own, pod)));
 }
@@ -50,7 +50,7 @@ function reachedBefore({ plan, position, nodes }: Drain): number {
 
 /** The drains when each has gone on as far as it may, and the positions that they have reached. */
 function advance(drains: readonly Drain[]): {
-  readonly field: DrainField;
+  readonly field: DrainsAtOnce;
   readonly positions: ReadonlyMap<string, number>;
 } {
   const index = indexDrains(drains);
@@ -77,7 +77,7 @@ function advance(drains: readonly Drain[]): {
 }
 
 /** The suffix of an evacuating node's message (KEP-4212, "Pod Selection and DrainTargets Example"). */
-function explain(field: DrainField, drain: Drain, node: string): { text: string; fastForwardedBy?: string } {
+function explain(field: DrainsAtOnce, drain: Drain, node: string): { text: string; fastForwardedBy?: string } {
   const own = field.ownOf(drain);
   const targets = field.targetsOf(node);
   const isOlder = ({ createdAt, name }: Drain): boolean =>
@@ -92,12 +92,12 @@ function explain(field: DrainField, drain: Drain, node: string): { text: string;
   return { text: 'Evacuating' };
 }
 
-function busyNodes(field: DrainField, drain: Drain): readonly string[] {
+function busyNodes(field: DrainsAtOnce, drain: Drain): readonly string[] {
   return drain.nodes.filter((node) => field.evictingOn(node).length > 0).map(({ name }) => name);
 }
 
 /** For whom a node waits that has nothing to evict now. */
-function waiting(field: DrainField, drain: Drain): string {
+function waiting(field: DrainsAtOnce, drain: Drain): string {
   if (field.isBusy(drain)) return `Waiting for node ${busyNodes(field, drain).join(', ')}.`;
   const busy = new Set(drain.nodes.map(({ name }) => field.firstBusyOn(name)));
   const other = busy.size === 1 ? [...busy][0] : field.drains.find((each) => busy.has(each));

@@ -22,13 +22,13 @@ import { type DrainPod, drainPodOf, isTerminal, podTypeOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
-export interface OwnDrain {
+export interface SelfDrain {
   readonly maintenance: NodeMaintenance;
   readonly resolution: DrainResolution;
 }
 
 /** A pod that stays although it is targeted, and for whom. */
-export interface HeldPod {
+export interface AwaitingPod {
   readonly pod: Pod;
   /** The interceptor. */
   readonly on: string;
@@ -64,12 +64,12 @@ export function maintenancesOfNode(
  * it has reached, for its next ones wait for nodes that an agent does not see; one that waits for others goes on waiting.
  * `due` says how many entries are reached by a deadline.
  */
-export function resolveOwnDrains(
+export function resolveSelfDrains(
   maintenances: readonly NodeMaintenance[],
   nodeName: string,
   pods: readonly DrainPod[],
   due: (maintenance: NodeMaintenance) => number = () => 0,
-): readonly OwnDrain[] {
+): readonly SelfDrain[] {
   const draining = maintenancesOfNode(maintenances, nodeName).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
     // Where its agent made it, the machine goes down in any case: it is not held back by what only a controller can see.
@@ -114,10 +114,14 @@ const OWN_INTERCEPTOR: Readonly<Record<PodType, string>> = {
  * request has come to the interceptor that the agent stands in for may go, and so may one that has no others, or whose
  * others are `outOfTime` before a deadline.
  */
-export function holdOf(pod: Pod, request: EvictionRequest | undefined, outOfTime = false): HeldPod | undefined {
+export function awaitingPodOf(
+  pod: Pod,
+  request: EvictionRequest | undefined,
+  outOfTime = false,
+): AwaitingPod | undefined {
   const podType = podTypeOf(pod);
   const own = OWN_INTERCEPTOR[podType];
-  const hold = (on: string, why: string): HeldPod => ({ pod, on, message: `${why}; no controller is alive` });
+  const hold = (on: string, why: string): AwaitingPod => ({ pod, on, message: `${why}; no controller is alive` });
   if (pod.spec.workloadRef !== undefined || pod.spec.schedulingGroup !== undefined) {
     return hold('eviction request controller', 'is part of a Workload or PodGroup, whose eviction is not supported');
   }
@@ -127,14 +131,14 @@ export function holdOf(pod: Pod, request: EvictionRequest | undefined, outOfTime
 }
 
 /** The UIDs of the pods that are targeted; of static pods the files. */
-export function evictingUids(drains: readonly OwnDrain[]): ReadonlySet<string> {
+export function evictingUids(drains: readonly SelfDrain[]): ReadonlySet<string> {
   const nodes = drains.flatMap(({ resolution }) => resolution.nodes);
   return new Set(nodes.flatMap(({ evicting }) => evicting.map(({ uid }) => uid)));
 }
 
 /** The targeted pods that have to stay, for the status of a maintenance. */
 export function blockedByInterceptors(
-  drains: readonly OwnDrain[],
+  drains: readonly SelfDrain[],
   pods: readonly Pod[],
   requestOf: (pod: Pod) => EvictionRequest | undefined,
   isOutOfTime: (pod: Pod) => boolean,
@@ -143,7 +147,7 @@ export function blockedByInterceptors(
   const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
   return pods.flatMap((pod): BlockingPod[] => {
     const { name, namespace = 'default', uid = '' } = pod.metadata;
-    const hold = evicting.has(uid) ? holdOf(pod, requestOf(pod), isOutOfTime(pod)) : undefined;
+    const hold = evicting.has(uid) ? awaitingPodOf(pod, requestOf(pod), isOutOfTime(pod)) : undefined;
     return hold === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: hold.message, since }];
   });
 }

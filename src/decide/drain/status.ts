@@ -136,7 +136,7 @@ function essence({ nodeStatuses = [], ...status }: NodeMaintenanceStatus): objec
 }
 
 /** Whether a status says something new that others act by: targets, stages, conditions, not only a count. */
-export function isNews(before: NodeMaintenanceStatus | undefined, after: NodeMaintenanceStatus): boolean {
+export function isSignificantChange(before: NodeMaintenanceStatus | undefined, after: NodeMaintenanceStatus): boolean {
   const conditions = (status: NodeMaintenanceStatus): object =>
     (status.conditions ?? []).map(({ type, status: is, reason }) => ({ type, is, reason }));
   const of = (status: NodeMaintenanceStatus): string =>

@@ -18,7 +18,7 @@ import { isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
 /** Something that people should be told about a request, as an Event on it. */
-export interface EvictionNews {
+export interface EvictionEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
@@ -28,7 +28,7 @@ export interface EvictionNews {
 export interface EvictionDecision {
   /** The fields of the status that change; absent where nothing does. */
   readonly status?: EvictionRequestStatus;
-  readonly news: readonly EvictionNews[];
+  readonly news: readonly EvictionEvent[];
   /** Milliseconds until the active interceptor's deadline; absent where none runs. */
   readonly lookAgainMs?: number;
 }
@@ -157,7 +157,7 @@ function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecisio
   const { names, ignored } = interceptorsOf(pod);
   const first = names[0] ?? '';
   const message = activeMessage(first, 0, names.length);
-  const told: EvictionNews[] = ignored.map((why) => ({ type: 'Warning', reason: 'InterceptorIgnored', message: why }));
+  const told: EvictionEvent[] = ignored.map((why) => ({ type: 'Warning', reason: 'InterceptorIgnored', message: why }));
   return {
     status: {
       observedGeneration: request.metadata.generation ?? 0,

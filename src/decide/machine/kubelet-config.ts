@@ -155,7 +155,7 @@ export function chooseKubelet<T extends Pick<KubeletFacts, 'kubeconfig' | 'hostn
 }
 
 /** Where static pods are taken from; with a warning where the configuration and the running kubelet do not agree. */
-export interface StaticPodPlace {
+export interface StaticPodPath {
   readonly path: string;
   readonly warning?: string;
 }
@@ -165,7 +165,7 @@ export function chooseStaticPodPath(
   configured: string | undefined,
   kubelet: KubeletFacts | undefined,
   fallback: string,
-): StaticPodPlace {
+): StaticPodPath {
   const found = kubelet?.staticPodPath?.replace(/(?<=.)\/+$/, '');
   if (configured === undefined) return { path: found ?? fallback };
   if (kubelet === undefined || found === configured.replace(/(?<=.)\/+$/, '')) return { path: configured };

@@ -14,7 +14,7 @@ export interface PathPart {
 }
 
 /** What is wrong with a path, and the command that puts it right. */
-export interface Distrust {
+export interface UntrustedReason {
   readonly path: string;
   readonly problem: string;
   readonly fix: string;
@@ -28,7 +28,7 @@ function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-function distrustOfOwner({ path, kind, uid }: PathPart, owners: readonly number[]): Distrust | undefined {
+function distrustOfOwner({ path, kind, uid }: PathPart, owners: readonly number[]): UntrustedReason | undefined {
   if (owners.includes(uid)) return undefined;
   const noDereference = kind === 'link' ? '-h ' : '';
   return { path, problem: `it belongs to the user ${uid}`, fix: `chown ${noDereference}root ${shellWord(path)}` };
@@ -39,7 +39,11 @@ function distrustOfOwner({ path, kind, uid }: PathPart, owners: readonly number[
  * that are believed. A directory or a file that somebody else may write to is refused, a sticky one like /tmp as well. The
  * permissions of a link mean nothing, and those of a socket say who may connect to it, not who listens.
  */
-export function distrustOfPart(part: PathPart, wanted: PathKind, owners: readonly number[]): Distrust | undefined {
+export function untrustedReasonOf(
+  part: PathPart,
+  wanted: PathKind,
+  owners: readonly number[],
+): UntrustedReason | undefined {
   const { path, kind, mode } = part;
   const place = shellWord(path);
   const foreign = distrustOfOwner(part, owners);

@@ -45,7 +45,7 @@ export function agentNodeOf(maintenance: NodeMaintenance): string | undefined {
  * Whether the machine has gone down for which the node's agent made this drain, and was booted since: nothing is left to
  * drain, though the agent had no time yet to say so.
  */
-export function isOutlived(maintenance: NodeMaintenance, node: Node): boolean {
+export function isEndedByReboot(maintenance: NodeMaintenance, node: Node): boolean {
   const madeIn = maintenance.metadata.annotations?.[BOOT_ANNOTATION];
   const bootId = node.status?.nodeInfo?.bootID ?? '';
   const isItsOwn = agentNodeOf(maintenance) === node.metadata.name && stageOf(maintenance) === 'Drain';

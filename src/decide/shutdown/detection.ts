@@ -40,7 +40,7 @@ export function scheduledStart(scheduled: ScheduledShutdown | null, leadMs: numb
 }
 
 /** Who says that the machine goes down; 'no' where nobody does, 'unknown' where the one that would was not heard. */
-export function decideGoingDown(readings: ShutdownReadings): Exclude<Origin, 'trigger'> | 'no' | 'unknown' {
+export function decideShutdown(readings: ShutdownReadings): Exclude<Origin, 'trigger'> | 'no' | 'unknown' {
   const { now, preparing, stopping, scheduled, leadMs } = readings;
   if (preparing === true) return 'logind';
   if (stopping) return 'unit-stop';

@@ -1,7 +1,7 @@
 import { mayHandOver, type Phase } from './phase.ts';
 
 /** What the world is to hear of a change of phase: the log always, the Node as an Event, logged-in users by a line. */
-export interface PhaseNews {
+export interface PhaseEvent {
   readonly type: 'Normal' | 'Warning';
   /** The reason of the Event, in one word. */
   readonly reason: string;
@@ -10,14 +10,14 @@ export interface PhaseNews {
   readonly wall: boolean;
 }
 
-function news(reason: string, message: string, wall: boolean, type: PhaseNews['type'] = 'Normal'): PhaseNews {
+function news(reason: string, message: string, wall: boolean, type: PhaseEvent['type'] = 'Normal'): PhaseEvent {
   return { type, reason, message, wall };
 }
 
 type Draining = Extract<Phase, { readonly kind: 'draining' }>;
 
 /** That somebody has deleted the NodeMaintenance of a drain that goes on; undefined where nobody has. */
-function deletionNews(nodeName: string, previous: Draining, next: Draining): PhaseNews | undefined {
+function deletionNews(nodeName: string, previous: Draining, next: Draining): PhaseEvent | undefined {
   const times = next.renamed?.deleted ?? 0;
   if (times === (previous.renamed?.deleted ?? 0)) return undefined;
   const what = `Somebody has deleted the NodeMaintenance ${previous.maintenance} of the shutdown of node ${nodeName}`;
@@ -28,7 +28,7 @@ function deletionNews(nodeName: string, previous: Draining, next: Draining): Pha
 }
 
 /** The news of a change from one phase to another; undefined where there is none. Honest about what did not go well. */
-export function newsOf(nodeName: string, previous: Phase, next: Phase): PhaseNews | undefined {
+export function phaseEventOf(nodeName: string, previous: Phase, next: Phase): PhaseEvent | undefined {
   if (next.kind === 'watching') {
     return news('ShutdownOver', `Node ${nodeName}: everything that a shutdown took away is back.`, false);
   }
@@ -56,7 +56,7 @@ export function newsOf(nodeName: string, previous: Phase, next: Phase): PhaseNew
 }
 
 /** The news that the agent's memory cannot be written any more, or is written again where `problem` is undefined. */
-export function storageNews(nodeName: string, problem: string | undefined): PhaseNews {
+export function storageEvent(nodeName: string, problem: string | undefined): PhaseEvent {
   if (problem === undefined) {
     return news('StateSaved', `Node ${nodeName}: what the agent has to remember is on the disk again.`, false);
   }
@@ -65,7 +65,7 @@ export function storageNews(nodeName: string, problem: string | undefined): Phas
 }
 
 /** What is said at the start of an agent when the machine went down under the one before it, and no drain had begun. */
-export function wentDownUnasked(nodeName: string): PhaseNews {
+export function uncleanShutdownEvent(nodeName: string): PhaseEvent {
   const how = 'a forced reboot (reboot -ff), a crash, or the power; or the disk took no writes';
   return news('WentDownUnasked', `Node ${nodeName} went down without asking anybody: ${how}.`, false, 'Warning');
 }

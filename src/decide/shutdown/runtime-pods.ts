@@ -20,7 +20,7 @@ export interface KnownPod {
 }
 
 /** A pod that runs on the node, and how it is stopped. */
-export interface LocalPod extends DrainPod {
+export interface RuntimePod extends DrainPod {
   readonly sandboxIds: readonly string[];
   /** In seconds. */
   readonly graceSec: number;
@@ -45,10 +45,10 @@ function podTypeOf({ labels, annotations }: LiveSandbox): PodType {
  * The pods behind the sandboxes. What the API server said of a pod goes first; of one that it never told the type is read
  * from what the kubelet and the DaemonSet controller wrote on it, and its priority is taken for 0, so that it leaves early.
  */
-export function localPodsOf(
+export function runtimePodsOf(
   sandboxes: readonly LiveSandbox[],
   known: ReadonlyMap<string, KnownPod>,
-): readonly LocalPod[] {
+): readonly RuntimePod[] {
   return [...Map.groupBy(sandboxes, ({ podUid }) => podUid)].flatMap(([uid, all]) => {
     const [sandbox] = all;
     if (sandbox === undefined) return [];

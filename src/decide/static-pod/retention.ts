@@ -2,7 +2,7 @@ import type { NodeDrain } from '../maintenance/maintenance.ts';
 import { isNamed, type Phase } from '../shutdown/phase.ts';
 
 /** What decides whether a parked manifest stays parked. */
-export interface ParkingFacts {
+export interface RetentionFacts {
   readonly phase: Phase;
   /** The policy after a boot: the agent completes its own maintenance, or waits for somebody to do it. */
   readonly onBoot: 'complete' | 'wait';
@@ -19,7 +19,7 @@ export interface ParkingFacts {
  * Whether a maintenance counts: not one of this node's own earlier shutdowns, which is over whatever the API server still
  * says, unless the policy is to wait for somebody to complete it.
  */
-export function counts(maintenance: string, { phase, onBoot, own }: ParkingFacts): boolean {
+export function isEffective(maintenance: string, { phase, onBoot, own }: RetentionFacts): boolean {
   const current = phase.kind === 'draining' || phase.kind === 'released' ? phase.maintenance : undefined;
   const waiting =
     onBoot === 'wait' && (phase.kind === 'watching' || (phase.kind === 'recovering' && phase.cause === 'boot'));
@@ -27,17 +27,17 @@ export function counts(maintenance: string, { phase, onBoot, own }: ParkingFacts
 }
 
 /** The drains of the maintenances that count. */
-export function countingDrains(facts: ParkingFacts): readonly NodeDrain[] {
-  return (facts.drains ?? []).filter(({ maintenance }) => counts(maintenance, facts));
+export function effectiveDrains(facts: RetentionFacts): readonly NodeDrain[] {
+  return (facts.drains ?? []).filter(({ maintenance }) => isEffective(maintenance, facts));
 }
 
 /** Stands in place of a maintenance's name, which cannot be this, for what a person parked; only a person gives it back. */
-export const BY_HAND = '(by hand)';
+export const MANUAL = '(by hand)';
 
 /** Whether a manifest that was parked for `maintenance` stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */
-export function keepsParked(maintenance: string, facts: ParkingFacts): boolean {
+export function keepsParked(maintenance: string, facts: RetentionFacts): boolean {
   const { phase, onBoot, clusterConfigured, drains, apiSilent } = facts;
-  if (maintenance === BY_HAND) return true;
+  if (maintenance === MANUAL) return true;
   // Nothing is given back to a node that goes down.
   if (phase.kind === 'draining' || phase.kind === 'released') return true;
   const isItsOwn = phase.kind === 'recovering' && isNamed(phase, maintenance);
@@ -49,5 +49,5 @@ export function keepsParked(maintenance: string, facts: ParkingFacts): boolean {
   // for may be what lies parked.
   if (drains === undefined) return maintenance !== '' || !apiSilent;
   const name = isItsOwn ? phase.maintenance : maintenance;
-  return countingDrains(facts).some((drain) => drain.maintenance === name);
+  return effectiveDrains(facts).some((drain) => drain.maintenance === name);
 }

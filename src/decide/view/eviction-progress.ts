@@ -34,7 +34,7 @@ export interface InterceptorView {
 }
 
 /** The interceptor whose turn it is; all times in milliseconds since the epoch. */
-export interface ActiveTurn {
+export interface ActiveInterceptor {
   readonly name: string;
   /** Its place, from 1, and how many there are. */
   readonly place: number;
@@ -70,7 +70,7 @@ export interface EvictProgress {
   readonly message: string;
   readonly requesters: readonly string[];
   readonly interceptors: readonly InterceptorView[];
-  readonly turn?: ActiveTurn;
+  readonly turn?: ActiveInterceptor;
   /** The pod is being deleted; when its grace period ends, in milliseconds since the epoch. */
   readonly terminatingUntil?: number;
 }
@@ -93,7 +93,7 @@ function viewInterceptor(request: EvictionRequest, name: string): InterceptorVie
 }
 
 /** The turn of the active interceptor (KEP-4563, "Interceptor Selection"); undefined where nobody is active. */
-function turnOf(request: EvictionRequest, now: number): ActiveTurn | undefined {
+function turnOf(request: EvictionRequest, now: number): ActiveInterceptor | undefined {
   const { targetInterceptors = [], activeInterceptors = [] } = request.status ?? {};
   const [name] = activeInterceptors;
   if (name === undefined) return undefined;

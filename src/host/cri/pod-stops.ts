@@ -14,7 +14,7 @@ export interface SandboxStop {
 }
 
 /** What is said of a stop. */
-export interface StopNews {
+export interface StopEvent {
   begun(): void;
   failed(reason: string): void;
 }
@@ -25,7 +25,7 @@ export interface SandboxStops {
    * Begins to stop a pod within its grace period, unless that is done already and will not take longer. The runtime sends
    * no second SIGTERM; of several calls for a pod the one that ends first counts, and is returned.
    */
-  begin(sandboxId: string, graceSec: number, news: StopNews, signal: AbortSignal): SandboxStop;
+  begin(sandboxId: string, graceSec: number, news: StopEvent, signal: AbortSignal): SandboxStop;
 }
 
 /** A stop that would end earlier by less is not worth another call. */
@@ -69,7 +69,7 @@ export function stopInPlaceOfKubelet(
   subject: Readonly<Record<string, string>>,
   sandbox: string,
   graceSec: number,
-): StopNews {
+): StopEvent {
   return {
     begun: () => {
       log.warn({ ...subject, sandbox, graceSec }, 'asking the runtime to stop the pod');

@@ -6,7 +6,12 @@ import type { Stats } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { type Distrust, distrustOfPart, type PathKind, type PathPart } from '../../decide/machine/path-trust.ts';
+import {
+  type UntrustedReason,
+  untrustedReasonOf,
+  type PathKind,
+  type PathPart,
+} from '../../decide/machine/path-trust.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 
 /** As many links as Linux follows in one path (path_resolution(7)). */
@@ -23,7 +28,7 @@ export interface WantedPath {
 export type PathVerdict =
   | { readonly kind: 'trusted'; readonly path: string }
   | { readonly kind: 'missing'; readonly path: string }
-  | ({ readonly kind: 'refused' } & Distrust);
+  | ({ readonly kind: 'refused' } & UntrustedReason);
 
 /** Whom to believe. Only tests give another than the default, for which `top` is `/` and `owners` is root alone. */
 export interface PathTrust {
@@ -73,7 +78,7 @@ async function walk(place: string, wanted: WantedPath, { top, owners }: PathTrus
     const isLast = after.every((name) => name === '' || name === '.');
     const found = await lookAt(next);
     if (found === undefined) return { kind: 'missing', path: next };
-    const distrust = distrustOfPart(found, isLast ? wanted.kind : 'directory', owners);
+    const distrust = untrustedReasonOf(found, isLast ? wanted.kind : 'directory', owners);
     if (distrust !== undefined) return { kind: 'refused', ...distrust };
     if (found.kind === 'link') {
       if (isLast && wanted.lastLink === 'refuse') {
@@ -117,7 +122,7 @@ export async function judgePath(place: string, wanted: WantedPath, trust?: PathT
 }
 
 /** A refusal in words: the path, what is wrong, and the command that puts it right. */
-export function describeRefusal({ path: place, problem, fix }: Distrust): string {
+export function describeRefusal({ path: place, problem, fix }: UntrustedReason): string {
   return `${place} is not trusted: ${problem}; root acts only on paths that nobody else can change: ${fix}`;
 }
 

@@ -6,13 +6,13 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
 import { applyInterceptorStatus } from './interceptor-status.ts';
-import { createOwnWrites } from '../read-your-writes.ts';
+import { createRecentWrites } from '../read-your-writes.ts';
 import { createWorkQueue, type Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../resource.ts';
 import { createObjectCache } from '../watch.ts';
 
 /** What an interceptor does about a request that it is asked to act on. */
-export type Turn =
+export type InterceptorStep =
   /** It works: a sign of life is given when one is due, with this message and estimate. */
   | ({ readonly kind: 'working'; readonly againMs?: number } & Omit<Progress, 'completed'>)
   /** It is done, or wants nothing to do with the pod: control passes on. */
@@ -24,7 +24,7 @@ export type Turn =
 export interface Interceptor {
   readonly name: string;
   /** Called with the verified target whenever something changed or the time asked for is over; must bear repetition. */
-  act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<Turn>;
+  act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<InterceptorStep>;
   /** Called for a request that is over while it may still have our traces, for instance canceled; must bear repetition. */
   over?(request: EvictionRequest, signal: AbortSignal): Promise<void>;
   /** Called with the key, NAMESPACE/NAME, of a request that was deleted, over or not. */
@@ -32,7 +32,7 @@ export interface Interceptor {
 }
 
 /** Whether the request asks this interceptor to act now (KEP-4563, "Interceptor": it is in activeInterceptors). */
-export function isTurnOf(request: EvictionRequest, name: string): boolean {
+export function isActiveInterceptor(request: EvictionRequest, name: string): boolean {
   return !isFinished(request) && request.status?.activeInterceptors?.[0] === name;
 }
 
@@ -40,11 +40,11 @@ export function isTurnOf(request: EvictionRequest, name: string): boolean {
  * Reports a turn in the interceptor's own entry, where anything is to be reported `now`, milliseconds since the epoch.
  * Returns the request as it is then, or undefined where nothing was written.
  */
-export async function reportTurn(
+export async function reportProgress(
   client: KubeClient,
   request: EvictionRequest,
   name: string,
-  turn: Turn,
+  turn: InterceptorStep,
   now: number,
   signal: AbortSignal,
 ): Promise<EvictionRequest | undefined> {
@@ -70,7 +70,7 @@ export function createInterceptorReconciler(
   dependencies: InterceptorDependencies,
 ): Reconcile {
   const { client, clock } = dependencies;
-  const ownWrites = createOwnWrites<EvictionRequest>();
+  const ownWrites = createRecentWrites<EvictionRequest>();
   return async (key, signal) => {
     const copy = dependencies.request(key);
     const request = ownWrites.latest(key, copy);
@@ -84,12 +84,12 @@ export function createInterceptorReconciler(
       await interceptor.over?.(request, signal);
       return {};
     }
-    if (!isTurnOf(request, interceptor.name)) return {};
+    if (!isActiveInterceptor(request, interceptor.name)) return {};
     const pod = await dependencies.pod(request, signal);
     // Another UID is another pod of that name: it is not what was asked for.
     if (pod === undefined || pod.metadata.uid !== request.spec.target.pod.uid) return {};
     const turn = await interceptor.act(request, pod, signal);
-    const after = await reportTurn(client, request, interceptor.name, turn, clock.now(), signal);
+    const after = await reportProgress(client, request, interceptor.name, turn, clock.now(), signal);
     if (after !== undefined) ownWrites.note(key, copy, after);
     return turn.kind === 'completed' || turn.againMs === undefined ? {} : { againMs: turn.againMs };
   };

@@ -2,7 +2,7 @@ import { type EvictionMemory, movedMemory } from '../../decide/eviction/imperati
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 
 /** What is remembered of evictions, by a key; a clock that is set makes nothing due earlier or later. */
-export interface EvictionMemories {
+export interface EvictionAttempts {
   get(key: string): EvictionMemory | undefined;
   set(key: string, memory: EvictionMemory): void;
   delete(key: string): void;
@@ -17,7 +17,7 @@ interface Noted {
 }
 
 /** Makes an empty memory. */
-export function createEvictionMemories(clock: Clock): EvictionMemories {
+export function createEvictionAttempts(clock: Clock): EvictionAttempts {
   const noted = new Map<string, Noted>();
   const current = ({ memory, at }: Noted): EvictionMemory =>
     movedMemory(memory, asOfNow(at, momentOf(clock)) - at.wall);

@@ -14,11 +14,16 @@ import { decideTimes } from '../../../src/decide/eviction/times.ts';
 import { evictProgress } from '../../../src/decide/view/eviction-progress.ts';
 import { decideHeartbeat } from '../../../src/decide/eviction/heartbeat.ts';
 import { decideEvictionStep, rememberedAttempts } from '../../../src/decide/eviction/imperative.ts';
-import { decideCordon, drainsOfNode, isOutlived, selectsNode } from '../../../src/decide/maintenance/maintenance.ts';
+import {
+  decideCordon,
+  drainsOfNode,
+  isEndedByReboot,
+  selectsNode,
+} from '../../../src/decide/maintenance/maintenance.ts';
 import { endOptionsOf, interceptorsUntil } from '../../../src/decide/deadline/maintenance.ts';
 import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts';
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';
-import { blockedByInterceptors, drainPodsOfNode, resolveOwnDrains } from '../../../src/decide/drain/self-drain.ts';
+import { blockedByInterceptors, drainPodsOfNode, resolveSelfDrains } from '../../../src/decide/drain/self-drain.ts';
 import { decideShorterEnd, overduePods } from '../../../src/decide/deadline/terminating-pod.ts';
 import { violations } from '../schema.ts';
 import { assertFinite, type FuzzInput, type FuzzTarget } from '../target.ts';
@@ -76,7 +81,7 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
   for (const node of all) {
     const { name } = node.metadata;
     const own = pods.filter(({ spec }) => spec.nodeName === name);
-    const resolved = resolveOwnDrains(maintenances, name, drainPodsOfNode(own, []));
+    const resolved = resolveSelfDrains(maintenances, name, drainPodsOfNode(own, []));
     assertFinite(
       resolved.map(({ resolution }) => resolution),
       'own drain',
@@ -86,7 +91,7 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
     decideNodeConditions(node, { maintenances: ['m1'], draining: [], drained: false });
     const selecting = maintenances.filter((each) => selectsNode(each, node));
     for (const each of selecting) {
-      isOutlived(each, node);
+      isEndedByReboot(each, node);
       maintenanceWarnings(each.spec.nodeSelector, all);
       const plan = effectiveDrainPlan(each.spec.drainPlan ?? []);
       const facts = {

@@ -7,14 +7,14 @@ import { describe, it, type TestContext } from 'node:test';
 import type { AgentContext } from '../../../src/agent/context.ts';
 import { createHandOver } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
-import { createOwnGates } from '../../../src/agent/drain/self/gates.ts';
+import { createSelfGates } from '../../../src/agent/drain/self/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/park-times.ts';
 import { createSandboxStops } from '../../../src/host/cri/pod-stops.ts';
 import { parseAgentConfig } from '../../../src/config/load.ts';
 import { asOfNow, momentOf } from '../../../src/host/clock.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { createEvictionMemories } from '../../../src/kube/eviction/memories.ts';
+import { createEvictionAttempts } from '../../../src/kube/eviction/memories.ts';
 import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
 import { createSteppingClock, type SteppingClock } from '../../support/stepping-clock.ts';
@@ -78,7 +78,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     5_000,
     (clock) => {
       const { client, asked } = countingClient();
-      const gates = createOwnGates({ client, clock, log: SILENT, nodeName: 'n1', onChange: () => undefined });
+      const gates = createSelfGates({ client, clock, log: SILENT, nodeName: 'n1', onChange: () => undefined });
       return Promise.resolve(async () => {
         await gates.release(SIGNAL);
         return asked();
@@ -153,7 +153,7 @@ describe('a clock that is set', () => {
 
   it('does not move the next attempt of an eviction', () => {
     const clock = createSteppingClock();
-    const memories = createEvictionMemories(clock);
+    const memories = createEvictionAttempts(clock);
     memories.set('r', { count: 1, nextAt: clock.now() + 5_000, blockedBy: [], promisedAt: clock.now() });
     clock.set(-HOUR);
     clock.pass(2_000);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createWaker } from '../../../src/agent/wakeup.ts';
+import { createWakeup } from '../../../src/agent/wakeup.ts';
 
 const SIGNAL = new AbortController().signal;
 
@@ -20,10 +20,10 @@ function createStandingClock() {
 describe('what wakes the loop', () => {
   it('is a few events at once, and many together four times a second', async () => {
     const clock = createStandingClock();
-    const waker = createWaker(clock);
+    const waker = createWakeup(clock);
     const times: number[] = [];
     for (let turn = 0; turn < 10; turn += 1) {
-      waker.wake();
+      waker.notify();
       await waker.wait(60_000, SIGNAL);
       times.push(clock.monotonic());
     }
@@ -32,27 +32,27 @@ describe('what wakes the loop', () => {
 
   it('is an event at once again when there were none for a second', async () => {
     const clock = createStandingClock();
-    const waker = createWaker(clock);
+    const waker = createWakeup(clock);
     for (let turn = 0; turn < 8; turn += 1) {
-      waker.wake();
+      waker.notify();
       await waker.wait(60_000, SIGNAL);
     }
     const before = clock.monotonic();
     await waker.wait(1_000, SIGNAL);
     assert.equal(clock.monotonic() - before, 1_000, 'no event: the whole time');
-    waker.wake();
+    waker.notify();
     await waker.wait(60_000, SIGNAL);
     assert.equal(clock.monotonic() - before, 1_000, 'an event: at once');
   });
 
   it('is never later than the loop wants to look again', async () => {
     const clock = createStandingClock();
-    const waker = createWaker(clock);
+    const waker = createWakeup(clock);
     for (let turn = 0; turn < 4; turn += 1) {
-      waker.wake();
+      waker.notify();
       await waker.wait(60_000, SIGNAL);
     }
-    waker.wake();
+    waker.notify();
     await waker.wait(20, SIGNAL);
     assert.equal(clock.monotonic(), 20);
   });

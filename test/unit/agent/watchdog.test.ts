@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createPulse, pulseEveryMs } from '../../../src/agent/watchdog.ts';
+import { createLoopWatchdog, pulseEveryMs } from '../../../src/agent/watchdog.ts';
 import { statusLine } from '../../../src/agent/control/status-line.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 
@@ -21,7 +21,7 @@ describe('the pulse of the loop', () => {
       beats.push(now);
       return now === 0 ? Promise.reject(new Error('read-only')) : Promise.resolve();
     };
-    const pulse = createPulse({ everyMs: 50, patienceMs: 150, beat }, clock, () => now);
+    const pulse = createLoopWatchdog({ everyMs: 50, patienceMs: 150, beat }, clock, () => now);
     await pulse.run(end.signal);
     assert.deepEqual(beats, [0, 50, 100, 300, 350, 400]);
   });

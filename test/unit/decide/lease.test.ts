@@ -6,7 +6,7 @@ import {
   controllerAlive,
   decideLease,
   type LeaseDecision,
-  type LeaseSight,
+  type LeaseObservation,
   observeLease,
   releasedLease,
 } from '../../../src/decide/lease.ts';
@@ -28,7 +28,7 @@ function leaseOf(spec: LeaseSpec, resourceVersion = '7'): Lease {
 }
 
 /** What was seen of a Lease since the time 1000 of our monotonic clock. */
-function sightOf(lease: Lease | undefined): LeaseSight {
+function sightOf(lease: Lease | undefined): LeaseObservation {
   return observeLease(undefined, lease, 1_000);
 }
 

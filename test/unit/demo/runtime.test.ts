@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type SandboxRuntime, startSandboxRuntime } from '../../../src/demo/runtime.ts';
+import { type DemoRuntime, startDemoRuntime } from '../../../src/demo/runtime.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
 
 const { signal } = new AbortController();
@@ -34,7 +34,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
   interface Sandbox {
     readonly folder: string;
     readonly manifests: string;
-    readonly kubelet: SandboxRuntime;
+    readonly kubelet: DemoRuntime;
     readonly runtime: ContainerRuntime;
   }
 
@@ -50,7 +50,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
       );
     }
     const socketPath = path.join(folder, 'cri.sock');
-    const kubelet = await startSandboxRuntime({ staticPodPath: manifests, socketPath, nodeName: 'Node-1' }, signal);
+    const kubelet = await startDemoRuntime({ staticPodPath: manifests, socketPath, nodeName: 'Node-1' }, signal);
     t.after(() => kubelet[Symbol.asyncDispose]());
     return { folder, manifests, kubelet, runtime: open(t, socketPath) };
   }
@@ -139,7 +139,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
     await kubelet[Symbol.asyncDispose]();
     await assert.rejects(runtime.version(signal), { code: 'RUNTIME_UNAVAILABLE' });
     const options = { staticPodPath: manifests, socketPath: path.join(folder, 'cri.sock'), nodeName: 'node-1' };
-    const again = await startSandboxRuntime(options, signal);
+    const again = await startDemoRuntime(options, signal);
     t.after(() => again[Symbol.asyncDispose]());
     await until(async () => (await Promise.allSettled([runtime.version(signal)]))[0].status === 'fulfilled');
     runtime.close();

@@ -5,9 +5,9 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startSandboxRuntime } from '../../../src/demo/runtime.ts';
+import { startDemoRuntime } from '../../../src/demo/runtime.ts';
 import { findPlaces } from '../../../src/static-pods/places.ts';
-import { distrustOfPlaces } from '../../../src/static-pods/trusted-places.ts';
+import { untrustedPlace } from '../../../src/static-pods/trusted-places.ts';
 import { waitUntil } from '../../control-plane/process.ts';
 import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent-sandbox.ts';
 import { readAgentStatus, runNodemaint } from '../../support/nodemaint.ts';
@@ -27,7 +27,7 @@ async function withPlace(
 ): Promise<string> {
   await sandbox.writeConfig({ staticPodPath: directory, kubeletHealthz: '' });
   const runtime = { staticPodPath: directory, socketPath: path.join(sandbox.root, 'cri.sock'), nodeName: NODE };
-  await using _runtime = await startSandboxRuntime(runtime, t.signal);
+  await using _runtime = await startDemoRuntime(runtime, t.signal);
   return await withAgent(sandbox, body);
 }
 
@@ -116,10 +116,10 @@ describe('static pod directories that somebody else controls', {
       });
       assert.deepEqual(await readdir(at('data/nodemaint-parked')), ['web.yaml']);
       const places = { staticPodPath: at('etc/manifests'), stateDirectory: at('state') };
-      assert.equal(await distrustOfPlaces(await findPlaces(places)), undefined);
+      assert.equal(await untrustedPlace(await findPlaces(places)), undefined);
       // Where everybody may write, anybody could have made it.
       await chmod(at('etc'), 0o1777);
-      assert.match((await distrustOfPlaces(await findPlaces(places))) ?? '', /etc is not trusted: everybody may write/);
+      assert.match((await untrustedPlace(await findPlaces(places))) ?? '', /etc is not trusted: everybody may write/);
     });
   });
 });

@@ -2,7 +2,7 @@
  * The drain of this node's pods while no API server answers: over the container runtime, with the kubelet stopped, for a
  * kubelet that runs brings a pod back within a second (docs/local-drain.md has what was measured).
  */
-import { type LocalPod, localPodsOf } from '../../../decide/shutdown/runtime-pods.ts';
+import { type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
 import type { DrainPod } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -10,19 +10,19 @@ import type { ContainerRuntime } from '../../../host/cri/runtime.ts';
 import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { KnownPods } from './known-pods.ts';
-import { createSandboxStops, type StopNews } from '../../../host/cri/pod-stops.ts';
+import { createSandboxStops, type StopEvent } from '../../../host/cri/pod-stops.ts';
 import type { Waiting } from '../../waiting.ts';
 
 /** What the runtime shows; not `seen` where it does not answer. */
-export interface LocalView {
+export interface OfflineView {
   readonly seen: boolean;
   /** All but static pods, whose manifests tell more. */
-  readonly pods: readonly LocalPod[];
-  readonly staticPods: readonly LocalPod[];
+  readonly pods: readonly RuntimePod[];
+  readonly staticPods: readonly RuntimePod[];
 }
 
 /** Which pods end. */
-export interface LocalStop {
+export interface OfflineStop {
   readonly evicting: readonly DrainPod[];
   /** Static pods whose manifests are parked, as NAMESPACE/NAME. */
   readonly parked: ReadonlySet<string>;
@@ -33,21 +33,21 @@ export interface LocalStop {
 }
 
 /** The hands of a local drain beside the mover of manifests. */
-export interface LocalDrainer {
+export interface OfflineDrainer {
   /** Looks at the pods that run. */
-  observe(signal: AbortSignal): Promise<LocalView>;
+  observe(signal: AbortSignal): Promise<OfflineView>;
   /**
    * Lets pods end: SIGTERM, their grace period, all at the same time and in the background. The kubelet is stopped before
    * the first one. A pod that is ending already is shortened where a deadline has come closer.
    */
-  stop(view: LocalView, stop: LocalStop, signal: AbortSignal): Promise<readonly Waiting[]>;
+  stop(view: OfflineView, stop: OfflineStop, signal: AbortSignal): Promise<readonly Waiting[]>;
   /** Starts the kubelet again where it was stopped for a drain; returns whether it is not stopped by us any more. */
   giveBack(signal: AbortSignal): Promise<boolean>;
   /** Whether the kubelet could not be stopped so often that it is not tried any more. */
   hasGivenUp(): boolean;
 }
 
-export interface LocalDrainDependencies {
+export interface OfflineDrainDependencies {
   readonly runtime: ContainerRuntime;
   readonly kubelet: KubeletUnit;
   readonly knownPods: KnownPods;
@@ -61,10 +61,10 @@ export interface LocalDrainDependencies {
 const RUNTIME_AWAY_MS = 120_000;
 /** So often a kubelet may refuse to stop before the drain goes on with static pods alone, which need it. */
 const MAX_REFUSALS = 3;
-const NOTHING: LocalView = { seen: true, pods: [], staticPods: [] };
+const NOTHING: OfflineView = { seen: true, pods: [], staticPods: [] };
 
 /** Makes the hands, whose work in the background ends with `lifetime`. */
-export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetime: AbortSignal): LocalDrainer {
+export function createOfflineDrainer(dependencies: OfflineDrainDependencies, lifetime: AbortSignal): OfflineDrainer {
   const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
   const stops = createSandboxStops(runtime, clock, onChange);
   let awaySince: number | undefined;
@@ -85,7 +85,7 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
     }
   };
 
-  const newsOf = (pod: LocalPod, graceSec: number): StopNews => {
+  const newsOf = (pod: RuntimePod, graceSec: number): StopEvent => {
     const name = `${pod.namespace}/${pod.name}`;
     return {
       begun: () => {
@@ -101,9 +101,9 @@ export function createLocalDrainer(dependencies: LocalDrainDependencies, lifetim
     observe: async (signal) => {
       if (refusals >= MAX_REFUSALS) return NOTHING;
       try {
-        const all = localPodsOf(await runtime.livePods(signal), await knownPods.read());
+        const all = runtimePodsOf(await runtime.livePods(signal), await knownPods.read());
         awaySince = undefined;
-        const isStatic = ({ podType }: LocalPod): boolean => podType === 'Static';
+        const isStatic = ({ podType }: RuntimePod): boolean => podType === 'Static';
         return { seen: true, pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };
       } catch (error) {
         signal.throwIfAborted();

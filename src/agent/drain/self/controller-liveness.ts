@@ -1,8 +1,8 @@
-import { controllerAlive, type LeaseSight, observeLease } from '../../../decide/lease.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../../decide/lease.ts';
 import { describeError } from '../../../errors.ts';
 import { monotonicNow } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { CONTROLLER_LEASE_PLACE, readLease } from '../../../kube/lease.ts';
+import { CONTROLLER_LEASE, readLease } from '../../../kube/lease.ts';
 import type { Log } from '../../../telemetry/log.ts';
 
 /** Whether a controller lives, as far as this agent has seen. */
@@ -13,7 +13,7 @@ export interface ControllerState {
 }
 
 /** Looks at the controller's Lease, only while somebody wants to know. */
-export interface ControllerSight {
+export interface ControllerLiveness {
   /** Reads the Lease unless it was read less than `maxAgeMs` ago. Never throws for a server that is away. */
   look(maxAgeMs: number, signal: AbortSignal): Promise<ControllerState>;
   /** What was seen last; undefined while nobody wants to know. */
@@ -27,8 +27,8 @@ export interface ControllerSight {
 const LOOK_MS = 5_000;
 
 /** Makes the eye; reads nothing yet. */
-export function createControllerSight(client: KubeClient, log: Log): ControllerSight {
-  let sight: LeaseSight | undefined;
+export function createControllerLiveness(client: KubeClient, log: Log): ControllerLiveness {
+  let sight: LeaseObservation | undefined;
   let readAt = -Infinity;
   let last: ControllerState | undefined;
   let complained = '';
@@ -58,7 +58,7 @@ export function createControllerSight(client: KubeClient, log: Log): ControllerS
       const before = last?.kind;
       try {
         const limited = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
-        const lease = await readLease(client, CONTROLLER_LEASE_PLACE, limited);
+        const lease = await readLease(client, CONTROLLER_LEASE, limited);
         const now = monotonicNow();
         const isGap = begun - readAt > 2 * LOOK_MS;
         sight = observeLease(isGap ? undefined : sight, lease, now);

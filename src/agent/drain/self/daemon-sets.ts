@@ -9,7 +9,7 @@ import type { Waiting } from '../../waiting.ts';
 import { timeOf } from '../../../decide/time.ts';
 
 /** The removals of this node's DaemonSet pods while its agent carries them out. */
-export interface OwnRemovals {
+export interface SelfRemovals {
   /**
    * Deletes a DaemonSet pod that the recorded targets select, ever later where its DaemonSet brings it back; `mayAct` is
    * asked right before. Throws API_UNREACHABLE and API_REFUSED.
@@ -25,7 +25,7 @@ export interface OwnRemovals {
 }
 
 /** Makes the memory of removals, which is as long as the drains of the node. */
-export function createOwnRemovals({ client, clock, log, nodeName }: ClusterDependencies): OwnRemovals {
+export function createSelfRemovals({ client, clock, log, nodeName }: ClusterDependencies): SelfRemovals {
   let removals: readonly Removal[] = [];
   return {
     remove: async (pod, recorded, options, mayAct, signal) => {

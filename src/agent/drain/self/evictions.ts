@@ -20,19 +20,19 @@ import type { ClusterDependencies } from '../../cluster/cluster.ts';
 import type { Waiting } from '../../waiting.ts';
 
 /** What a deadline makes of the end of a pod. */
-export interface OwnEnd {
+export interface PodEnding {
   readonly options: EndOptions;
   /** When the pod's own controller is trusted with it no longer, in milliseconds since the epoch. */
   readonly trustUntil: number | undefined;
 }
 
 /** The evictions of this node's pods while its agent carries them out. */
-export interface OwnEvictions {
+export interface SelfEvictions {
   /** The next step of one pod's eviction; `mayAct` is asked right before the Eviction API is. */
   evict(
     pod: Pod,
     request: EvictionRequest | undefined,
-    end: OwnEnd,
+    end: PodEnding,
     mayAct: () => Promise<boolean>,
     signal: AbortSignal,
   ): Promise<Waiting>;
@@ -52,7 +52,7 @@ const PATIENCE = { takeOverMs: 60_000, promiseMs: 600_000 };
 const PROMISE_WORDS = ['Eviction triggered'];
 
 /** Makes the memory of attempts, which is as short as the time without a controller. */
-export function createOwnEvictions({ client, clock, log }: ClusterDependencies): OwnEvictions {
+export function createSelfEvictions({ client, clock, log }: ClusterDependencies): SelfEvictions {
   const known = new Map<string, Attempts & { readonly at: Moment }>();
 
   /** As of the present setting of the clock. */

@@ -33,7 +33,7 @@ function refusalOf(error: unknown): string {
 }
 
 /** The gates of the node's DaemonSet pods, which somebody has to take away after a maintenance. */
-export interface OwnGates {
+export interface SelfGates {
   /** Notes that a maintenance of the node is in progress: it may hold pods when it is over. */
   arm(): void;
   /** Notes that a controller lives, which takes the gates away itself. */
@@ -48,7 +48,7 @@ export interface OwnGates {
 }
 
 /** Makes the memory of what may be held, which is undecided at first: the agent may have been started by a boot. */
-export function createOwnGates({ client, clock, log, nodeName }: ClusterDependencies): OwnGates {
+export function createSelfGates({ client, clock, log, nodeName }: ClusterDependencies): SelfGates {
   const query = new URLSearchParams({
     labelSelector: `${HELD_FOR_LABEL}=${nodeName}`,
     fieldSelector: 'spec.nodeName=',

@@ -11,26 +11,26 @@ import {
   blockedByInterceptors,
   drainPodsOfNode,
   evictingUids,
-  holdOf,
+  awaitingPodOf,
   maintenancesOfNode,
-  type OwnDrain,
-  resolveOwnDrains,
+  type SelfDrain,
+  resolveSelfDrains,
 } from '../../../decide/drain/self-drain.ts';
 import { type DrainPod, endOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
 import { keyOf, NODES, objectPath, sendForObject } from '../../../kube/resource.ts';
 import type { Cluster, ClusterDependencies } from '../../cluster/cluster.ts';
-import { type ControllerState, createControllerSight } from './controller-liveness.ts';
+import { type ControllerState, createControllerLiveness } from './controller-liveness.ts';
 import { createNodePods } from '../../cluster/node-pods.ts';
-import { createOwnEvictions } from './evictions.ts';
-import { createOwnGates } from './gates.ts';
-import { createOwnRemovals } from './daemon-sets.ts';
-import { createOwnStatus } from './status.ts';
+import { createSelfEvictions } from './evictions.ts';
+import { createSelfGates } from './gates.ts';
+import { createSelfRemovals } from './daemon-sets.ts';
+import { createSelfStatus } from './status.ts';
 import type { Waiting } from '../../waiting.ts';
 
 /** What a pass came to; the drains have the targets that this agent goes by. */
-export interface OwnDrainTurn {
+export interface SelfDrainPass {
   readonly drains: readonly NodeDrain[];
   /** Static pods, NAMESPACE/NAME, that wait for interceptors. */
   readonly heldStaticPods: ReadonlySet<string>;
@@ -40,15 +40,15 @@ export interface OwnDrainTurn {
 }
 
 /** The agent in the place of the controller, for its own node. */
-export interface OwnDrainer {
+export interface SelfDrainer {
   /** One pass over the maintenances that count; undefined where this agent has nothing to do, or must not. */
-  tend(
+  pass(
     counts: (maintenance: string) => boolean,
     staticPods: readonly DrainPod[],
     signal: AbortSignal,
-  ): Promise<OwnDrainTurn | undefined>;
+  ): Promise<SelfDrainPass | undefined>;
   /** Lets go of everything: the API server is given up for now. */
-  rest(): void;
+  stop(): void;
   /** For how long the API server has not answered, in milliseconds; 0 where it has, or was not asked. */
   apiSilentMs(): number;
   /** Whether it has to look again soon. */
@@ -63,17 +63,17 @@ const CORDON_EVERY_MS = 15_000;
 const CALL_MS = 10_000;
 
 /** Makes the drainer, whose watch ends with `lifetime`; nothing is asked of the API server before a maintenance of the node is in progress. */
-export function createOwnDrainer(
+export function createSelfDrainer(
   cluster: Cluster,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
-): OwnDrainer {
+): SelfDrainer {
   const { client, clock, log, nodeName } = dependencies;
-  const sight = createControllerSight(client, log);
-  const evictions = createOwnEvictions(dependencies);
-  const status = createOwnStatus(dependencies);
-  const removals = createOwnRemovals(dependencies);
-  const gates = createOwnGates(dependencies);
+  const sight = createControllerLiveness(client, log);
+  const evictions = createSelfEvictions(dependencies);
+  const status = createSelfStatus(dependencies);
+  const removals = createSelfRemovals(dependencies);
+  const gates = createSelfGates(dependencies);
   const pods = createNodePods(dependencies, lifetime);
   let busy = false;
   let cordonedAt = -Infinity;
@@ -116,22 +116,22 @@ export function createOwnDrainer(
   const requestOf = (pod: Pod): EvictionRequest | undefined =>
     cluster.requests().find(({ spec }) => spec.target.pod.uid === pod.metadata.uid);
 
-  const trustUntil = (pod: Pod, all: readonly Pod[], own: readonly OwnDrain[]): number | undefined =>
+  const trustUntil = (pod: Pod, all: readonly Pod[], own: readonly SelfDrain[]): number | undefined =>
     interceptorsUntil(
       pod,
       all,
       own.map(({ maintenance }) => maintenance),
     );
 
-  const isOutOfTime = (pod: Pod, all: readonly Pod[], own: readonly OwnDrain[]): boolean =>
+  const isOutOfTime = (pod: Pod, all: readonly Pod[], own: readonly SelfDrain[]): boolean =>
     clock.now() >= (trustUntil(pod, all, own) ?? Infinity);
 
   const act = async (
-    own: readonly OwnDrain[],
+    own: readonly SelfDrain[],
     recorded: readonly NodeDrain[],
     all: readonly Pod[],
     signal: AbortSignal,
-  ): Promise<OwnDrainTurn> => {
+  ): Promise<SelfDrainPass> => {
     const evicting = evictingUids(own);
     const maintenances = own.map(({ maintenance }) => maintenance);
     const optionsOf = (pod: Pod): EndOptions => endOptionsOf(pod, all, maintenances, clock.now());
@@ -141,7 +141,7 @@ export function createOwnDrainer(
       const podType = podTypeOf(pod);
       const { uid = '', deletionTimestamp } = pod.metadata;
       const request = requestOf(pod);
-      const held = holdOf(pod, request, isOutOfTime(pod, all, own));
+      const held = awaitingPodOf(pod, request, isOutOfTime(pod, all, own));
       if (podType === 'Static' && held !== undefined) heldStaticPods.add(keyOf(pod));
       if (podType !== 'Static' && !evicting.has(uid)) continue;
       if (deletionTimestamp !== undefined) {
@@ -176,7 +176,7 @@ export function createOwnDrainer(
     wanted: readonly NodeMaintenance[],
     staticPods: readonly DrainPod[],
     outer: AbortSignal,
-  ): Promise<OwnDrainTurn | undefined> => {
+  ): Promise<SelfDrainPass | undefined> => {
     const signal = AbortSignal.any([outer, AbortSignal.timeout(CALL_MS)]);
     if ((await sight.look(LOOK_EVERY_MS, signal)).kind !== 'dead') {
       rest();
@@ -196,7 +196,7 @@ export function createOwnDrainer(
     }
     const all = cache.list().filter((pod) => !isTerminal(pod));
     const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
-    const own = resolveOwnDrains(status.latest(wanted), nodeName, drainPodsOfNode(all, staticPods), due);
+    const own = resolveSelfDrains(status.latest(wanted), nodeName, drainPodsOfNode(all, staticPods), due);
     const outOfTime = (pod: Pod): boolean => isOutOfTime(pod, all, own);
     const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf, outOfTime)];
     const left = { list: all, blocking, requestOf };
@@ -211,11 +211,11 @@ export function createOwnDrainer(
     controller: () => sight.last(),
     isBusy: () => busy,
     apiSilentMs: () => sight.apiSilentMs(),
-    rest: () => {
+    stop: () => {
       rest();
       sight.forget();
     },
-    tend: async (counts, staticPods, signal) => {
+    pass: async (counts, staticPods, signal) => {
       if (!cluster.synced()) return undefined;
       const counting = cluster.maintenances().filter(({ metadata }) => counts(metadata.name));
       const wanted = maintenancesOfNode(counting, nodeName);

@@ -4,25 +4,25 @@ import type { BlockingPod, NodeMaintenance } from '../../../api/node-maintenance
 import type { Pod } from '../../../api/pod.ts';
 import { estimateDrain } from '../../../decide/drain/estimate.ts';
 import { effectiveDrainPlan } from '../../../decide/drain/plan.ts';
-import { drainStatus, isNews } from '../../../decide/drain/status.ts';
-import type { OwnDrain } from '../../../decide/drain/self-drain.ts';
-import { createOwnWrites } from '../../../kube/read-your-writes.ts';
+import { drainStatus, isSignificantChange } from '../../../decide/drain/status.ts';
+import type { SelfDrain } from '../../../decide/drain/self-drain.ts';
+import { createRecentWrites } from '../../../kube/read-your-writes.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 
 /** Keeps the status of maintenances of this node alone, as the controller would, with the node's identity. */
-export interface OwnStatus {
+export interface SelfStatus {
   /** The maintenances as our last writes left them, where the cache does not show those yet. */
   latest(maintenances: readonly NodeMaintenance[]): readonly NodeMaintenance[];
   /**
    * Writes what the drain has come to; `pods` are those that are left on the node. `mayWrite` is asked right before.
    * Returns whether the targets that the drain goes by are recorded.
    */
-  write(drain: OwnDrain, pods: OwnPods, mayWrite: () => Promise<boolean>, signal: AbortSignal): Promise<boolean>;
+  write(drain: SelfDrain, pods: ObservedPods, mayWrite: () => Promise<boolean>, signal: AbortSignal): Promise<boolean>;
 }
 
 /** The pods of the node as the status counts them. */
-export interface OwnPods {
+export interface ObservedPods {
   readonly list: readonly Pod[];
   readonly blocking: readonly BlockingPod[];
   readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
@@ -33,8 +33,8 @@ const COUNT_EVERY_MS = 5_000;
 const MAX_MESSAGE = 900;
 
 /** Makes the writer. */
-export function createOwnStatus({ client, clock }: ClusterDependencies): OwnStatus {
-  const ownWrites = createOwnWrites<NodeMaintenance>();
+export function createSelfStatus({ client, clock }: ClusterDependencies): SelfStatus {
+  const ownWrites = createRecentWrites<NodeMaintenance>();
   const copies = new Map<string, NodeMaintenance>();
   const countedAt = new Map<string, number>();
   return {
@@ -68,7 +68,7 @@ export function createOwnStatus({ client, clock }: ClusterDependencies): OwnStat
       );
       if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status)) return true;
       if (
-        !isNews(maintenance.status, status) &&
+        !isSignificantChange(maintenance.status, status) &&
         clock.monotonic() - (countedAt.get(name) ?? -Infinity) < COUNT_EVERY_MS
       )
         return true;

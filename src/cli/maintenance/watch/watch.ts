@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import { NODE_LABEL } from '../../../api/names.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
-import { trimPod, trimRequest } from '../../../kube/transform.ts';
+import { transformPod, transformRequest } from '../../../kube/transform.ts';
 import { nodeLabel } from '../../../decide/node-label.ts';
 import { drainView, type DrainView, type SeenPods, withSeen } from '../../../decide/view/drain-progress.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
@@ -93,11 +93,11 @@ export async function watchDrain(
       : { resource: EVICTION_REQUESTS },
     wake,
     dependencies,
-    trimRequest,
+    transformRequest,
   );
   const podCache = (node: string | undefined): ObjectCache<Pod> => {
     const scope = node === undefined ? {} : { fieldSelector: `spec.nodeName=${node}` };
-    return createObjectCache<Pod>({ resource: PODS, ...scope }, wake, dependencies, trimPod);
+    return createObjectCache<Pod>({ resource: PODS, ...scope }, wake, dependencies, transformPod);
   };
   const isFew = target.nodes.length > 0 && target.nodes.length <= MAX_WATCHES;
   const pods = (isFew ? target.nodes : [undefined]).map(podCache);

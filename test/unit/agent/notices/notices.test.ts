@@ -136,7 +136,7 @@ describe('the loop that watches for notices', () => {
       await notices.run(signal);
       kinds.push(notices.addTo(NO, WATCHING).kind);
       const draining = { ...BY_NOTICE, bootId };
-      await notices.tend(kinds.at(-1) === 'yes' ? draining : WATCHING, AbortSignal.timeout(5_000));
+      await notices.reconcile(kinds.at(-1) === 'yes' ? draining : WATCHING, AbortSignal.timeout(5_000));
     }
     assert.deepEqual(kinds, ['yes', 'yes', 'no']);
   });
@@ -174,7 +174,7 @@ describe('the loop that watches for notices', () => {
     await notices.run(signal);
     const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };
     for (let look = 0; look < 4; look += 1) {
-      await notices.tend(released, AbortSignal.timeout(5_000));
+      await notices.reconcile(released, AbortSignal.timeout(5_000));
       await clock.sleep(6_000, new AbortController().signal);
     }
     assert.deepEqual(told, ['aws/spot', 'aws/spot'], 'until it has been told, and not more often');

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { startSandboxRuntime } from '../../../../src/demo/runtime.ts';
+import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
@@ -30,7 +30,7 @@ describe('the agent of a node whose kubelet is restarted with another static pod
       await writeFile(path.join(directory, 'web.yaml'), MANIFEST);
     }
     const socketPath = path.join(folder, 'cri.sock');
-    stack.use(await startSandboxRuntime({ staticPodPath: second, socketPath, nodeName: NODE }, signal));
+    stack.use(await startDemoRuntime({ staticPodPath: second, socketPath, nodeName: NODE }, signal));
     const runDirectory = path.join(folder, 'run');
     const config = {
       apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',

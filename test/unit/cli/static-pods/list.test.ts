@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { StaticPodEntry } from '../../../../src/decide/view/static-pod-list.ts';
-import { startSandboxRuntime } from '../../../../src/demo/runtime.ts';
+import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/nodemaint.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
@@ -44,7 +44,7 @@ async function createMachine(stack: AsyncDisposableStack) {
     await writeFile(configFile, JSON.stringify(config));
   };
   await writeConfig({});
-  stack.use(await startSandboxRuntime({ staticPodPath, socketPath, nodeName: 'n' }, signal));
+  stack.use(await startDemoRuntime({ staticPodPath, socketPath, nodeName: 'n' }, signal));
   const run = (...args: string[]) => runNodemaint([...args, '--config', configFile]);
   const states = async (): Promise<readonly string[]> => {
     const { stdout } = await run('static-pods', 'list', '-o', 'json');

@@ -9,7 +9,7 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { createSharedRead } from '../../../../src/controller/daemon-set/shared-read.ts';
 import { decideGate } from '../../../../src/decide/daemon-set/gate.ts';
 import {
-  escapedDaemonSets,
+  ungatedDaemonSets,
   forgetHeld,
   forgetNodes,
   noteRemoval,
@@ -117,9 +117,9 @@ describe('an escaped DaemonSet', () => {
     uids.reduce<readonly Removal[]>((all, uid) => noteRemoval(all, removal(uid)), []);
 
   it('is one whose pods came back three times after the first was removed; a pod counts once.', () => {
-    assert.deepEqual(escapedDaemonSets(after('1', '2', '2', '3'), 'a'), []);
-    assert.deepEqual(escapedDaemonSets(after('1', '2', '3', '4'), 'a'), ['default/logger']);
-    assert.deepEqual(escapedDaemonSets(after('1', '2', '3', '4'), 'b'), []);
+    assert.deepEqual(ungatedDaemonSets(after('1', '2', '2', '3'), 'a'), []);
+    assert.deepEqual(ungatedDaemonSets(after('1', '2', '3', '4'), 'a'), ['default/logger']);
+    assert.deepEqual(ungatedDaemonSets(after('1', '2', '3', '4'), 'b'), []);
     assert.equal(returnsOf(after('1', '2'), 'default/logger', 'a', '3'), 2);
     assert.equal(returnsOf(after('1', '2'), 'default/logger', 'a', '2'), 1);
     assert.equal(returnsOf([], 'default/logger', 'a', '1'), 0);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { effectiveDrainPlan } from '../../../../src/decide/drain/plan.ts';
 import { resolveDrain } from '../../../../src/decide/drain/resolution.ts';
-import { decideLocalDeadline } from '../../../../src/decide/deadline/offline.ts';
+import { decideOfflineDeadline } from '../../../../src/decide/deadline/offline.ts';
 
 const WEB = {
   namespace: 'n',
@@ -19,7 +19,7 @@ const PODS = [WEB, CRITICAL, STATIC];
 
 describe('the deadline of a drain without an API server', () => {
   const at = (now: number): readonly string[] => {
-    const { position } = decideLocalDeadline({ since: 0, at: 100_000 }, PODS, [], now);
+    const { position } = decideOfflineDeadline({ since: 0, at: 100_000 }, PODS, [], now);
     return resolveDrain(effectiveDrainPlan([]), PODS, [], position).evicting.map(({ name }) => name);
   };
 
@@ -32,7 +32,7 @@ describe('the deadline of a drain without an API server', () => {
 
   it('shortens grace periods to what is left, and never makes one longer', () => {
     const gracesAt = (now: number): readonly (number | undefined)[] => {
-      const { graces } = decideLocalDeadline({ since: 0, at: 100_000 }, PODS, [], now);
+      const { graces } = decideOfflineDeadline({ since: 0, at: 100_000 }, PODS, [], now);
       return PODS.map(({ uid }) => graces.get(uid));
     };
     const [web = 0, critical = 0, last] = gracesAt(0);

@@ -5,7 +5,7 @@ import { AGENT_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus, Stage } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { soleNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
-import { holdOf, maintenancesOfNode, resolveOwnDrains } from '../../../../src/decide/drain/self-drain.ts';
+import { awaitingPodOf, maintenancesOfNode, resolveSelfDrains } from '../../../../src/decide/drain/self-drain.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
 import { byName } from '../../../support/maintenance-objects.ts';
 
@@ -39,7 +39,7 @@ const WAITING: NodeMaintenanceStatus = {
 
 /** The pods that leave when a DaemonSet pod is all that is left. */
 function evicting(maintenance: NodeMaintenance): readonly string[] {
-  const own = resolveOwnDrains([maintenance], NODE, [LOGGER]);
+  const own = resolveSelfDrains([maintenance], NODE, [LOGGER]);
   return own.flatMap(({ resolution }) => resolution.nodes.flatMap((node) => node.evicting.map(({ name }) => name)));
 }
 
@@ -118,7 +118,7 @@ const holds: readonly [string, Pod, EvictionRequest | undefined, string | undefi
 describe('while no controller lives', () => {
   for (const [what, pod, request, on] of holds) {
     it(`${what} ${on === undefined ? 'may go' : `waits for ${on}`}`, () => {
-      assert.equal(holdOf(pod, request)?.on, on);
+      assert.equal(awaitingPodOf(pod, request)?.on, on);
     });
   }
 });

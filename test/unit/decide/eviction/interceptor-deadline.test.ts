@@ -8,7 +8,7 @@ import { type GracefulPod, othersUntil } from '../../../../src/decide/deadline/b
 import { decideEvictionRequest } from '../../../../src/decide/eviction/request.ts';
 import { decideTimes } from '../../../../src/decide/eviction/times.ts';
 import { decideEvictionStep } from '../../../../src/decide/eviction/imperative.ts';
-import { holdOf } from '../../../../src/decide/drain/self-drain.ts';
+import { awaitingPodOf } from '../../../../src/decide/drain/self-drain.ts';
 
 const SAVER = 'saver.example.com';
 const IMPERATIVE = 'imperative-eviction.k8s.io';
@@ -124,9 +124,12 @@ describe('an interceptor before a deadline', () => {
   });
 
   it('does not hold the pod of an agent that drains its node alone', () => {
-    assert.equal(holdOf(POD, requestOf(SAVER))?.on, SAVER);
-    assert.equal(holdOf(POD, requestOf(SAVER), true), undefined);
-    assert.ok(holdOf({ ...POD, spec: { workloadRef: {} } }, undefined, true), 'a workload is not evicted at all');
+    assert.equal(awaitingPodOf(POD, requestOf(SAVER))?.on, SAVER);
+    assert.equal(awaitingPodOf(POD, requestOf(SAVER), true), undefined);
+    assert.ok(
+      awaitingPodOf({ ...POD, spec: { workloadRef: {} } }, undefined, true),
+      'a workload is not evicted at all',
+    );
   });
 
   it('is not followed by a take-over of the pod’s controller that has no time', () => {

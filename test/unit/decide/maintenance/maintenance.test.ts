@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Node } from '../../../../src/api/pod.ts';
-import { isOutlived } from '../../../../src/decide/maintenance/maintenance.ts';
+import { isEndedByReboot } from '../../../../src/decide/maintenance/maintenance.ts';
 import { byName, maintenanceOf } from '../../../support/maintenance-objects.ts';
 
 const OWN = { labels: { [AGENT_LABEL]: 'node-a' }, annotations: { [BOOT_ANNOTATION]: 'first' } };
@@ -39,6 +39,6 @@ describe('whether a boot has ended a drain', () => {
   ] as const;
   for (const [when, spec, metadata, where, expected] of cases)
     it(`${expected ? 'is so' : 'is not so'} ${when}`, () => {
-      assert.equal(isOutlived(maintenanceOf(spec, metadata), where), expected);
+      assert.equal(isEndedByReboot(maintenanceOf(spec, metadata), where), expected);
     });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decideGoingDown, scheduledStart, type ShutdownReadings } from '../../../../src/decide/shutdown/detection.ts';
+import { decideShutdown, scheduledStart, type ShutdownReadings } from '../../../../src/decide/shutdown/detection.ts';
 
 const AT = 10_000_000;
 const CALM: ShutdownReadings = { now: AT, preparing: false, stopping: false, scheduled: null, leadMs: 60_000 };
@@ -24,7 +24,7 @@ const cases: [string, Partial<ShutdownReadings>, string][] = [
 describe('whether the machine goes down', () => {
   for (const [name, readings, expected] of cases) {
     it(`is "${expected}" when ${name}`, () => {
-      assert.equal(decideGoingDown({ ...CALM, ...readings }), expected);
+      assert.equal(decideShutdown({ ...CALM, ...readings }), expected);
     });
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newsOf } from '../../../../src/decide/shutdown/events.ts';
+import { phaseEventOf } from '../../../../src/decide/shutdown/events.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 
 const SHUTDOWN = {
@@ -31,7 +31,7 @@ const cases: [string, Phase, Phase, string][] = [
 describe('the news of a phase', () => {
   for (const [name, previous, next, expected] of cases) {
     it(`is ${expected === '' ? 'none' : `"${expected}"`} when ${name}`, () => {
-      const news = newsOf('node-a', previous, next);
+      const news = phaseEventOf('node-a', previous, next);
       const told = news === undefined ? '' : `${news.type} ${news.reason}${news.wall ? ' wall' : ''}`;
       assert.equal(told, expected);
       if (news !== undefined) assert.match(news.message, /node-a/i);
@@ -39,7 +39,7 @@ describe('the news of a phase', () => {
   }
 
   it('says who would not wait, and that a power cut left pods behind', () => {
-    assert.match(newsOf('node-a', DRAINING, FORCED)?.message ?? '', /with pods still there .*in a hurry/);
-    assert.match(newsOf('node-a', DRAINING, BACK)?.message ?? '', /went down before its pods had ended/);
+    assert.match(phaseEventOf('node-a', DRAINING, FORCED)?.message ?? '', /with pods still there .*in a hurry/);
+    assert.match(phaseEventOf('node-a', DRAINING, BACK)?.message ?? '', /went down before its pods had ended/);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { KubeletUnitChoice } from '../../../../src/decide/machine/kubelet-unit.ts';
-import { type LiveSandbox, localPodsOf } from '../../../../src/decide/shutdown/runtime-pods.ts';
+import { type LiveSandbox, runtimePodsOf } from '../../../../src/decide/shutdown/runtime-pods.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../../src/host/kubelet/unit.ts';
 import { openTestState } from '../../../support/test-state.ts';
 
@@ -17,7 +17,7 @@ describe('the pods of a node as its runtime shows them', () => {
   it('have the type that their sandbox tells, priority 0, and the grace period of the kubelet', () => {
     const file = { annotations: { 'kubernetes.io/config.source': 'file' } };
     const daemon = { labels: { 'pod-template-generation': '1' }, graceSec: 5 };
-    const pods = localPodsOf([sandbox('a'), sandbox('b', daemon), sandbox('c', file)], new Map());
+    const pods = runtimePodsOf([sandbox('a'), sandbox('b', daemon), sandbox('c', file)], new Map());
     const told = pods.map(({ podType, priority, graceSec }) => [podType, priority, graceSec]);
     assert.deepEqual(told, [
       ['Default', 0, 30],
@@ -29,7 +29,7 @@ describe('the pods of a node as its runtime shows them', () => {
   it("pass for a DaemonSet's by a label that anybody may write only where the API server never told of them", () => {
     const label = { labels: { 'pod-template-generation': '1' } };
     const known = new Map([['told', { podType: 'Default', priority: 3 } as const]]);
-    const pods = localPodsOf([sandbox('told', label), sandbox('young', label)], known);
+    const pods = runtimePodsOf([sandbox('told', label), sandbox('young', label)], known);
     assert.deepEqual(
       pods.map(({ uid, podType, priority }) => [uid, podType, priority]),
       [
@@ -41,13 +41,13 @@ describe('the pods of a node as its runtime shows them', () => {
 
   it('have what the API server said of them, where it said something', () => {
     const known = new Map([['a', { podType: 'DaemonSet', priority: 7 } as const]]);
-    const [pod] = localPodsOf([sandbox('a')], known);
+    const [pod] = runtimePodsOf([sandbox('a')], known);
     assert.equal(pod?.podType, 'DaemonSet');
     assert.equal(pod.priority, 7);
   });
 
   it('are one with all of their sandboxes', () => {
-    const [pod, ...others] = localPodsOf([sandbox('a'), sandbox('a', { id: 's-2', graceSec: 9 })], new Map());
+    const [pod, ...others] = runtimePodsOf([sandbox('a'), sandbox('a', { id: 's-2', graceSec: 9 })], new Map());
     assert.deepEqual(pod?.sandboxIds, ['s-a', 's-2']);
     assert.equal(pod.graceSec, 9);
     assert.deepEqual(others, []);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { countingDrains, keepsParked, type ParkingFacts } from '../../../../src/decide/static-pod/retention.ts';
+import { effectiveDrains, keepsParked, type RetentionFacts } from '../../../../src/decide/static-pod/retention.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 
 const SHUTDOWN = { mode: 'cluster', origin: 'logind', reason: '', since: 0, bootId: 'b' } as const;
@@ -10,7 +10,7 @@ const BOOTED: Phase = { kind: 'recovering', cause: 'boot', maintenance: OWN, ...
 const CANCELED: Phase = { kind: 'recovering', cause: 'canceled', maintenance: OWN, ...SHUTDOWN };
 const WATCHING: Phase = { kind: 'watching' };
 const drainOf = (maintenance: string) => ({ maintenance, reason: '', drainTargets: [] });
-const FACTS: ParkingFacts = {
+const FACTS: RetentionFacts = {
   phase: WATCHING,
   onBoot: 'complete',
   clusterConfigured: true,
@@ -19,7 +19,7 @@ const FACTS: ParkingFacts = {
   apiSilent: false,
 };
 
-const cases: [string, string, Partial<ParkingFacts>, boolean][] = [
+const cases: [string, string, Partial<RetentionFacts>, boolean][] = [
   ['is kept while the node goes down', OWN, { phase: DRAINING }, true],
   ['is kept while the node goes down, whatever it was parked for', 'gone', { phase: DRAINING, drains: [] }, true],
   ['comes back after the boot, whatever the API server still says', OWN, { phase: BOOTED }, false],
@@ -49,8 +49,8 @@ describe('a parked manifest', () => {
 });
 
 describe('the drains that count', () => {
-  const names = (facts: Partial<ParkingFacts>): string[] =>
-    countingDrains({ ...FACTS, ...facts }).map(({ maintenance }) => maintenance);
+  const names = (facts: Partial<RetentionFacts>): string[] =>
+    effectiveDrains({ ...FACTS, ...facts }).map(({ maintenance }) => maintenance);
   it("leave out this node's own earlier shutdowns", () => {
     assert.deepEqual(names({}), ['firmware']);
     assert.deepEqual(names({ phase: BOOTED }), ['firmware']);

@@ -152,7 +152,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
 it('the container runtime client loads gRPC at the first call, not before', async () => {
   const script = `
     import { createRequire } from 'node:module';
-    import { createContainerRuntime } from ${JSON.stringify(path.resolve('src/host/cri.ts'))};
+    import { createContainerRuntime } from ${JSON.stringify(path.resolve('src/host/cri/runtime.ts'))};
     const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('@grpc'));
     const runtime = createContainerRuntime('/nonexistent.sock');
     const before = loaded();

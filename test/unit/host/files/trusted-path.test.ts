@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { distrustOfPart, type PathKind, type PathPart } from '../../../../src/decide/machine/path-trust.ts';
+import { untrustedReasonOf, type PathKind, type PathPart } from '../../../../src/decide/machine/path-trust.ts';
 import {
   judgePath,
   type PathTrust,
@@ -36,7 +36,7 @@ const parts: [string, Partial<PathPart>, PathKind, RegExp | undefined][] = [
 describe('one part of a path', () => {
   for (const [name, part, wanted, expected] of parts) {
     it(`${expected === undefined ? 'is believed' : 'is refused'}: ${name}`, () => {
-      const found = distrustOfPart({ path: '/etc/x', kind: 'directory', uid: 0, mode: 0o755, ...part }, wanted, [0]);
+      const found = untrustedReasonOf({ path: '/etc/x', kind: 'directory', uid: 0, mode: 0o755, ...part }, wanted, [0]);
       const said = found === undefined ? undefined : `${found.path}: ${found.problem}; ${found.fix}`;
       if (expected === undefined) assert.equal(said, undefined);
       else assert.match(said ?? '', expected);

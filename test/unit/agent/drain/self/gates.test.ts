@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createOwnGates } from '../../../../../src/agent/drain/self/gates.ts';
+import { createSelfGates } from '../../../../../src/agent/drain/self/gates.ts';
 import { createSystemClock } from '../../../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../../../../src/kube/client.ts';
 
@@ -25,7 +25,7 @@ describe('the release of the held pods of a node', () => {
       close: () => undefined,
     };
     const clock = createSystemClock();
-    const gates = createOwnGates({ client, clock, log: LOG, nodeName: 'n1', onChange: () => undefined });
+    const gates = createSelfGates({ client, clock, log: LOG, nodeName: 'n1', onChange: () => undefined });
     await gates.release(AbortSignal.timeout(5_000));
     const [list, ...deletions] = asked;
     assert.ok(list?.path.startsWith('/apis/apps/v1/daemonsets?') && list.namesOnly === true);
