@@ -16,7 +16,7 @@ import { collectionPath, EVICTION_REQUESTS, objectPath, PODS, sendForObject } fr
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
-import { intercepts } from '../support/eviction-rig.ts';
+import { intercepts } from '../support/rigs/eviction.ts';
 import { installManifests } from '../support/nodemaint.ts';
 import { type AuditLog, createAuditLog } from './audit-log.ts';
 import { reportOf } from './eviction-report.ts';

@@ -11,7 +11,12 @@ import { providerSources } from '../../src/cloud/providers.ts';
 import { type Provider, PROVIDERS } from '../../src/decide/notice/provider.ts';
 import { createSystemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { ec2Answers, type MetadataServer, type Recorded, startMetadataServer } from '../support/metadata-server.ts';
+import {
+  ec2Answers,
+  type MetadataServer,
+  type Recorded,
+  startMetadataServer,
+} from '../support/stand-ins/metadata-server.ts';
 import { makeTestFolder } from '../support/folder.ts';
 import { openTestState } from '../support/test-state.ts';
 

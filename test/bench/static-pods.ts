@@ -7,9 +7,9 @@ import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startProgram, waitUntil } from '../control-plane/process.ts';
-import { buildEvictionRig, NODE } from '../support/eviction-rig.ts';
-import { playLivingController } from '../support/living-controller.ts';
-import { buildMirrorRig, type MirrorRig } from '../support/mirror-rig.ts';
+import { buildEvictionRig, NODE } from '../support/rigs/eviction.ts';
+import { playLivingController } from '../support/stand-ins/living-controller.ts';
+import { buildMirrorRig, type MirrorRig } from '../support/rigs/mirror.ts';
 import { readAgentStatus } from '../support/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
 

@@ -17,10 +17,10 @@ import type { Phase } from '../../src/decide/shutdown/phase.ts';
 import { createKubeletUnit } from '../../src/host/kubelet/unit.ts';
 import { createStateDisk, openStateFiles, type StateFiles } from '../../src/host/files/state-files.ts';
 import { createMover, type Mover } from '../../src/static-pods/mover.ts';
-import { DISK_ERRORS, type Failure, failingDisk, failingStateDisk, Fault } from '../support/failing-disk.ts';
-import { createSplitDisk } from '../support/killing-disk.ts';
-import { createQuickDisk } from '../support/quick-disk.ts';
-import { manifestOf, PRIORITIES, SimulatedNode } from '../support/simulated-node.ts';
+import { DISK_ERRORS, type Failure, failingDisk, failingStateDisk, Fault } from '../support/disks/failing-disk.ts';
+import { createSplitDisk } from '../support/disks/killing-disk.ts';
+import { createQuickDisk } from '../support/disks/quick-disk.ts';
+import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simulated-node.ts';
 import { createQuickFolder } from '../support/shared-memory.ts';
 
 const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };

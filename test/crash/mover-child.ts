@@ -5,8 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { createDisk } from '../../src/static-pods/disk.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
-import { createKillingDisk, createSplitDisk } from '../support/killing-disk.ts';
-import { createQuickDisk } from '../support/quick-disk.ts';
+import { createKillingDisk, createSplitDisk } from '../support/disks/killing-disk.ts';
+import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { type CrashCase, runPlan } from './mover-plan.ts';
 
 const cases = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as readonly CrashCase[];

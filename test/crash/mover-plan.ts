@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Mover } from '../../src/static-pods/mover.ts';
 import type { MoverPaths } from '../../src/static-pods/places.ts';
-import type { Moment } from '../support/killing-disk.ts';
+import type { Moment } from '../support/disks/killing-disk.ts';
 
 /** What the mover is to do: all files out, or all back. */
 export interface CrashPlan {

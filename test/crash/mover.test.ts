@@ -9,8 +9,8 @@ import type { Disk } from '../../src/static-pods/disk.ts';
 import { formatStep } from '../../src/static-pods/journal/journal.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
-import { createKillingDisk, createSplitDisk, MOMENTS, type Moment } from '../support/killing-disk.ts';
-import { createQuickDisk } from '../support/quick-disk.ts';
+import { createKillingDisk, createSplitDisk, MOMENTS, type Moment } from '../support/disks/killing-disk.ts';
+import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/shared-memory.ts';
 import { type CrashCase, type CrashPlan, contentOf, namesOf, runPlan, sha256Of } from './mover-plan.ts';
 

@@ -5,8 +5,8 @@ import { describe, it } from 'node:test';
 import type { Disk } from '../../src/static-pods/disk.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
-import { createSplitDisk } from '../support/killing-disk.ts';
-import { createQuickDisk } from '../support/quick-disk.ts';
+import { createSplitDisk } from '../support/disks/killing-disk.ts';
+import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/shared-memory.ts';
 import { contentOf, namesOf, runPlan } from './mover-plan.ts';
 

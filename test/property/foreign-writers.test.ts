@@ -21,8 +21,8 @@ import type { Disk } from '../../src/static-pods/disk.ts';
 import type { OpenForWriting } from '../../src/static-pods/writers.ts';
 import { createMover, type Mover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
-import { createSplitDisk } from '../support/killing-disk.ts';
-import { createQuickDisk } from '../support/quick-disk.ts';
+import { createSplitDisk } from '../support/disks/killing-disk.ts';
+import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/shared-memory.ts';
 
 const RUNS = 10_000;

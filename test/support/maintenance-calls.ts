@@ -1,7 +1,7 @@
 import type { NodeMaintenance, NodeMaintenanceSpec } from '../../src/api/node-maintenance.ts';
 import type { KubeClient, KubeResponse } from '../../src/kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../src/kube/resource.ts';
-import { assertAllowed, send } from './admission-rig.ts';
+import { assertAllowed, send } from './rigs/admission.ts';
 import { maintenanceOf } from './maintenance-objects.ts';
 
 /** Sends a new maintenance; with dryRun it is judged and not stored. */

@@ -2,7 +2,7 @@ import type { KubeClient, KubeResponse } from '../../src/kube/client.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import { AGENT_LABEL } from '../../src/api/names.ts';
 import { NODE_MAINTENANCES, objectPath } from '../../src/kube/resource.ts';
-import { assertAllowed, send } from './admission-rig.ts';
+import { assertAllowed, send } from './rigs/admission.ts';
 import { createMaintenance } from './maintenance-calls.ts';
 import { byName, maintenanceOf } from './maintenance-objects.ts';
 

@@ -8,7 +8,7 @@ export function addCompletion(program: Command, terminal: Terminal): void {
     .description('print the completion script of a shell, or that of "kubectl nodemaint"')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .action(async (shell: Shell) => {
-      const { completionScript } = await import('../completion/scripts.ts');
+      const { completionScript } = await import('./scripts.ts');
       terminal.write(completionScript(shell));
     });
   program
@@ -18,7 +18,7 @@ export function addCompletion(program: Command, terminal: Terminal): void {
     .helpOption(false)
     .passThroughOptions()
     .action(async (words: readonly string[]) => {
-      const { completeWords } = await import('../completion/candidates.ts');
+      const { completeWords } = await import('./candidates.ts');
       terminal.write(await completeWords(program, words, terminal.stop));
     });
 }

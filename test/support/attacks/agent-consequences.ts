@@ -9,7 +9,7 @@ import { AGENT_LABEL, CONFIG_API_VERSION, KUBELET_INTERCEPTOR, NODE_LABEL } from
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { collectionPath, EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
-import { requestFor } from '../admission-rig.ts';
+import { requestFor } from '../rigs/admission.ts';
 import { makeTestFolder } from '../folder.ts';
 import { byName, maintenanceOf } from '../maintenance-objects.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../nodemaint.ts';

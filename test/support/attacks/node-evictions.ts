@@ -2,7 +2,7 @@
 import { NODE_LABEL } from '../../../src/api/names.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
-import { conditionWith, firstStatus, requestFor } from '../admission-rig.ts';
+import { conditionWith, firstStatus, requestFor } from '../rigs/admission.ts';
 import { allowed, type Attack, type Family, policy, RBAC, refused, type Refuser, schema } from './attack.ts';
 import { dry, patched, patchedStatus, type PodName, requestOf, type Scene, TEAM } from './scene.ts';
 

@@ -14,7 +14,7 @@ import {
   sendForObject,
 } from '../../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { firstStatus, requestFor } from '../admission-rig.ts';
+import { firstStatus, requestFor } from '../rigs/admission.ts';
 import { byName, maintenanceOf } from '../maintenance-objects.ts';
 import { installManifests } from '../nodemaint.ts';
 

@@ -26,7 +26,7 @@ export function attackCount(): number {
 
 const INTRODUCTION = [
   '# Attacks that are tried',
-  '`test/integration/attacks.test.ts` tries these on a real API server, with a real controller and a real agent, and checks that each is refused by what is named here. Each kind of attack has a control beside it: the same call by somebody who has the right to it is carried out. This page is written by `node test/support/attacks/write-page.ts`.',
+  '`test/integration/security/attacks.test.ts` tries these on a real API server, with a real controller and a real agent, and checks that each is refused by what is named here. Each kind of attack has a control beside it: the same call by somebody who has the right to it is carried out. This page is written by `node test/support/attacks/write-page.ts`.',
   'n1 and n2 are nodes. "refused by" names the authorizer, the admission plugin, the policy in `manifests/policies/`, the schema of the CRD, or the part of the product that sees to it that an attack has no consequence.',
   '## What is not refused',
   [

@@ -6,7 +6,7 @@ import { HELD_FOR_LABEL, MAINTENANCE_REQUESTER, NODE_LABEL } from '../../../src/
 import type { Pod } from '../../../src/api/pod.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { collectionPath, DAEMON_SETS, EVICTION_REQUESTS, objectPath, PODS } from '../../../src/kube/resource.ts';
-import { requestFor } from '../admission-rig.ts';
+import { requestFor } from '../rigs/admission.ts';
 import { assertRefusedBy, type Attack, policy, sendAs } from './attack.ts';
 import { dry, OTHER_TEAM, podBody, RELEASE, requestOf, type Scene, TEAM } from './scene.ts';
 import { ignore, LOG, make, soon } from './steps.ts';

@@ -9,7 +9,7 @@ import {
   objectPath,
   PODS,
 } from '../../../src/kube/resource.ts';
-import { conditionWith, firstStatus, requestFor } from '../admission-rig.ts';
+import { conditionWith, firstStatus, requestFor } from '../rigs/admission.ts';
 import { byName, maintenanceOf } from '../maintenance-objects.ts';
 import {
   allowed,

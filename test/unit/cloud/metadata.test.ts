@@ -7,7 +7,12 @@ import { promisify } from 'node:util';
 import { createMetadata } from '../../../src/cloud/metadata.ts';
 import { providerSources } from '../../../src/cloud/providers.ts';
 import { PROVIDERS, type Provider } from '../../../src/decide/notice/provider.ts';
-import { ec2Answers, type MetadataServer, type Recorded, startMetadataServer } from '../../support/metadata-server.ts';
+import {
+  ec2Answers,
+  type MetadataServer,
+  type Recorded,
+  startMetadataServer,
+} from '../../support/stand-ins/metadata-server.ts';
 
 const SIGNAL = AbortSignal.timeout(60_000);
 const METADATA = path.join(import.meta.dirname, '..', '..', '..', 'src', 'cloud', 'metadata.ts');

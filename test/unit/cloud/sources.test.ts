@@ -4,7 +4,7 @@ import { providerSources } from '../../../src/cloud/providers.ts';
 import type { NoticeSource } from '../../../src/cloud/notice-source.ts';
 import type { Notice } from '../../../src/decide/notice/notices.ts';
 import type { Provider } from '../../../src/decide/notice/provider.ts';
-import { ec2Answers, type MetadataServer, startMetadataServer } from '../../support/metadata-server.ts';
+import { ec2Answers, type MetadataServer, startMetadataServer } from '../../support/stand-ins/metadata-server.ts';
 
 const SIGNAL = AbortSignal.timeout(60_000);
 

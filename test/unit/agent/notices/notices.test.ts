@@ -17,7 +17,7 @@ import type { Log } from '../../../../src/telemetry/log.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
 import { openTestState } from '../../../support/test-state.ts';
 import { createStateDisk } from '../../../../src/host/files/state-files.ts';
-import { Fault, failingStateDisk } from '../../../support/failing-disk.ts';
+import { Fault, failingStateDisk } from '../../../support/disks/failing-disk.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 };

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
-import { endFakeKubelet, startFakeKubelet } from '../../../support/fake-kubelet.ts';
+import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/nodemaint.ts';
 

@@ -10,7 +10,12 @@ import { runProgram } from '../../../../src/cli/program.ts';
 import { createTerminal, type Terminal } from '../../../../src/cli/terminal/terminal.ts';
 import { escaped, escapedLine } from '../../../../src/printable.ts';
 import { inSandbox } from '../../../support/agent-sandbox.ts';
-import { HOSTILE, type HostileApiServer, NAMES, startHostileApiServer } from '../../../support/hostile-api-server.ts';
+import {
+  HOSTILE,
+  type HostileApiServer,
+  NAMES,
+  startHostileApiServer,
+} from '../../../support/stand-ins/hostile-api-server.ts';
 
 const STEERING = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 

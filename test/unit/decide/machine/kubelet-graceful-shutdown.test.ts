@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { loadAgentConfig } from '../../../../src/config/load.ts';
 import { kubeletShutdownWarning } from '../../../../src/decide/machine/kubelet-graceful-shutdown.ts';
 import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
-import { endFakeKubelet, startFakeKubelet } from '../../../support/fake-kubelet.ts';
+import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 import { runNodemaint } from '../../../support/nodemaint.ts';
 

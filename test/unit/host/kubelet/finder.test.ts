@@ -8,7 +8,7 @@ import { createKubeletRefusals } from '../../../../src/agent/static-pods/kubelet
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
 import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
 import { healthPlaceOf } from '../../../../src/host/kubelet/health.ts';
-import { endFakeKubelet, startFakeKubelet } from '../../../support/fake-kubelet.ts';
+import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 
 const HEAD = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };

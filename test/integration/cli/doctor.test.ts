@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { Check } from '../../../src/decide/view/node-checks.ts';
+import { connectHost } from '../../logind/host.ts';
+import { startLogind } from '../../logind/rig.ts';
+import { runNodemaint } from '../../support/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+
+const NAMES = [
+  'lock',
+  'lock delay',
+  'target time-outs',
+  'unit order',
+  'kubelet shutdown',
+  'kubelet unit',
+  'unit paths',
+  'trust',
+  'other locks',
+  'static pods',
+  'state directory',
+  'runtime',
+  'API server',
+  'own API server',
+];
+
+describe('nodemaint doctor', () => {
+  it('finds what is wrong on a node without an agent, each thing with what to do, bus or no bus', async (t) => {
+    const folder = await makeTestFolder('doctor');
+    t.after(() => rm(folder, { recursive: true }));
+    const config = path.join(folder, 'config.yaml');
+    const keys = {
+      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'AgentConfiguration',
+      nodeName: 'node-of-the-doctor',
+      kubeconfig: '',
+      staticPodPath: path.join(folder, 'manifests'),
+      containerRuntimeEndpoint: `unix://${folder}/none.sock`,
+      stateDirectory: path.join(folder, 'state'),
+      runDirectory: path.join(folder, 'run'),
+    };
+    await writeFile(config, JSON.stringify(keys));
+    const examine = async (): Promise<ReadonlyMap<string, Check>> => {
+      const { stdout, stderr, code } = await runNodemaint(['doctor', '--config', config, '-o', 'json']);
+      assert.equal(code, 1, stderr);
+      const checks = JSON.parse(stdout) as Check[];
+      assert.deepEqual(
+        checks.map(({ name }) => name),
+        NAMES,
+      );
+      for (const { result, fix } of checks) assert.equal(fix === '', result === 'ok');
+      return new Map(checks.map((check) => [check.name, check]));
+    };
+    {
+      await using rig = await startLogind({ inhibitDelayMaxSec: 60 }, t.signal);
+      using _host = connectHost(rig);
+      const found = await examine();
+      assert.match(found.get('lock')?.message ?? '', /no agent answers/);
+      assert.match(found.get('lock delay')?.message ?? '', /for 60 s only/);
+      assert.match(found.get('static pods')?.message ?? '', /is not there/);
+      assert.match(found.get('runtime')?.message ?? '', /nothing listens there/);
+      assert.equal(found.get('API server')?.result, 'ok');
+    }
+    process.env['DBUS_SYSTEM_BUS_ADDRESS'] = `unix:path=${folder}/no-bus`;
+    const withoutBus = await examine();
+    for (const name of ['lock delay', 'target time-outs', 'unit order']) {
+      assert.match(withoutBus.get(name)?.message ?? '', /no connection to the bus/, name);
+    }
+    const { stdout } = await runNodemaint(['doctor', '--config', config]);
+    assert.match(
+      stdout,
+      /^RESULT {2}CHECK .*\nfail .*lock .*no agent answers[\s\S]*\nTo do:\n {2}lock: systemctl start/,
+    );
+  });
+});

@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Node } from '../../../src/api/pod.ts';
+import type { DrainView } from '../../../src/decide/view/drain-progress.ts';
+import { createActor } from '../../support/actors.ts';
+import { type CommandEnd, type CommandRun, runCommand, startCommand } from '../../support/command.ts';
+import { buildEvictionRig, type EvictionRig, intercepts, NODE } from '../../support/rigs/eviction.ts';
+
+const A = 'actor-a.example.com';
+
+describe('the commands of nodes on a real API server, with the real controller', () => {
+  let rig: EvictionRig;
+  const actor = createActor(A);
+
+  const run = (...args: string[]): Promise<CommandEnd> =>
+    runCommand([...args, '--kubeconfig', rig.controlPlane.adminKubeconfig]);
+  const start = (...args: string[]): CommandRun =>
+    startCommand([...args, '--kubeconfig', rig.controlPlane.adminKubeconfig]);
+  const get = async <T>(...what: string[]): Promise<T> =>
+    JSON.parse(await rig.controlPlane.kubectl(['get', ...what, '-o', 'json'])) as T;
+  const maintenances = async (): Promise<readonly NodeMaintenance[]> =>
+    (await get<{ items: NodeMaintenance[] }>('nm')).items;
+  const isCordoned = async (name: string): Promise<boolean> =>
+    (await get<Node>('node', name)).spec?.unschedulable === true;
+  const makeNode = async (name: string): Promise<void> => {
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name } };
+    await rig.controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(node));
+  };
+
+  before(async () => {
+    rig = await buildEvictionRig();
+    await rig.startController();
+    await rig.startInterceptor(actor);
+  });
+  after(async () => {
+    await rig[Symbol.asyncDispose]();
+  });
+
+  it('It does nothing at all where one of the nodes is not there.', async () => {
+    const { code, stdout, stderr } = await run('drain', NODE, 'node/absent', 'nowhere');
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.equal(stderr, 'nodemaint: nodes "absent", "nowhere" not found; nothing was done\n');
+    assert.deepEqual(await maintenances(), []);
+    assert.equal((await run('complete', 'absent')).code, 1);
+    assert.equal((await run('status', 'nm/absent')).stderr, 'nodemaint: nodemaintenances "absent" not found\n');
+    assert.equal((await run('drain', 'pod/web')).code, 2);
+    assert.equal((await run('drain', NODE, '--timeout', '5s')).code, 2);
+  });
+
+  it('It previews tiers and everything that would block, and a dry run changes nothing.', async () => {
+    const budget = (name: string, app: string): object => ({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name, namespace: 'default' },
+      spec: { minAvailable: 1, selector: { matchLabels: { app } } },
+    });
+    for (const [name, app] of [
+      ['only', 'kept'],
+      ['one', 'twice'],
+      ['two', 'twice'],
+    ] as const)
+      await rig.controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(budget(name, app)));
+    await rig.createPod('kept', {}, { volumes: [{ name: 'cache', emptyDir: {} }] });
+    await rig.createPod('twice', intercepts(A, 10_000));
+    await rig.controlPlane.kubectl(['patch', 'pod', 'twice', '-p', '{"metadata":{"finalizers":["example.com/hold"]}}']);
+    await rig.createPod('vital', {}, { priorityClassName: 'system-node-critical' });
+    const { stdout, code } = await run('preview', NODE);
+    assert.equal(code, 0);
+    assert.match(stdout, /^node\/node-z: 3 pods in 2 tiers; 2 of them are blocked\n/);
+    assert.match(
+      stdout,
+      /1\. Default, priority ≤ 1000000000\n[\s\S]*2\. Default, priority ≤ 2000001000\n[\s\S]*pod\/vital/,
+    );
+    assert.match(stdout, /pod\/kept .*\n +blocks: the PodDisruptionBudget only allows no disruption now/);
+    assert.match(stdout, /local data is lost: cache \(emptyDir\)/);
+    assert.match(stdout, /pod\/twice .*actor-a\.example\.com\n +blocks: several PodDisruptionBudgets \(one, two\)/);
+    assert.match(stdout, /finalizers are taken away: example\.com\/hold/);
+    assert.match(stdout, /note: no controller has it: it will not come back anywhere/);
+    const hurried = await run('preview', NODE, '--deadline', '20s');
+    assert.match(hurried.stdout, /^1\. Default, priority ≤ 1000000000, after 0s at the latest\n/m);
+    assert.match(hurried.stdout, /^ +pod\/kept +default +0 +30s, shortened to 7s /m);
+    assert.equal((await run('preview', NODE, '--deadline', 'soon')).code, 2);
+
+    const plan = path.join(rig.folder, 'plan.yaml');
+    await writeFile(
+      plan,
+      'drainPlan:\n- {podType: Default, podPriority: 5, podSelector: {matchLabels: {app: kept}}}\n',
+    );
+    const dry = await run('drain', NODE, '--plan', plan, '--dry-run');
+    assert.deepEqual([dry.code, dry.stderr], [0, '']);
+    assert.match(
+      dry.stdout,
+      /^nodemaintenance\/maintenance-node-z created \(server dry run\): node\/node-z is to be drained/,
+    );
+    assert.match(dry.stdout, /1\. Default, priority ≤ 5 \(app=kept\)\n.*\n +pod\/kept/);
+    assert.deepEqual(await maintenances(), []);
+    await writeFile(plan, '- {podType: Static, podPriority: 5}\n- {podType: Default, podPriority: 5}\n');
+    const wrong = await run('drain', NODE, '--plan', plan);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /entry 2 \(Default ≤ 5\) must come before entry 1 \(Static ≤ 5\)/);
+    await rig.controlPlane.kubectl(['delete', 'pdb', '--all']);
+    await rig.controlPlane.kubectl(['patch', 'pod', 'twice', '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+    for (const name of ['kept', 'twice', 'vital']) await rig.endPod(name);
+  });
+
+  it('Cordon, drain and complete are one maintenance; a drain is watched pod by pod to its end.', async () => {
+    const cordon = await run('cordon', NODE, '--reason', 'new kernel');
+    assert.equal(cordon.stdout, 'nodemaintenance/maintenance-node-z created\nnode/node-z cordoned\n', cordon.stderr);
+    await rig.createPod('first', intercepts(A, 10_000));
+    await rig.createPod('second', {}, { priorityClassName: 'system-node-critical' });
+    actor.turn = { kind: 'working', message: 'Moving the data.' };
+    await using drain = start('drain', `node/${NODE}`, '--watch', '--timeout', '60s');
+    await drain.line(/^nodemaintenance\/maintenance-node-z configured: node\/node-z is to be drained$/);
+    await drain.line(/^nodemaintenance\/maintenance-node-z Drain: new kernel$/);
+    await drain.line(/^node\/node-z evicting Default, priority ≤ 1000000000: 1 pod$/);
+    await drain.line(/^node\/node-z evicting pod default\/first$/);
+    await drain.line(
+      /^node\/node-z pod\/first \(namespace default\): actor-a\.example\.com \(1 of 2\).*Moving the data\./,
+    );
+    assert.ok(!drain.lines().some((line) => line.includes('pod default/second')), 'its tier is not reached');
+
+    const view = JSON.parse((await run('status', 'nm/maintenance-node-z', '-o', 'json')).stdout) as DrainView;
+    assert.deepEqual(
+      [view.stage, view.drained, view.nodes[0]?.tiers.map(({ state }) => state)],
+      ['Drain', false, ['evicting', 'waiting']],
+    );
+    const status = await run('status', NODE);
+    assert.match(
+      status.stdout,
+      /^node\/node-z {2}cordoned, under maintenance by nodemaintenance\/maintenance-node-z\n/,
+    );
+    assert.match(status.stdout, /0%, 0 of 2 pods gone/);
+    assert.match(
+      status.stdout,
+      /pod\/first \(default\) {2}for \d+s: actor-a\.example\.com \(1 of 2\): Moving the data\./,
+    );
+    assert.match((await run('status')).stdout, /^maintenance-node-z +Drain +node-z +False +1 +1 +.*new kernel$/m);
+
+    actor.turn = { kind: 'completed', message: 'Moved.' };
+    await rig.endPod('first');
+    await drain.line(/^node\/node-z pod\/first evicted \(namespace default\), 1\/2 gone$/);
+    await drain.line(/^node\/node-z evicting pod default\/second$/);
+    await drain.line(/^node\/node-z pod\/second \(namespace default\): terminating$/);
+    await rig.endPod('second');
+    const end = await drain.end();
+    assert.deepEqual([end.code, end.stderr], [0, ''], end.stdout);
+    assert.equal(drain.lines().filter((line) => line === 'node/node-z drained').length, 1);
+    assert.match(end.stdout, /Give the nodes back with: {2}nodemaint complete nm\/maintenance-node-z/);
+    assert.equal((await maintenances()).length, 1);
+
+    const again = await run('drain', NODE, '--watch', '--timeout', '60s', '-o', 'json');
+    assert.equal(again.code, 0);
+    const views = again.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as DrainView);
+    assert.equal(views.at(-1)?.drained, true);
+    const complete = await run('complete', NODE, '--delete');
+    assert.equal(
+      complete.stdout,
+      'nodemaintenance/maintenance-node-z completed\nnode/node-z uncordoned\nnodemaintenance "maintenance-node-z" deleted\n',
+      complete.stderr,
+    );
+    assert.deepEqual([await isCordoned(NODE), await maintenances()], [false, []]);
+    assert.deepEqual((await run('complete', NODE)).stdout, 'node/node-z is in no maintenance\n');
+  });
+
+  it('Interrupted or out of time, it leaves the maintenance and says how to go on.', async () => {
+    await rig.createPod('slow', intercepts(A, 10_000));
+    actor.turn = { kind: 'working', message: 'Still busy.' };
+    const late = await run('drain', NODE, '--watch', '--timeout', '2s');
+    assert.equal(late.code, 3, late.stderr);
+    assert.match(
+      late.stderr,
+      /the --timeout is over; the maintenance goes on without this command; not drained yet: node\/node-z\n/,
+    );
+    await using drain = start('drain', NODE, '--watch', '--timeout', '60s');
+    await drain.line(/^nodemaintenance\/maintenance-node-z unchanged/);
+    await drain.line(/pod default\/slow/);
+    drain.interrupt();
+    const { code, stderr } = await drain.end();
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /interrupted;[\s\S]*nodemaint status nm\/maintenance-node-z --watch --kubeconfig .*\n.*nodemaint complete nm\//,
+    );
+    assert.equal((await maintenances())[0]?.spec.stage, 'Drain');
+    await using watch = start('status', NODE, '--watch', '--timeout', '60s');
+    await watch.line(/Still busy/);
+    assert.equal((await run('complete', NODE)).code, 0);
+    const over = await watch.end();
+    assert.equal(over.code, 1);
+    assert.match(over.stderr, /somebody completed nodemaintenance\/maintenance-node-z; not drained yet: node\/node-z/);
+    // The complete one keeps its name: the next maintenance gets another.
+    await rig.endPod('slow');
+    const next = await run('drain', NODE, '--watch', '--timeout', '60s');
+    assert.match(next.stdout, /nodemaintenance\/maintenance-node-z-2 created/);
+    assert.equal(next.code, 0);
+    assert.equal((await run('complete', NODE, '--delete')).code, 0);
+    assert.deepEqual(await maintenances(), []);
+  });
+
+  it('Several nodes are one maintenance, and none of them is given back alone.', async () => {
+    await makeNode('node-b');
+    await rig.controlPlane.kubectl(['cordon', 'node-b']);
+    const { code, stdout } = await run(
+      'drain',
+      'node-b',
+      NODE,
+      'node/node-b',
+      '--name',
+      'rack-1',
+      '--watch',
+      '--timeout',
+      '60s',
+    );
+    assert.equal(code, 0);
+    assert.match(stdout, /^nodemaintenance\/rack-1 created: node\/node-b, node\/node-z are to be drained\n/);
+    const [maintenance] = await maintenances();
+    const field = { key: 'metadata.name', operator: 'In', values: ['node-b', NODE] };
+    assert.deepEqual(maintenance?.spec.nodeSelector, { nodeSelectorTerms: [{ matchFields: [field] }] });
+    const other = await run('drain', 'node-b', '--name', 'rack-1');
+    assert.match(other.stderr, /nodemaintenance\/rack-1 is there already, and selects other nodes/);
+    const alone = await run('complete', 'node-b');
+    assert.equal(alone.code, 1);
+    assert.match(alone.stderr, /nodemaintenance\/rack-1 is over node\/node-z too/);
+    const both = await run('complete', 'node-b', NODE);
+    assert.match(both.stdout, /node\/node-b stays cordoned: a person had cordoned it; kubectl uncordon node-b\n/);
+    assert.match(both.stdout, /node\/node-z uncordoned\n/);
+    assert.deepEqual([await isCordoned('node-b'), await isCordoned(NODE)], [true, false]);
+    assert.equal((await run('complete', 'nm/rack-1', '--delete')).code, 0);
+  });
+});

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import { hasEnded, isActive, requestersOf } from '../../support/actors.ts';
+import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig } from '../../support/rigs/evict-command.ts';
+
+const IMPERATIVE = 'imperative-eviction.k8s.io';
+const DRAINER = 'drainer.example.com';
+
+describe('nodemaint evict --watch on a real API server, with the real controller', () => {
+  let rig: EvictCommandRig;
+  before(async () => {
+    rig = await buildEvictCommandRig();
+  });
+  after(async () => {
+    await rig[Symbol.asyncDispose]();
+  });
+
+  it('It watches a pod through its interceptors to its end, and takes the finished request away.', async () => {
+    rig.actor.turn = {
+      kind: 'working',
+      message: 'Moving the\n\u001B[31mleader.',
+      expectedFinishAt: Date.now() + 600_000,
+    };
+    const pod = await rig.createPod('watched', ACTOR);
+    await using run = rig.watch('watched');
+    await run.line(/^pod\/watched eviction requested$/);
+    const order = await run.line(/interceptors/);
+    assert.equal(order, `pod/watched interceptors: ${A} active, ${IMPERATIVE} next`);
+    const turn = await run.line(/last heartbeat/);
+    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
+    assert.match(
+      turn,
+      new RegExp(
+        `^pod/watched ${A} is active \\(1 of 2\\) since ${time}; last heartbeat ${time}; expected to finish ${time}; passes on to ${IMPERATIVE} at ${time} without another heartbeat: Moving the \\[31mleader\\.$`,
+      ),
+    );
+    const [, heartbeat = '', passesOn = ''] = /heartbeat (\S+Z);.* at (\S+Z) without/.exec(turn) ?? [];
+    assert.equal(Date.parse(passesOn) - Date.parse(heartbeat), 20 * 60_000);
+    rig.actor.turn = { kind: 'completed', message: 'Moved.' };
+    await run.line(new RegExp(`interceptors: ${A} done, ${IMPERATIVE} active`));
+    await run.line(new RegExp(`${IMPERATIVE} is active \\(2 of 2\\).*; the last one; the pod is terminating, until`));
+    assert.equal((await rig.getPod('watched'))?.metadata.name, 'watched', 'it is still there');
+    await rig.endPod('watched');
+    const { code, stderr } = await run.end();
+    assert.equal(run.lines().at(-1), 'pod/watched evicted: Target Pod watched was deleted.');
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(new Set(run.lines()).size, run.lines().length, 'a line for each change, and no other');
+    assert.equal(await rig.get(pod), undefined);
+  });
+
+  it('It leaves a finished request to the others who asked for it.', async () => {
+    rig.actor.turn = { kind: 'completed', message: 'Nothing to do.' };
+    const pod = await rig.createPod('shared', ACTOR);
+    await rig.request(pod, DRAINER);
+    await using run = rig.watch('shared', '-o', 'json');
+    await rig.waitFor(pod, 'asked by both', (request) => requestersOf(request).includes(CLI));
+    await rig.endPod('shared');
+    const { code, stdout, stderr } = await run.end();
+    assert.deepEqual([stderr, code], ['', 0]);
+    const last = JSON.parse(stdout) as EvictionRequest;
+    assert.ok(hasEnded('Evicted')(last), 'the last that was seen of it');
+    assert.deepEqual(requestersOf(await rig.get(pod)), [DRAINER]);
+  });
+
+  it('It names the budget that blocks, and ends with 3 when the time is over; the request stays.', async () => {
+    const pod = await rig.createPod('guarded');
+    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    await rig.controlPlane.kubectl([
+      'patch',
+      'pod',
+      'guarded',
+      '--subresource=status',
+      '-p',
+      JSON.stringify({ status }),
+    ]);
+    const spec = { maxUnavailable: 0, selector: { matchLabels: { app: 'guarded' } } };
+    await rig.apply({ apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'guard' }, spec });
+    await using run = rig.watch('guarded', '--timeout', '5s');
+    await run.line(/imperative-eviction.k8s.io is blocked \(1 of 1\).*Blocked by PodDisruptionBudget guard: /);
+    const { code, stderr } = await run.end();
+    assert.match(stderr, /the --timeout is over; these pods have not left, and .* stays requested: guarded\n/);
+    assert.match(stderr, /\nTake it back with: nodemaint evict guarded --kubeconfig \S+ --withdraw\n$/);
+    assert.equal(code, 3);
+    assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
+    await rig.evict('guarded', '--withdraw');
+    await rig.controlPlane.kubectl(['delete', 'pdb', 'guard']);
+  });
+
+  it('It ends with 1 when the eviction is canceled, and Ctrl-C leaves the requests and says how to withdraw.', async () => {
+    rig.actor.turn = { kind: 'working', message: 'At work.' };
+    const pods = [await rig.createPod('taken', ACTOR), await rig.createPod('left', ACTOR)];
+    await using run = rig.watch('taken', 'left', 'absent', '--requester', 'me.example.com');
+    await run.line(/^pod\/taken .*At work/);
+    await run.line(/^pod\/left .*At work/);
+    const back = await rig.evict('taken', '--withdraw', '--requester', 'me.example.com');
+    assert.equal(back.code, 0);
+    await run.line(/^pod\/taken canceled: Nobody requests the eviction of Pod taken any more\.$/);
+    run.interrupt();
+    const { code, stderr } = await run.end();
+    assert.match(stderr, /^nodemaint: pods "absent" not found/);
+    assert.match(stderr, /the eviction of pod "taken" was canceled: Nobody/);
+    assert.match(stderr, /interrupted; these pods have not left, and their eviction stays requested: left\n/);
+    assert.match(stderr, /nodemaint evict left --kubeconfig \S+ --requester me\.example\.com --withdraw\n$/);
+    assert.equal(code, 1);
+    const [, left] = pods;
+    assert.ok(left);
+    assert.deepEqual(requestersOf(await rig.get(left)), ['me.example.com']);
+  });
+
+  it('Somebody who deletes the request ends the watch with 1.', async () => {
+    const pod = await rig.createPod('deleted', ACTOR);
+    await using run = rig.watch('deleted');
+    await rig.waitFor(pod, 'A is designated', isActive(A));
+    await run.line(/is active/);
+    await rig.controlPlane.kubectl(['delete', 'evreq', pod.metadata.uid ?? '']);
+    const { code, stderr } = await run.end();
+    assert.match(stderr, /the eviction of pod "deleted" was canceled: Somebody deleted the EvictionRequest\./);
+    assert.equal(code, 1);
+  });
+
+  it('The watch survives a restart of the API server, and sees what happened meanwhile.', async () => {
+    rig.actor.turn = { kind: 'working', message: 'At work.' };
+    const pod = await rig.createPod('restart', ACTOR);
+    await using run = rig.watch('restart');
+    await run.line(/At work/);
+    await rig.controlPlane.stopApiServer();
+    await run.line(/^The connection is lost, and tried again: /);
+    await rig.controlPlane.startApiServer();
+    rig.actor.turn = { kind: 'working', message: 'Still at work.' };
+    await run.line(/Still at work/, 60_000);
+    await rig.endPod('restart');
+    const { code } = await run.end();
+    assert.equal(run.lines().at(-1), 'pod/restart evicted: Target Pod restart was deleted.');
+    assert.equal(code, 0);
+    assert.equal(await rig.get(pod), undefined);
+  });
+});

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { createEvictionRequester } from '../../../src/kube/eviction/requester.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import { hasEnded, isActive, requestersOf } from '../../support/actors.ts';
+import { runEvict } from '../../support/evict-command.ts';
+import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig, RULES } from '../../support/rigs/evict-command.ts';
+
+const DRAINER = 'drainer.example.com';
+
+describe('nodemaint evict on a real API server, with the real controller', () => {
+  let rig: EvictCommandRig;
+  before(async () => {
+    rig = await buildEvictCommandRig();
+  });
+  after(async () => {
+    await rig[Symbol.asyncDispose]();
+  });
+
+  it('It asks for pods by both forms of their names, and says which are not there.', async () => {
+    const pods = [await rig.createPod('ask-1', ACTOR), await rig.createPod('ask-2', ACTOR)];
+    const { code, stdout, stderr } = await rig.evict('ask-1', 'pod/ask-2', 'pods/ask-2', 'absent');
+    assert.equal(stdout, 'pod/ask-1 eviction requested\npod/ask-2 eviction requested\n');
+    assert.equal(stderr, 'nodemaint: pods "absent" not found in namespace "default"\n');
+    assert.equal(code, 1, 'the others are handled, and yet it failed');
+    for (const pod of pods) {
+      const request = await rig.waitFor(pod, 'the controller takes it up', isActive(A));
+      assert.deepEqual(requestersOf(request), [CLI]);
+      assert.equal(request.metadata.name, pod.metadata.uid);
+    }
+    const again = await rig.evict('ask-1');
+    assert.deepEqual([again.stdout, again.code], ['pod/ask-1 eviction requested already\n', 0]);
+  });
+
+  it('It finds the kubeconfig, the context and its namespace as kubectl does.', async () => {
+    await rig.controlPlane.kubectl(['create', 'namespace', 'other']);
+    await waitUntil(
+      'the namespace has its account',
+      async () => (await rig.controlPlane.kubectl(['get', 'sa', 'default', '-n', 'other'])) !== '',
+      { timeoutMs: 10_000 },
+      AbortSignal.timeout(11_000),
+    );
+    const pod = await rig.createPod('elsewhere', ACTOR, {}, 'other');
+    const admin = rig.controlPlane.adminKubeconfig;
+    const [cluster, user] = await Promise.all(
+      ['clusters', 'users'].map((what) =>
+        rig.controlPlane.kubectl(['config', 'view', '-o', `jsonpath={.${what}[0].name}`]),
+      ),
+    );
+    const file = path.join(rig.folder, 'contexts');
+    await rig.controlPlane.kubectl([
+      'config',
+      'set-context',
+      'there',
+      `--cluster=${cluster}`,
+      `--user=${user}`,
+      '--namespace=other',
+      '--kubeconfig',
+      file,
+    ]);
+    // The context is in one file, its cluster and user are in the other, as with kubectl.
+    const env = { KUBECONFIG: `${file}:/nonexistent:${admin}` };
+    const named = await runEvict(['elsewhere', '--context', 'there'], env);
+    assert.deepEqual([named.stdout, named.stderr, named.code], ['pod/elsewhere eviction requested\n', '', 0]);
+    assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
+    const current = await runEvict(['elsewhere'], env);
+    assert.match(current.stderr, /pods "elsewhere" not found in namespace "default"/);
+    const flagged = await runEvict(['elsewhere', '-n', 'other'], env);
+    assert.equal(flagged.stdout, 'pod/elsewhere eviction requested already\n');
+    const wrong = await runEvict(['elsewhere', '--context', 'nowhere'], env);
+    assert.match(wrong.stderr, /context "nowhere" does not exist in .*; it has .*there/);
+    assert.equal(wrong.code, 2);
+  });
+
+  it('It prints the requests as JSON and YAML, one as itself and several as a List.', async () => {
+    const pods = [await rig.createPod('json-1', ACTOR), await rig.createPod('json-2', ACTOR)];
+    const { stdout } = await rig.evict('json-1', '-o', 'json');
+    const request = JSON.parse(stdout) as EvictionRequest;
+    assert.equal(request.kind, 'EvictionRequest');
+    assert.deepEqual(request.spec.target.pod, { name: 'json-1', uid: pods[0]?.metadata.uid });
+    assert.doesNotMatch(stdout, /managedFields/);
+    const both = JSON.parse((await rig.evict('json-1', 'json-2', '-o', 'json')).stdout) as {
+      kind: string;
+      items: Pod[];
+    };
+    assert.equal(both.kind, 'List');
+    assert.deepEqual(
+      both.items.map(({ metadata }) => metadata.name),
+      pods.map(({ metadata }) => metadata.uid),
+    );
+    assert.match((await rig.evict('json-2', '-o', 'yaml')).stdout, /^ {2}requesters:\n {4}- name: cli\.nodemaint/m);
+    // kubectl takes what is printed.
+    await rig.controlPlane.kubectl(['get', '-f', '-'], stdout);
+  });
+
+  it('It withdraws its own entry alone, and says who still asks.', async () => {
+    const pod = await rig.createPod('back', ACTOR);
+    await rig.request(pod, DRAINER);
+    const asked = await rig.evict('back');
+    assert.equal(asked.stdout, `pod/back eviction requested; also requested by ${DRAINER}\n`);
+    assert.deepEqual(requestersOf(await rig.get(pod)).toSorted(), [CLI, DRAINER]);
+    const back = await rig.evict('back', '--withdraw');
+    assert.equal(back.stdout, `pod/back eviction no longer requested; still requested by ${DRAINER}\n`);
+    assert.equal(back.code, 0);
+    assert.deepEqual(requestersOf(await rig.get(pod)), [DRAINER]);
+    const twice = await rig.evict('back', '--withdraw');
+    assert.equal(twice.stdout, `pod/back eviction is not requested by ${CLI}; still requested by ${DRAINER}\n`);
+    assert.equal(twice.code, 0);
+    await rig.withdraw(pod, DRAINER);
+    await rig.waitFor(pod, 'canceled', hasEnded('Canceled'));
+  });
+
+  it('It deletes a canceled request that is left over, and asks anew; a dry run does not.', async () => {
+    const pod = await rig.createPod('anew', ACTOR);
+    const dry = await rig.evict('anew', '--dry-run');
+    assert.deepEqual([dry.stdout, dry.code], ['pod/anew eviction requested (server dry run)\n', 0]);
+    assert.equal(await rig.get(pod), undefined, 'nothing was made');
+    await rig.evict('anew');
+    const first = await rig.waitFor(pod, 'A is designated', isActive(A));
+    const dryBack = await rig.evict('anew', '--withdraw', '--dry-run');
+    assert.match(dryBack.stdout, /no longer requested; nobody else requests it, so it is canceled \(server dry run\)/);
+    assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
+    await rig.evict('anew', '--withdraw');
+    await rig.waitFor(pod, 'canceled', hasEnded('Canceled'));
+    const dryAnew = await rig.evict('anew', '--dry-run');
+    assert.match(
+      dryAnew.stdout,
+      /requested anew; the former request, which was canceled, is deleted \(server dry run\)/,
+    );
+    assert.equal((await rig.get(pod))?.metadata.uid, first.metadata.uid);
+    const other = { ...first, metadata: { ...first.metadata, uid: crypto.randomUUID() } };
+    const scope = { namespace: 'default', requester: CLI, dryRun: false };
+    const requester = createEvictionRequester(rig.client, scope);
+    assert.equal(await requester.remove(other, false, AbortSignal.timeout(10_000)), false, 'the UID is heeded');
+    const anew = await rig.evict('anew');
+    assert.match(anew.stdout, /^pod\/anew eviction requested anew; the former request was canceled: Nobody requests/);
+    const second = await rig.waitFor(pod, 'A is designated again', isActive(A));
+    assert.notEqual(second.metadata.uid, first.metadata.uid);
+  });
+
+  it('A pod that is part of a workload is refused before a request is made.', async () => {
+    const extra = { schedulingGroup: { podGroupName: 'group' } };
+    const pod = await rig.createPod('member', {}, extra);
+    assert.notEqual((await rig.getPod('member'))?.spec.schedulingGroup, undefined);
+    const { code, stderr } = await rig.evict('member');
+    assert.match(stderr, /pod "member" is part of a Workload\/PodGroup; .*not supported/);
+    assert.equal(code, 1);
+    assert.equal(await rig.get(pod), undefined);
+  });
+
+  it('An entry that another field manager owns too is not withdrawn in silence.', async () => {
+    const pod = await rig.createPod('owned', ACTOR);
+    const { name, uid = '' } = pod.metadata;
+    const spec = { target: { pod: { name, uid } }, requesters: [{ name: CLI }] };
+    const kind = { apiVersion: 'coordination.x-k8s.io/v1alpha1', kind: 'EvictionRequest' };
+    const made = { ...kind, metadata: { name: uid, namespace: 'default' }, spec };
+    await rig.controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(made));
+    assert.equal((await rig.evict('owned')).stdout, 'pod/owned eviction requested already\n');
+    const { code, stderr } = await rig.evict('owned', '--withdraw');
+    assert.match(stderr, /written by another field manager too, and stays; see: kubectl get evreq /);
+    assert.equal(code, 1);
+  });
+
+  it('A pod that has ended needs no request.', async () => {
+    const pod = await rig.createPod('succeeded');
+    const done = ['patch', 'pod', 'succeeded', '--subresource=status', '-p', '{"status":{"phase":"Succeeded"}}'];
+    await rig.controlPlane.kubectl(done);
+    const { code, stdout } = await rig.evict('succeeded', '--watch');
+    assert.equal(stdout, 'pod/succeeded evicted already: Pod succeeded has reached the phase Succeeded.\n');
+    assert.equal(code, 0);
+    assert.equal(await rig.get(pod), undefined);
+  });
+
+  it('It says which permission is missing, in the words of the server.', async () => {
+    await rig.createPod('secret', ACTOR);
+    const reads = await rig.userWith('bob', [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]);
+    const asked = await runEvict(['secret', '--kubeconfig', reads]);
+    assert.match(asked.stderr, /^nodemaint: pod "secret": evictionrequests\..* is forbidden: User "bob" cannot get/);
+    assert.match(
+      asked.stderr,
+      /; missing permission: the verb get on evictionrequests\.coordination\.x-k8s\.io in the namespace default\n$/,
+    );
+    assert.equal(asked.code, 1);
+    const [pods, requests] = RULES;
+    const noWatch = { ...requests, verbs: ['get', 'create', 'patch'] };
+    const asks = await rig.userWith('carol', [pods ?? {}, noWatch]);
+    const watched = await runEvict(['secret', '--watch', '--kubeconfig', asks]);
+    assert.match(watched.stdout, /^pod\/secret eviction requested\n/);
+    assert.match(watched.stderr, /missing permission: the verb list on evictionrequests\.coordination\.x-k8s\.io/);
+    assert.equal(watched.code, 1);
+    const nobody = await rig.controlPlane.kubeconfigFor('nobody', []);
+    const refused = await runEvict(['secret', '--kubeconfig', nobody]);
+    assert.match(refused.stderr, /missing permission: the verb get on pods in the namespace default\n$/);
+  });
+
+  it('A cluster without the custom resources is told from a pod without a request.', async () => {
+    await rig.controller.stop();
+    await rig.controlPlane.kubectl(['delete', 'crd', 'evictionrequests.coordination.x-k8s.io']);
+    const { code, stderr } = await rig.evict('secret', 'ask-1');
+    assert.equal(
+      stderr,
+      'nodemaint: pod "secret", pod "ask-1": this cluster has no evictionrequests.coordination.x-k8s.io: its custom resources are missing; install them with "kubectl apply -k manifests"\n',
+    );
+    assert.equal(code, 1);
+  });
+});

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { Pod } from '../../../src/api/pod.ts';
+import { releasePod } from '../../../src/controller/daemon-set/gate.ts';
+import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../../src/kube/client.ts';
+import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import { ATTACKS_ON_CLUSTER, NODE_PATH } from '../../support/attacks-on-cluster.ts';
+import { ATTACKS_ON_PODS, HELD, NODE, POD, webPod } from '../../support/attacks-on-pods.ts';
+import { podOfDaemonSet } from '../../support/rigs/daemon-set.ts';
+import { installManifests } from '../../support/nodemaint.ts';
+
+const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
+const GATE = 'nodemaintenance.x-k8s.io/maintenance';
+const HELD_FOR = 'nodemaintenance.x-k8s.io/held-for';
+const IN_TIME = (): AbortSignal => AbortSignal.timeout(10_000);
+const ATTACKS = [...ATTACKS_ON_PODS, ...ATTACKS_ON_CLUSTER];
+
+describe("the controller's own token", () => {
+  const stack = new AsyncDisposableStack();
+  let controlPlane: ControlPlane;
+  let controller: KubeClient;
+  const kubectl = (args: readonly string[], input?: string): Promise<string> => controlPlane.kubectl(args, input);
+  const make = (object: object): Promise<string> => kubectl(['create', '-f', '-'], JSON.stringify(object));
+  const send = (request: KubeRequest): Promise<KubeResponse> => controller.send(request, IN_TIME());
+
+  before(async () => {
+    controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
+    await installManifests(controlPlane);
+    const token = (await kubectl(['create', 'token', 'nodemaint-controller', '-n', 'nodemaint-system'])).trim();
+    const config = JSON.parse(await readFile(controlPlane.adminKubeconfig, 'utf8')) as { users: { user: object }[] };
+    const [user] = config.users;
+    if (user !== undefined) user.user = { token };
+    const file = path.join(controlPlane.folder, 'token.conf');
+    await writeFile(file, JSON.stringify(config), { mode: 0o600 });
+    controller = createKubeClient(await loadClusterAccess(file), 'test');
+    stack.defer(controller.close);
+    await make({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
+    await make(webPod('web'));
+    const { metadata, spec } = podOfDaemonSet({ app: 'agent' }, NODE) as { metadata: object; spec: object };
+    const ofSet = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...metadata, name: 'agent' },
+      spec: { ...spec, nodeName: NODE },
+    };
+    await make(ofSet);
+    const gates = { schedulingGates: [{ name: GATE }, { name: 'example.com/quota' }], nodeName: '' };
+    // As many fields as an object can have: comparing them must not cost more than the API server allows a policy.
+    const env = Array.from({ length: 25_000 }, (_, index) => ({ name: `V${index}`, value: 'x' }));
+    const containers = [{ name: 'main', image: 'none.invalid/none', env }];
+    await make(webPod('held', { ...gates, containers }));
+    await kubectl(['label', 'pod', 'held', `${HELD_FOR}=${NODE}`]);
+    const inForce = async (): Promise<boolean> => {
+      const answers = await Promise.all(ATTACKS.map(({ request }) => send({ ...request, path: dry(request) })));
+      return answers.every(({ status }) => status === 403 || status === 422);
+    };
+    await waitUntil('the policies are in force', inForce, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000)).catch(
+      () => undefined,
+    );
+  });
+  after(async () => {
+    await stack.disposeAsync();
+  });
+
+  /** The request as a dry run, so that waiting for the policies changes nothing. */
+  function dry({ method, path: target }: KubeRequest): string {
+    return method === 'GET' ? target : `${target}${target.includes('?') ? '&' : '?'}dryRun=All`;
+  }
+
+  it('is that of the account that the policies name', async () => {
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+    const { body: answer } = await send({
+      method: 'POST',
+      path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      body,
+    });
+    assert.equal((answer as { status: { userInfo: { username: string } } }).status.userInfo.username, ACCOUNT);
+  });
+
+  it('meets policies that the API server finds nothing wrong with', async () => {
+    type Policy = {
+      metadata: { name: string };
+      status?: { typeChecking?: { expressionWarnings?: readonly object[] } };
+    };
+    const list = async (): Promise<readonly Policy[]> =>
+      (JSON.parse(await kubectl(['get', 'validatingadmissionpolicies', '-o', 'json'])) as { items: readonly Policy[] })
+        .items;
+    const isChecked = async (): Promise<boolean> => (await list()).every(({ status }) => status !== undefined);
+    await waitUntil('the policies are checked', isChecked, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+    for (const { metadata, status } of await list()) {
+      if (!metadata.name.startsWith('nodemaint-controller-')) continue;
+      assert.deepEqual(status?.typeChecking?.expressionWarnings ?? [], [], metadata.name);
+    }
+  });
+
+  for (const { what, request, words } of ATTACKS) {
+    it(`is refused: ${what}`, async () => {
+      const answer = await send(request);
+      assert.ok(
+        answer.status === 403 || answer.status === 422,
+        `${answer.status}: ${statusMessage(answer).slice(0, 500)}`,
+      );
+      assert.match(statusMessage(answer).slice(0, 500), words);
+    });
+  }
+
+  it('is enough for what the controller does', async () => {
+    const done = async (request: KubeRequest): Promise<void> => {
+      const answer = await send(request);
+      assert.ok(answer.status < 300, `${request.method} ${request.path}: ${answer.status} ${statusMessage(answer)}`);
+    };
+    const patch = (target: string, body: object, kind: 'merge' | 'strategic' = 'merge'): Promise<void> =>
+      done({ method: 'PATCH', path: target, body, patch: { kind } });
+    await patch(POD, { metadata: { annotations: { 'kubernetes.io/pod-evict-wanted': 'true' } } });
+    await patch(POD, { metadata: { annotations: { 'kubernetes.io/pod-evict-wanted': null } } });
+    const held = (await send({ method: 'GET', path: HELD })).body as Pod;
+    await releasePod(controller, held, IN_TIME());
+    const released = JSON.parse(await kubectl(['get', 'pod', 'held', '-o', 'json'])) as Pod;
+    assert.deepEqual(released.spec.schedulingGates, [{ name: 'example.com/quota' }]);
+    assert.deepEqual(released.metadata.labels, { app: 'web' });
+    const cordoned = { 'nodemaintenance.x-k8s.io/cordoned': 'm' };
+    await patch(NODE_PATH, { metadata: { annotations: cordoned }, spec: { unschedulable: true } });
+    const now = new Date().toISOString();
+    const conditions = ['MaintenanceInProgress', 'Drained', 'DrainInProgress'].map((type) => ({
+      type,
+      status: 'True',
+      reason: 'Test',
+      message: '',
+      lastHeartbeatTime: now,
+      lastTransitionTime: now,
+    }));
+    await patch(`${NODE_PATH}/status`, { status: { conditions } }, 'strategic');
+    const uncordoned = { 'nodemaintenance.x-k8s.io/cordoned': null };
+    await patch(NODE_PATH, { metadata: { annotations: uncordoned }, spec: { unschedulable: null } });
+    await done({ method: 'DELETE', path: objectPath(PODS, { name: 'agent', namespace: 'default' }) });
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'web', namespace: 'default' } };
+    await done({ method: 'POST', path: `${POD}/eviction`, body: eviction });
+    const sooner = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 2 };
+    await done({ method: 'DELETE', path: POD, body: sooner });
+  });
+});

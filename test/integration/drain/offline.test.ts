@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it } from 'node:test';
+import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Logind, startLogind } from '../../logind/rig.ts';
+import { startNode, type TestNode } from '../../node/node.ts';
+import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
+import { writeAgentFiles } from '../../support/agent-files.ts';
+import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+
+const NODE = `local-drain-${process.pid}`;
+/** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
+const ORDER = ['web', 'vip', 'logger', 'low', 'high'];
+
+interface Rig {
+  readonly folder: string;
+  readonly controlPlane: ControlPlane;
+  readonly node: TestNode;
+  readonly runtime: ContainerRuntime;
+  readonly logind: Logind;
+  readonly configFile: string;
+  readonly runDirectory: string;
+  readonly bootIdPath: string;
+  readonly witness: string;
+}
+
+async function waitFor(what: string, ask: () => Promise<boolean>, program?: Program): Promise<void> {
+  const options = { timeoutMs: 90_000, ...(program === undefined ? {} : { program }) };
+  await waitUntil(what, ask, options, AbortSignal.timeout(91_000));
+}
+
+async function runningPods(controlPlane: ControlPlane): Promise<number> {
+  const text = await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'json']);
+  const { items } = JSON.parse(text) as { items: { status: { phase: string } }[] };
+  return items.filter(({ status }) => status.phase === 'Running').length;
+}
+
+/** A node with five pods on a control plane without a controller, and a logind beside which systemd has its kubelet. */
+async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise<Rig> {
+  const signal = AbortSignal.timeout(270_000);
+  const folder = await makeTestFolder('local-drain');
+  stack.defer(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+  const controlPlane = stack.use(await startControlPlane({}, signal));
+  await installManifests(controlPlane);
+  const node = stack.use(await startNode(controlPlane, NODE, signal));
+  const witness = path.join(folder, 'witness');
+  await mkdir(witness);
+  await writeFile(path.join(witness, 'log'), '');
+  const shape = { stopSec: 2, witness };
+  // Pods of their own: a scheduler that was cut off as well may put a replacement on the node before it sees the cordon.
+  const bare = (name: string, fields: PodShape): object => {
+    return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec: podSpec(name, fields) };
+  };
+  const web = bare('web', { ...shape, stopSec: 4 });
+  const vip = bare('vip', { stopSec: 3, witness, priorityClassName: 'system-cluster-critical' });
+  for (const object of [web, vip, daemonSet('logger', { ...shape, stopSec: loggerSec, graceSec: 60 })]) {
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+  }
+  const high = staticPod('high', { ...shape, priorityClassName: 'system-node-critical' });
+  await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
+  await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
+  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === ORDER.length);
+
+  const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 120 }, signal));
+  const kubelet = { active: true, start: () => node.startKubelet({ untilReady: false }), stop: node.stopKubelet };
+  logind.standIn.units.set('kubelet.service', kubelet);
+  const runtime = createContainerRuntime(node.runtimeEndpoint);
+  stack.defer(() => {
+    runtime.close();
+  });
+  const files = await writeAgentFiles(folder, node, { lock: 'child', apiWaitSec: 3, kubeletUnit: 'kubelet.service' });
+  return { folder, controlPlane, node, runtime, logind, ...files, witness };
+}
+
+async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {
+  const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
+  const log = path.join(rig.folder, 'agent.log');
+  const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], log, environment));
+  const isHeld = async (): Promise<boolean> => (await readAgentStatus(rig.runDirectory)).lock.held;
+  await waitFor('the agent holds its lock', isHeld, agent);
+  return agent;
+}
+
+async function phaseIs(rig: Rig, kind: string, mode: string): Promise<boolean> {
+  const { phase } = await readAgentStatus(rig.runDirectory);
+  return phase.kind === kind && 'mode' in phase && phase.mode === mode;
+}
+
+async function lines(rig: Rig): Promise<readonly string[]> {
+  return (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n').filter(Boolean);
+}
+
+async function assertOrder(rig: Rig): Promise<void> {
+  assert.deepEqual(
+    await lines(rig),
+    ORDER.flatMap((name) => [`${name} TERM`, `${name} END`]),
+  );
+}
+
+describe('a reboot while no API server answers, with a real logind, kubelet and containerd', () => {
+  it('waits for all pods in order, each with its grace period, and nothing comes back before the boot', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 2);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    await rig.logind.reboot();
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'local'), agent);
+    await assertOrder(rig);
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+    assert.deepEqual(await readdir(rig.node.staticPodPath), []);
+    const isDown = (): Promise<boolean> => Promise.resolve(rig.logind.startedTargets().length > 0);
+    await waitFor('logind goes on with the reboot', isDown);
+
+    await agent.stop();
+    await writeFile(rig.bootIdPath, 'boot-2');
+    rig.logind.standIn.finishJob();
+    await rig.node.startKubelet({ untilReady: false });
+    const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
+    stack.use(startNodemaint(['agent', '--config', rig.configFile], path.join(rig.folder, 'agent.log'), environment));
+    await waitFor('the agent watches again', async () => {
+      return (await readAgentStatus(rig.runDirectory)).phase.kind === 'watching';
+    });
+    assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
+    await rig.controlPlane.startApiServer();
+    const alive = async (): Promise<number> => (await rig.runtime.livePods(AbortSignal.timeout(10_000))).length;
+    await waitFor('all pods run again', async () => (await alive()) === ORDER.length);
+  });
+
+  it('waits for all pods as well when it comes as the stop of the unit, with the kubelet ended', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 2);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    rig.logind.standIn.systemState = 'stopping';
+    agent.kill('SIGTERM');
+    await waitFor('the agent ends', () => Promise.resolve(agent.exited()));
+    await assertOrder(rig);
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+    assert.equal(rig.logind.standIn.units.get('kubelet.service')?.active, false);
+  });
+
+  it('goes on in the cluster when its API server is back in mid-drain, and stops nothing twice', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 45);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    await rig.logind.reboot();
+    await waitFor('the second tier is on its way', async () => (await lines(rig)).includes('vip TERM'), agent);
+    await rig.controlPlane.startApiServer();
+    await waitFor('the cluster has taken over', () => phaseIs(rig, 'draining', 'cluster'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'cluster'), agent);
+    await assertOrder(rig);
+    const text = await rig.controlPlane.kubectl(['get', 'nm', '-o', 'json']);
+    const [maintenance] = (JSON.parse(text) as { items: NodeMaintenance[] }).items;
+    const drained = maintenance?.status?.conditions?.find(({ type }) => type === DRAINED);
+    assert.equal(drained?.status, 'True');
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
+  });
+
+  it('keeps a deadline, and shortens pods that are ending already when it comes closer', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 50);
+    const agent = await startAgent(stack, rig);
+    const trigger = async (deadline: string): Promise<void> => {
+      const flags = ['--reason', 'test', '--deadline', deadline, '--run-directory', rig.runDirectory];
+      const { code, stderr } = await runNodemaint(['trigger', ...flags]);
+      assert.equal(code, 0, stderr);
+    };
+    await rig.controlPlane.stopApiServer();
+    await trigger('600s');
+    await waitFor('a pod with 60 s is ending', async () => (await lines(rig)).includes('logger TERM'), agent);
+    await trigger('25s');
+    const deadline = Date.now() + 25_000;
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'local'), agent);
+    assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
+    const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
+    assert.deepEqual(
+      told,
+      ORDER.map((name) => `${name} TERM`),
+    );
+    assert.ok(!(await lines(rig)).includes('logger END'), 'it was not given its 50 s');
+  });
+});

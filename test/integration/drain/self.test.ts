@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { readdir, writeFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
+import { DRAINED } from '../../../src/api/node-maintenance.ts';
+import { deployment, podSpec } from '../../node/pods.ts';
+import type { ApiProxy } from '../../support/stand-ins/api-proxy.ts';
+import { readAgentStatus, runNodemaint } from '../../support/nodemaint.ts';
+import {
+  buildOwnDrainRig,
+  lines,
+  maintenance,
+  NODE,
+  phaseIs,
+  seen,
+  startAgent,
+  startController,
+  STOP_SEC,
+  trigger,
+  waitFor,
+} from '../../support/rigs/self-drain.ts';
+
+/** How often each pod was taken away with success, by its name. */
+function removals({ requests }: ApiProxy): readonly string[] {
+  return requests.flatMap(({ method, path: where, status = 0 }) => {
+    const name = /\/pods\/([^/?]+)(\/eviction)?$/.exec(where)?.[1];
+    const removes = where.endsWith('/eviction') ? method === 'POST' : method === 'DELETE';
+    return name !== undefined && removes && status < 300 ? [name] : [];
+  });
+}
+
+describe('a node whose shutdown has no living controller, on a real control plane with a real kubelet', () => {
+  it('is drained by its own agent from where the controller died until another lives, and no pod twice', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildOwnDrainRig(
+      stack,
+      (witness) => {
+        const web = deployment('web', { stopSec: STOP_SEC, witness }) as { spec: object };
+        const budget = {
+          apiVersion: 'policy/v1',
+          kind: 'PodDisruptionBudget',
+          metadata: { name: 'web', namespace: 'default' },
+          spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'web' } } },
+        };
+        return [{ ...web, spec: { ...web.spec, replicas: 2 } }, budget];
+      },
+      2,
+    );
+    const controller = startController(stack, rig);
+    const agent = await startAgent(stack, rig);
+    await trigger(rig);
+    await seen(rig, 'web END');
+    controller.kill('SIGKILL');
+    await waitFor('the controller is dead', () => Promise.resolve(controller.exited()));
+    const byController = removals(rig.controllerProxy);
+    assert.equal(byController.length, 1, 'the budget lets one go');
+
+    await waitFor('the agent finds no controller alive', async () => {
+      return (await readAgentStatus(rig.runDirectory)).controller?.state === 'dead';
+    });
+    const refused = (): boolean =>
+      rig.agentProxy.requests.some(({ path: where, status }) => where.endsWith('/eviction') && status === 429);
+    await waitFor('the budget refuses the agent too', () => Promise.resolve(refused()), agent);
+    const { stdout } = await runNodemaint(['status', '--run-directory', rig.runDirectory]);
+    assert.match(stdout, /Controller: .*no controller is alive, since .*; this agent drains its own node/);
+    assert.match(stdout, /imperative-eviction\.k8s\.io .*Blocked by PodDisruptionBudget web/);
+    await waitFor('the maintenance says who drains, and what blocks', async () => {
+      const [node] = (await maintenance(rig))?.status?.nodeStatuses ?? [];
+      const blocks = node?.podsBlocking?.[0]?.reason === 'PodDisruptionBudget';
+      return blocks && node.drainMessage?.includes('no controller is alive') === true;
+    });
+    assert.equal((await lines(rig)).length, 2, 'the budget is kept');
+
+    await rig.controlPlane.kubectl(['delete', 'pdb', 'web']);
+    await seen(rig, 'web END', 2);
+    await seen(rig, 'logger TERM');
+    startController(stack, rig);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+
+    const order = ['web', 'web', 'logger', 'low', 'high'];
+    assert.deepEqual(
+      await lines(rig),
+      order.flatMap((name) => [`${name} TERM`, `${name} END`]),
+    );
+    const byAgent = removals(rig.agentProxy).filter((name) => !name.endsWith(NODE));
+    const ofWeb = byAgent.filter((name) => name.includes('web-'));
+    assert.equal(ofWeb.length, 1, 'the controller took the other one');
+    // A pod of the DaemonSet that was made before the gate was known is one more.
+    assert.ok(byAgent.length > ofWeb.length && byAgent.length <= 3, `the one of logger: ${byAgent.join(' ')}`);
+    const all = [...byController, ...byAgent, ...removals(rig.controllerProxy).slice(1)];
+    assert.equal(new Set(all).size, all.length, `no pod is taken away twice: ${all.join(' ')}`);
+    assert.deepEqual(await readdir(rig.node.staticPodPath), []);
+    const drained = (await maintenance(rig))?.status?.conditions?.find(({ type }) => type === DRAINED);
+    assert.equal(drained?.status, 'True');
+  });
+
+  it('keeps a pod that names an interceptor, and gives static pods and the node back after the boot, without any controller', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildOwnDrainRig(
+      stack,
+      (witness) => {
+        const shape = { stopSec: STOP_SEC, witness };
+        const annotations = {
+          'interceptor.evictionrequest.coordination.k8s.io/priority_saver.example.com': '10000/controller',
+        };
+        const metadata = { name: 'saved', namespace: 'default', annotations };
+        const saved = { apiVersion: 'v1', kind: 'Pod', metadata, spec: podSpec('saved', shape) };
+        return [deployment('web', shape), saved];
+      },
+      2,
+    );
+    const agent = await startAgent(stack, rig);
+    await trigger(rig);
+    await seen(rig, 'web END');
+    await waitFor('the status names the interceptor', async () => {
+      const { waitingFor } = await readAgentStatus(rig.runDirectory);
+      const saved = waitingFor.find(({ what }) => what === 'default/saved');
+      return saved?.message === 'waits for the interceptor saver.example.com; no controller is alive';
+    });
+    assert.equal(await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), 'true');
+    const [blocking] = (await maintenance(rig))?.status?.nodeStatuses?.[0]?.podsBlocking ?? [];
+    assert.equal(blocking?.name, 'saved');
+    assert.deepEqual(await lines(rig), ['web TERM', 'web END'], 'nothing is evicted behind its back');
+    // What its interceptor would do.
+    await rig.controlPlane.kubectl(['delete', 'pod', 'saved', '--wait=false']);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    const order = ['web', 'saved', 'logger', 'low', 'high'];
+    assert.deepEqual(
+      await lines(rig),
+      order.flatMap((name) => [`${name} TERM`, `${name} END`]),
+    );
+    const drained = (await maintenance(rig))?.status?.conditions?.find(({ type }) => type === DRAINED);
+    assert.equal(drained?.status, 'True');
+    const logger = (): Promise<string> =>
+      rig.controlPlane.kubectl(['get', 'pods', '-l', 'app=logger', '-o', 'jsonpath={.items[*].status.phase}']);
+    assert.equal(await logger(), 'Pending', 'the gate holds it');
+    await agent.stop();
+    await writeFile(rig.bootIdPath, 'boot-2');
+    await startAgent(stack, rig);
+    await waitFor('the agent has uncordoned its node', async () => {
+      return (await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'])) === '';
+    });
+    assert.equal((await maintenance(rig))?.spec.stage, 'Complete');
+    // Its network might be a DaemonSet, without which no controller could ever start.
+    await waitFor("the DaemonSet's pod runs again", async () => (await logger()) === 'Running');
+    assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
+  });
+
+  it('is drained by a deadline all the same: grace periods shortened, interceptors cut short', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildOwnDrainRig(
+      stack,
+      (witness) => {
+        const shape = { stopSec: 50, graceSec: 60, witness };
+        const annotations = {
+          'interceptor.evictionrequest.coordination.k8s.io/priority_saver.example.com': '10000/controller',
+        };
+        const metadata = { name: 'saved', namespace: 'default', annotations };
+        return [deployment('web', shape), { apiVersion: 'v1', kind: 'Pod', metadata, spec: podSpec('saved', shape) }];
+      },
+      2,
+    );
+    const agent = await startAgent(stack, rig);
+    // Far enough that web is told with all its 60 s, and saved is left to its interceptor.
+    await trigger(rig, '--deadline', '1000s');
+    await seen(rig, 'web TERM');
+    assert.deepEqual(await lines(rig), ['web TERM']);
+    await trigger(rig, '--deadline', '30s');
+    const deadline = Date.now() + 30_000;
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
+    const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
+    assert.deepEqual(
+      told,
+      ['web', 'saved', 'logger', 'low', 'high'].map((name) => `${name} TERM`),
+    );
+    assert.deepEqual(
+      (await lines(rig)).filter((line) => line === 'web END' || line === 'saved END'),
+      [],
+      'neither was given its 50 s',
+    );
+  });
+});

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { collectionPath, EVICTION_REQUESTS } from '../../../src/kube/resource.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import {
+  type AdmissionRig,
+  assertAllowed,
+  assertRefused,
+  buildAdmissionRig,
+  create,
+  firstStatus,
+  MAY_REQUEST,
+  pathOf,
+  read,
+  requestFor,
+  send,
+} from '../../support/rigs/admission.ts';
+
+const LABEL_63 = 'a'.repeat(63);
+const LENGTH_253 = `${LABEL_63}.${LABEL_63}.${LABEL_63}.${'a'.repeat(61)}`;
+
+let rig: AdmissionRig;
+before(async () => {
+  rig = await buildAdmissionRig();
+});
+after(async () => {
+  await rig[Symbol.asyncDispose]();
+});
+
+function uid(): string {
+  return crypto.randomUUID();
+}
+
+async function made(): Promise<string> {
+  const name = uid();
+  assertAllowed(await create(rig.admin, requestFor('web', name)));
+  return name;
+}
+
+async function patchSpec(name: string, spec: object): ReturnType<typeof send> {
+  return await send(rig.admin, { method: 'PATCH', path: pathOf(name), body: { spec }, patch: { kind: 'merge' } });
+}
+
+describe('the name and the target of an EvictionRequest', () => {
+  it('refuses a name that is not the UID of the target', async () => {
+    const body = requestFor('web', uid(), {}, { name: 'web' });
+    assertRefused(await create(rig.admin, body), /metadata.name must be the UID of the target, spec.target.pod.uid/);
+    assertAllowed(await create(rig.admin, requestFor('web', uid())));
+  });
+
+  it('refuses generateName, alone and beside the right name', async () => {
+    const name = uid();
+    const beside = requestFor('web', name, {}, { generateName: 'web-' });
+    assertRefused(await create(rig.admin, beside), /metadata.generateName is not supported/);
+    const alone = requestFor('web', name, {}, { name: undefined, generateName: 'web-' });
+    assertRefused(await create(rig.admin, alone), /metadata.generateName is not supported/);
+    assertAllowed(await create(rig.admin, requestFor('web', name)));
+  });
+
+  it('refuses another target for a request that exists, and lets everything else of its spec change', async () => {
+    const name = await made();
+    assertRefused(await patchSpec(name, { target: { pod: { name: 'other' } } }), /target is immutable/);
+    assertRefused(await patchSpec(name, { target: { pod: { uid: uid() } } }), /target is immutable/);
+    assertRefused(await patchSpec(name, { target: null }), /spec.target: Required value/);
+    assertAllowed(await patchSpec(name, { requesters: [{ name: 'another.example.com' }] }));
+  });
+
+  it('refuses a target without a pod, or a pod without a name or a UID', async () => {
+    const name = uid();
+    assertRefused(await create(rig.admin, requestFor('web', name, { target: {} })), /pod: Required value/);
+    assertRefused(await create(rig.admin, requestFor('', name)), /pod.name: Invalid value/);
+    const noUid = requestFor('web', name, { target: { pod: { name: 'web' } } });
+    assertRefused(await create(rig.admin, noUid), /pod.uid: Required value/);
+  });
+
+  it('sets the status of a new request to empty', async () => {
+    const name = uid();
+    const body = { ...requestFor('web', name), status: firstStatus(['imperative-eviction.k8s.io']) };
+    assertAllowed(await create(rig.admin, body));
+    assert.equal((await read(rig.admin, name)).status, undefined);
+  });
+});
+
+describe('the requesters of an EvictionRequest', () => {
+  it('refuses a new request without a requester, and lets the last one withdraw later', async () => {
+    const words = /at least one requester is required when creating an eviction request/;
+    assertRefused(await create(rig.admin, requestFor('web', uid(), { requesters: [] })), words);
+    assertRefused(await create(rig.admin, requestFor('web', uid(), { requesters: undefined })), words);
+    assertAllowed(await patchSpec(await made(), { requesters: [] }));
+    assertAllowed(await patchSpec(await made(), { requesters: null }));
+  });
+
+  it('refuses names that are not fully qualified, and takes the longest and the shortest that are', async () => {
+    const refused = [
+      'single',
+      'Upper.example.com',
+      'under_score.example.com',
+      '-a.example.com',
+      'a-.example.com',
+      'a..example.com',
+      '.example.com',
+      'a.example.com.',
+      'a b.example.com',
+      'ä.example.com',
+      `${'a'.repeat(64)}.example.com`,
+      'a.example.com/evil',
+    ];
+    for (const name of refused) {
+      const body = requestFor('web', uid(), { requesters: [{ name }] });
+      assertRefused(await create(rig.admin, body), /must be a fully qualified domain name in lower case/);
+    }
+    const tooLong = requestFor('web', uid(), { requesters: [{ name: `a${LENGTH_253}` }] });
+    assertRefused(await create(rig.admin, tooLong), /may not be more than 253/);
+    for (const name of ['a.b', '1.2', 'nodemaintenance.k8s.io', `${LABEL_63}.example.com`, LENGTH_253]) {
+      assertAllowed(await create(rig.admin, requestFor('web', uid(), { requesters: [{ name }] })));
+    }
+  });
+
+  it('refuses a requester twice, and the hundred and first', async () => {
+    const twice = [{ name: 'a.example.com' }, { name: 'a.example.com' }];
+    assertRefused(await create(rig.admin, requestFor('web', uid(), { requesters: twice })), /Duplicate value/);
+    const many = (count: number): object[] =>
+      Array.from({ length: count }, (_, index) => ({ name: `r-${index}.example.com` }));
+    const tooMany = requestFor('web', uid(), { requesters: many(101) });
+    assertRefused(await create(rig.admin, tooMany), /must have at most 100 items/);
+    assertAllowed(await create(rig.admin, requestFor('web', uid(), { requesters: many(100) })));
+  });
+});
+
+describe('whoever asks for an eviction', () => {
+  it('must be allowed to delete the pod to create, change or delete its request', async () => {
+    const client = await rig.user('mallory', [MAY_REQUEST]);
+    const refused = (verb: string): RegExp =>
+      new RegExp(`mallory may not ${verb} this EvictionRequest, because it may not delete pod default/web`, 'u');
+    assertRefused(await create(client, requestFor('web', uid())), refused('create'));
+    const name = await made();
+    const before = await read(rig.admin, name);
+    const body = { spec: { requesters: [] } };
+    const path = pathOf(name);
+    assertRefused(await send(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }), refused('update'));
+    const labels = { metadata: { labels: { app: 'evil' } } };
+    assertRefused(
+      await send(client, { method: 'PATCH', path, body: labels, patch: { kind: 'merge' } }),
+      refused('update'),
+    );
+    assertRefused(await send(client, { method: 'DELETE', path }), refused('delete'));
+    const all = collectionPath(EVICTION_REQUESTS, 'default');
+    assertRefused(await send(client, { method: 'DELETE', path: all }), /mallory may not delete this EvictionRequest/);
+    assert.deepEqual(await read(rig.admin, name), before);
+  });
+
+  it('needs that right for the one pod in its namespace, and no more', async () => {
+    const mayDeleteWeb = { apiGroups: [''], resources: ['pods'], verbs: ['delete'], resourceNames: ['web'] };
+    const client = await rig.user('drainer', [MAY_REQUEST, mayDeleteWeb]);
+    const name = uid();
+    assertAllowed(await create(client, requestFor('web', name)));
+    const body = { spec: { requesters: [] } };
+    assertAllowed(await send(client, { method: 'PATCH', path: pathOf(name), body, patch: { kind: 'merge' } }));
+    assertAllowed(await send(client, { method: 'DELETE', path: pathOf(name) }));
+    assertRefused(await create(client, requestFor('web-2', uid())), /it may not delete pod default\/web-2/);
+  });
+
+  it('may be anybody with the role edit in the namespace, while the role view only reads', async () => {
+    for (const role of ['edit', 'view']) {
+      await rig.controlPlane.kubectl(['create', 'rolebinding', role, `--clusterrole=${role}`, `--user=${role}or`]);
+    }
+    const path = collectionPath(EVICTION_REQUESTS, 'default');
+    const editor = await rig.user('editor', []);
+    const viewer = await rig.user('viewor', []);
+    const can = async (...args: string[]): Promise<string> =>
+      await rig.controlPlane.kubectl(['auth', 'can-i', ...args]).catch(String);
+    // The roles are aggregated by the controller manager, some time after the manifests are installed.
+    const aggregated = async (): Promise<boolean> =>
+      (await can('create', 'evictionrequests', '--as=editor')).startsWith('yes') &&
+      (await can('list', 'evictionrequests', '--as=viewor')).startsWith('yes');
+    await waitUntil('the roles are aggregated', aggregated, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+    const name = uid();
+    assertAllowed(await send(viewer, { method: 'GET', path }));
+    assertRefused(await create(viewer, requestFor('web', name)), /viewor.* cannot create resource "evictionrequests"/);
+    assertRefused(await create(editor, requestFor('web', uid()), 'kube-system'), /editor.* cannot create resource/);
+    assertAllowed(await create(editor, requestFor('web', name)));
+    const status = { method: 'PATCH', path: pathOf(name, 'status'), body: {}, patch: { kind: 'merge' } } as const;
+    assertRefused(await send(editor, status), /editor.* cannot patch resource "evictionrequests\/status"/);
+    assertAllowed(await send(editor, { method: 'DELETE', path: pathOf(name) }));
+  });
+});
+
+describe('the cluster itself', () => {
+  it('can delete a namespace that has EvictionRequests', async () => {
+    await rig.controlPlane.kubectl(['create', 'namespace', 'doomed']);
+    assertAllowed(await create(rig.admin, requestFor('web', uid(), {}, { namespace: 'doomed' }), 'doomed'));
+    await rig.controlPlane.kubectl(['delete', 'namespace', 'doomed', '--timeout=60s']);
+  });
+
+  it('can collect an EvictionRequest whose owner is gone', async () => {
+    const { kubectl } = rig.controlPlane;
+    const owner = JSON.parse(await kubectl(['create', 'configmap', 'owner', '-o', 'json'])) as {
+      metadata: { uid: string };
+    };
+    const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid };
+    const name = uid();
+    assertAllowed(await create(rig.admin, requestFor('web', name, {}, { ownerReferences: [reference] })));
+    await kubectl(['delete', 'configmap', 'owner']);
+    await kubectl(['wait', '--for=delete', `evictionrequest/${name}`, '--timeout=60s']);
+  });
+});
+
+describe('kubectl', () => {
+  it('explains the fields in the words of the KEP, lists by pod, and knows the short names', async () => {
+    const { kubectl } = rig.controlPlane;
+    const all = await kubectl(['explain', 'evictionrequest', '--recursive']);
+    for (const field of ['requesters', 'targetInterceptors', 'activeInterceptors', 'processedInterceptors']) {
+      assert.match(all, new RegExp(`^ +${field}\\t<\\[\\]`, 'mu'));
+    }
+    const entry = await kubectl(['explain', 'evictionrequest.status.interceptors']);
+    assert.match(entry, /^ {2}completionTime\t<string>\n +CompletionTime tracks the time at which the interceptor/mu);
+    assert.match(entry, /^ {2}message\t<string> -required-$/mu);
+    const name = uid();
+    assertAllowed(await create(rig.admin, requestFor('listed', name)));
+    const table = await kubectl(['get', 'evreq', '--field-selector', 'spec.target.pod.name=listed']);
+    assert.match(table, /^NAME +POD +ACTIVE +REQUESTERS +CONDITIONS +AGE\n/u);
+    assert.match(table, new RegExp(`\\n${name} +listed +drainer.example.com +\\S+\\n$`, 'u'));
+    assert.match(await kubectl(['get', 'nodemaint']), new RegExp(name, 'u'));
+    assert.doesNotMatch(await kubectl(['get', 'all']), /evictionrequest/u);
+  });
+});

@@ -1,0 +1,148 @@
+import { after, before, describe, it } from 'node:test';
+import {
+  type AdmissionRig,
+  assertAllowed,
+  assertRefused,
+  buildAdmissionRig,
+  conditionWith,
+  createRequest,
+  firstStatus,
+  patchStatus,
+  report,
+  started,
+} from '../../support/rigs/admission.ts';
+
+const A = 'a.example.com';
+const B = 'b.example.com';
+const LAST = 'imperative-eviction.k8s.io';
+const NAMES = [A, B, LAST];
+
+let rig: AdmissionRig;
+before(async () => {
+  rig = await buildAdmissionRig();
+});
+after(async () => {
+  await rig[Symbol.asyncDispose]();
+});
+
+/** The EvictionRequest controller writes this. */
+async function allow(name: string, status: object): Promise<void> {
+  assertAllowed(await patchStatus(rig.controller, name, status));
+}
+
+/** The EvictionRequest controller tries to write this. */
+async function refuse(name: string, status: object, words: RegExp): Promise<void> {
+  assertRefused(await patchStatus(rig.controller, name, status), words);
+}
+
+describe('the entries of interceptors', () => {
+  it('are as many as targetInterceptors, with the same names, and stay', async () => {
+    const words = /interceptors must have the names of targetInterceptors, one entry each/;
+    const entries = (...names: string[]): object => ({
+      interceptors: names.map((each) => ({ name: each, message: '' })),
+    });
+    await refuse(await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B) }, words);
+    await refuse(await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B, 'c.example.com') }, words);
+    await refuse(await createRequest(rig), entries(A), words);
+    const name = await started(rig, NAMES);
+    await refuse(name, entries(A, B), words);
+    await refuse(name, { interceptors: [] }, words);
+    await refuse(name, { interceptors: null }, /interceptors may not be unset/);
+    await refuse(name, { interceptors: [{ name: A }, { name: B }, { name: LAST }] }, /message: Required value/);
+  });
+
+  it('start with a name and an empty message', async () => {
+    const words = /entries start with their name and an empty message alone/;
+    const time = '2026-01-01T10:00:00Z';
+    const began = [{ message: 'x' }, { completionTime: time }, { startTime: time, heartbeatTime: time }];
+    for (const extra of [...began, { expectedFinishTime: time }]) {
+      const status = firstStatus(NAMES);
+      const [first, ...others] = status.interceptors ?? [];
+      await refuse(await createRequest(rig), { ...status, interceptors: [{ ...first, ...extra }, ...others] }, words);
+    }
+    const later = await createRequest(rig);
+    await allow(later, { ...firstStatus(NAMES), interceptors: null });
+    const { interceptors = [] } = firstStatus(NAMES);
+    await refuse(later, { interceptors: interceptors.map((each) => ({ ...each, message: 'x' })) }, words);
+    await allow(later, { interceptors });
+  });
+
+  it('change only while their interceptor is active', async () => {
+    const name = await started(rig, NAMES);
+    const words = /only the entry of the interceptor in activeInterceptors can change/;
+    assertRefused(await report(rig.admin, name, { name: B, message: 'early' }), words);
+    assertAllowed(await report(rig.admin, name, { name: A, message: 'in time' }));
+    await allow(name, { activeInterceptors: [B], processedInterceptors: [A] });
+    assertRefused(await report(rig.admin, name, { name: A, message: 'late' }), words);
+    assertAllowed(await report(rig.admin, name, { name: B, message: 'in time' }));
+    await allow(name, {
+      conditions: [conditionWith('Canceled', 'True')],
+      activeInterceptors: [],
+      processedInterceptors: [A, B],
+    });
+    assertRefused(await report(rig.admin, name, { name: B, message: 'late' }), words);
+  });
+});
+
+describe('the times of an interceptor', () => {
+  const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 10) + second * 1000).toISOString();
+  const says = async (name: string, fields: Readonly<Record<string, string>>): ReturnType<typeof report> =>
+    await report(rig.admin, name, { name: A, ...fields });
+
+  it('begin with the start and the first heartbeat together', async () => {
+    const name = await started(rig, NAMES);
+    const words = /startTime and heartbeatTime are set together/;
+    assertRefused(await says(name, { heartbeatTime: at(0) }), words);
+    assertRefused(await says(name, { startTime: at(0) }), words);
+    assertAllowed(await says(name, { startTime: at(0), heartbeatTime: at(0) }));
+  });
+
+  it('keep the start', async () => {
+    const name = await started(rig, NAMES);
+    assertAllowed(await says(name, { startTime: at(0), heartbeatTime: at(0) }));
+    const words = /startTime.*startTime is immutable once set/;
+    assertRefused(await says(name, { startTime: at(1), heartbeatTime: at(0) }), words);
+    assertRefused(await says(name, { heartbeatTime: at(0) }), words);
+    assertAllowed(await says(name, { startTime: at(0), heartbeatTime: at(0), message: 'the same' }));
+  });
+
+  it('let the heartbeat grow by a minute or more, and never go', async () => {
+    const name = await started(rig, NAMES);
+    const startTime = at(0);
+    assertAllowed(await says(name, { startTime, heartbeatTime: at(0) }));
+    const words = /heartbeatTime.*heartbeatTime can only grow, by at least 60 seconds/;
+    assertRefused(await says(name, { startTime, heartbeatTime: at(1) }), words);
+    assertRefused(await says(name, { startTime, heartbeatTime: at(59.999) }), words);
+    assertRefused(await says(name, { startTime, heartbeatTime: at(-3600) }), words);
+    assertRefused(await says(name, { startTime }), /heartbeatTime may not be unset/);
+    assertRefused(await says(name, {}), /heartbeatTime may not be unset/);
+    assertAllowed(await says(name, { startTime, heartbeatTime: at(60) }));
+    assertRefused(await says(name, { startTime, heartbeatTime: 'soon' }), /must be of type date-time/);
+  });
+
+  it('let the estimate come, change and go', async () => {
+    const name = await started(rig, NAMES);
+    const beat = { startTime: at(0), heartbeatTime: at(0) };
+    assertAllowed(await says(name, { ...beat, expectedFinishTime: at(600) }));
+    assertAllowed(await says(name, { ...beat, expectedFinishTime: at(300) }));
+    assertAllowed(await says(name, beat));
+  });
+
+  it('let an interceptor decline without a heartbeat, and freeze its entry once it has completed', async () => {
+    const name = await started(rig, NAMES);
+    assertAllowed(await says(name, { completionTime: at(0), message: 'not mine' }));
+    const words = /nothing may change once completionTime is set/;
+    assertRefused(await says(name, { completionTime: at(1), message: 'not mine' }), words);
+    assertRefused(await says(name, { completionTime: at(0), message: 'mine' }), words);
+    assertRefused(await says(name, { message: 'not mine' }), words);
+    const beat = { startTime: at(0), heartbeatTime: at(0) };
+    assertRefused(await says(name, { ...beat, completionTime: at(0), message: 'not mine' }), words);
+    assertAllowed(await says(name, { completionTime: at(0), message: 'not mine' }));
+  });
+
+  it('come with a message of up to 4096 characters', async () => {
+    const name = await started(rig, NAMES);
+    assertRefused(await says(name, { message: 'x'.repeat(4097) }), /may not be more than 4096/);
+    assertAllowed(await says(name, { message: 'x'.repeat(4096) }));
+  });
+});

@@ -1,0 +1,90 @@
+/** Who may use the control socket; as users that only root can become. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { openControlSocket } from '../../../src/agent/control/socket.ts';
+import { inSandbox, withAgent } from '../../support/agent-sandbox.ts';
+import { runNodemaint } from '../../support/nodemaint.ts';
+
+// User and group nobody, and the group daemon, of every Debian.
+const [NOBODY, DAEMON] = [65_534, 1];
+
+/** What a user is answered on a socket, or how he is refused. */
+async function runAs(
+  user: { readonly uid: number; readonly gid: number },
+  socket: string,
+  line: string,
+): Promise<string> {
+  const script = `const s = require('node:net').createConnection(process.argv[1]);
+    s.on('error', (e) => console.log(e.code)); s.on('data', (d) => console.log(String(d))); s.write(process.argv[2] + '\\n');`;
+  return (await promisify(execFile)(process.execPath, ['-e', script, socket, line], { timeout: 20_000, ...user }))
+    .stdout;
+}
+
+describe('the control socket', () => {
+  it('a user outside the control group is refused with a message, and one of it is answered', async () => {
+    await inSandbox(async (sandbox) => {
+      await sandbox.writeConfig({ controlGroup: 'daemon' });
+      await chmod(sandbox.root, 0o755);
+      const flags = ['--run-directory', sandbox.runDirectory];
+      await withAgent(sandbox, async () => {
+        for (const verb of [['status'], ['trigger', '--reason', 'no rights']]) {
+          const { code, stderr } = await runNodemaint([...verb, ...flags], { uid: NOBODY, gid: NOBODY });
+          assert.equal(code, 1);
+          assert.match(stderr, /no agent answers at .*control\.sock \(connect EACCES.*are you root\?/);
+        }
+        const { code, stdout, stderr } = await runNodemaint(['status', ...flags], { uid: NOBODY, gid: DAEMON });
+        assert.equal(code, 0, stderr);
+        assert.match(stdout, /waiting for a shutdown/);
+      });
+    });
+  });
+
+  it('a member of the control group may look, trigger and cancel, and nothing else', async () => {
+    await inSandbox(async (sandbox) => {
+      await sandbox.writeConfig({ controlGroup: 'daemon' });
+      await chmod(sandbox.root, 0o755);
+      const flags = ['--run-directory', sandbox.runDirectory];
+      await withAgent(sandbox, async () => {
+        const member = { uid: NOBODY, gid: DAEMON };
+        for (const line of ['{"verb":"release","reason":"r"}', '{"verb":"restore","file":"etcd.yaml"}']) {
+          const said = await runAs(member, path.join(sandbox.runDirectory, 'group.sock'), line);
+          assert.match(said, /only root may ask for/);
+          assert.match(await runAs(member, path.join(sandbox.runDirectory, 'control.sock'), line), /EACCES/);
+        }
+        const triggered = await runNodemaint(['trigger', '--reason', 'maintenance', ...flags], member);
+        assert.equal(triggered.code, 0, triggered.stderr);
+        const held = await runNodemaint(['release', '--reason', 'now', ...flags], member);
+        assert.equal(held.code, 2);
+        assert.match(held.stderr, /only root may ask for "release"/);
+        assert.equal((await runNodemaint(['cancel', ...flags], member)).code, 0);
+      });
+    });
+  });
+
+  it('is for root alone, and the other one for the group that is configured', async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-'));
+    t.after(() => rm(folder, { recursive: true }));
+    const handler = (): Promise<unknown> => Promise.resolve({});
+    const modeAndGroup = async (name: string): Promise<readonly number[]> => {
+      const { mode, gid } = await stat(path.join(folder, name));
+      return [mode & 0o777, gid];
+    };
+    {
+      await using _open = await openControlSocket(folder, handler, 'daemon');
+      assert.deepEqual(await modeAndGroup('control.sock'), [0o600, 0]);
+      assert.deepEqual(await modeAndGroup('group.sock'), [0o660, DAEMON]);
+      await assert.rejects(openControlSocket(folder, handler), { code: 'ALREADY_RUNNING' });
+    }
+    {
+      await using _open = await openControlSocket(folder, handler);
+      await assert.rejects(stat(path.join(folder, 'group.sock')), { code: 'ENOENT' });
+    }
+    await assert.rejects(openControlSocket(folder, handler, 'no-such-group'), { code: 'CONFIG_INVALID' });
+  });
+});

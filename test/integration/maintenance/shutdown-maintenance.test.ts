@@ -1,0 +1,264 @@
+/** The maintenance that an agent makes for a shutdown, on a real API server; the test is the controller, and others. */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AgentStatus } from '../../../src/agent/control/status.ts';
+import { createCluster } from '../../../src/agent/cluster/cluster.ts';
+import { createWakeup } from '../../../src/agent/wakeup.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { shutdownNames } from '../../../src/decide/maintenance/shutdown-maintenance.ts';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import { createKubeClient } from '../../../src/kube/client.ts';
+import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { listAll } from '../../../src/kube/list.ts';
+import { collectionPath, NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type AdmissionRig, assertAllowed, buildAdmissionRig } from '../../support/rigs/admission.ts';
+import { playLivingController } from '../../support/stand-ins/living-controller.ts';
+import {
+  createMaintenance,
+  deleteMaintenance,
+  madeMaintenance,
+  patchMaintenance,
+} from '../../support/maintenance-calls.ts';
+import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
+import { patchMaintenanceStatus } from '../../support/node-writes.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+
+const DRAINED = {
+  conditions: [
+    { type: 'Drained', status: 'True', reason: 'X', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+  ],
+};
+const signal = AbortSignal.timeout(280_000);
+
+let rig: AdmissionRig;
+const stop = new AbortController();
+let controller: Promise<void>;
+before(async () => {
+  rig = await buildAdmissionRig();
+  controller = playLivingController(rig.admin, stop.signal);
+});
+after(async () => {
+  stop.abort();
+  await controller;
+  await rig[Symbol.asyncDispose]();
+});
+
+interface TestAgent extends AsyncDisposable {
+  readonly node: string;
+  status(): Promise<AgentStatus>;
+  log(): Promise<string>;
+  trigger(reason: string): Promise<void>;
+  /** The drains that the agent has, open or not. */
+  own(): Promise<readonly NodeMaintenance[]>;
+  /** Waits until it has exactly one open drain, of another name than `not`. */
+  open(not?: readonly string[]): Promise<NodeMaintenance>;
+}
+
+async function waitFor(what: string, ask: () => Promise<boolean>, program?: Program): Promise<void> {
+  const options = { timeoutMs: 40_000, ...(program === undefined ? {} : { program }) };
+  await waitUntil(what, ask, options, AbortSignal.timeout(41_000));
+}
+
+/** An agent of a node without pods, kubelet, runtime and lock: its shutdown ends when its maintenance says so. */
+async function startAgent(node: string): Promise<TestAgent> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-own-'));
+  const runDirectory = path.join(folder, 'run');
+  const config = {
+    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+    kind: 'AgentConfiguration',
+    nodeName: node,
+    kubeconfig: await rig.controlPlane.kubeconfigFor(`system:node:${node}`, ['system:nodes']),
+    staticPodPath: path.join(folder, 'manifests'),
+    kubeletHealthz: '',
+    kubeletUnit: '',
+    containerRuntimeEndpoint: `unix://${folder}/no-runtime.sock`,
+    stateDirectory: path.join(folder, 'state'),
+    runDirectory,
+    lock: 'none',
+    apiWaitSec: 5,
+  };
+  await mkdir(config.staticPodPath);
+  const configFile = path.join(folder, 'config.yaml');
+  await writeFile(configFile, JSON.stringify(config));
+  const logFile = path.join(folder, 'agent.log');
+  const program = startNodemaint(['agent', '--config', configFile], logFile);
+  const agent: TestAgent = {
+    node,
+    status: () => readAgentStatus(runDirectory),
+    log: () => readFile(logFile, 'utf8'),
+    trigger: async (reason) => {
+      const { code, stderr } = await runNodemaint(['trigger', '--reason', reason, '--run-directory', runDirectory]);
+      assert.equal(code, 0, stderr);
+    },
+    own: async () => {
+      const place = { path: collectionPath(NODE_MAINTENANCES) };
+      const { items } = await listAll<NodeMaintenance>(rig.admin, place, [], (each) => each, signal);
+      return items.filter(({ metadata }) => metadata.labels?.['nodemaintenance.x-k8s.io/agent'] === node);
+    },
+    open: async (not = []) => {
+      let found: NodeMaintenance | undefined;
+      await waitFor(
+        'the agent has a maintenance',
+        async () => {
+          [found] = (await agent.own()).filter(
+            ({ metadata, spec }) => spec.stage === 'Drain' && !not.includes(metadata.name),
+          );
+          return found !== undefined;
+        },
+        program,
+      );
+      return found as NodeMaintenance;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await program[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  await waitFor(
+    'the agent has heard of the API server',
+    async () => (await agent.status()).cluster.heardAt > 0,
+    program,
+  );
+  return agent;
+}
+
+/** Says of a maintenance that no pod of the node is left, as a controller does. */
+async function drain(name: string, node: string): Promise<void> {
+  const nodeStatuses = [{ nodeRef: { name: node }, podsPendingEvacuation: 0, podsEvacuating: 0 }];
+  assertAllowed(await patchMaintenanceStatus(rig.admin, name, { ...DRAINED, nodeStatuses }));
+}
+
+describe('the maintenance of a shutdown', () => {
+  it('is none that somebody else has under its name, drained or not', async () => {
+    const [free = '', ...taken] = shutdownNames('node-a').toReversed();
+    const rounds = taken.map(async (name, at) => {
+      const nodeSelector = byName(at % 2 === 0 ? 'node-b' : 'node-a');
+      assertAllowed(await createMaintenance(rig.admin, maintenanceOf({ stage: 'Drain', nodeSelector }, { name })));
+      await drain(name, 'node-a');
+    });
+    await Promise.all(rounds);
+    await using agent = await startAgent('node-a');
+    await agent.trigger('x');
+    assert.equal((await agent.open()).metadata.name, free);
+    assertAllowed(await patchMaintenanceStatus(rig.admin, free, DRAINED));
+    await delay(2_000);
+    assert.equal((await agent.status()).phase.kind, 'draining', 'it goes by what is said of its own node');
+    await drain(free, 'node-a');
+    await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
+  });
+
+  it('is drained locally where all its names are taken, and tells why', async () => {
+    for (const name of shutdownNames('node-c')) {
+      assertAllowed(await createMaintenance(rig.admin, maintenanceOf({ stage: 'Drain' }, { name })));
+    }
+    await using agent = await startAgent('node-c');
+    await agent.trigger('x');
+    await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
+    assert.match(await agent.log(), /draining the node \(local/);
+    assert.deepEqual(await agent.own(), []);
+  });
+
+  it('is made anew when somebody deletes it, without what steers a terminal, and says who ended it when somebody completes it', async () => {
+    await using agent = await startAgent('node-d');
+    await agent.trigger(`${'x'.repeat(900)}\u001B[2J`);
+    const first = await agent.open();
+    assert.match(first.spec.reason ?? '', /^x{900} \[2J$/);
+    assertAllowed(await deleteMaintenance(rig.admin, first.metadata.name));
+    const second = await agent.open([first.metadata.name]);
+    // As a controller leaves it until the pods are back.
+    assertAllowed(
+      await patchMaintenance(rig.admin, second.metadata.name, { metadata: { finalizers: ['x.example.com/x'] } }),
+    );
+    assertAllowed(await deleteMaintenance(rig.admin, second.metadata.name));
+    const third = await agent.open([first.metadata.name, second.metadata.name]);
+    assertAllowed(await patchMaintenance(rig.admin, second.metadata.name, { metadata: { finalizers: null } }));
+    assert.equal((await agent.status()).phase.kind, 'draining');
+    assertAllowed(await patchMaintenance(rig.admin, third.metadata.name, { spec: { stage: 'Complete' } }));
+    await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
+    const { phase } = await agent.status();
+    assert.match(JSON.stringify(phase), /somebody has completed the NodeMaintenance/);
+    assert.match(
+      await agent.log(),
+      /Somebody has deleted the NodeMaintenance shutdown-node-d-.*; its drain goes on with another one/,
+    );
+  });
+
+  it('is given up when somebody deletes it again and again: the drain goes on locally', async () => {
+    await using agent = await startAgent('node-e');
+    await agent.trigger('x');
+    const names: string[] = [];
+    for (let times = 0; times < 4; times += 1) {
+      const { metadata } = await agent.open(names);
+      names.push(metadata.name);
+      assertAllowed(await deleteMaintenance(rig.admin, metadata.name));
+    }
+    await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
+    assert.match(await agent.log(), /draining the node \(local/);
+    assert.deepEqual(await agent.own(), []);
+  });
+});
+
+describe('the maintenances of other nodes', () => {
+  it('wake no agent, and many changes of its own wake it together', async (t) => {
+    await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-y') }, { name: 'of-other' });
+    await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-x') }, { name: 'of-own' });
+    await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-x', 'node-y') }, { name: 'of-both' });
+    const kubeconfig = await rig.controlPlane.kubeconfigFor('system:node:node-x', ['system:nodes']);
+    const client = createKubeClient(await loadClusterAccess(kubeconfig), 'test');
+    const clock = createSystemClock();
+    const waker = createWakeup(clock);
+    const ending = new AbortController();
+    t.after(() => {
+      ending.abort();
+      client.close();
+    });
+    const log = createLog('error', 'test');
+    const onChange = (): void => {
+      waker.notify();
+    };
+    const cluster = createCluster({ client, clock, log, nodeName: 'node-x', onChange }, undefined);
+    let turns = 0;
+    const turning = (async () => {
+      while (!ending.signal.aborted) {
+        await waker.wait(60_000, ending.signal);
+        turns += 1;
+      }
+    })();
+    const running = cluster.run(ending.signal);
+    await waitFor('the list is known', () => Promise.resolve(cluster.synced() && turns > 0));
+    await delay(1_000);
+    const messages = (name: string, node: string, last: string): ((at: number) => Promise<void>) => {
+      return async (at) => {
+        const nodeStatuses = [
+          { nodeRef: { name: node }, drainMessage: at === 99 ? last : `${at}` },
+          ...(name === 'of-both' ? [{ nodeRef: { name: 'node-x' }, drainMessage: 'same' }] : []),
+        ];
+        assertAllowed(await patchMaintenanceStatus(rig.admin, name, { nodeStatuses }));
+      };
+    };
+    const change = async (write: (at: number) => Promise<void>): Promise<number> => {
+      const before = turns;
+      for (let at = 0; at < 100; at += 1) await write(at);
+      await delay(600);
+      return turns - before;
+    };
+    assert.equal(await change(messages('of-other', 'node-y', 'last')), 0);
+    const ofBoth = await change(messages('of-both', 'node-y', 'last'));
+    assert.ok(ofBoth <= 1, `${ofBoth} turns: the node has joined it, and nothing else changed for it`);
+    const started = Date.now();
+    const ofOwn = await change(messages('of-own', 'node-x', 'last'));
+    // Four times a second, and four times ahead.
+    const most = Math.ceil((Date.now() - started) / 250) + 1 + 4;
+    assert.ok(ofOwn >= 1 && ofOwn <= most, `${ofOwn} turns for 100 changes`);
+    assert.equal(cluster.maintenance('of-own')?.status?.nodeStatuses?.[0]?.drainMessage, 'last');
+    assert.equal(cluster.maintenance('of-other')?.status, undefined, 'what does not concern the node is not kept');
+    ending.abort();
+    await Promise.all([running, turning]);
+  });
+});

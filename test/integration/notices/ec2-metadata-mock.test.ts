@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { providerSources } from '../../../src/cloud/providers.ts';
+import {
+  decideNotices,
+  type Notice,
+  type NoticeDecision,
+  type NoticeOptions,
+  withNotices,
+} from '../../../src/decide/notice/notices.ts';
+import { decidePhase, type Phase } from '../../../src/decide/shutdown/phase.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import { ec2MetadataMockBinary } from '../../ec2-metadata-mock/binary.ts';
+import { type Ec2MetadataMock, startEc2MetadataMock } from '../../ec2-metadata-mock/mock.ts';
+import { FACTS } from '../../support/phase-facts.ts';
+
+const SIGNAL = AbortSignal.timeout(240_000);
+const MINUTE = 60_000;
+const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 15 * MINUTE };
+const NEVER = '86400';
+const EVENT_ID = 'instance-event-1234567890abcdef0';
+const provider = 'aws';
+
+const REBALANCE: Notice = { id: 'aws/rebalance', kind: 'rebalance', reason: 'EC2 rebalance recommendation', provider };
+const TERMINATED: Notice = {
+  id: 'aws/Terminated',
+  kind: 'terminate',
+  reason: 'EC2 Auto Scaling: target state Terminated',
+  provider,
+};
+
+function spot(action: string): Notice {
+  return { id: 'aws/spot', kind: 'preempt', reason: `EC2 spot interruption: ${action}`, provider };
+}
+
+function scheduled(code: string, notBefore: number): Notice {
+  const reason = `EC2 scheduled event ${code}: The instance is scheduled for ${code}`;
+  return { id: `aws/${EVENT_ID}`, kind: 'reboot', reason, provider, notBefore };
+}
+
+/** A whole second, as the mock's times are, so far from now. */
+function secondsAhead(sec: number): number {
+  return Math.floor(Date.now() / 1000 + sec) * 1000;
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString().replace('.000Z', 'Z');
+}
+
+/** What the agent does about notices that it sees for the first time. */
+function decide(notices: readonly Notice[], now: number, options: Partial<NoticeOptions> = {}): NoticeDecision {
+  const seen = notices.map((notice) => ({ notice, seenAt: now, served: false }));
+  return decideNotices(seen, { ...OPTIONS, ...options }, now);
+}
+
+/** The phase after a look at what these notices want. */
+function phaseAfter(phase: Phase, notices: readonly Notice[], now: number): Phase {
+  const { demand } = decide(notices, now);
+  assert.ok(demand);
+  return decidePhase(phase, {
+    ...FACTS,
+    now,
+    nodeName: 'node-1',
+    goingDown: withNotices({ kind: 'no' }, { kind: 'demand', demand }),
+    clusterConfigured: false,
+    sinceBootMs: 0,
+    askingSinceBootMs: 0,
+    apiWaitMs: 0,
+    maintenance: 'absent',
+    freeName: 'shutdown-n-0',
+  });
+}
+
+describe('notices of the public amazon-ec2-metadata-mock', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-ec2-mock-'));
+    await ec2MetadataMockBinary(SIGNAL);
+  });
+  after(async () => {
+    await rm(folder, { recursive: true });
+  });
+
+  /** What reads all four places, until it is disposed of. */
+  const reader = ({ url }: Ec2MetadataMock): Disposable & { read(): Promise<readonly Notice[]> } => {
+    const { sources, close } = providerSources('aws', { metadataUrl: url, azureStartRequests: false });
+    return {
+      read: async () => (await Promise.all(sources.map((source) => source.read(SIGNAL)))).flat(),
+      [Symbol.dispose]: close,
+    };
+  };
+  const start = (args: readonly string[], more: { port?: number; env?: Record<string, string> } = {}) =>
+    startEc2MetadataMock({ args, folder, ...more }, SIGNAL);
+  const readOnce = async (args: readonly string[]): Promise<readonly Notice[]> => {
+    await using mock = await start(args);
+    using cloud = reader(mock);
+    return await cloud.read();
+  };
+
+  it('are asked for with a session token, without which the mock refuses', async () => {
+    await using mock = await start(['spot']);
+    const bare = await fetch(`${mock.url}/latest/meta-data/spot/instance-action`);
+    await bare.text();
+    assert.equal(bare.status, 401);
+    using cloud = reader(mock);
+    assert.deepEqual(
+      (await cloud.read()).map(({ id }) => id),
+      ['aws/spot', 'aws/rebalance'],
+    );
+  });
+
+  for (const action of ['terminate', 'stop']) {
+    it(`drain the node by the time of a spot interruption that will ${action} it`, async () => {
+      const notBefore = secondsAhead(90);
+      const args = ['spot', '--action', action, '--time', iso(notBefore), '--rebalance-delay-sec', NEVER];
+      const notices = await readOnce(args);
+      assert.deepEqual(notices, [{ ...spot(action), notBefore }]);
+      const { reason } = spot(action);
+      assert.deepEqual(decide(notices, Date.now()), {
+        demand: { ids: ['aws/spot'], reason, deadline: notBefore },
+        refused: [],
+      });
+    });
+  }
+
+  it('leave 30 s for a hibernation, which begins at once whatever its time says', async () => {
+    const notices = await readOnce(['spot', '--action', 'hibernate', '--rebalance-delay-sec', NEVER]);
+    assert.deepEqual(notices, [spot('hibernate')]);
+    const now = Date.now();
+    assert.equal(decide(notices, now).demand?.deadline, now + 30_000);
+  });
+
+  it('keep the first deadline of a spot interruption whose time is later at each look', async () => {
+    await using mock = await start(['spot', '--rebalance-delay-sec', NEVER]);
+    using cloud = reader(mock);
+    const asked = Date.now();
+    const first = await cloud.read();
+    const deadline = first[0]?.notBefore ?? Number.NaN;
+    const leftMs = deadline - asked;
+    assert.ok(leftMs > 118_000 && leftMs < 125_000, `two minutes, not ${leftMs} ms`);
+    const draining = phaseAfter({ kind: 'watching' }, first, asked);
+
+    let later = first;
+    const hasMoved = async (): Promise<boolean> => {
+      later = await cloud.read();
+      return (later[0]?.notBefore ?? 0) > deadline;
+    };
+    await waitUntil('the mock moves its time', hasMoved, { timeoutMs: 10_000 }, SIGNAL);
+    assert.ok(draining.kind === 'draining');
+    assert.deepEqual(draining.deadline, { at: deadline, since: asked });
+    assert.deepEqual(phaseAfter(draining, later, asked + 2_000), draining);
+  });
+
+  it('do with a rebalance recommendation what is configured, and by default nothing', async () => {
+    const notices = await readOnce(['spot', '--mock-delay-sec', NEVER]);
+    assert.deepEqual(notices, [REBALANCE]);
+    const { id, reason } = REBALANCE;
+    const now = Date.now();
+    assert.deepEqual(decide(notices, now), { refused: [] });
+    assert.deepEqual(decide(notices, now, { rebalance: 'cordon' }), { cordon: reason, refused: [] });
+    assert.deepEqual(decide(notices, now, { rebalance: 'drain' }), { demand: { ids: [id], reason }, refused: [] });
+  });
+
+  for (const code of [
+    'instance-reboot',
+    'system-reboot',
+    'system-maintenance',
+    'instance-retirement',
+    'instance-stop',
+  ]) {
+    it(`drain the node from 15 min before the scheduled event ${code}`, async () => {
+      const notBefore = secondsAhead(3600);
+      const notices = await readOnce(['events', '--code', code, '--not-before', iso(notBefore)]);
+      const event = scheduled(code, notBefore);
+      assert.deepEqual(notices, [event]);
+      const begin = notBefore - 15 * MINUTE;
+      assert.deepEqual(decide(notices, Date.now()), { dueAt: begin, refused: [] });
+      assert.deepEqual(decide(notices, begin), {
+        demand: { ids: [event.id], reason: event.reason, deadline: notBefore },
+        refused: [],
+      });
+    });
+  }
+
+  for (const state of ['canceled', 'completed']) {
+    it(`are gone when a scheduled event is ${state}, also for a service that has forgotten the token`, async () => {
+      const notBefore = secondsAhead(300);
+      const args = ['events', '--not-before', iso(notBefore), '--state'];
+      const first = await start([...args, 'active']);
+      using cloud = reader(first);
+      try {
+        const notices = await cloud.read();
+        assert.deepEqual(notices, [scheduled('system-reboot', notBefore)]);
+        assert.equal(decide(notices, Date.now()).demand?.deadline, notBefore);
+      } finally {
+        await first.program.stop();
+      }
+      await using second = await start([...args, state], { port: first.port });
+      assert.equal(second.url, first.url);
+      const after = await cloud.read();
+      assert.deepEqual(after, []);
+      assert.deepEqual(decide(after, Date.now()), { refused: [] });
+    });
+  }
+
+  it('drain the node without a deadline when its Auto Scaling group wants it terminated', async () => {
+    const notices = await readOnce(['asglifecycle']);
+    assert.deepEqual(notices, [TERMINATED]);
+    const { id, reason } = TERMINATED;
+    assert.deepEqual(decide(notices, Date.now()), { demand: { ids: [id], reason }, refused: [] });
+  });
+
+  it('are none before anything happens, and all four together have the earliest deadline', async () => {
+    const [spotTime, eventTime] = [secondsAhead(120), secondsAhead(600)];
+    const delays = ['--mock-delay-sec', '--rebalance-delay-sec', '--asg-termination-delay-sec'];
+    await using mock = await start(
+      delays.flatMap((flag) => [flag, '5']),
+      { env: { AEMM_EVENTS_NOT_BEFORE: iso(eventTime), AEMM_SPOT_TIME: iso(spotTime) } },
+    );
+    using cloud = reader(mock);
+    assert.deepEqual(await cloud.read(), []);
+
+    let notices: readonly Notice[] = [];
+    const hasAll = async (): Promise<boolean> => {
+      notices = await cloud.read();
+      return notices.length === 4;
+    };
+    await waitUntil('all notices are there', hasAll, { timeoutMs: 15_000 }, SIGNAL);
+    const interruption = { ...spot('terminate'), notBefore: spotTime };
+    const event = scheduled('system-reboot', eventTime);
+    assert.deepEqual(notices, [interruption, REBALANCE, TERMINATED, event]);
+    assert.deepEqual(decide(notices, Date.now()), {
+      demand: { ids: [interruption.id, TERMINATED.id, event.id], reason: interruption.reason, deadline: spotTime },
+      refused: [],
+    });
+  });
+});

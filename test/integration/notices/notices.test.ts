@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
+import { buildNoticeRig, type Ending, type NoticeRig, PODS, QUIET } from '../../support/rigs/notice.ts';
+import { ec2Answers } from '../../support/stand-ins/metadata-server.ts';
+import { readAgentStatus, runNodemaint } from '../../support/nodemaint.ts';
+import { isThorough } from '../../support/thorough.ts';
+
+/** The kubelet tells pods in threads of their own: on a busy machine one may be that much later than another. */
+const JITTER_SEC = 0.3;
+
+describe('notices on a real node', () => {
+  let rig: NoticeRig;
+  before(async () => {
+    rig = await buildNoticeRig();
+  });
+  after(() => rig[Symbol.asyncDispose]());
+
+  for (const seconds of isThorough('notices of 120 s and of 30 s') ? [120, 30, 5] : [5]) {
+    it(`of ${seconds} s end every pod before the deadline, in order, static pods too`, async (test) => {
+      await rig.startPods();
+      await using _back = { [Symbol.asyncDispose]: rig.goBack };
+      const { endings, deadlineSec } = await rig.giveNotice(seconds);
+      test.diagnostic(`${seconds} s notice: deadline ${deadlineSec.toFixed(1)} s`);
+      for (const { pod, termSec, killSec } of endings) {
+        test.diagnostic(`${seconds} s notice: ${pod} SIGTERM ${termSec.toFixed(1)} s, SIGKILL ${killSec.toFixed(1)} s`);
+      }
+      const of = (name: string): Ending =>
+        endings.find(({ pod }) => pod === name) ?? { pod: name, termSec: Number.NaN, killSec: Number.NaN };
+      for (const { pod, termSec, killSec } of endings) {
+        assert.ok(killSec <= deadlineSec, `${pod} ended at ${killSec} s`);
+        assert.ok(killSec - termSec <= (PODS[pod]?.graceSec ?? 0) + 2, `${pod}: ${termSec} s to ${killSec} s`);
+      }
+      const firsts = ['web-10', 'web-60', 'web-600'].map((name) => of(name).termSec);
+      assert.ok(
+        of('critical-60').termSec >= Math.max(...firsts) - JITTER_SEC,
+        'the tiers of Default pods keep their order',
+      );
+      assert.ok(of('static-10').termSec >= of('critical-60').termSec - JITTER_SEC, 'static pods come last');
+      assert.ok(of('static-600').termSec >= of('static-10').termSec - JITTER_SEC, 'in their own order');
+      const [own] = (await rig.maintenances()).filter(({ spec }) => spec.stage === 'Drain');
+      const told = Date.parse(own?.metadata.annotations?.[DEADLINE_ANNOTATION] ?? '');
+      const created = Date.parse(own?.metadata.creationTimestamp ?? '');
+      assert.ok(Math.abs(told - created - seconds * 1000) <= 2_000, 'the NodeMaintenance has the deadline');
+    });
+  }
+
+  it('shorten the end of pods that are terminating already when the deadline comes closer', async (test) => {
+    await rig.startPods();
+    await using _back = { [Symbol.asyncDispose]: rig.goBack };
+    // Told for themselves with 600 s, and for a far deadline with what that leaves.
+    await rig.controlPlane.kubectl(['delete', 'pod', '-n', 'kube-system', 'web-600', '--wait=false']);
+    await rig.waitFor('it is told', async () => !Number.isNaN(await rig.writtenAt('web-600.term')));
+    const far = ['trigger', '--reason', 'far', '--deadline', '1000s', '--run-directory', rig.runDirectory];
+    assert.equal((await runNodemaint(far)).code, 0);
+    await rig.waitFor('web-60 is told', async () => !Number.isNaN(await rig.writtenAt('web-60.term')));
+    const { endings, deadlineSec } = await rig.giveNotice(30);
+    for (const { pod, killSec } of endings) {
+      test.diagnostic(`closer deadline of ${deadlineSec.toFixed(1)} s: ${pod} SIGKILL ${killSec.toFixed(1)} s`);
+      assert.ok(killSec <= deadlineSec, `${pod} ended at ${killSec} s`);
+    }
+  });
+
+  it('of a spot interruption are taken back with everything that they began', async () => {
+    await rig.startPods();
+    const before = await readdir(rig.node.staticPodPath);
+    const time = new Date(Date.now() + 600_000).toISOString().replace(/\.\d+/, '');
+    rig.metadata.answers = ec2Answers({ ...QUIET, 'spot/instance-action': JSON.stringify({ action: 'stop', time }) });
+    await rig.waitFor('the agent drains', () => rig.phaseIs('draining'));
+    const { phase } = await readAgentStatus(rig.runDirectory);
+    assert.ok(phase.kind === 'draining' && phase.origin === 'notice');
+    assert.equal(phase.deadline?.at, Date.parse(time));
+    await rig.waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true');
+    interface Request {
+      readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+      readonly spec: { readonly requesters?: readonly object[] };
+    }
+    const requests = async (): Promise<readonly Request[]> =>
+      (JSON.parse(await rig.controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'json'])) as { items: Request[] }).items;
+    await rig.waitFor('evictions are requested, and interceptors see the deadline', async () =>
+      (await requests()).some(({ metadata: { annotations } }) => annotations?.[DEADLINE_ANNOTATION] === time),
+    );
+
+    rig.metadata.answers = ec2Answers(QUIET);
+    await rig.waitFor('the agent watches again', () => rig.phaseIs('watching'), 90_000);
+    await rig.waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '');
+    await rig.waitFor('no request is left that asks for anything', async () =>
+      (await requests()).every(({ spec }) => (spec.requesters ?? []).length === 0),
+    );
+    assert.deepEqual(await readdir(rig.node.staticPodPath), before, 'the manifests are back');
+    const events = await rig.controlPlane.kubectl(['get', 'events', '-n', 'kube-system', '-o', 'json']);
+    const { items } = JSON.parse(events) as { items: { reason: string; message: string }[] };
+    const told = items.filter(({ reason, message }) => reason === 'NodeMaintenance' && message.includes(time));
+    assert.ok(told.length >= Object.keys(PODS).length - 1, `${told.length} pods were told`);
+    const hooks = (await readFile(path.join(rig.folder, 'hooks.log'), 'utf8')).trim().split('\n');
+    assert.deepEqual(hooks.slice(-2), ['pre-drain notice', 'restored notice']);
+  });
+
+  it('of a rebalance recommendation only cordon the node, and give it back', async () => {
+    const noticeTime = new Date().toISOString();
+    rig.metadata.answers = ec2Answers({ ...QUIET, 'events/recommendations/rebalance': JSON.stringify({ noticeTime }) });
+    await rig.waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true');
+    assert.ok(await rig.phaseIs('watching'));
+    rig.metadata.answers = ec2Answers(QUIET);
+    await rig.waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '', 120_000);
+  });
+});

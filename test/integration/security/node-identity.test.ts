@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { AGENT_LABEL, DEADLINE_ANNOTATION, KUBELET_INTERCEPTOR, NODE_LABEL } from '../../../src/api/names.ts';
+import { effectiveDrainPlan } from '../../../src/decide/drain/plan.ts';
+import { nodeLabel } from '../../../src/decide/node-label.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { NODE_MAINTENANCES, objectPath, statusMessage } from '../../../src/kube/resource.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import {
+  type AdmissionRig,
+  assertAllowed,
+  assertRefused,
+  buildAdmissionRig,
+  create,
+  report,
+  requestFor,
+  send,
+  started,
+} from '../../support/rigs/admission.ts';
+import {
+  createMaintenance,
+  deleteMaintenance,
+  madeMaintenance,
+  patchMaintenance,
+} from '../../support/maintenance-calls.ts';
+import { byName } from '../../support/maintenance-objects.ts';
+import {
+  ALONE,
+  changes,
+  LABEL,
+  labels,
+  makings,
+  NAMES,
+  names,
+  NODE,
+  others,
+  planOf,
+  selectorOf,
+  statuses,
+} from '../../support/node-attacks.ts';
+import { madeOwn, ownMaintenanceOf, patchMaintenanceStatus } from '../../support/node-writes.ts';
+
+const LAST = 'imperative-eviction.k8s.io';
+const LONG = `node-${'a.b-'.repeat(61)}end0`;
+
+let rig: AdmissionRig;
+let node: KubeClient;
+before(async () => {
+  rig = await buildAdmissionRig();
+  node = await asNode(NODE);
+  await waitUntil(
+    'the policies for nodes are in force',
+    async () =>
+      NAMES.test(statusMessage(await createMaintenance(node, ownMaintenanceOf(NODE, { name: 'x' }), 'dryRun'))),
+    { timeoutMs: 30_000 },
+    AbortSignal.timeout(31_000),
+  );
+});
+after(async () => {
+  await rig[Symbol.asyncDispose]();
+});
+
+const clients = new Map<string, Promise<KubeClient>>();
+function asNode(name: string): Promise<KubeClient> {
+  const known = clients.get(name) ?? rig.user(`system:node:${name}`, [], ['system:nodes']);
+  clients.set(name, known);
+  return known;
+}
+
+describe('the names of the maintenances that a node makes', () => {
+  for (const [what, by, name, allowed] of names) {
+    it(`may ${allowed ? '' : 'not '}be ${what}: node ${by}, ${name}`, async () => {
+      const answer = await createMaintenance(await asNode(by), ownMaintenanceOf(by, { name }), 'dryRun');
+      if (allowed) assertAllowed(answer);
+      else assertRefused(answer, NAMES);
+    });
+  }
+
+  it('may not be generated ones', async () => {
+    const { metadata, ...body } = ownMaintenanceOf(NODE);
+    const generated = { ...body, metadata: { labels: metadata.labels, generateName: `shutdown-${NODE}-` } };
+    assertRefused(await createMaintenance(node, generated as never, 'dryRun'), NAMES);
+  });
+
+  it('may be those of version 0.1.0 with the component older-agents', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-older-'));
+    const manifests = path.relative(folder, path.join(import.meta.dirname, '..', '..', '..', 'manifests'));
+    const overlay = `resources: [${manifests}]\ncomponents: [${manifests}/policies/older-agents]\n`;
+    await writeFile(path.join(folder, 'kustomization.yaml'), overlay);
+    const whole = await rig.controlPlane.kubectl(['kustomize', folder]);
+    await rm(folder, { recursive: true });
+    const policy = whole.split(/^---$/m).filter((each) => /^ {2}name: nodemaint-node-maintenance-names$/m.test(each));
+    assert.equal(policy.length, 2);
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], policy.join('\n---\n'));
+    const old = await asNode('a');
+    const tried = async (name: string): Promise<number> =>
+      (await createMaintenance(old, ownMaintenanceOf('a', { name }), 'dryRun')).status;
+    const isInForce = async (): Promise<boolean> => (await tried('shutdown-a-tm1x0z')) === 201;
+    await waitUntil('the component is in force', isInForce, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
+    assert.deepEqual(
+      await Promise.all(['notice-a', 'shutdown-a-0', 'shutdown-b-tm1x0z', 'shutdown-a-b-tm1x0', 'x'].map(tried)),
+      [201, 201, 422, 422, 422],
+    );
+    const own = await rig.controlPlane.kubectl(['kustomize', path.join(import.meta.dirname, '../../../manifests')]);
+    const strict = own.split(/^---$/m).filter((each) => /^ {2}name: nodemaint-node-maintenance-names$/m.test(each));
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], strict.join('\n---\n'));
+    const isBack = async (): Promise<boolean> => (await tried('shutdown-a-tm1x0z')) === 422;
+    await waitUntil('the rule is back', isBack, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
+  });
+});
+
+describe('what a node makes', () => {
+  for (const [what, metadata, spec, words] of makings) {
+    it(`may not be ${what}`, async () => {
+      const answer = await createMaintenance(node, ownMaintenanceOf(NODE, metadata, spec), 'dryRun');
+      assertRefused(answer, words);
+    });
+  }
+
+  it('is what its agent makes, with a deadline, a long reason and a plan of its own', async () => {
+    const annotations = { [DEADLINE_ANNOTATION]: new Date().toISOString() };
+    const drainPlan = effectiveDrainPlan(planOf(selectorOf(50), { matchLabels: { app: 'x' } }) as never);
+    const body = ownMaintenanceOf(NODE, { annotations }, { drainPlan, reason: 'x'.repeat(1024) });
+    assertAllowed(await createMaintenance(node, body, 'dryRun'));
+  });
+
+  it('may be of a node with a name of up to 253 characters', async () => {
+    // No certificate of OpenSSL can have so long a name.
+    const by = ['--as', `system:node:${LONG}`, '--as-group', 'system:nodes', 'create', '--dry-run=server', '-f', '-'];
+    const label = `${LONG.slice(0, 46)}-0123456789abcdef`;
+    const made = async (name: string, own: string): Promise<string> =>
+      await rig.controlPlane
+        .kubectl(by, JSON.stringify(ownMaintenanceOf(LONG, { name, labels: { [AGENT_LABEL]: own } })))
+        .catch(String);
+    const name = `shutdown-${LONG.slice(0, 241)}x-0`;
+    assert.match(await made(name, label), /created/);
+    assert.match(await made(name, 'node-b'), LABEL);
+    assert.match(await made(`shutdown-${LONG.slice(0, 200)}-0`, label), NAMES);
+  });
+});
+
+describe('a node and the maintenances that are there', () => {
+  it('may move its own on, and delete it', async () => {
+    const name = await madeOwn(node, NODE, { name: `shutdown-${NODE}-1` });
+    for (const [what, body, words] of changes) {
+      await it(`may not change ${what}`, async () => {
+        assertRefused(await patchMaintenance(node, name, body), words);
+      });
+    }
+    for (const [what, status, words] of statuses) {
+      await it(`may not write a status ${what}`, async () => {
+        assertRefused(await patchMaintenanceStatus(node, name, status), words);
+      });
+    }
+    assertAllowed(await patchMaintenance(node, name, { metadata: { annotations: { [DEADLINE_ANNOTATION]: 'x' } } }));
+    const plan = effectiveDrainPlan([]);
+    const drained = { type: 'Drained', status: 'True', reason: 'DrainCompleted', message: 'All pods are gone.' };
+    const status = {
+      nodeStatuses: [{ nodeRef: { name: NODE }, drainTargets: plan, drainMessage: 'Drained', podsEvacuating: 0 }],
+      conditions: [{ ...drained, lastTransitionTime: '2026-01-01T00:00:00Z' }],
+    };
+    assertAllowed(await patchMaintenanceStatus(node, name, status));
+    // Somebody's tool has put its own there: what the node does not touch does not matter.
+    const tools = { labels: others, finalizers: ['tool.example.com/x'], annotations: { tool: 'x'.repeat(10_000) } };
+    assertAllowed(await patchMaintenance(rig.admin, name, { metadata: tools, spec: { reason: 'y'.repeat(4096) } }));
+    assertAllowed(await patchMaintenance(node, name, { spec: { stage: 'Complete' } }));
+    assertAllowed(await deleteMaintenance(node, name));
+    assertAllowed(await patchMaintenance(rig.admin, name, { metadata: { finalizers: null } }));
+  });
+
+  it('may not apply to it under ever new names', async () => {
+    const name = await madeOwn(node, NODE, { name: `shutdown-${NODE}-2` });
+    const path = objectPath(NODE_MAINTENANCES, { name });
+    let refused = '';
+    for (let at = 0; at < 20 && refused === ''; at += 1) {
+      const { apiVersion, kind } = ownMaintenanceOf(NODE);
+      const body = { apiVersion, kind, metadata: { name, annotations: { [DEADLINE_ANNOTATION]: 'x' } } };
+      const answer = await send(node, { method: 'PATCH', path, body, patch: { kind: 'apply', manager: `m${at}` } });
+      if (answer.status !== 200) refused = statusMessage(answer);
+    }
+    assert.match(refused, /so many names of field managers/);
+    assertAllowed(await deleteMaintenance(node, name));
+  });
+
+  it("may write the status of a person's that selects it alone, and change nothing else of it", async () => {
+    const name = await madeMaintenance(rig.admin, { stage: 'Drain' });
+    assertAllowed(await patchMaintenanceStatus(node, name, { nodeStatuses: [{ nodeRef: { name: NODE } }] }));
+    assertRefused(await patchMaintenance(node, name, { spec: { stage: 'Complete' } }), LABEL);
+    assertRefused(await patchMaintenance(node, name, { metadata: { labels } }), LABEL);
+    assertRefused(await deleteMaintenance(node, name), LABEL);
+    const both = {
+      nodeSelectorTerms: [
+        { ...byName(NODE).nodeSelectorTerms[0], matchExpressions: [{ key: 'x', operator: 'Exists' }] },
+      ],
+    };
+    for (const nodeSelector of [byName('node-b'), both, byName(NODE, 'node-b')]) {
+      const foreign = await madeMaintenance(rig.admin, { nodeSelector });
+      assertRefused(
+        await patchMaintenanceStatus(node, foreign, { nodeStatuses: [{ nodeRef: { name: NODE } }] }),
+        ALONE,
+      );
+    }
+  });
+
+  it('leaves a name free for others although it is called like a part of theirs', async () => {
+    await madeMaintenance(rig.admin, {}, { name: 'maintenance-n2' });
+    const [first, second] = [await asNode('a'), await asNode('a-b')];
+    assertAllowed(await createMaintenance(first, ownMaintenanceOf('a', { name: 'shutdown-a-b' })));
+    assertAllowed(await createMaintenance(second, ownMaintenanceOf('a-b', { name: 'shutdown-a-b-b' })));
+    assertRefused(await deleteMaintenance(first, 'shutdown-a-b-b'), ALONE);
+  });
+});
+
+describe('a node and EvictionRequests', () => {
+  it('makes none, and reports in few words under one name', async () => {
+    assert.equal((await create(node, requestFor('web', crypto.randomUUID()))).status, 403);
+    const targets = [KUBELET_INTERCEPTOR, LAST];
+    const name = await started(rig, targets, { labels: { [NODE_LABEL]: NODE } });
+    const now = new Date().toISOString();
+    const entry = { name: KUBELET_INTERCEPTOR, startTime: now, heartbeatTime: now };
+    assertRefused(
+      await report(node, name, { ...entry, message: 'x'.repeat(1025) }),
+      /a message of at most 1024 characters/,
+    );
+    assertRefused(await report(node, name, { ...entry, message: 'x' }, 'mallory'), /under the name kubelet.k8s.io/);
+    assertAllowed(await report(node, name, { ...entry, message: 'x'.repeat(1024) }));
+    const whole = { labels: { [NODE_LABEL]: nodeLabel(LONG) }, annotations: { [NODE_LABEL]: LONG } };
+    const long = await started(rig, targets, whole);
+    const as = ['--as', `system:node:${LONG}`, '--as-group', 'system:nodes'];
+    const status = JSON.stringify({
+      status: {
+        interceptors: [
+          { ...entry, message: 'x' },
+          { name: LAST, message: '' },
+        ],
+      },
+    });
+    // kubectl reads what it patches, which agents do not.
+    const role = ['create', 'clusterrole', 'reads-status', '--verb=get', '--resource=evictionrequests/status'];
+    await rig.controlPlane.kubectl(role);
+    const bind = ['create', 'clusterrolebinding', 'reads-status', '--clusterrole=reads-status', '--group=system:nodes'];
+    await rig.controlPlane.kubectl(bind);
+    const change = ['patch', 'evreq', long, '--subresource=status', '--type=merge', '-p', status];
+    const patched = (user: readonly string[]): Promise<string> =>
+      rig.controlPlane.kubectl([...user, ...change, '--field-manager', KUBELET_INTERCEPTOR]).catch(String);
+    assert.match(await patched(['--as', `system:node:${LONG.slice(0, -1)}1`, ...as.slice(2)]), /of pods on itself/);
+    assert.match(await patched(as), /patched/);
+    const foreign = await started(rig, targets, { labels: { [NODE_LABEL]: 'node-b' } });
+    assertRefused(
+      await report(node, foreign, { ...entry, message: 'x' }),
+      /only report on EvictionRequests of pods on itself/,
+    );
+  });
+});

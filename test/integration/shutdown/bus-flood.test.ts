@@ -1,0 +1,54 @@
+/** What any user of the machine can do to the agent over a bus that has the policy of the system's own bus. */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import process from 'node:process';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import { createSystemBus } from '../../../src/host/dbus/bus.ts';
+import { until } from '../../logind/host.ts';
+
+const FLOODER = path.join(import.meta.dirname, '..', '..', 'support', 'bus-flooder.ts');
+const NOBODY = 65_534;
+const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
+
+describe('a user who floods the agent with signals over the system bus', () => {
+  it('holds its loop up for less than a second, and takes none of its memory', async (t) => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bus-'));
+    t.after(() => rm(folder, { recursive: true }));
+    await chmod(folder, 0o755);
+    const address = `unix:path=${folder}/bus`;
+    const config = ['--config-file=/usr/share/dbus-1/system.conf', `--address=${address}`, '--nofork', '--nopidfile'];
+    const daemon = spawn('dbus-daemon', config, { stdio: 'ignore' });
+    t.after(() => daemon.kill());
+    const lifetime = new AbortController();
+    t.after(() => {
+      lifetime.abort();
+    });
+    const ignore = (): void => undefined;
+    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+    const bus = createSystemBus({ address, log, clock: createSystemClock() }, lifetime.signal);
+    const names = async (): Promise<readonly string[]> =>
+      (await bus.call({ ...DBUS, member: 'ListNames' }, t.signal))[0] as string[];
+    await until('the bus answers', () => names().then(Boolean, () => false));
+    const own = (await names()).find((name) => name.startsWith(':')) ?? '';
+
+    const before = process.memoryUsage.rss();
+    const loop = monitorEventLoopDelay({ resolution: 10 });
+    loop.enable();
+    const flags = ['--disable-warning=ExperimentalWarning', FLOODER, address, own, '5', '2000000'];
+    const flood = promisify(execFile)(process.execPath, flags, { uid: NOBODY, gid: NOBODY, timeout: 40_000 });
+    assert.match((await flood).stdout, /^sent/);
+    assert.ok((await names()).includes(own), 'the connection is the same');
+    loop.disable();
+    const grownMb = (process.memoryUsage.rss() - before) / 1e6;
+    const delayMs = loop.max / 1e6;
+    t.diagnostic(`loop held up for ${Math.round(delayMs)} ms, ${Math.round(grownMb)} MB more memory`);
+    assert.ok(delayMs < 1_000, `${delayMs} ms`);
+    assert.ok(grownMb < 100, `${grownMb} MB`);
+  });
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { chmod, chown, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { beforeEach, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createHooks, type HookName } from '../../../src/agent/shutdown/hooks.ts';
+import type { Phase } from '../../../src/decide/shutdown/phase.ts';
+import { createSystemClock } from '../../../src/host/clock.ts';
+
+const SIGNAL = AbortSignal.timeout(60_000);
+const WATCHING: Phase = { kind: 'watching' };
+const SHUTDOWN = {
+  maintenance: 'm',
+  mode: 'local',
+  origin: 'notice',
+  reason: 'spot',
+  since: 1,
+  bootId: 'b',
+  deadline: { at: Date.parse('2030-01-01T00:00:00Z'), since: 1 },
+} as const;
+const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
+const RELEASED: Phase = { kind: 'released', releasedAt: 2, ...SHUTDOWN };
+const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+
+describe('programs that are called when the phase changes', () => {
+  let folder: string;
+  let directory: string;
+  let lines: string[];
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-hooks-'));
+    directory = path.join(folder, 'hooks.d');
+    await mkdir(directory, { mode: 0o755 });
+    lines = [];
+  });
+
+  const add = async (moment: HookName, name: string, script: string, mode = 0o755): Promise<string> => {
+    await mkdir(path.join(directory, moment), { recursive: true, mode: 0o755 });
+    const file = path.join(directory, moment, name);
+    await writeFile(file, `#!/bin/sh\n${script}\n`);
+    await chmod(file, mode);
+    return file;
+  };
+  const change = async (before: Phase, after: Phase, timeoutMs = 5_000): Promise<string> => {
+    const note = (fields: object, message: string): void => {
+      lines.push(`${message}: ${JSON.stringify(fields)}`);
+    };
+    const log = { debug: note, info: note, warn: note, error: note };
+    const trust = { top: folder, owners: [0] };
+    const hooks = createHooks(
+      { directory, timeoutMs, nodeName: 'node-a', trust },
+      { clock: createSystemClock(), log, alive: () => undefined },
+    );
+    await hooks.phaseChanged(before, after, SIGNAL);
+    return await readFile(path.join(folder, 'out'), 'utf8').catch(() => '');
+  };
+
+  it('are those of the moment, in the order of their names, and are told what it is about', async () => {
+    const tell = `echo "$(basename $0) $NODEMAINT_HOOK $NODEMAINT_NODE $NODEMAINT_REASON $NODEMAINT_DEADLINE" >> ${folder}/out`;
+    for (const moment of ['pre-drain', 'drained', 'pre-release', 'restored'] as const) await add(moment, '20', tell);
+    await add('drained', '10', tell);
+    await add('drained', '.hidden', tell);
+    await change(WATCHING, DRAINING);
+    await change(DRAINING, { ...DRAINING, mode: 'cluster' });
+    await change(DRAINING, RELEASED);
+    await change(RELEASED, RECOVERING);
+    const out = await change(RECOVERING, WATCHING);
+    const about = 'node-a spot 2030-01-01T00:00:00Z';
+    assert.deepEqual(out.trim().split('\n'), [
+      `20 pre-drain ${about}`,
+      `10 drained ${about}`,
+      `20 drained ${about}`,
+      `20 pre-release ${about}`,
+      `20 restored ${about}`,
+    ]);
+  });
+
+  it('hold nothing up for longer than their time, and a failure is only logged', async () => {
+    await add('pre-drain', '10-fails', 'echo broken >&2; exit 3');
+    await add('pre-drain', '20-hangs', 'sleep 60 & wait');
+    await add('pre-drain', '30-late', `echo late >> ${folder}/out`);
+    const started = performance.now();
+    assert.equal(await change(WATCHING, DRAINING, 1_000), '');
+    assert.ok(performance.now() - started < 5_000);
+    assert.match(lines.join('\n'), /hook failed.*10-fails.*broken/);
+    assert.match(lines.join('\n'), /hook failed.*20-hangs.*killed after/);
+    assert.match(lines.join('\n'), /time of all hooks is over.*30-late/);
+  });
+
+  it('are not run where others than root could have written them', async () => {
+    const tell = `echo run >> ${folder}/out`;
+    await add('pre-drain', 'group-writable', tell, 0o775);
+    await chown(await add('pre-drain', 'foreign', tell), 65_534, 65_534);
+    assert.equal(await change(WATCHING, DRAINING), '');
+    await add('drained', 'good', tell);
+    await chmod(path.join(directory, 'drained'), 0o777);
+    assert.equal(await change(DRAINING, RELEASED), '');
+    assert.equal(lines.filter((line) => line.startsWith('hook not run')).length, 3);
+  });
+
+  it('are killed with all that they have started when their time is over', async () => {
+    await add('pre-drain', 'hangs', `(sleep 2; echo grandchild >> ${folder}/out) & sleep 60`);
+    await change(WATCHING, DRAINING, 1_000);
+    await delay(2_500);
+    assert.equal(await readFile(path.join(folder, 'out'), 'utf8').catch(() => ''), '');
+  });
+
+  it('may say as much as they like, and leave something running', async (t) => {
+    const noise = 'head -c 5000000 /dev/zero | tr "\\0" x';
+    await add('pre-drain', '10-noisy', `${noise}; ${noise} >&2; echo said >> ${folder}/out`);
+    await add('pre-drain', '20-daemon', `(sleep 1; echo later >> ${folder}/out) & echo left >> ${folder}/out`);
+    const startedAt = performance.now();
+    assert.equal(await change(WATCHING, DRAINING), 'said\nleft\n');
+    t.diagnostic(`${performance.now() - startedAt} ms`);
+    await delay(1_500);
+    assert.equal(await readFile(path.join(folder, 'out'), 'utf8'), 'said\nleft\nlater\n');
+    assert.equal(lines.filter((line) => line.startsWith('hook done')).length, 2);
+  });
+
+  it('are not run through a link that somebody else could change', async () => {
+    const tell = await add('pre-drain', 'real', `echo run >> ${folder}/out`);
+    const open = path.join(folder, 'open');
+    await mkdir(open);
+    await chmod(open, 0o777);
+    await rename(tell, path.join(open, 'real'));
+    await symlink(path.join(open, 'real'), tell);
+    assert.equal(await change(WATCHING, DRAINING), '');
+    assert.match(lines.join('\n'), /hook not run.*open is not trusted: everybody may write to it/);
+  });
+
+  it('need not be there', async () => {
+    await rm(directory, { recursive: true });
+    assert.equal(await change(WATCHING, DRAINING), '');
+    assert.deepEqual(lines, []);
+  });
+});

@@ -1,0 +1,96 @@
+/** The watchdog of the agent's unit, with a real systemd that runs it. */
+import assert from 'node:assert/strict';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import * as z from 'zod';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import { createSystemBus } from '../../../src/host/dbus/bus.ts';
+import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
+import { until } from '../../logind/host.ts';
+import { readAgentStatus } from '../../support/nodemaint.ts';
+import { startManager } from '../../systemd/manager.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+
+const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
+const UNIT = 'nodemaint.service';
+const WATCHDOG_SEC = 4;
+
+/** The lines of the agent's unit that count here, but for the times. */
+function unitOf(configFile: string): string {
+  return `[Service]
+Type=notify
+NotifyAccess=all
+ExecStart=${process.execPath} --disable-warning=ExperimentalWarning ${MAIN} agent --config ${configFile}
+Restart=always
+RestartSec=1s
+TimeoutStartSec=60s
+WatchdogSec=${WATCHDOG_SEC}s
+TimeoutAbortSec=1s
+KillMode=mixed
+`;
+}
+
+async function writeConfig(t: TestContext): Promise<{ configFile: string; runDirectory: string }> {
+  const folder = await makeTestFolder('watchdog');
+  t.after(() => rm(folder, { recursive: true }));
+  const runDirectory = path.join(folder, 'run');
+  const configFile = path.join(folder, 'config.yaml');
+  await mkdir(path.join(folder, 'manifests'));
+  const config = {
+    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+    kind: 'AgentConfiguration',
+    nodeName: 'n',
+    kubeconfig: '',
+    staticPodPath: path.join(folder, 'manifests'),
+    containerRuntimeEndpoint: `unix://${folder}/cri.sock`,
+    stateDirectory: path.join(folder, 'state'),
+    runDirectory,
+    lock: 'none',
+    cloud: { provider: 'none' },
+  };
+  await writeFile(configFile, JSON.stringify(config));
+  return { configFile, runDirectory };
+}
+
+async function numberOf(systemd: Systemd, name: string, signal: AbortSignal): Promise<number> {
+  return z
+    .number()
+    .catch(Number.NaN)
+    .parse(await systemd.unitProperty(UNIT, 'Service', name, signal));
+}
+
+describe('the watchdog of the agent', () => {
+  it('lets an agent that lives alone, and ends and starts anew one that hangs', async (t) => {
+    const { configFile, runDirectory } = await writeConfig(t);
+    await using manager = await startManager({ [UNIT]: unitOf(configFile) }, t.signal);
+    const lifetime = new AbortController();
+    t.after(() => {
+      lifetime.abort();
+    });
+    const ignore = (): void => undefined;
+    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+    const bus = createSystemBus({ address: manager.address, log, clock: createSystemClock() }, lifetime.signal);
+    const systemd = createSystemd(bus);
+    const starts = (): Promise<boolean> =>
+      systemd.startUnit(UNIT, t.signal).then(
+        () => true,
+        () => false,
+      );
+    await until('the agent is up', starts, 60_000);
+    await delay(WATCHDOG_SEC * 2_000);
+    assert.equal(await numberOf(systemd, 'NRestarts', t.signal), 0);
+    assert.equal((await readAgentStatus(runDirectory)).phase.kind, 'watching');
+
+    const manager1 = { destination: 'org.freedesktop.systemd1', path: '/org/freedesktop/systemd1' };
+    const kill = { member: 'KillUnit', signature: 'ssi', body: [UNIT, 'main', 19] };
+    await bus.call({ ...manager1, interface: 'org.freedesktop.systemd1.Manager', ...kill }, t.signal);
+    const isAnew = async (): Promise<boolean> => (await numberOf(systemd, 'NRestarts', t.signal)) === 1;
+    await until('the agent is started anew', isAnew, 30_000);
+    const answers = async (): Promise<boolean> =>
+      (await readAgentStatus(runDirectory).catch(() => undefined))?.phase.kind === 'watching';
+    await until('it answers again', answers, 30_000);
+  });
+});

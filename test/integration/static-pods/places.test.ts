@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { createDisk } from '../../../src/static-pods/disk.ts';
+import { readInPlace, readParked } from '../../../src/static-pods/inventory.ts';
+import { createMover } from '../../../src/static-pods/mover.ts';
+import { findPlaces } from '../../../src/static-pods/places.ts';
+import { createMountRoot } from '../../support/disks/mounts.ts';
+
+const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n';
+
+describe('the place for parked manifests', () => {
+  it('is the configured one, else beside the static pod directory, whichever a rename reaches', async (t) => {
+    const { root, mountSmall } = await createMountRoot(t);
+    const staticPodPath = path.join(root, 'manifests');
+    const state = { staticPodPath, stateDirectory: path.join(root, 'state') };
+    const beside = path.join(root, 'nodemaint-parked');
+    const elsewhere = path.join(root, 'parked');
+    assert.equal((await findPlaces(state)).parkedPath, beside);
+    assert.equal((await findPlaces({ ...state, parkedPath: elsewhere })).parkedPath, elsewhere);
+    mountSmall('parked');
+    assert.equal((await findPlaces({ ...state, parkedPath: elsewhere })).parkedPath, beside);
+    mountSmall('manifests');
+    assert.equal((await findPlaces({ ...state, parkedPath: elsewhere })).parkedPath, elsewhere);
+    assert.equal((await findPlaces(state)).parkedPath, beside);
+  });
+
+  it('is beside the directory that a link leads to', async (t) => {
+    const { root } = await createMountRoot(t);
+    await mkdir(path.join(root, 'real', 'manifests'), { recursive: true });
+    await symlink(path.join(root, 'real', 'manifests'), path.join(root, 'link'));
+    const places = await findPlaces({
+      staticPodPath: path.join(root, 'link'),
+      stateDirectory: path.join(root, 'state'),
+    });
+    assert.equal(places.staticPodPath, path.join(root, 'real', 'manifests'));
+    assert.equal(places.parkedPath, path.join(root, 'real', 'nodemaint-parked'));
+  });
+
+  it('is beside the one file that the static pod path is, parked or not', async (t) => {
+    const { root } = await createMountRoot(t);
+    const staticPodPath = path.join(root, 'manifests', 'only.yaml');
+    await writeFile(path.join(root, 'manifests', 'kubelet.conf'), 'not a manifest');
+    await writeFile(staticPodPath, POD);
+    const configured = { staticPodPath, stateDirectory: path.join(root, 'state') };
+    const places = await findPlaces(configured);
+    const parkedPath = path.join(root, 'manifests', 'nodemaint-parked');
+    assert.partialDeepStrictEqual(places, {
+      staticPodPath: path.join(root, 'manifests'),
+      parkedPath,
+      only: 'only.yaml',
+    });
+
+    const { signal } = new AbortController();
+    const [pod] = (await readInPlace(places, 'node-1', signal)).manifests;
+    assert.equal(pod?.podName, 'web-node-1');
+    const disk = createDisk();
+    const mover = createMover(places, disk);
+    await mover.recover();
+    const step = { op: 'park', sha256: '', maintenance: 'm', at: 1, bootId: 'b' } as const;
+    await assert.rejects(mover.park({ ...step, file: 'kubelet.conf' }), /refusing to move a manifest/);
+    await mover.park({ ...step, file: 'only.yaml' });
+    assert.deepEqual(await findPlaces(configured), places, 'the place of the missing file is still known');
+    assert.deepEqual((await readInPlace(places, 'node-1', signal)).manifests, []);
+    assert.equal((await readParked(places, mover.parkSteps(), disk, 'node-1', signal))[0]?.file, 'only.yaml');
+    assert.equal(await mover.restore('only.yaml'), 'restored');
+    assert.deepEqual(await readInPlace(places, 'node-1', signal), { manifests: [pod], invalid: [] });
+  });
+});

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { after, before, describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { startNode, type TestNode } from '../../node/node.ts';
+import { staticPod } from '../../node/pods.ts';
+import {
+  installManifests,
+  nodemaintCommand,
+  readAgentStatus,
+  runNodemaint,
+  startNodemaint,
+} from '../../support/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { isThorough } from '../../support/thorough.ts';
+
+// Unlike any other test's: while its kubelet is down, another one of that name on this machine would be taken for it.
+const NODE = `static-pods-${process.pid}`;
+const POD = 'registry';
+const FILE = `${POD}.yaml`;
+const STOP_SEC = 5;
+
+describe('a static pod under a real kubelet, containerd and API server', () => {
+  const { signal } = new AbortController();
+  const stack = new AsyncDisposableStack();
+  let controlPlane: ControlPlane;
+  let node: TestNode;
+  let runtime: ContainerRuntime;
+  let agent: Program;
+  let folder: string;
+  let content: string;
+
+  before(async () => {
+    folder = await makeTestFolder('static');
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    controlPlane = stack.use(await startControlPlane({}, signal));
+    const controllerConfig = await installManifests(controlPlane);
+    node = stack.use(await startNode(controlPlane, NODE, signal));
+    runtime = createContainerRuntime(node.runtimeEndpoint);
+    stack.defer(() => {
+      runtime.close();
+    });
+    const witness = path.join(folder, 'witness');
+    await mkdir(witness);
+    content = JSON.stringify(staticPod(POD, { stopSec: STOP_SEC, graceSec: 8, witness }));
+    await writeFile(path.join(node.staticPodPath, FILE), content);
+    stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
+    await writeFile(path.join(folder, 'boot-id'), 'boot-1');
+    // No staticPodPath and no healthz: the running kubelet has them.
+    const config = {
+      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'AgentConfiguration',
+      kubeconfig: node.kubeconfig,
+      containerRuntimeEndpoint: node.runtimeEndpoint,
+      stateDirectory: path.join(folder, 'state'),
+      runDirectory: path.join(folder, 'run'),
+      bootIdPath: path.join(folder, 'boot-id'),
+      lock: 'none',
+      apiWaitSec: 2,
+    };
+    await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
+    const command = nodemaintCommand(['agent', '--config', path.join(folder, 'config.yaml')]);
+    agent = stack.use(node.start(command, path.join(folder, 'agent.log')));
+    await waitFor('the pod runs', isRunning);
+    await waitFor('the agent answers', async () => (await readAgentStatus(path.join(folder, 'run'))).node === NODE);
+  });
+  after(() => stack.disposeAsync());
+
+  const waitFor = async (what: string, ask: () => Promise<boolean>, timeoutMs = 90_000): Promise<void> => {
+    await waitUntil(what, ask, { timeoutMs, program: agent }, signal);
+  };
+  const phaseOf = async (): Promise<string> => (await readAgentStatus(path.join(folder, 'run'))).phase.kind;
+  const told = (verb: string, ...args: string[]) =>
+    runNodemaint([verb, ...args, '--run-directory', path.join(folder, 'run')]);
+  const isLive = async (): Promise<boolean> =>
+    (await runtime.livePods(signal)).some(({ podName }) => podName === `${POD}-${NODE}`);
+  const mirror = async (): Promise<string> =>
+    await controlPlane.kubectl([
+      '-n',
+      'kube-system',
+      'get',
+      'pod',
+      `${POD}-${NODE}`,
+      '--ignore-not-found',
+      '-o',
+      'name',
+    ]);
+  const inPlace = async (): Promise<boolean> => (await readdir(node.staticPodPath)).includes(FILE);
+
+  async function isRunning(): Promise<boolean> {
+    const wanted = ['-n', 'kube-system', 'get', 'pod', `${POD}-${NODE}`, '-o', 'jsonpath={.status.phase}'];
+    return (await controlPlane.kubectl(wanted).catch(() => '')) === 'Running' && (await isLive());
+  }
+
+  /** The witness's lines since it was last asked. */
+  async function takeWitness(): Promise<readonly string[]> {
+    const log = path.join(folder, 'witness', 'log');
+    const text = await readFile(log, 'utf8');
+    await writeFile(log, '');
+    return text.split('\n').filter((line) => line !== '');
+  }
+
+  /** For some seconds: nothing comes back. */
+  async function assertStaysAway(): Promise<void> {
+    for (const end = Date.now() + 5_000; Date.now() < end; ) {
+      assert.equal(await isLive(), false);
+      assert.equal(await inPlace(), false);
+      await new Promise((resolve) => {
+        setTimeout(resolve, 500);
+      });
+    }
+  }
+
+  async function assertBack(): Promise<void> {
+    await waitFor('the pod runs again under its name', isRunning);
+    assert.equal(await readFile(path.join(node.staticPodPath, FILE), 'utf8'), content);
+  }
+
+  it('is found by what the running kubelet says of itself', async () => {
+    assert.match(
+      await readFile(path.join(folder, 'agent.log'), 'utf8'),
+      new RegExp(`"staticPodPath":"${node.staticPodPath}"`),
+    );
+  });
+
+  it('ends in its own time, stays away over a restart of the kubelet, and comes back under its name', async () => {
+    const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] };
+    const maintenance = {
+      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'NodeMaintenance',
+      metadata: { name: 'firmware' },
+      spec: { stage: 'Drain', reason: 'firmware', nodeSelector: { nodeSelectorTerms: [byName] } },
+    };
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
+    let message = '';
+    await waitFor('the containers have ended', async () => {
+      const list = await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'json']);
+      const { items } = JSON.parse(list) as { items: readonly EvictionRequest[] };
+      const entry = items[0]?.status?.interceptors?.find(({ name }) => name === 'kubelet.k8s.io');
+      if (message === '') message = entry?.message ?? '';
+      return !(await inPlace()) && !(await isLive());
+    });
+    assert.equal(message, `${POD}-${NODE} is terminating the pod due to node maintenance (firmware).`);
+    assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
+    await waitFor('the mirror pod is gone', async () => (await mirror()) === '');
+    await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
+
+    await node.restartKubelet();
+    await assertStaysAway();
+    assert.equal(await mirror(), '');
+    await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=60s']);
+    await assertBack();
+  });
+
+  if (isThorough('a static pod that is to leave while the kubelet is down'))
+    it('has its whole grace period when it is to leave while the kubelet is down', async () => {
+      await node.stopKubelet();
+      assert.equal((await told('trigger', '--reason', 'disk')).code, 0);
+      const what = async (): Promise<string> => (await told('status')).stdout;
+      await waitFor('the agent says what it waits for', async () => (await what()).includes('the kubelet is down'));
+      assert.equal(await inPlace(), true, 'the manifest is not moved from under the containers');
+      await waitFor('the manifest is parked', async () => !(await inPlace()));
+      assert.equal(await isLive(), false);
+      assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
+      await node.startKubelet();
+      await waitFor('the machine is released', async () => (await phaseOf()) === 'released');
+      assert.equal((await told('cancel')).code, 0);
+      await assertBack();
+    });
+
+  it('is ended over CRI when a kubelet that was restarted without an API server ignores the removal', async () => {
+    await controlPlane.stopApiServer();
+    await node.restartKubelet({ untilReady: false });
+    const { code } = await told('trigger', '--reason', 'kernel update');
+    assert.equal(code, 0);
+    await waitFor('the manifest is parked', async () => !(await inPlace()));
+    const parkedAt = Date.now();
+    await waitFor('the machine is released', async () => (await phaseOf()) === 'released', 150_000);
+    assert.ok(Date.now() - parkedAt > 40_000, 'the kubelet did it by itself');
+    assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
+    assert.match(await readFile(path.join(folder, 'agent.log'), 'utf8'), /asking the runtime to stop the pod/);
+
+    await node.restartKubelet({ untilReady: false });
+    await assertStaysAway();
+    await controlPlane.startApiServer();
+    assert.equal((await told('cancel')).code, 0);
+    await assertBack();
+    await waitFor('the agent watches again', async () => (await phaseOf()) === 'watching');
+  });
+});

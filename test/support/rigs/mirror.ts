@@ -1,0 +1,124 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import { EVICTION_REQUEST_API_VERSION, KUBELET_INTERCEPTOR, NODE_LABEL } from '../../../src/api/names.ts';
+import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import {
+  collectionPath,
+  EVICTION_REQUESTS,
+  NODE_MAINTENANCES,
+  objectPath,
+  PODS,
+  sendForObject,
+} from '../../../src/kube/resource.ts';
+import { type EvictionRig, NODE } from './eviction.ts';
+
+/** Static pods of NODE as the API server and the disk have them, without a kubelet and without our controller. */
+export interface MirrorRig {
+  readonly staticPodPath: string;
+  readonly parkedPath: string;
+  readonly runDirectory: string;
+  readonly configFile: string;
+  /** Writes a manifest NAME.yaml. */
+  writeManifest(name: string, labels?: Readonly<Record<string, string>>): Promise<void>;
+  /** Makes the mirror pod of a manifest as a kubelet does; `nodeName` for one of another node. */
+  createMirror(name: string, nodeName?: string): Promise<Pod>;
+  /** Makes the request for a pod of this name and UID, labelled with NODE as the controller labels it. */
+  createRequest(name: string, uid: string): Promise<void>;
+  /** Does what the controller does at a turn: first those `before` the kubelet, one after the other, then the kubelet. */
+  activate(uid: string, before?: readonly string[], turn?: number): Promise<void>;
+  getRequest(uid: string): Promise<EvictionRequest | undefined>;
+  /** Does what the NodeMaintenance controller does in a drain. */
+  target(drainTargets: readonly DrainPlanEntry[]): Promise<void>;
+}
+
+const NAMESPACE = 'kube-system';
+const never = new AbortController().signal;
+
+/** Lays out a node's folders and its agent's configuration beside the rig's API server. */
+export async function buildMirrorRig(rig: EvictionRig): Promise<MirrorRig> {
+  const { client, controlPlane, folder } = rig;
+  const staticPodPath = path.join(folder, 'manifests');
+  await mkdir(staticPodPath);
+  const runDirectory = path.join(folder, 'run');
+  const configFile = path.join(folder, 'config.yaml');
+  const config = {
+    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
+    kind: 'AgentConfiguration',
+    kubeconfig: await controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']),
+    staticPodPath,
+    kubeletHealthz: '',
+    containerRuntimeEndpoint: `unix://${folder}/no-runtime.sock`,
+    stateDirectory: path.join(folder, 'state'),
+    runDirectory,
+    lock: 'none',
+  };
+  await writeFile(configFile, JSON.stringify(config));
+  const pathOf = (uid: string, subresource?: string): string =>
+    objectPath(EVICTION_REQUESTS, { name: uid, namespace: NAMESPACE }, subresource);
+  const patch = async (place: string, body: object): Promise<void> => {
+    await sendForObject(client, { method: 'PATCH', path: place, body, patch: { kind: 'merge' } }, [], never);
+  };
+  let made = false;
+  return {
+    staticPodPath,
+    parkedPath: path.join(folder, 'nodemaint-parked'),
+    runDirectory,
+    configFile,
+    writeManifest: async (name, labels = {}) => {
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: NAMESPACE, labels }, spec: {} };
+      await writeFile(path.join(staticPodPath, `${name}.yaml`), JSON.stringify(pod));
+    },
+    createMirror: async (name, nodeName = NODE) => {
+      const body = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          name: `${name}-${NODE}`,
+          annotations: { 'kubernetes.io/config.mirror': name, 'kubernetes.io/config.hash': name },
+        },
+        spec: { nodeName, containers: [{ name: 'main', image: 'none.invalid/none' }] },
+      };
+      const request = { method: 'POST', path: collectionPath(PODS, NAMESPACE), body } as const;
+      return (await sendForObject<Pod>(client, request, [], never)) as Pod;
+    },
+    createRequest: async (name, uid) => {
+      const body = {
+        apiVersion: EVICTION_REQUEST_API_VERSION,
+        kind: 'EvictionRequest',
+        metadata: { name: uid, labels: { [NODE_LABEL]: NODE } },
+        spec: { target: { pod: { name: `${name}-${NODE}`, uid } }, requesters: [{ name: 'test.example.com' }] },
+      };
+      const request = { method: 'POST', path: collectionPath(EVICTION_REQUESTS, NAMESPACE), body } as const;
+      await sendForObject(client, request, [], never);
+    },
+    activate: async (uid, before = [], turn = 0) => {
+      const names = [...before, KUBELET_INTERCEPTOR, 'imperative-eviction.k8s.io'];
+      const chain = {
+        targetInterceptors: names.map((name) => ({ name })),
+        interceptors: names.map((name) => ({ name, message: '' })),
+      };
+      const status = { activeInterceptors: [names[turn]], processedInterceptors: names.slice(0, turn) };
+      await patch(pathOf(uid, 'status'), { status: turn === 0 ? { ...chain, ...status } : status });
+    },
+    getRequest: (uid) => sendForObject<EvictionRequest>(client, { method: 'GET', path: pathOf(uid) }, [404], never),
+    target: async (drainTargets) => {
+      const name = 'upgrade';
+      if (!made) {
+        const nodeSelectorTerms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] }];
+        const spec = { stage: 'Drain', reason: 'OS upgrade', nodeSelector: { nodeSelectorTerms } };
+        const body = {
+          apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
+          kind: 'NodeMaintenance',
+          metadata: { name },
+          spec,
+        };
+        await sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [], never);
+        made = true;
+      }
+      const nodeStatuses = [{ nodeRef: { name: NODE }, drainTargets }];
+      await patch(objectPath(NODE_MAINTENANCES, { name }, 'status'), { status: { nodeStatuses } });
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Disk } from '../../../src/static-pods/disk.ts';
+import { createMover, type Mover } from '../../../src/static-pods/mover.ts';
+import { type MoverPaths } from '../../../src/static-pods/places.ts';
+import { createConfinedDisk } from '../disks/confined-disk.ts';
+import { createMountRoot, type MountRoot } from '../disks/mounts.ts';
+
+/** A manifest. */
+export const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n';
+
+/** A mover, its places and its disk. */
+export interface MoverRig {
+  readonly root: string;
+  readonly paths: MoverPaths;
+  readonly mover: Mover;
+  readonly disk: Disk;
+}
+
+/**
+ * A mover over one manifest; `before` may mount something at the three directories first. Its disk is the one that the
+ * installed agent has, with the capabilities of its unit.
+ */
+export async function createMoverRig(
+  t: TestContext,
+  before: (mounts: MountRoot) => void = () => {},
+  disk: Disk = createConfinedDisk(t),
+): Promise<MoverRig> {
+  const mounts = await createMountRoot(t);
+  before(mounts);
+  const { root } = mounts;
+  const paths = {
+    staticPodPath: path.join(root, 'manifests'),
+    parkedPath: path.join(root, 'parked'),
+    journalPath: path.join(root, 'state', 'journal'),
+  };
+  await writeFile(path.join(paths.staticPodPath, 'web.yaml'), POD);
+  const mover = createMover(paths, disk);
+  await mover.recover();
+  return { root, paths, mover, disk };
+}
+
+/** Parks one manifest. */
+export function park(mover: Mover, file = 'web.yaml'): Promise<void> {
+  return mover.park({ op: 'park', file, sha256: '', maintenance: 'm', at: 1, bootId: 'b' });
+}
