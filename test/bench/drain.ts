@@ -15,7 +15,7 @@ import { createObjectCache } from '../../src/kube/watch.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { startProgram } from '../control-plane/process.ts';
-import { installManifests } from '../support/nodemaint.ts';
+import { installManifests } from '../support/commands/nodemaint.ts';
 import { type AuditedCall, createAuditLog } from './audit-log.ts';
 import { makeTestFolder } from '../support/folder.ts';
 

@@ -17,7 +17,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';
 import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
 import { intercepts } from '../support/rigs/eviction.ts';
-import { installManifests } from '../support/nodemaint.ts';
+import { installManifests } from '../support/commands/nodemaint.ts';
 import { type AuditLog, createAuditLog } from './audit-log.ts';
 import { reportOf } from './eviction-report.ts';
 import { inspectorOptions, measureProcess, type ProcessFigures } from './process-figures.ts';

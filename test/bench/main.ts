@@ -11,7 +11,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, startProgram } from '../control-plane/process.ts';
 import { connectHost } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
-import { installManifests } from '../support/nodemaint.ts';
+import { installManifests } from '../support/commands/nodemaint.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { benchNotices } from './notices.ts';

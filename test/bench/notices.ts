@@ -18,7 +18,7 @@ import {
   startMetadataServer,
 } from '../support/stand-ins/metadata-server.ts';
 import { makeTestFolder } from '../support/folder.ts';
-import { openTestState } from '../support/test-state.ts';
+import { openTestState } from '../support/agent/state.ts';
 
 const RUN_MS = 30_000;
 const HOUR_MS = 3_600_000;

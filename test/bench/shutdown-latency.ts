@@ -22,8 +22,8 @@ import { startProgram } from '../control-plane/process.ts';
 import { connectHost, type HostClients, until } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { playLivingController } from '../support/stand-ins/living-controller.ts';
-import { maintenanceOf } from '../support/maintenance-objects.ts';
-import { installManifests } from '../support/nodemaint.ts';
+import { maintenanceOf } from '../support/maintenance/objects.ts';
+import { installManifests } from '../support/commands/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
 import { makeTestFolder } from '../support/folder.ts';
 

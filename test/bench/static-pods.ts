@@ -10,7 +10,7 @@ import { startProgram, waitUntil } from '../control-plane/process.ts';
 import { buildEvictionRig, NODE } from '../support/rigs/eviction.ts';
 import { playLivingController } from '../support/stand-ins/living-controller.ts';
 import { buildMirrorRig, type MirrorRig } from '../support/rigs/mirror.ts';
-import { readAgentStatus } from '../support/nodemaint.ts';
+import { readAgentStatus } from '../support/commands/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
 
 const SAMPLES = 40;

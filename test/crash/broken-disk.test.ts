@@ -21,7 +21,7 @@ import { DISK_ERRORS, type Failure, failingDisk, failingStateDisk, Fault } from 
 import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simulated-node.ts';
-import { createQuickFolder } from '../support/shared-memory.ts';
+import { createQuickFolder } from '../support/disks/quick-folder.ts';
 
 const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'local', origin: 'logind', reason: 'r', since: 1 } as const;

@@ -11,7 +11,7 @@ import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createKillingDisk, createSplitDisk, MOMENTS, type Moment } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
-import { createQuickFolder } from '../support/shared-memory.ts';
+import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { type CrashCase, type CrashPlan, contentOf, namesOf, runPlan, sha256Of } from './mover-plan.ts';
 
 const MAX_PLAN = 12;

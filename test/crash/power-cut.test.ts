@@ -7,7 +7,7 @@ import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
-import { createQuickFolder } from '../support/shared-memory.ts';
+import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { contentOf, namesOf, runPlan } from './mover-plan.ts';
 
 /** A change of the disk, and what must have been made durable for it to outlive a power cut for certain. */

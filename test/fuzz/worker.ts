@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import process from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
-import { createQuickFolder } from '../support/shared-memory.ts';
+import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { BATCH, batchOf } from './inputs.ts';
 import type { FuzzInput } from './target.ts';
 import { TARGETS } from './targets.ts';

@@ -23,7 +23,7 @@ import { createMover, type Mover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
-import { createQuickFolder } from '../support/shared-memory.ts';
+import { createQuickFolder } from '../support/disks/quick-folder.ts';
 
 const RUNS = 10_000;
 const FILES = ['a.yaml', 'b.yaml'];

@@ -7,7 +7,7 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitUntil } from '../../control-plane/process.ts';
 import { daemonSet, deployment } from '../../node/pods.ts';
-import { installManifests, startNodemaint } from '../../support/nodemaint.ts';
+import { installManifests, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { machineImage } from './image.ts';
 import { AGENT_WATCHES, installAgent } from './install.ts';
 import { API_ADDRESS, API_PORT, joinNode } from './kube-node.ts';

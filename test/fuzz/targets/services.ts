@@ -16,7 +16,7 @@ import { decideNotices } from '../../../src/decide/notice/notices.ts';
 import { BusCallError, type SystemBus } from '../../../src/host/dbus/bus.ts';
 import { createLogin1 } from '../../../src/host/systemd/login1.ts';
 import { createSystemd } from '../../../src/host/systemd/systemd1.ts';
-import { createSteppingClock } from '../../support/stepping-clock.ts';
+import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { mutatedJson, mutatedText, mutatedValue } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzInput, type FuzzTarget, textTarget } from '../target.ts';
 

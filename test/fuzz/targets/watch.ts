@@ -3,7 +3,7 @@ import { linesOf } from '../../../src/kube/lines.ts';
 import { PODS } from '../../../src/kube/resource.ts';
 import { createObjectCache } from '../../../src/kube/watch.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
-import { createSteppingClock } from '../../support/stepping-clock.ts';
+import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { mutatedText } from '../mutate.ts';
 import { type FuzzTarget, textOf } from '../target.ts';
 

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import type { Check } from '../../../src/decide/view/node-checks.ts';
 import { connectHost } from '../../logind/host.ts';
 import { startLogind } from '../../logind/rig.ts';
-import { runNodemaint } from '../../support/nodemaint.ts';
+import { runNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 
 const NAMES = [

@@ -6,7 +6,7 @@ import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { waitUntil } from '../../control-plane/process.ts';
-import { runCommand, type CommandEnd } from '../../support/command.ts';
+import { runCommand, type CommandEnd } from '../../support/commands/command.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 
 describe('the commands of nodes around a cluster without a controller', () => {

@@ -5,8 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node } from '../../../src/api/pod.ts';
 import type { DrainView } from '../../../src/decide/view/drain-progress.ts';
-import { createActor } from '../../support/actors.ts';
-import { type CommandEnd, type CommandRun, runCommand, startCommand } from '../../support/command.ts';
+import { createActor } from '../../support/eviction/actors.ts';
+import { type CommandEnd, type CommandRun, runCommand, startCommand } from '../../support/commands/command.ts';
 import { buildEvictionRig, type EvictionRig, intercepts, NODE } from '../../support/rigs/eviction.ts';
 
 const A = 'actor-a.example.com';

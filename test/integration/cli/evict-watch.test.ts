@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
-import { hasEnded, isActive, requestersOf } from '../../support/actors.ts';
+import { hasEnded, isActive, requestersOf } from '../../support/eviction/actors.ts';
 import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig } from '../../support/rigs/evict-command.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';

@@ -5,8 +5,8 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { createEvictionRequester } from '../../../src/kube/eviction/requester.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { hasEnded, isActive, requestersOf } from '../../support/actors.ts';
-import { runEvict } from '../../support/evict-command.ts';
+import { hasEnded, isActive, requestersOf } from '../../support/eviction/actors.ts';
+import { runEvict } from '../../support/commands/evict.ts';
 import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig, RULES } from '../../support/rigs/evict-command.ts';
 
 const DRAINER = 'drainer.example.com';

@@ -14,7 +14,7 @@ import { waitUntil } from '../../control-plane/process.ts';
 import { HOST_FROM_PODS } from '../../node/network.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { deployment } from '../../node/pods.ts';
-import { installManifests } from '../../support/nodemaint.ts';
+import { installManifests } from '../../support/commands/nodemaint.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const NODES = ['node-a', 'node-b'] as const;

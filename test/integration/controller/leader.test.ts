@@ -9,11 +9,11 @@ import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { CONTROLLER_LEASE, readLease, writeLease } from '../../../src/kube/lease.ts';
 import { collectionPath, EVENTS, LEASES } from '../../../src/kube/resource.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { hasEnded } from '../../support/actors.ts';
+import { hasEnded } from '../../support/eviction/actors.ts';
 import { type ApiProxy, type ProxiedRequest, startApiProxy } from '../../support/stand-ins/api-proxy.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { leaseOf, QUICK_ELECTION, type Replica, startReplica, untilLeads } from '../../support/rigs/leader.ts';
-import { runNodemaint } from '../../support/nodemaint.ts';
+import { runNodemaint } from '../../support/commands/nodemaint.ts';
 
 const REQUESTER = 'test.example.com';
 const LEASE_MS = 3_000;

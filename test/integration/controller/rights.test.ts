@@ -9,10 +9,10 @@ import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { ATTACKS_ON_CLUSTER, NODE_PATH } from '../../support/attacks-on-cluster.ts';
-import { ATTACKS_ON_PODS, HELD, NODE, POD, webPod } from '../../support/attacks-on-pods.ts';
+import { ATTACKS_ON_CLUSTER, NODE_PATH } from '../../support/attacks/controller/on-cluster.ts';
+import { ATTACKS_ON_PODS, HELD, NODE, POD, webPod } from '../../support/attacks/controller/on-pods.ts';
 import { podOfDaemonSet } from '../../support/rigs/daemon-set.ts';
-import { installManifests } from '../../support/nodemaint.ts';
+import { installManifests } from '../../support/commands/nodemaint.ts';
 
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
 const GATE = 'nodemaintenance.x-k8s.io/maintenance';

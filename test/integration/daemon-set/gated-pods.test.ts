@@ -10,7 +10,7 @@ import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitUntil } from '../../control-plane/process.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { maintenanceOf, setTargets } from '../../support/rigs/daemon-set.ts';
-import { installManifests } from '../../support/nodemaint.ts';
+import { installManifests } from '../../support/commands/nodemaint.ts';
 
 const NODE = 'node-a';
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release';

@@ -17,7 +17,7 @@ import {
   startEndingPods,
 } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
-import { installManifests, runNodemaint, withoutDeployments } from '../../support/nodemaint.ts';
+import { installManifests, runNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const GATE = 'nodemaint-daemonset-gate';

@@ -9,8 +9,8 @@ import { type ControlPlane, startControlPlane } from '../../control-plane/contro
 import { type Program, startProgram, waitUntil } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
-import { writeAgentFiles } from '../../support/agent-files.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
+import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 
 const NODE = `drain-${process.pid}`;

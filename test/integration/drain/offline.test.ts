@@ -10,8 +10,8 @@ import { type Program, waitUntil } from '../../control-plane/process.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
-import { writeAgentFiles } from '../../support/agent-files.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
+import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 
 const NODE = `local-drain-${process.pid}`;

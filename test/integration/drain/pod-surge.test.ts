@@ -6,7 +6,7 @@ import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
 import { waitUntil } from '../../control-plane/process.ts';
 import { startNode } from '../../node/node.ts';
 import { podSpec } from '../../node/pods.ts';
-import { hasEnded } from '../../support/actors.ts';
+import { hasEnded } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from '../../support/rigs/eviction.ts';
 
 const DEPLOYMENT = 'deployment.apps.k8s.io';

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { DRAINED } from '../../../src/api/node-maintenance.ts';
 import { deployment, podSpec } from '../../node/pods.ts';
 import type { ApiProxy } from '../../support/stand-ins/api-proxy.ts';
-import { readAgentStatus, runNodemaint } from '../../support/nodemaint.ts';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import {
   buildOwnDrainRig,
   lines,

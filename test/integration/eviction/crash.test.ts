@@ -5,10 +5,10 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
 import { type Program, waitUntil } from '../../control-plane/process.ts';
-import { createActor, hasEnded } from '../../support/actors.ts';
+import { createActor, hasEnded } from '../../support/eviction/actors.ts';
 import { type ApiProxy, type ProxiedRequest, startApiProxy, type Verdict } from '../../support/stand-ins/api-proxy.ts';
 import { buildEvictionRig, type EvictionRig, intercepts, NODE, type Running } from '../../support/rigs/eviction.ts';
-import { startNodemaint } from '../../support/nodemaint.ts';
+import { startNodemaint } from '../../support/commands/nodemaint.ts';
 
 const FOREIGN = 'foreign.example.com';
 const IMPERATIVE = 'imperative-eviction.k8s.io';

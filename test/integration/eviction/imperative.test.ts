@@ -7,7 +7,7 @@ import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { freePort } from '../../control-plane/port.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { entryOf, hasEnded } from '../../support/actors.ts';
+import { entryOf, hasEnded } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';

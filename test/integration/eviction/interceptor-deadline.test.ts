@@ -6,10 +6,10 @@ import {
   INTERCEPTOR_DEADLINE_ANNOTATION,
 } from '../../../src/api/names.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { createActor, entryOf, isActive } from '../../support/actors.ts';
+import { createActor, entryOf, isActive } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, conditionOf, type EvictionRig, intercepts, NODE } from '../../support/rigs/eviction.ts';
-import { madeMaintenance, patchMaintenance } from '../../support/maintenance-calls.ts';
-import { byName } from '../../support/maintenance-objects.ts';
+import { madeMaintenance, patchMaintenance } from '../../support/maintenance/calls.ts';
+import { byName } from '../../support/maintenance/objects.ts';
 
 const A = 'actor-a.example.com';
 const B = 'actor-b.example.com';

@@ -10,8 +10,8 @@ import { collectionPath, NODE_MAINTENANCES } from '../../../src/kube/resource.ts
 import { createObjectCache } from '../../../src/kube/watch.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { maintenanceOf } from '../../support/maintenance-objects.ts';
-import { installManifests } from '../../support/nodemaint.ts';
+import { maintenanceOf } from '../../support/maintenance/objects.ts';
+import { installManifests } from '../../support/commands/nodemaint.ts';
 
 /** What this reader takes of an answer; 16 MiB by itself. */
 const MAX_BYTES = 100_000;

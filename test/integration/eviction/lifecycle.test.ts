@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { activeOf, createActor, entryOf, hasEnded, isActive } from '../../support/actors.ts';
+import { activeOf, createActor, entryOf, hasEnded, isActive } from '../../support/eviction/actors.ts';
 import {
   buildEvictionRig,
   conditionOf,

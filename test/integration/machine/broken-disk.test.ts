@@ -11,7 +11,7 @@ import { type DemoRuntime, startDemoRuntime } from '../../../src/demo/runtime.ts
 import { type Program, waitUntil } from '../../control-plane/process.ts';
 import { fillUp } from '../../support/disks/full-disk.ts';
 import { createMountRoot, type MountRoot } from '../../support/disks/mounts.ts';
-import { startNodemaint } from '../../support/nodemaint.ts';
+import { startNodemaint } from '../../support/commands/nodemaint.ts';
 import { isThorough } from '../../support/thorough.ts';
 
 const NODE = 'broken-disk';

@@ -8,8 +8,8 @@ import process from 'node:process';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { openControlSocket } from '../../../src/agent/control/socket.ts';
-import { inSandbox, withAgent } from '../../support/agent-sandbox.ts';
-import { runNodemaint } from '../../support/nodemaint.ts';
+import { inSandbox, withAgent } from '../../support/agent/sandbox.ts';
+import { runNodemaint } from '../../support/commands/nodemaint.ts';
 
 // User and group nobody, and the group daemon, of every Debian.
 const [NOBODY, DAEMON] = [65_534, 1];

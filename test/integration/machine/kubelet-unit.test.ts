@@ -13,7 +13,7 @@ import { createSystemBus, type SystemBus } from '../../../src/host/dbus/bus.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../src/host/kubelet/unit.ts';
 import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
 import { until } from '../../logind/host.ts';
-import { openTestState } from '../../support/test-state.ts';
+import { openTestState } from '../../support/agent/state.ts';
 import { type ServiceManager, startManager } from '../../systemd/manager.ts';
 
 /** As kubeadm and k3s have them, but for the pause before the restart. */

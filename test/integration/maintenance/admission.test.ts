@@ -16,8 +16,8 @@ import {
   madeMaintenance,
   patchMaintenance,
   specOf,
-} from '../../support/maintenance-calls.ts';
-import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
+} from '../../support/maintenance/calls.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 
 const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
 const PATH = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances';

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { waitUntil } from '../../control-plane/process.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
-import { runCommand } from '../../support/command.ts';
+import { runCommand } from '../../support/commands/command.ts';
 
 const NODES = ['one', 'two', 'three'];
 

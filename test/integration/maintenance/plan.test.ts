@@ -5,8 +5,8 @@ import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES } from '../../../src/decide/drain/plan.ts';
 import { statusMessage } from '../../../src/kube/resource.ts';
 import { type AdmissionRig, assertRefused, buildAdmissionRig } from '../../support/rigs/admission.ts';
-import { createMaintenance, specOf } from '../../support/maintenance-calls.ts';
-import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
+import { createMaintenance, specOf } from '../../support/maintenance/calls.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 
 let rig: AdmissionRig;
 before(async () => {

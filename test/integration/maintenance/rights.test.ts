@@ -15,9 +15,9 @@ import {
   madeMaintenance,
   patchMaintenance,
   specOf,
-} from '../../support/maintenance-calls.ts';
-import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
-import { ownMaintenanceOf } from '../../support/node-writes.ts';
+} from '../../support/maintenance/calls.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
 
 const FINALIZER = 'nodemaintenance.k8s.io/maintenance-completion';
 const MAINTAINS: Rule = {

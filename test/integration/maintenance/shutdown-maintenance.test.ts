@@ -24,10 +24,10 @@ import {
   deleteMaintenance,
   madeMaintenance,
   patchMaintenance,
-} from '../../support/maintenance-calls.ts';
-import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
-import { patchMaintenanceStatus } from '../../support/node-writes.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+} from '../../support/maintenance/calls.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import { patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 
 const DRAINED = {
   conditions: [

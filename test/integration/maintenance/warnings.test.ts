@@ -12,9 +12,9 @@ import {
   deleteMaintenance,
   madeMaintenance,
   patchMaintenance,
-} from '../../support/maintenance-calls.ts';
-import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
-import { ownMaintenanceOf } from '../../support/node-writes.ts';
+} from '../../support/maintenance/calls.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
 
 const CONFIGURATION = 'validatingwebhookconfiguration/nodemaint-webhook';
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';

@@ -15,7 +15,7 @@ import { decidePhase, type Phase } from '../../../src/decide/shutdown/phase.ts';
 import { waitUntil } from '../../control-plane/process.ts';
 import { ec2MetadataMockBinary } from '../../ec2-metadata-mock/binary.ts';
 import { type Ec2MetadataMock, startEc2MetadataMock } from '../../ec2-metadata-mock/mock.ts';
-import { FACTS } from '../../support/phase-facts.ts';
+import { FACTS } from '../../support/agent/phase-facts.ts';
 
 const SIGNAL = AbortSignal.timeout(240_000);
 const MINUTE = 60_000;

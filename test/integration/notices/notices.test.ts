@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { DEADLINE_ANNOTATION } from '../../../src/api/names.ts';
 import { buildNoticeRig, type Ending, type NoticeRig, PODS, QUIET } from '../../support/rigs/notice.ts';
 import { ec2Answers } from '../../support/stand-ins/metadata-server.ts';
-import { readAgentStatus, runNodemaint } from '../../support/nodemaint.ts';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { isThorough } from '../../support/thorough.ts';
 
 /** The kubelet tells pods in threads of their own: on a busy machine one may be that much later than another. */

@@ -10,7 +10,7 @@ import { CONSEQUENCES, WITHOUT_CONTROLLER } from '../../support/attacks/conseque
 import { buildScene, type Scene } from '../../support/attacks/scene.ts';
 import { ATTACKERS, ATTACKS } from '../../support/attacks/suite.ts';
 import { attackTable } from '../../support/attacks/table.ts';
-import { byName, maintenanceOf } from '../../support/maintenance-objects.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 
 let scene: Scene;
 const stop = new AbortController();

@@ -25,8 +25,8 @@ import {
   deleteMaintenance,
   madeMaintenance,
   patchMaintenance,
-} from '../../support/maintenance-calls.ts';
-import { byName } from '../../support/maintenance-objects.ts';
+} from '../../support/maintenance/calls.ts';
+import { byName } from '../../support/maintenance/objects.ts';
 import {
   ALONE,
   changes,
@@ -40,8 +40,8 @@ import {
   planOf,
   selectorOf,
   statuses,
-} from '../../support/node-attacks.ts';
-import { madeOwn, ownMaintenanceOf, patchMaintenanceStatus } from '../../support/node-writes.ts';
+} from '../../support/attacks/node/maintenance-names.ts';
+import { madeOwn, ownMaintenanceOf, patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
 
 const LAST = 'imperative-eviction.k8s.io';
 const LONG = `node-${'a.b-'.repeat(61)}end0`;

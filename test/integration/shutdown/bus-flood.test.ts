@@ -12,7 +12,7 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
 import { until } from '../../logind/host.ts';
 
-const FLOODER = path.join(import.meta.dirname, '..', '..', 'support', 'bus-flooder.ts');
+const FLOODER = path.join(import.meta.dirname, 'bus-flooder.ts');
 const NOBODY = 65_534;
 const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 

@@ -8,7 +8,7 @@ import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { Program } from '../../control-plane/process.ts';
 import { connectHost, type HostClients, until } from '../../logind/host.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 
 const HOLD_MS = 300;

@@ -10,7 +10,7 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
 import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.ts';
 import { until } from '../../logind/host.ts';
-import { readAgentStatus } from '../../support/nodemaint.ts';
+import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { startManager } from '../../systemd/manager.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 

@@ -7,7 +7,7 @@ import { type Program, waitUntil } from '../../control-plane/process.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { playLivingController } from '../../support/stand-ins/living-controller.ts';
 import { buildMirrorRig, type MirrorRig } from '../../support/rigs/mirror.ts';
-import { readAgentStatus, startNodemaint } from '../../support/nodemaint.ts';
+import { readAgentStatus, startNodemaint } from '../../support/commands/nodemaint.ts';
 
 const KUBELET = 'kubelet.k8s.io';
 const LOOK_MS = 2_500;

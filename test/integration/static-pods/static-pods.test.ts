@@ -15,7 +15,7 @@ import {
   readAgentStatus,
   runNodemaint,
   startNodemaint,
-} from '../../support/nodemaint.ts';
+} from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { isThorough } from '../../support/thorough.ts';
 

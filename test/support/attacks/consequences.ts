@@ -1,7 +1,7 @@
 /** What the API server does not refuse, and what the product itself sees to: a controller runs meanwhile. */
 import { collectionPath, EVENTS, NODE_MAINTENANCES, PODS } from '../../../src/kube/resource.ts';
 import { allowed, type Family } from './attack.ts';
-import { byName, maintenanceOf } from '../maintenance-objects.ts';
+import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { EDITOR_AND_AGENT, NODE_AND_AGENT } from './agent-consequences.ts';
 import { NODE_CONSEQUENCES } from './node-consequences.ts';
 import { dry, podBody, RELEASE, TEAM } from './scene.ts';

@@ -6,7 +6,7 @@ import { createTerminal } from '../../../src/cli/terminal/terminal.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createEventRecorder, type EventSubject } from '../../../src/kube/events.ts';
 import { collectionPath, EVENTS, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
-import { byName, maintenanceOf } from '../maintenance-objects.ts';
+import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { type Attack, sendAs } from './attack.ts';
 import { podBody, type Scene, TEAM } from './scene.ts';
 import { LOG, make, soon } from './steps.ts';

@@ -2,7 +2,7 @@
 import { AGENT_LABEL } from '../../../src/api/names.ts';
 import type { KubeRequest } from '../../../src/kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
-import { byName, maintenanceOf } from '../maintenance-objects.ts';
+import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { allowed, apiServer, type Attack, type Family, policy, RBAC, refused, type Refuser, schema } from './attack.ts';
 import { dry, patched, patchedStatus } from './scene.ts';
 

@@ -15,8 +15,8 @@ import {
 } from '../../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { firstStatus, requestFor } from '../rigs/admission.ts';
-import { byName, maintenanceOf } from '../maintenance-objects.ts';
-import { installManifests } from '../nodemaint.ts';
+import { byName, maintenanceOf } from '../maintenance/objects.ts';
+import { installManifests } from '../commands/nodemaint.ts';
 
 /** Who is on the scene. */
 export type Actor = 'admin' | 'controller' | 'n1' | 'n2' | 'editor' | 'anybody' | 'requester' | 'interceptor';

@@ -10,7 +10,7 @@ import {
   PODS,
 } from '../../../src/kube/resource.ts';
 import { conditionWith, firstStatus, requestFor } from '../rigs/admission.ts';
-import { byName, maintenanceOf } from '../maintenance-objects.ts';
+import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import {
   allowed,
   type Attack,

@@ -6,7 +6,7 @@ import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { installManifests } from '../nodemaint.ts';
+import { installManifests } from '../commands/nodemaint.ts';
 
 /** A rule of RBAC. */
 export interface Rule {

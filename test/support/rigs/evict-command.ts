@@ -1,10 +1,10 @@
 import path from 'node:path';
 import type { Program } from '../../control-plane/process.ts';
-import { type Actor, createActor } from '../actors.ts';
-import type { CommandEnd, CommandRun } from '../command.ts';
-import { runEvict, startEvict } from '../evict-command.ts';
+import { type Actor, createActor } from '../eviction/actors.ts';
+import type { CommandEnd, CommandRun } from '../commands/command.ts';
+import { runEvict, startEvict } from '../commands/evict.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from './eviction.ts';
-import { startNodemaint } from '../nodemaint.ts';
+import { startNodemaint } from '../commands/nodemaint.ts';
 
 /** The requester entry of the command where none is named. */
 export const CLI = 'cli.nodemaintenance.x-k8s.io';

@@ -13,7 +13,7 @@ import { createLog } from '../../../src/telemetry/log.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitUntil } from '../../control-plane/process.ts';
 import { makeTestFolder } from '../folder.ts';
-import { installManifests } from '../nodemaint.ts';
+import { installManifests } from '../commands/nodemaint.ts';
 
 /** The Node without a kubelet on which the pods of these tests are: the test ends them when it wants. */
 export const NODE = 'node-z';

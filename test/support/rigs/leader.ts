@@ -4,7 +4,7 @@ import { CONTROLLER_LEASE, readLease } from '../../../src/kube/lease.ts';
 import { freePort } from '../../control-plane/port.ts';
 import { type Program, waitUntil } from '../../control-plane/process.ts';
 import type { EvictionRig } from './eviction.ts';
-import { startNodemaint } from '../nodemaint.ts';
+import { startNodemaint } from '../commands/nodemaint.ts';
 
 /** Times of an election that tests can wait for; in proportion as the default ones. */
 export const QUICK_ELECTION = [

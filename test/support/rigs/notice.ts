@@ -7,9 +7,9 @@ import { type ControlPlane, startControlPlane } from '../../control-plane/contro
 import { waitUntil } from '../../control-plane/process.ts';
 import { TEST_IMAGE } from '../../node/images.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
-import { writeAgentFiles } from '../agent-files.ts';
+import { writeAgentFiles } from '../agent/files.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from '../stand-ins/metadata-server.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../nodemaint.ts';
+import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 
 const NODE = `notices-${process.pid}`;

@@ -8,8 +8,8 @@ import { type Program, waitUntil } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, staticPod } from '../../node/pods.ts';
 import { type ApiProxy, startApiProxy } from '../stand-ins/api-proxy.ts';
-import { writeAgentFiles } from '../agent-files.ts';
-import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../nodemaint.ts';
+import { writeAgentFiles } from '../agent/files.ts';
+import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 
 export const NODE = `own-drain-${process.pid}`;

@@ -11,7 +11,7 @@ import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../../src/kube/resource.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { installManifests } from '../nodemaint.ts';
+import { installManifests } from '../commands/nodemaint.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests', 'webhook');
 const CONFIGURATION = 'validatingwebhookconfiguration/nodemaint-webhook';

@@ -17,8 +17,8 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { createEvictionAttempts } from '../../../src/kube/eviction/memories.ts';
 import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
 import type { Log } from '../../../src/telemetry/log.ts';
-import { createSteppingClock, type SteppingClock } from '../../support/stepping-clock.ts';
-import { openTestState } from '../../support/test-state.ts';
+import { createSteppingClock, type SteppingClock } from '../../support/stand-ins/stepping-clock.ts';
+import { openTestState } from '../../support/agent/state.ts';
 
 const CONFIG = '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration}';
 const HOUR = 3_600_000;

@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { waitUntil } from '../../control-plane/process.ts';
-import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent-sandbox.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/nodemaint.ts';
+import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent/sandbox.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 
 const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: x}]}\n';
 

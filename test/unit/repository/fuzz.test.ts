@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { batchOf } from '../../fuzz/inputs.ts';
 import type { FuzzInput, FuzzTarget } from '../../fuzz/target.ts';
 import { TARGETS } from '../../fuzz/targets.ts';
-import { createQuickFolder } from '../../support/shared-memory.ts';
+import { createQuickFolder } from '../../support/disks/quick-folder.ts';
 
 const CORPUS = new URL('../../fuzz/corpus/', import.meta.url);
 const SEED = 13;

@@ -9,8 +9,8 @@ import { startDemoRuntime } from '../../../src/demo/runtime.ts';
 import { findPlaces } from '../../../src/static-pods/places.ts';
 import { untrustedPlace } from '../../../src/static-pods/trusted-places.ts';
 import { waitUntil } from '../../control-plane/process.ts';
-import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent-sandbox.ts';
-import { readAgentStatus, runNodemaint } from '../../support/nodemaint.ts';
+import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent/sandbox.ts';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 
 const NODE = 'n';
 

@@ -10,8 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { askAgent } from '../../../../src/agent/control/client.ts';
 import { openControlSocket } from '../../../../src/agent/control/socket.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
-import { type AgentSandbox, inSandbox, withAgent } from '../../../support/agent-sandbox.ts';
-import { readAgentStatus } from '../../../support/nodemaint.ts';
+import { type AgentSandbox, inSandbox, withAgent } from '../../../support/agent/sandbox.ts';
+import { readAgentStatus } from '../../../support/commands/nodemaint.ts';
 
 /** What the agent answers on its control socket until it closes the connection. */
 async function sayTo({ runDirectory }: AgentSandbox, text: string, then?: 'and ends'): Promise<string> {

@@ -11,7 +11,7 @@ import type { Log } from '../../../../src/telemetry/log.ts';
 import { freePort } from '../../../control-plane/port.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
-import { openTestState } from '../../../support/test-state.ts';
+import { openTestState } from '../../../support/agent/state.ts';
 
 const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
 

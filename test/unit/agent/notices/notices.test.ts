@@ -15,7 +15,7 @@ import { type Clock, createSystemClock } from '../../../../src/host/clock.ts';
 import { triggerFileSource } from '../../../../src/cloud/trigger-file.ts';
 import type { Log } from '../../../../src/telemetry/log.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
-import { openTestState } from '../../../support/test-state.ts';
+import { openTestState } from '../../../support/agent/state.ts';
 import { createStateDisk } from '../../../../src/host/files/state-files.ts';
 import { Fault, failingStateDisk } from '../../../support/disks/failing-disk.ts';
 

@@ -16,7 +16,7 @@ import { isLeftOfShutdown } from '../../../../src/decide/shutdown/failed-pods.ts
 import type { ShutdownKind } from '../../../../src/decide/shutdown/detection.ts';
 import type { NodemaintError } from '../../../../src/errors.ts';
 import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
-import { openTestState } from '../../../support/test-state.ts';
+import { openTestState } from '../../../support/agent/state.ts';
 
 const RECORD: AgentRecord = {
   phase: {

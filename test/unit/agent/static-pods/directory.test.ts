@@ -7,7 +7,7 @@ import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/nodemaint.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 
 const NODE = 'place-of-static-pods';
 const MANIFEST = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: {} });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { inSandbox } from '../../../support/agent-sandbox.ts';
-import { runNodemaint } from '../../../support/nodemaint.ts';
+import { inSandbox } from '../../../support/agent/sandbox.ts';
+import { runNodemaint } from '../../../support/commands/nodemaint.ts';
 
 describe('nodemaint config', () => {
   it('check says that a configuration is valid, or where it is not', async () => {

@@ -17,7 +17,7 @@ import {
   request,
   T0,
   underWay,
-} from '../../../support/eviction-fixtures.ts';
+} from '../../../support/eviction/fixtures.ts';
 
 const SIZE = { columns: 80, rows: 24 };
 

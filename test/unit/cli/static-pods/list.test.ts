@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import type { StaticPodEntry } from '../../../../src/decide/view/static-pod-list.ts';
 import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { waitUntil } from '../../../control-plane/process.ts';
-import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/nodemaint.ts';
+import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 
 const MANIFEST = JSON.stringify({

@@ -9,7 +9,7 @@ import { drawDemo } from '../../../../src/cli/demo/view.ts';
 import { runProgram } from '../../../../src/cli/program.ts';
 import { createTerminal, type Terminal } from '../../../../src/cli/terminal/terminal.ts';
 import { escaped, escapedLine } from '../../../../src/printable.ts';
-import { inSandbox } from '../../../support/agent-sandbox.ts';
+import { inSandbox } from '../../../support/agent/sandbox.ts';
 import {
   HOSTILE,
   type HostileApiServer,

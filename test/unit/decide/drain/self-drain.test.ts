@@ -7,7 +7,7 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { soleNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import { awaitingPodOf, maintenancesOfNode, resolveSelfDrains } from '../../../../src/decide/drain/self-drain.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
-import { byName } from '../../../support/maintenance-objects.ts';
+import { byName } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
 const LOGGER: DrainPod = {

@@ -7,7 +7,7 @@ import { kubeletShutdownWarning } from '../../../../src/decide/machine/kubelet-g
 import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
-import { runNodemaint } from '../../../support/nodemaint.ts';
+import { runNodemaint } from '../../../support/commands/nodemaint.ts';
 
 const HEAD = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
 const GROUPS = [

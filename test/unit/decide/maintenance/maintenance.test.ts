@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Node } from '../../../../src/api/pod.ts';
 import { isEndedByReboot } from '../../../../src/decide/maintenance/maintenance.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance-objects.ts';
+import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const OWN = { labels: { [AGENT_LABEL]: 'node-a' }, annotations: { [BOOT_ANNOTATION]: 'first' } };
 

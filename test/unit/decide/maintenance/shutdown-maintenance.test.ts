@@ -12,7 +12,7 @@ import {
   noticeNames,
   shutdownNames,
 } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
-import { byName, maintenanceOf } from '../../../support/maintenance-objects.ts';
+import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
 const NAME = 'shutdown-node-a-1';

@@ -4,7 +4,7 @@ import type { NodeSelector } from '../../../../src/api/meta.ts';
 import type { Node } from '../../../../src/api/pod.ts';
 import { summaryOf } from '../../../../src/decide/drain/summary.ts';
 import { maintenanceWarnings } from '../../../../src/decide/maintenance/warnings.ts';
-import { byName } from '../../../support/maintenance-objects.ts';
+import { byName } from '../../../support/maintenance/objects.ts';
 
 const CONTROL_PLANE = { 'node-role.kubernetes.io/control-plane': '' };
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';

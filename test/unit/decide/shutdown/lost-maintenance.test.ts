@@ -9,7 +9,7 @@ import {
   mayHandOver,
   type Phase,
 } from '../../../../src/decide/shutdown/phase.ts';
-import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../../../support/phase-facts.ts';
+import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
 
 /** The name, the state, in which mode, how often it was deleted before, and what comes of it: phase, mode, deletions. */
 const losses: [string, OwnState, 'cluster' | 'local', number, string][] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decidePhase, describePhase, type Phase, type PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
-import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../../../support/phase-facts.ts';
+import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
 
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN };
 const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import type { KubeletUnitChoice } from '../../../../src/decide/machine/kubelet-unit.ts';
 import { type LiveSandbox, runtimePodsOf } from '../../../../src/decide/shutdown/runtime-pods.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../../src/host/kubelet/unit.ts';
-import { openTestState } from '../../../support/test-state.ts';
+import { openTestState } from '../../../support/agent/state.ts';
 
 function sandbox(podUid: string, fields: Partial<LiveSandbox> = {}): LiveSandbox {
   const annotations = { 'kubernetes.io/config.source': 'api' };

@@ -16,7 +16,7 @@ import {
   request,
   T0,
   underWay,
-} from '../../../support/eviction-fixtures.ts';
+} from '../../../support/eviction/fixtures.ts';
 
 describe('the progress of an eviction', () => {
   it('Before its first heartbeat an interceptor has 20 minutes from its activation, then from the heartbeat.', () => {

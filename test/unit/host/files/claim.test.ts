@@ -8,7 +8,7 @@ import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { claimDirectory } from '../../../../src/host/files/claim.ts';
 
-const CLAIMER = path.join(import.meta.dirname, '..', '..', '..', 'support', 'claimer.ts');
+const CLAIMER = path.join(import.meta.dirname, 'claimer.ts');
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
 
 async function folderOf(t: TestContext): Promise<string> {

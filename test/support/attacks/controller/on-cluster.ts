@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { NODES, objectPath } from '../../src/kube/resource.ts';
+import { NODES, objectPath } from '../../../../src/kube/resource.ts';
 import { type Attack, json, merge } from './attack.ts';
-import { NODE } from './attacks-on-pods.ts';
+import { NODE } from './on-pods.ts';
 
 const SECRETS = '/api/v1/namespaces/nodemaint-system/secrets';
 const WEBHOOK = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/nodemaint-webhook';

@@ -1,5 +1,5 @@
-import { AGENT_LABEL, DEADLINE_ANNOTATION } from '../../src/api/names.ts';
-import { byName } from './maintenance-objects.ts';
+import { AGENT_LABEL, DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
+import { byName } from '../../maintenance/objects.ts';
 
 /** The node whose identity is stolen. */
 export const NODE = 'node-a';

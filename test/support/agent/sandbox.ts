@@ -1,8 +1,8 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { waitUntil } from '../control-plane/process.ts';
-import { readAgentStatus, startNodemaint } from './nodemaint.ts';
-import { makeTestFolder } from './folder.ts';
+import { waitUntil } from '../../control-plane/process.ts';
+import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
+import { makeTestFolder } from '../folder.ts';
 
 /** A folder with all that a standalone agent needs, which has neither kubelet nor runtime nor lock. */
 export interface AgentSandbox {

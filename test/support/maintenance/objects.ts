@@ -1,6 +1,6 @@
-import type { NodeSelector } from '../../src/api/meta.ts';
-import { NODE_MAINTENANCE_API_VERSION } from '../../src/api/names.ts';
-import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
+import type { NodeSelector } from '../../../src/api/meta.ts';
+import { NODE_MAINTENANCE_API_VERSION } from '../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 
 /** Selects nodes by their names. */
 export function byName(...names: readonly string[]): NodeSelector {

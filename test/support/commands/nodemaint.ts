@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import type { AgentStatus } from '../../src/agent/control/status.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
-import { maintenanceOf } from './maintenance-objects.ts';
+import type { AgentStatus } from '../../../src/agent/control/status.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { type Program, startProgram, waitUntil } from '../../control-plane/process.ts';
+import { maintenanceOf } from '../maintenance/objects.ts';
 
-const ROOT = path.join(import.meta.dirname, '..', '..');
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const MAIN = path.join(ROOT, 'src', 'main.ts');
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
 

@@ -1,4 +1,4 @@
-import type { Phase, PhaseFacts } from '../../src/decide/shutdown/phase.ts';
+import type { Phase, PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
 
 /** A machine that stays up, and a cluster that answers. */
 export const FACTS: PhaseFacts = {

@@ -1,8 +1,8 @@
-import type { NodeMaintenance, NodeMaintenanceSpec } from '../../src/api/node-maintenance.ts';
-import type { KubeClient, KubeResponse } from '../../src/kube/client.ts';
-import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../src/kube/resource.ts';
-import { assertAllowed, send } from './rigs/admission.ts';
-import { maintenanceOf } from './maintenance-objects.ts';
+import type { NodeMaintenance, NodeMaintenanceSpec } from '../../../src/api/node-maintenance.ts';
+import type { KubeClient, KubeResponse } from '../../../src/kube/client.ts';
+import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
+import { assertAllowed, send } from '../rigs/admission.ts';
+import { maintenanceOf } from './objects.ts';
 
 /** Sends a new maintenance; with dryRun it is judged and not stored. */
 export async function createMaintenance(

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { openStateFiles, type StateDisk, type StateFiles } from '../../src/host/files/state-files.ts';
+import { openStateFiles, type StateDisk, type StateFiles } from '../../../src/host/files/state-files.ts';
 
 /** The agent's memory in `folder`, with what the disk does not take in `folder`/run. */
 export async function openTestState(folder: string, disk?: StateDisk): Promise<StateFiles> {

@@ -1,4 +1,4 @@
-import { objectPath, collectionPath, PODS } from '../../src/kube/resource.ts';
+import { objectPath, collectionPath, PODS } from '../../../../src/kube/resource.ts';
 import { type Attack, json, merge, strategic } from './attack.ts';
 
 /** The node of all the pods. */

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
-import { waitUntil } from '../control-plane/process.ts';
+import { waitUntil } from '../../control-plane/process.ts';
 
-const MAIN = path.join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const WAIT_MS = 20_000;
 
 /** How a command ended. */

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { TestNode } from '../node/node.ts';
+import type { TestNode } from '../../node/node.ts';
 
 /** The files of a test's agent. */
 export interface AgentFiles {

@@ -1,10 +1,10 @@
-import type { KubeClient, KubeResponse } from '../../src/kube/client.ts';
-import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
-import { AGENT_LABEL } from '../../src/api/names.ts';
-import { NODE_MAINTENANCES, objectPath } from '../../src/kube/resource.ts';
-import { assertAllowed, send } from './rigs/admission.ts';
-import { createMaintenance } from './maintenance-calls.ts';
-import { byName, maintenanceOf } from './maintenance-objects.ts';
+import type { KubeClient, KubeResponse } from '../../../src/kube/client.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { AGENT_LABEL } from '../../../src/api/names.ts';
+import { NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
+import { assertAllowed, send } from '../rigs/admission.ts';
+import { createMaintenance } from './calls.ts';
+import { byName, maintenanceOf } from './objects.ts';
 
 /** A maintenance as the agent of `node` makes it, with other fields in its metadata and spec. */
 export function ownMaintenanceOf(node: string, metadata: object = {}, spec: object = {}): NodeMaintenance {

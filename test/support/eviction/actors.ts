@@ -1,7 +1,7 @@
-import type { EvictionRequest, InterceptorStatus } from '../../src/api/eviction-request.ts';
-import type { Pod } from '../../src/api/pod.ts';
-import type { Interceptor, InterceptorStep } from '../../src/kube/eviction/interceptor.ts';
-import { conditionOf } from './rigs/eviction.ts';
+import type { EvictionRequest, InterceptorStatus } from '../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import type { Interceptor, InterceptorStep } from '../../../src/kube/eviction/interceptor.ts';
+import { conditionOf } from '../rigs/eviction.ts';
 
 /** An interceptor whose turns the test decides. */
 export interface Actor extends Interceptor {

@@ -1,7 +1,7 @@
-import type { EvictionRequest, EvictionRequestStatus } from '../../src/api/eviction-request.ts';
-import type { Pod } from '../../src/api/pod.ts';
-import { type EvictProgress, evictProgress } from '../../src/decide/view/eviction-progress.ts';
-import { rfc3339 } from '../../src/decide/time.ts';
+import type { EvictionRequest, EvictionRequestStatus } from '../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { type EvictProgress, evictProgress } from '../../../src/decide/view/eviction-progress.ts';
+import { rfc3339 } from '../../../src/decide/time.ts';
 
 /** When the request was made, in milliseconds since the epoch. */
 export const T0 = Date.parse('2026-11-21T12:00:00Z');

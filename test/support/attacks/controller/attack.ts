@@ -1,4 +1,4 @@
-import type { KubeRequest } from '../../src/kube/client.ts';
+import type { KubeRequest } from '../../../../src/kube/client.ts';
 
 /** What whoever has a token tries, and the words by which it is refused. */
 export interface Attack {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/host/clock.ts';
+import type { Clock } from '../../../src/host/clock.ts';
 
 /** A clock that stands still until it is told: `pass` lets time go by, `set` is what an administrator or NTP does to it. */
 export interface SteppingClock extends Clock {
