@@ -1,6 +1,6 @@
 /**
  * The registry of error codes. A code is stable once released and never used for another meaning;
- * docs/errors.md says for each what to do about it.
+ * docs/reference/errors.md says for each what to do about it.
  */
 export type ErrorCode =
   | 'CONFIG_INVALID'

@@ -19,7 +19,7 @@ export function parseAgentConfig(text: string, path: string): AgentConfig {
   const details = z.prettifyError(result.error);
   throw new NodemaintError(
     'CONFIG_INVALID',
-    `${path} is not a valid configuration:\n${details}\nIt needs apiVersion: ${CONFIG_API_VERSION}, kind: AgentConfiguration, and keys from docs/configuration.md only.`,
+    `${path} is not a valid configuration:\n${details}\nIt needs apiVersion: ${CONFIG_API_VERSION}, kind: AgentConfiguration, and keys from docs/reference/configuration.md only.`,
   );
 }
 

@@ -133,7 +133,9 @@ export const agentConfigSchema = z
       .describe('after a shutdown: delete the pods of this node that the kubelet left behind as Failed because of it'),
     cloud: cloud
       .prefault({})
-      .describe("the cloud's notices of termination and maintenance; its keys are in [notices.md](notices.md)"),
+      .describe(
+        "the cloud's notices of termination and maintenance; its keys are in [notices-and-deadlines.md](../usage/notices-and-deadlines.md)",
+      ),
     triggerFile: absolutePath
       .exactOptional()
       .describe('a file that drains the node while it is there; its first line is the reason'),

@@ -1,4 +1,4 @@
-/** `npm run fuzz -- SECONDS [TARGET…] [--seed N]`: tries every parser of outside data; docs/fuzzing.md. */
+/** `npm run fuzz -- SECONDS [TARGET…] [--seed N]`: tries every parser of outside data; docs/internals/fuzzing.md. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import process from 'node:process';

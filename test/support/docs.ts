@@ -15,7 +15,7 @@ function typeOf({ type, enum: values, const: fixed }: Property): string {
   return type ?? '';
 }
 
-/** The table of docs/configuration.md, made from the schema. */
+/** The table of docs/reference/configuration.md, made from the schema. */
 export function configurationTable(): string {
   const { properties = {} } = z.toJSONSchema(agentConfigSchema, { io: 'input' }) as {
     properties?: Record<string, Property>;

@@ -141,7 +141,7 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
     while (runtime.pods().filter(({ state }) => state === 'running').length < Object.keys(before).length) {
       await clock.sleep(LOOK_MS, signal);
     }
-    say('All static pods run again. That was the main job; docs/operations.md has the rest.');
+    say('All static pods run again. That was the main job; docs/usage/operate.md has the rest.');
   } finally {
     if (agent !== undefined) await stopAgent(agent);
     await rm(root, { recursive: true, force: true });

@@ -13,7 +13,7 @@ import { createEvictScreen } from './screen.ts';
 import { type EvictWatchResult, watchEvictions } from './watch.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** The exit codes of `nodemaint evict` (docs/evict.md); the command line itself has 2, used wrongly. */
+/** The exit codes of `nodemaint evict` (docs/usage/evict-pods.md); the command line itself has 2, used wrongly. */
 const DONE = 0;
 const FAILED = 1;
 const TIMED_OUT = 3;
@@ -144,7 +144,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
 
 /**
  * `nodemaint evict`: asks for pods that they be evicted, takes that back, or follows it to its end. Returns the exit code
- * (docs/evict.md). Throws USAGE for a command line that makes no sense; KUBECONFIG_INVALID, API_UNREACHABLE.
+ * (docs/usage/evict-pods.md). Throws USAGE for a command line that makes no sense; KUBECONFIG_INVALID, API_UNREACHABLE.
  */
 export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
   const options = parseEvictOptions(names, flags);

@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { createDrainScreen } from './watch/screen.ts';
 import { watchDrain } from './watch/watch.ts';
 
-/** Watches a maintenance to the end and says how it ended; the exit code (docs/commands.md). */
+/** Watches a maintenance to the end and says how it ended; the exit code (docs/reference/commands.md). */
 export async function followMaintenance(
   { client }: Cluster,
   maintenance: NodeMaintenance,

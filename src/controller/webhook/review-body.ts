@@ -7,7 +7,7 @@ export type ReadBody = { readonly text: string } | { readonly status: 411 | 413 
 const MAX_USUAL_BYTES = 256 * 1024;
 /**
  * Of any review: the object and the old object, of 1.5 MiB each, which is what etcd takes, and who asks. A smaller limit would
- * be a way around the webhook, for its failurePolicy is Ignore; see docs/webhook.md.
+ * be a way around the webhook, for its failurePolicy is Ignore; see docs/reference/webhook.md.
  */
 const MAX_BYTES = 3.25 * 1024 * 1024;
 /** Of the large ones so many are read at once. */

@@ -110,7 +110,7 @@ function judge(seen: SeenNotice, options: NoticeOptions, now: number): Verdict {
   return deadline === undefined ? { kind: 'drain' } : { kind: 'drain', deadline };
 }
 
-/** Decides about all notices there are `now`, in milliseconds since the epoch. docs/notices.md has the table. */
+/** Decides about all notices there are `now`, in milliseconds since the epoch. docs/usage/notices-and-deadlines.md has the table. */
 export function decideNotices(notices: readonly SeenNotice[], options: NoticeOptions, now: number): NoticeDecision {
   const drains: { seen: SeenNotice; deadline: number }[] = [];
   const refused: { id: string; message: string }[] = [];

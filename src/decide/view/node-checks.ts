@@ -177,7 +177,7 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
       name,
       result: 'warn',
       message,
-      fix: 'see "k3s, RKE2, k0s" in docs/local-drain.md; to accept it: kubeletUnit: ""',
+      fix: 'see "k3s, RKE2, k0s" in docs/internals/drain-without-a-controller-or-api-server.md; to accept it: kubeletUnit: ""',
     };
   }
   const seen = kubeletHome?.unit;

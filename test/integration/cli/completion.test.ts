@@ -1,4 +1,4 @@
-/** Completion in the real shells: each loads the script as docs/commands.md says, and completes a line. */
+/** Completion in the real shells: each loads the script as docs/reference/commands.md says, and completes a line. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

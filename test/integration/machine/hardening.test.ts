@@ -30,10 +30,13 @@ describe('the hardening of the units', () => {
       const rows = JSON.parse(await analyze(unit, '--json=short')) as Row[];
       const left = rows.filter(({ set, exposure }) => set === false && exposure !== null);
       assert.ok(left.length > 0);
-      const doc = await readFile(path.join(ROOT, 'docs', 'hardening.md'), 'utf8');
+      const doc = await readFile(path.join(ROOT, 'docs', 'reference', 'hardening.md'), 'utf8');
       for (const { name, exposure } of left) {
         const line = doc.split('\n').find((text) => text.startsWith(`| \`${name.replaceAll('|', '\\|')}\` |`));
-        assert.ok(line?.includes(` ${exposure} |`), `docs/hardening.md has no row for ${name}, ${exposure} points`);
+        assert.ok(
+          line?.includes(` ${exposure} |`),
+          `docs/reference/hardening.md has no row for ${name}, ${exposure} points`,
+        );
       }
     });
   }

@@ -9,15 +9,15 @@ const DOCS = path.join(import.meta.dirname, '..', '..', '..', 'docs');
 
 describe('the documentation', () => {
   it('has the table of the configuration as the schema has it', async () => {
-    const text = await readFile(path.join(DOCS, 'configuration.md'), 'utf8');
+    const text = await readFile(path.join(DOCS, 'reference', 'configuration.md'), 'utf8');
     assert.ok(
       text.includes(configurationTable()),
-      `docs/configuration.md is stale; its table is:\n${configurationTable()}`,
+      `docs/reference/configuration.md is stale; its table is:\n${configurationTable()}`,
     );
   });
 
   it('has an example configuration that is valid', async () => {
-    const text = await readFile(path.join(DOCS, 'configuration.md'), 'utf8');
+    const text = await readFile(path.join(DOCS, 'reference', 'configuration.md'), 'utf8');
     const example = /```yaml\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
     assert.equal(parseAgentConfig(example, 'the example').onBoot, 'wait');
   });
@@ -26,7 +26,7 @@ describe('the documentation', () => {
     const registry = await readFile(path.join(DOCS, '..', 'src', 'errors.ts'), 'utf8');
     const codes = [...registry.matchAll(/\| '([A-Z_]+)'/g)].map(([, code]) => code ?? '');
     assert.ok(codes.length > 10);
-    const text = await readFile(path.join(DOCS, 'errors.md'), 'utf8');
+    const text = await readFile(path.join(DOCS, 'reference', 'errors.md'), 'utf8');
     assert.deepEqual(
       codes.filter((code) => !text.includes(`\`${code}\``)),
       [],

@@ -1,4 +1,4 @@
-/** Every parser of outside data: the cases that fuzzing has found, and some inputs of a fixed seed (docs/fuzzing.md). */
+/** Every parser of outside data: the cases that fuzzing has found, and some inputs of a fixed seed (docs/internals/fuzzing.md). */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { batchOf } from '../../fuzz/inputs.ts';

@@ -1,6 +1,6 @@
 /**
  * The drain of this node's pods while no API server answers: over the container runtime, with the kubelet stopped, for a
- * kubelet that runs brings a pod back within a second (docs/local-drain.md has what was measured).
+ * kubelet that runs brings a pod back within a second (docs/internals/drain-without-a-controller-or-api-server.md has what was measured).
  */
 import { type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
 import type { DrainPod } from '../../../decide/pod.ts';

@@ -59,7 +59,7 @@ const table: [string, string][] = [
 ];
 
 describe('the rules about notices', () => {
-  it('decide by kind and time as docs/notices.md has it', () => {
+  it('decide by kind and time as docs/usage/notices-and-deadlines.md has it', () => {
     assert.deepEqual(
       table.map(([actual]) => actual),
       table.map(([, expected]) => expected),
