@@ -1,5 +1,5 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { createSystemClock } from '../../interceptor.ts';
+import { createSystemClock } from '../../host/clock.ts';
 import { type Cluster, type ClusterFlags, commandLine } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { measureStructure } from '../../structure/measure.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+
+/** What the structure may be at most. A limit may only be lowered. */
+const LIMITS = {
+  'files in the largest folder': 15,
+  'circles between files': 0,
+  'circles between folders': 5,
+  'upward imports': 0,
+  'members of the context of the agent': 30,
+  'functions over 60 lines': 44,
+  'functions with more than 4 parameters': 23,
+  'agent files that no unit test imports': 35,
+} as const;
+
+const structure = await measureStructure(ROOT);
+
+const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
+  'files in the largest folder': Array.from({ length: structure.folders[0]?.files ?? 0 }, () => structure.folders[0]),
+  'circles between files': structure.circles.withTypes,
+  'circles between folders': structure.folderCircles.withTypes,
+  'upward imports': structure.upward,
+  'members of the context of the agent': Array.from({ length: structure.agentContext.members }),
+  'functions over 60 lines': structure.long,
+  'functions with more than 4 parameters': structure.manyParameters,
+  'agent files that no unit test imports': structure.untestedAgentFiles,
+};
+
+describe('the structure of the source', () => {
+  for (const [what, limit] of Object.entries(LIMITS)) {
+    it(`has at most ${limit} ${what}`, () => {
+      const found = FOUND[what as keyof typeof LIMITS];
+      assert.ok(found.length <= limit, `${found.length}: ${JSON.stringify(found, undefined, 1)}`);
+    });
+  }
+});
+
+/** A checkout with every fault that the script looks for. */
+const FAULTY: Readonly<Record<string, string>> = {
+  'src/agent/loop.ts':
+    "import type { Rule } from '../decide/rule.ts';\n\nexport interface LoopContext {\n  readonly a: Rule;\n  b?(\n    c: number,\n  ): void;\n}\nexport const x = 1;\n",
+  'src/agent/tested.ts': 'export const y = 2;\n',
+  'src/decide/rule.ts':
+    "import type { LoopContext } from '../agent/loop.ts';\n/** A rule. */\nexport type Rule = LoopContext;\n",
+  'src/controller/work.ts': "import { x } from '../agent/loop.ts';\nexport const z = x;\n",
+  'src/host/clock.ts': `export function long(a: number, b: number, c: number, d: number, e: number): number {\n${'  a += 1;\n'.repeat(60)}  return a + b + c + d + e;\n}\n`,
+  'test/unit/agent/tested.test.ts': "import { y } from '../../../src/agent/tested.ts';\n",
+};
+
+describe('the script that measures the structure', () => {
+  it('finds circles, upward imports, long functions, many parameters, and files without a test', async () => {
+    const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-structure-'));
+    try {
+      for (const [file, text] of Object.entries(FAULTY)) {
+        await mkdir(path.dirname(path.join(root, file)), { recursive: true });
+        await writeFile(path.join(root, file), text);
+      }
+      const found = await measureStructure(root);
+      assert.deepEqual(found.circles, { withTypes: [['src/agent/loop.ts', 'src/decide/rule.ts']], withoutTypes: [] });
+      assert.deepEqual(found.folderCircles.withTypes, [['src/agent', 'src/decide']]);
+      assert.deepEqual(found.upward, [
+        ['src/controller/work.ts', 'src/agent/loop.ts'],
+        ['src/decide/rule.ts', 'src/agent/loop.ts'],
+      ]);
+      assert.deepEqual(found.agentContext, { name: 'LoopContext', members: 2 });
+      assert.deepEqual(found.untestedAgentFiles, ['src/agent/loop.ts']);
+      const long = { file: 'src/host/clock.ts', line: 1, name: 'long', nested: false };
+      assert.deepEqual(found.long, [{ ...long, count: 63 }]);
+      assert.deepEqual(found.manyParameters, [{ ...long, count: 5 }]);
+      assert.deepEqual(found.folders[0], { folder: 'src/agent', files: 2 });
+      assert.deepEqual(found.lines, { code: 76, comments: 1, blank: 1 });
+    } finally {
+      await rm(root, { recursive: true });
+    }
+  });
+});
