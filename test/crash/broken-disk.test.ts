@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { AgentContext } from '../../src/agent/context.ts';
+import type { DrainContext } from '../../src/agent/drain/context.ts';
 import { findLeaving } from '../../src/agent/drain/drain.ts';
 import { createOfflineDrainer } from '../../src/agent/drain/offline/offline-drain.ts';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/shutdown/record.ts';
@@ -79,7 +79,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
     clock,
     log: LOG,
   });
-  const context = { config: { drainPlan: [] }, localDrain, staticPods, clock } as unknown as AgentContext;
+  const context = { config: { drainPlan: [] }, offlineDrain: localDrain, staticPods, clock } as unknown as DrainContext;
   let record: AgentRecord = { ...parts.record };
   const save = async (next: AgentRecord): Promise<void> => {
     record = next;

@@ -6,11 +6,11 @@ import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
-import type { AgentContext } from '../context.ts';
+import type { DrainContext } from './context.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
 
 /** Writes an earlier deadline to the NodeMaintenance of the shutdown, which was made with the first one. */
-export async function keepDeadline(context: AgentContext, phase: Phase, signal: AbortSignal): Promise<void> {
+export async function keepDeadline(context: DrainContext, phase: Phase, signal: AbortSignal): Promise<void> {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return;
   if (context.cluster?.state(phase.maintenance) !== 'open') return;
   const known = context.cluster.maintenance(phase.maintenance);
@@ -34,14 +34,14 @@ function staticPodsLeft(view: StaticPodView): readonly Omit<DeadlinePod, 'podTyp
 }
 
 /** What the deadline of the shutdown means for the static pods; undefined where it has none. */
-export function staticDeadlineOf(context: AgentContext, phase: Phase, view: StaticPodView): StaticDeadline | undefined {
+export function staticDeadlineOf(context: DrainContext, phase: Phase, view: StaticPodView): StaticDeadline | undefined {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return undefined;
   return decideStaticDeadline(phase.deadline, staticPodsLeft(view), context.config.drainPlan, context.clock.now());
 }
 
 /** What it means for a drain without an API server; undefined where it has none. */
 export function offlineDeadlineOf(
-  context: AgentContext,
+  context: DrainContext,
   phase: Extract<Phase, { kind: 'draining' }>,
   pods: readonly RuntimePod[],
   view: StaticPodView,

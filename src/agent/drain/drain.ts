@@ -6,7 +6,7 @@ import { effectiveDrains, isEffective, type RetentionFacts } from '../../decide/
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
-import type { AgentContext } from '../context.ts';
+import type { DrainContext } from './context.ts';
 import { offlineDeadlineOf, staticDeadlineOf } from './deadline.ts';
 import type { AgentRecord } from '../shutdown/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
@@ -40,7 +40,7 @@ function describeLeft(pods: readonly Manifest[]): string {
 
 /** A drain from the local record: no API server answers, or there is none. */
 async function leaveLocally(
-  context: AgentContext,
+  context: DrainContext,
   phase: Extract<Phase, { kind: 'draining' }>,
   { record, view: all, saveTargets }: LeavingFacts,
   signal: AbortSignal,
@@ -74,7 +74,7 @@ async function leaveLocally(
   };
 }
 
-async function leaveByPlan(context: AgentContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
+async function leaveByPlan(context: DrainContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
   const { record, view, parking, keepParked } = facts;
   const { phase } = record;
   if (phase.kind === 'draining' && phase.mode === 'local') return await leaveLocally(context, phase, facts, signal);
@@ -106,7 +106,7 @@ async function leaveByPlan(context: AgentContext, facts: LeavingFacts, signal: A
  * Finds out which static pods are to leave now, and lets the other pods leave that this agent has to see to. Those that a
  * deadline leaves no more time leave whoever drains the node.
  */
-export async function findLeaving(context: AgentContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
+export async function findLeaving(context: DrainContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
   const leaving = await leaveByPlan(context, facts, signal);
   const { phase } = facts.record;
   const deadline = staticDeadlineOf(context, phase, facts.view);

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { AgentContext } from '../../../src/agent/context.ts';
+import type { DrainContext } from '../../../src/agent/drain/context.ts';
 import { createHandOver } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { createSelfGates } from '../../../src/agent/drain/self/gates.ts';
@@ -56,7 +56,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
       const { client } = countingClient();
       const cluster = { state: () => 'absent', create: () => Promise.reject(new Error(`away ${(count += 1)}`)) };
       const config = parseAgentConfig(CONFIG, 'agent.yaml');
-      const context = { client, clock, cluster, config, log: SILENT, nodeName: 'n1' } as unknown as AgentContext;
+      const context = { client, clock, cluster, config, log: SILENT, nodeName: 'n1' } as unknown as DrainContext;
       const handOver = createHandOver(context);
       const phase = {
         kind: 'draining',

@@ -17,7 +17,7 @@ import {
   PODS,
   sendForObject,
 } from '../../../kube/resource.ts';
-import type { AgentContext } from '../../context.ts';
+import type { DrainContext } from '../context.ts';
 import type { AgentRecord } from '../../shutdown/record.ts';
 
 /** The way back from a local drain. */
@@ -44,7 +44,7 @@ const CALL_MS = 10_000;
  * reached, so that nobody begins anew and no DaemonSet pod comes back; then the cordon, and the pods that have ended here
  * are deleted there, for the kubelet would start them again; then the kubelet.
  */
-export function createHandOver(context: AgentContext): HandOver {
+export function createHandOver(context: DrainContext): HandOver {
   const { client, clock, cluster, config, offlineDrain: localDrain, log, nodeName } = context;
   let triedAt = -Infinity;
   let answersSince: number | undefined;
