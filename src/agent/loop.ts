@@ -95,7 +95,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     const facts = parkingFacts(context, phase, askingSinceBootMs);
     const keepParked: StaticPodIntent['keepParked'] = (pod) =>
       keepsParked(pod.maintenance, facts) && !context.manualRequests.isWanted(pod);
-    const saveTargets = (localTargets: AgentRecord['localTargets']): Promise<void> => save({ ...record, localTargets });
+    const saveTargets = (offlineTargets: AgentRecord['offlineTargets']): Promise<void> =>
+      save({ ...record, offlineTargets });
     const leaving = await findLeaving(context, { record, view, parking: facts, keepParked, saveTargets }, signal);
     context.manualRequests.settle(view);
     const leave = context.manualRequests.withParks(view, leaving.leave);
@@ -158,7 +159,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     }
     if (next.kind === 'draining' && before.kind === 'watching') await context.locateStaticPods(signal);
     const keepsTargets = next.kind === 'draining' || next.kind === 'released';
-    await save({ phase: next, localTargets: keepsTargets ? record.localTargets : [] });
+    await save({ phase: next, offlineTargets: keepsTargets ? record.offlineTargets : [] });
     await context.hooks.phaseChanged(before, next, signal);
     return true;
   };

@@ -24,7 +24,7 @@ import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simu
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 
 const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'local', origin: 'logind', reason: 'r', since: 1 } as const;
+const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */
 const MOST_TURNS = 60;
 const TURN_MS = 1_000;
@@ -86,12 +86,13 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
     await writeRecord(state, next);
   };
   if (record.phase.kind !== 'draining') {
-    await save({ phase: { kind: 'draining', ...SHUTDOWN, bootId: node.bootId }, localTargets: [] });
+    await save({ phase: { kind: 'draining', ...SHUTDOWN, bootId: node.bootId }, offlineTargets: [] });
   }
   for (let turn = 0; turn < dieAfter; turn += 1) {
     const view = await staticPods.observe(signal);
     const keepParked = (): boolean => true;
-    const saveTargets = (localTargets: AgentRecord['localTargets']): Promise<void> => save({ ...record, localTargets });
+    const saveTargets = (offlineTargets: AgentRecord['offlineTargets']): Promise<void> =>
+      save({ ...record, offlineTargets });
     const leaving = await findLeaving(context, { record, view, parking: {} as never, keepParked, saveTargets }, signal);
     if (leaving.drained) {
       await save({ ...record, phase: { ...record.phase, kind: 'released', releasedAt: node.now } as Phase });

@@ -56,8 +56,8 @@ async function leaveLocally(
   const pods = [...(local?.pods ?? []), ...drainPodsOf(view)];
   const deadline = offlineDeadlineOf(context, phase, local?.pods ?? [], view);
   const plan = effectiveDrainPlan(config.drainPlan);
-  const decision = resolveDrain(plan, pods, record.localTargets, deadline?.position);
-  if (!isDeepStrictEqual(decision.drainTargets, record.localTargets)) await saveTargets(decision.drainTargets);
+  const decision = resolveDrain(plan, pods, record.offlineTargets, deadline?.position);
+  if (!isDeepStrictEqual(decision.drainTargets, record.offlineTargets)) await saveTargets(decision.drainTargets);
   const leave = leaveByTargets(view, decision.drainTargets, phase);
   const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
   const hasStuck = view.inPlace.some((pod) => stuck.has(pod.file) && leave.has(podKey(pod)));
@@ -77,7 +77,7 @@ async function leaveLocally(
 async function leaveByPlan(context: DrainContext, facts: LeavingFacts, signal: AbortSignal): Promise<Leaving> {
   const { record, view, parking, keepParked } = facts;
   const { phase } = record;
-  if (phase.kind === 'draining' && phase.mode === 'local') return await leaveLocally(context, phase, facts, signal);
+  if (phase.kind === 'draining' && phase.mode === 'offline') return await leaveLocally(context, phase, facts, signal);
   const wantsMirrors = view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
   const wish = await context.interceptor?.observe(view, effectiveDrains(parking), wantsMirrors, signal);
   const own = await context.selfDrain?.pass((name) => isEffective(name, parking), drainPodsOf(view), signal);

@@ -4,17 +4,17 @@ import type { Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 
-/** What a restarted agent, or the agent after a reboot, has to know. */
+/** What the agent remembers over its restarts and over reboots: the file record.json of the state directory. */
 export interface AgentRecord {
   readonly phase: Phase;
-  /** The drain targets of a local drain, which never go back. */
-  readonly localTargets: readonly DrainPlanEntry[];
+  /** The drain targets that an offline drain has reached. Targets are added and never taken away. */
+  readonly offlineTargets: readonly DrainPlanEntry[];
 }
 
 const shutdown = {
   maintenance: z.string(),
   renamed: z.object({ from: z.array(z.string()), deleted: z.number(), sinceBootMs: z.number() }).exactOptional(),
-  mode: z.enum(['cluster', 'local']),
+  mode: z.enum(['cluster', 'offline']),
   origin: z.enum(['logind', 'unit-stop', 'schedule', 'trigger', 'notice']),
   reason: z.string(),
   since: z.number(),
@@ -23,7 +23,23 @@ const shutdown = {
   deadline: z.object({ at: z.number(), since: z.number() }).exactOptional(),
 };
 
-const VERSION = 1;
+const VERSION = 2;
+
+/** Version 1 had the mode "local" for "offline", and "localTargets" for "offlineTargets". */
+const versionOneSchema = z.looseObject({
+  version: z.literal(1),
+  phase: z.looseObject({ mode: z.unknown().optional() }),
+  localTargets: z.unknown(),
+});
+
+/** A record of an earlier version in the words of this one; any other value is returned as it is. */
+function upgraded(value: unknown): unknown {
+  const old = versionOneSchema.safeParse(value).data;
+  if (old === undefined) return value;
+  const { localTargets: offlineTargets, phase, ...rest } = old;
+  const renamed = phase.mode === 'local' ? { ...phase, mode: 'offline' } : phase;
+  return { ...rest, version: VERSION, phase: renamed, offlineTargets };
+}
 
 /** The version that a record claims; undefined where it claims none. */
 function versionOf(text: string): number | undefined {
@@ -48,28 +64,27 @@ const recordSchema = z.object({
     }),
     z.object({ kind: z.literal('recovering'), cause: z.enum(['boot', 'canceled']), ...shutdown }),
   ]),
-  localTargets: z.array(z.custom<DrainPlanEntry>((value) => typeof value === 'object' && value !== null)),
+  offlineTargets: z.array(z.custom<DrainPlanEntry>((value) => typeof value === 'object' && value !== null)),
 });
 
-const EMPTY: AgentRecord = { phase: { kind: 'watching' }, localTargets: [] };
+const EMPTY: AgentRecord = { phase: { kind: 'watching' }, offlineTargets: [] };
 
-/** The record's file in the state directory. */
 export const RECORD_FILE = 'record.json';
 
-/** Writes the record as one durable step; never fails, as `StateFiles` does not. */
+/** Writes the record in one durable step. Never throws: `StateFiles` keeps what the disk does not take. */
 export async function writeRecord(state: StateFiles, record: AgentRecord): Promise<void> {
   await state.write(RECORD_FILE, `${JSON.stringify({ version: VERSION, ...record }, null, 2)}\n`);
 }
 
 /**
- * Reads the record; an absent or unreadable one is empty. A damaged one is moved aside, for a person to look at, and
- * reported through `onDamage`: what is parked is known from the journal, so nothing is lost with it.
+ * Reads the record; without one, the agent watches. A damaged record, or one of a newer version, is moved aside for a
+ * person to look at and given to `onDamage` as RECORD_CORRUPT. No manifest is lost with it: the journal knows what is parked.
  */
 export async function readRecord(state: StateFiles, onDamage: (error: NodemaintError) => void): Promise<AgentRecord> {
   const text = await state.read(RECORD_FILE);
   if (text === undefined) return EMPTY;
   try {
-    return recordSchema.parse(JSON.parse(text));
+    return recordSchema.parse(upgraded(JSON.parse(text)));
   } catch (error) {
     const version = versionOf(text);
     const isNewer = version !== undefined && version > VERSION;

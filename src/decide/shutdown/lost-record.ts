@@ -28,7 +28,7 @@ export function phaseAtStart(recorded: Phase, parked: Iterable<ParkedFor>, bootI
   const shutdown = {
     maintenance,
     ...renamed,
-    mode: 'local',
+    mode: 'offline',
     origin: 'logind',
     reason,
     since,

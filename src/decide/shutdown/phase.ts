@@ -10,7 +10,7 @@ import { type OwnState, shutdownNames } from '../maintenance/shutdown-maintenanc
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
 
 /** Who does the drain: the controller over the cluster's objects, or this agent from its record. */
-export type DrainMode = 'cluster' | 'local';
+export type DrainMode = 'cluster' | 'offline';
 
 interface Shutdown {
   /** The name of the NodeMaintenance, in both modes. */
@@ -146,7 +146,7 @@ function beginDrain(facts: PhaseFacts): Phase | undefined {
   const reason = shortened(printable(facts.goingDown.reason), MAX_REASON);
   // Where all names are taken, the API server says so, and the drain goes on locally.
   const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
-  const mode = facts.clusterConfigured ? 'cluster' : 'local';
+  const mode = facts.clusterConfigured ? 'cluster' : 'offline';
   const { now: since, sinceBootMs, bootId } = facts;
   return {
     kind: 'draining',
@@ -188,13 +188,14 @@ export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
       if (forced !== undefined) return { ...released(phase, facts), forced };
       const current = renamed(tightened(phase, facts), facts);
       if (current.maintenance !== phase.maintenance) {
-        return mayHandOver(current) ? current : { ...current, mode: 'local' };
+        return mayHandOver(current) ? current : { ...current, mode: 'offline' };
       }
       const asked = [phase.sinceBootMs ?? 0, facts.askingSinceBootMs, phase.renamed?.sinceBootMs ?? 0];
       const tooLong = facts.sinceBootMs - Math.max(...asked) >= facts.apiWaitMs;
       const lost = facts.maintenance !== 'open' || facts.apiSilentMs >= facts.apiWaitMs;
-      if (phase.mode === 'cluster' && ((tooLong && lost) || facts.manifestsStuck)) return { ...current, mode: 'local' };
-      return phase.mode === 'local' && facts.handedOver ? { ...current, mode: 'cluster' } : current;
+      if (phase.mode === 'cluster' && ((tooLong && lost) || facts.manifestsStuck))
+        return { ...current, mode: 'offline' };
+      return phase.mode === 'offline' && facts.handedOver ? { ...current, mode: 'cluster' } : current;
     }
     case 'released': {
       const { releasedAt: _at, releasedSinceBootMs: _sinceBootMs, forced: _forced, ...shutdown } = phase;

@@ -45,7 +45,7 @@ const STEP = {
 } as const;
 const SHUTDOWN = {
   maintenance: 'shutdown-n1-x',
-  mode: 'local',
+  mode: 'offline',
   origin: 'logind',
   reason: 'node reboot',
   since: 1_780_000_000_000,
@@ -54,9 +54,9 @@ const SHUTDOWN = {
   deadline: { at: 1_780_000_100_000, since: 1_780_000_000_000 },
 } as const;
 const RECORD = {
-  version: 1,
+  version: 2,
   phase: { kind: 'released', releasedAt: 1, ...SHUTDOWN },
-  localTargets: [{ podPriority: 1, podType: 'Default' }],
+  offlineTargets: [{ podPriority: 1, podType: 'Default' }],
 };
 const NOTICES = { version: 1, seen: { 'aws/spot': { at: 1_780_000_000_000, servedBoot: 'b' } } };
 const PODS = { version: 1, pods: [{ uid: 'u', podType: 'DaemonSet', priority: 7 }] };
@@ -117,7 +117,7 @@ export const OWN_FILE_TARGETS: readonly FuzzTarget[] = [
     const again = await readRecord(state, () => {
       throw new Error('cannot read what it wrote');
     });
-    if (!isDeepStrictEqual([again.phase, again.localTargets], [record.phase, record.localTargets]))
+    if (!isDeepStrictEqual([again.phase, again.offlineTargets], [record.phase, record.offlineTargets]))
       throw new Error('reads otherwise what it wrote');
     return record;
   }),

@@ -160,7 +160,7 @@ describe('the maintenance of a shutdown', () => {
     await using agent = await startAgent('node-c');
     await agent.trigger('x');
     await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
-    assert.match(await agent.log(), /draining the node \(local/);
+    assert.match(await agent.log(), /draining the node \(offline/);
     assert.deepEqual(await agent.own(), []);
   });
 
@@ -199,7 +199,7 @@ describe('the maintenance of a shutdown', () => {
       assertAllowed(await deleteMaintenance(rig.admin, metadata.name));
     }
     await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
-    assert.match(await agent.log(), /draining the node \(local/);
+    assert.match(await agent.log(), /draining the node \(offline/);
     assert.deepEqual(await agent.own(), []);
   });
 });

@@ -12,7 +12,7 @@ const SIGNAL = AbortSignal.timeout(60_000);
 const WATCHING: Phase = { kind: 'watching' };
 const SHUTDOWN = {
   maintenance: 'm',
-  mode: 'local',
+  mode: 'offline',
   origin: 'notice',
   reason: 'spot',
   since: 1,

@@ -15,7 +15,7 @@ import { startLogind } from '../../logind/rig.ts';
 
 const WEEK_SEC = 604_800;
 const NOBODY = 65_534;
-const SHUTDOWN = { maintenance: 'm', mode: 'local', origin: 'logind', reason: 'r', since: 1, bootId: 'b' } as const;
+const SHUTDOWN = { maintenance: 'm', mode: 'offline', origin: 'logind', reason: 'r', since: 1, bootId: 'b' } as const;
 const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
 const RELEASED: Phase = { kind: 'released', releasedAt: 2, ...SHUTDOWN };
 

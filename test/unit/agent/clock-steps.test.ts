@@ -60,7 +60,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
       const handOver = createHandOver(context);
       const phase = {
         kind: 'draining',
-        mode: 'local',
+        mode: 'offline',
         maintenance: 'shutdown-n1-x',
         origin: 'logind',
         reason: '',
@@ -68,7 +68,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
         bootId: 'b',
       } as const;
       return Promise.resolve(async () => {
-        await handOver.attempt({ phase, localTargets: [] }, SIGNAL);
+        await handOver.attempt({ phase, offlineTargets: [] }, SIGNAL);
         return count;
       });
     },

@@ -74,9 +74,9 @@ export function createHandOver(context: DrainContext): HandOver {
   };
 
   return {
-    attempt: async ({ phase, localTargets }, outer) => {
+    attempt: async ({ phase, offlineTargets }, outer) => {
       if (cluster === undefined || client === undefined) return false;
-      if (phase.kind !== 'draining' || phase.mode !== 'local' || !mayHandOver(phase)) return false;
+      if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return false;
       if (clock.monotonic() - triedAt < EVERY_MS) return false;
       triedAt = clock.monotonic();
       try {
@@ -89,7 +89,7 @@ export function createHandOver(context: DrainContext): HandOver {
         }
         if (cluster.state(name) !== 'open') return false;
         const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
-        const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: localTargets }] } };
+        const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: offlineTargets }] } };
         await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);
         const signal = within(CALL_MS);
         await cordon(client, phase.maintenance, signal);
@@ -98,7 +98,7 @@ export function createHandOver(context: DrainContext): HandOver {
         if (localDrain !== undefined) {
           const view = await localDrain.observe(signal);
           if (!view.seen) return false;
-          await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), localTargets, signal);
+          await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), offlineTargets, signal);
           if (!(await localDrain.giveBack(signal))) return false;
         }
         log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');

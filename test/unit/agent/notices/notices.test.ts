@@ -25,7 +25,7 @@ const WATCHING: Phase = { kind: 'watching' };
 const BY_NOTICE: Phase = {
   kind: 'draining',
   maintenance: 'm',
-  mode: 'local',
+  mode: 'offline',
   origin: 'notice',
   reason: 'spot',
   since: START,

@@ -24,14 +24,14 @@ const RECORD: AgentRecord = {
     releasedAt: 2,
     forced: 'in a hurry',
     maintenance: 'shutdown-node-a-rs',
-    mode: 'local',
+    mode: 'offline',
     origin: 'schedule',
     reason: 'node reboot',
     since: 1,
     sinceBootMs: 3,
     bootId: 'boot-1',
   },
-  localTargets: [],
+  offlineTargets: [],
 };
 
 async function temporary(t: TestContext): Promise<string> {
@@ -44,12 +44,12 @@ describe('the record of the phase', () => {
   const broken: [string, (whole: string) => string, RegExp, string][] = [
     ['cut in half', (whole) => whole.slice(0, whole.length / 2), /is damaged/, 'record.json.damaged'],
     ['empty', () => '', /is damaged/, 'record.json.damaged'],
-    ['of another kind', () => '{"version":1,"phase":{"kind":"asleep"}}', /is damaged/, 'record.json.damaged'],
+    ['of another kind', () => '{"version":2,"phase":{"kind":"asleep"}}', /is damaged/, 'record.json.damaged'],
     [
       'of a newer version',
-      (whole) => whole.replace('"version": 1', '"version": 2'),
-      /was written by a newer nodemaint \(version 2, this one knows 1\)/,
-      'record.json.version-2',
+      (whole) => whole.replace('"version": 2', '"version": 3'),
+      /was written by a newer nodemaint \(version 3, this one knows 2\)/,
+      'record.json.version-3',
     ],
   ];
   for (const [name, change, message, aside] of broken) {
@@ -76,6 +76,29 @@ describe('the record of the phase', () => {
     await writeRecord(state, RECORD);
     const { phase } = await readRecord(state, assert.fail);
     assert.deepEqual(phase, RECORD.phase);
+  });
+});
+
+describe('a record of version 1', () => {
+  const { phase } = RECORD;
+  const targets = [{ podPriority: 1, podType: 'Default' }];
+  const readOld = async (t: TestContext, old: object): Promise<AgentRecord> => {
+    const folder = await temporary(t);
+    await writeFile(path.join(folder, RECORD_FILE), JSON.stringify({ version: 1, ...old }));
+    return await readRecord(await openTestState(folder), assert.fail);
+  };
+
+  it('is read with its words for an offline drain', async (t) => {
+    const record = await readOld(t, { phase: { ...phase, mode: 'local' }, localTargets: targets });
+    assert.deepEqual(record.phase, phase);
+    assert.deepEqual(record.offlineTargets, targets);
+  });
+
+  it('is read where the cluster drained, and where nothing was going on', async (t) => {
+    const drained = await readOld(t, { phase: { ...phase, mode: 'cluster' }, localTargets: [] });
+    assert.deepEqual(drained.phase, { ...phase, mode: 'cluster' });
+    const idle = await readOld(t, { phase: { kind: 'watching' }, localTargets: [] });
+    assert.deepEqual([idle.phase, idle.offlineTargets], [{ kind: 'watching' }, []]);
   });
 });
 

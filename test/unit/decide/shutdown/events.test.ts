@@ -19,7 +19,7 @@ const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 
 const cases: [string, Phase, Phase, string][] = [
   ['a shutdown is held', WATCHING, DRAINING, 'Normal ShutdownHeld wall'],
-  ['the drain goes on locally', DRAINING, { ...DRAINING, mode: 'local' }, ''],
+  ['the drain goes on locally', DRAINING, { ...DRAINING, mode: 'offline' }, ''],
   ['the pods have left', DRAINING, RELEASED, 'Normal ShutdownReleased wall'],
   ['somebody would not wait', DRAINING, FORCED, 'Warning ShutdownForced wall'],
   ['the shutdown is called off', DRAINING, { ...BACK, cause: 'canceled' }, 'Normal ShutdownCanceled wall'],

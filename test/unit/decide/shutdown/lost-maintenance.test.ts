@@ -12,23 +12,23 @@ import {
 import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
 
 /** The name, the state, in which mode, how often it was deleted before, and what comes of it: phase, mode, deletions. */
-const losses: [string, OwnState, 'cluster' | 'local', number, string][] = [
+const losses: [string, OwnState, 'cluster' | 'offline', number, string][] = [
   ['is there', 'open', 'cluster', 0, 'draining cluster, the same'],
   ["has a name that is somebody else's", 'taken', 'cluster', 0, 'draining cluster, another name, 0 deleted'],
   [
     "has a name that is somebody else's, in a local drain",
     'taken',
-    'local',
+    'offline',
     0,
-    'draining local, another name, 0 deleted',
+    'draining offline, another name, 0 deleted',
   ],
   ['was deleted', 'deleted', 'cluster', 0, 'draining cluster, another name, 1 deleted'],
   ['was deleted for the third time', 'deleted', 'cluster', 2, 'draining cluster, another name, 3 deleted'],
-  ['was deleted again and again', 'deleted', 'cluster', 3, 'draining local, another name, 4 deleted'],
-  ['was deleted, in a local drain', 'deleted', 'local', 0, 'draining local, another name, 1 deleted'],
-  ['was deleted even then', 'deleted', 'local', 4, 'draining local, the same, 4 deleted'],
+  ['was deleted again and again', 'deleted', 'cluster', 3, 'draining offline, another name, 4 deleted'],
+  ['was deleted, in a local drain', 'deleted', 'offline', 0, 'draining offline, another name, 1 deleted'],
+  ['was deleted even then', 'deleted', 'offline', 4, 'draining offline, the same, 4 deleted'],
   ['was completed by somebody', 'completed', 'cluster', 0, 'released cluster, the same'],
-  ['was completed by somebody, in a local drain', 'completed', 'local', 0, 'released local, the same'],
+  ['was completed by somebody, in a local drain', 'completed', 'offline', 0, 'released offline, the same'],
 ];
 
 describe('a shutdown whose NodeMaintenance', () => {
@@ -52,7 +52,7 @@ describe('a shutdown whose NodeMaintenance', () => {
     const wait = (ms: number): Phase =>
       decidePhase(anew, { ...facts, maintenance: 'absent', sinceBootMs: facts.sinceBootMs + ms });
     assert.equal(describeState(wait(14_999)), 'draining cluster');
-    assert.equal(describeState(wait(15_000)), 'draining local');
+    assert.equal(describeState(wait(15_000)), 'draining offline');
   });
 
   it('was deleted again and again is not handed over to the cluster', () => {

@@ -14,7 +14,7 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     'drains locally without a cluster',
     { kind: 'watching' },
     { goingDown: YES, clusterConfigured: false },
-    'draining local',
+    'draining offline',
   ],
   ['holds on while pods are left', DRAINING, { goingDown: YES }, 'draining cluster'],
   ['holds on while nobody can be asked', DRAINING, { goingDown: { kind: 'unknown' } }, 'draining cluster'],
@@ -40,7 +40,7 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     'goes on locally when it stays silent',
     DRAINING,
     { goingDown: YES, maintenance: 'absent', sinceBootMs: 65_000 },
-    'draining local',
+    'draining offline',
   ],
   [
     'asks anew after a restart',
@@ -52,7 +52,7 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     'gives up a silent API server in time although the clock is set back',
     DRAINING,
     { goingDown: YES, maintenance: 'absent', now: -2_600_000, sinceBootMs: 65_000 },
-    'draining local',
+    'draining offline',
   ],
   [
     'waits for a silent API server although the clock is set ahead',
@@ -70,7 +70,7 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     'goes on locally when the API server falls silent in mid-drain',
     DRAINING,
     { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 15_000 },
-    'draining local',
+    'draining offline',
   ],
   [
     'waits for an API server that has been silent for a moment',
@@ -80,13 +80,13 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ],
   [
     'stays local until the cluster has taken over',
-    { ...DRAINING, mode: 'local' },
+    { ...DRAINING, mode: 'offline' },
     { goingDown: YES, now: 9_000_000 },
-    'draining local',
+    'draining offline',
   ],
   [
     'goes back to the cluster that has taken over',
-    { ...DRAINING, mode: 'local' },
+    { ...DRAINING, mode: 'offline' },
     { goingDown: YES, now: 9_000_000, handedOver: true },
     'draining cluster',
   ],
