@@ -1,9 +1,19 @@
+import { nodeNameOf } from '../agent/node-name.ts';
+import { readBootId } from '../agent/shutdown/boot-id.ts';
+import { askKubelet, locateStaticPods } from '../agent/static-pods/directory.ts';
+import { loadAgentConfig } from '../config/load.ts';
 import type { AgentConfig } from '../config/schema.ts';
 import type { RefusedKubelet } from '../decide/machine/kubelet-trust.ts';
-import type { StateFiles } from '../host/files/state-files.ts';
-import type { KubeletFinder } from '../host/kubelet/finder.ts';
+import { createSystemClock } from '../host/clock.ts';
+import { createSystemBus } from '../host/dbus/bus.ts';
+import { openStateFiles, type StateFiles } from '../host/files/state-files.ts';
+import { createKubeletFinder, type KubeletFinder } from '../host/kubelet/finder.ts';
+import { createSystemd, type Systemd } from '../host/systemd/systemd1.ts';
+import { loadClusterAccess } from '../kube/access/cluster.ts';
+import { printable } from '../printable.ts';
 import type { MoverPaths } from '../static-pods/places.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { OutputFormat, Terminal } from './terminal/terminal.ts';
 
 /** This machine's static pods, as its agent would see them. */
 export interface LocalNode {
@@ -17,4 +27,67 @@ export interface LocalNode {
   readonly findHome: KubeletFinder['home'];
   /** What the last look for the kubelet did not believe. */
   readonly refusedKubelets: () => readonly RefusedKubelet[];
+}
+
+/** The flags of `nodemaint static-pods` as the command line has them. */
+export interface StaticPodsFlags {
+  readonly config: string;
+  readonly output: OutputFormat;
+}
+
+/** What the agent would log as a warning or an error, for a person. */
+function createTerminalLog(terminal: Terminal): Log {
+  const say = (fields: object, message: string): void => {
+    const reason = 'reason' in fields ? `: ${printable(String(fields.reason))}` : '';
+    terminal.warn(`nodemaint: ${message}${reason}\n`);
+  };
+  const ignore = (): void => undefined;
+  return { debug: ignore, info: ignore, warn: say, error: say };
+}
+
+/** Asks systemd over a connection of its own, so that a command that ends does not wait for the bus. */
+const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) => {
+  const lifetime = new AbortController();
+  const ignore = (): void => undefined;
+  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+  try {
+    const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
+    return await createSystemd(bus).services(patterns, timeoutMs, signal);
+  } finally {
+    lifetime.abort();
+  }
+};
+
+/** Reads what the agent reads at its start. Throws CONFIG_INVALID. */
+export async function openLocalNode(configPath: string, terminal: Terminal): Promise<LocalNode> {
+  const config = await loadAgentConfig(configPath);
+  const log = createTerminalLog(terminal);
+  // A kubeconfig that is broken must not keep anybody from the manifests; it only has a name for the node.
+  const access =
+    config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig).catch(() => undefined);
+  const nodeName = nodeNameOf(config, access);
+  let refused: readonly RefusedKubelet[] = [];
+  const kubelets = createKubeletFinder({
+    scope: { kubeconfig: config.kubeconfig, nodeName },
+    systemd: config.lock === 'none' ? undefined : { services: servicesOnce },
+    unit: config.kubeletUnit,
+    onRefused: (found) => {
+      refused = found;
+    },
+  });
+  const find = kubelets.config;
+  const { stateDirectory: directory, runDirectory } = config;
+  const state = await openStateFiles({ directory, runDirectory });
+  const paths = await locateStaticPods(config, state, await askKubelet(find, log, terminal.stop), log);
+  return {
+    config,
+    nodeName,
+    bootId: await readBootId(config),
+    state,
+    paths,
+    log,
+    find,
+    findHome: kubelets.home,
+    refusedKubelets: () => refused,
+  };
 }

@@ -2,13 +2,15 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import packageJson from '../../package.json' with { type: 'json' };
 import { NodemaintError } from '../errors.ts';
 import type { LogLevel } from '../telemetry/log.ts';
-import { addClusterOptions, addMaintenanceCommands } from './maintenance/program.ts';
+import { addMaintenanceCommands } from './maintenance/program.ts';
+import { addClusterOptions } from './options.ts';
 import type { StatusFlags } from './status/status.ts';
 import { addConfig } from './config/program.ts';
 import { addDoctor } from './doctor/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { addEvict } from './evict/program.ts';
+import { addCompletion } from './completion/program.ts';
 import { addUninstall } from './uninstall/program.ts';
 
 const RUN_DIRECTORY = '/run/nodemaint';
@@ -137,6 +139,7 @@ function createProgram(terminal: Terminal, exitWith: (code: number) => void): Co
   addEvict(program, terminal, exitWith);
   addStaticPods(program, terminal, exitWith);
   addMaintenanceCommands(program, terminal, exitWith);
+  addCompletion(program, terminal);
   addUninstall(program, terminal, exitWith);
   return program;
 }

@@ -3,6 +3,8 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { SHELLS, type Shell } from './scripts.ts';
 
 export function addCompletion(program: Command, terminal: Terminal): void {
+  // Flags that follow the hidden command are words to complete.
+  program.enablePositionalOptions();
   program
     .command('completion')
     .description('print the completion script of a shell, or that of "kubectl nodemaint"')

@@ -6,7 +6,7 @@ import { loadAgentConfig } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
-import { openLocalNode } from '../static-pods/list.ts';
+import { openLocalNode } from '../local-node.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of both as the command line has them. */

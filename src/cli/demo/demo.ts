@@ -12,7 +12,7 @@ import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { drawDemo } from './view.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { readStatus } from '../status/status.ts';
+import { readStatus } from '../agent-status.ts';
 
 const NODE = 'demo';
 const LOOK_MS = 150;

@@ -24,9 +24,8 @@ import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { readUntrustedPaths, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { openLocalNode, type StaticPodsFlags } from '../static-pods/list.ts';
-import { type LocalNode } from '../local-node.ts';
-import { readStatus } from '../status/status.ts';
+import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../local-node.ts';
+import { readStatus } from '../agent-status.ts';
 import { formatTable } from '../terminal/text.ts';
 
 /** The value, or in its place why it could not be had. */

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { KubeletShutdownFlags } from './kubelet-shutdown.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { StaticPodsFlags } from '../static-pods/list.ts';
+import type { StaticPodsFlags } from '../local-node.ts';
 
 const CONFIG = '/etc/nodemaint/config.yaml';
 

@@ -6,19 +6,13 @@ import {
 } from '../../decide/view/eviction-progress.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { printable } from '../../printable.ts';
-import { cut, type FrameLine, type LineStyle } from '../terminal/paint.ts';
+import { cut, type FrameSize, type FrameLine, type LineStyle } from '../terminal/paint.ts';
 import { formatSpan } from '../terminal/text.ts';
 
 /** A pod and how far its eviction is. */
 export interface PodProgress {
   readonly name: string;
   readonly progress: EvictProgress;
-}
-
-/** The room on a terminal, in characters. */
-export interface FrameSize {
-  readonly columns: number;
-  readonly rows: number;
 }
 
 const INDENT = '          ';

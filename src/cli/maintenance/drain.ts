@@ -5,7 +5,7 @@ import { type BeginFlags, beginMaintenance, type BegunMaintenance } from './begi
 import { readPreviewFacts } from './preview.ts';
 import { formatPreview } from './preview-table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { adviceFor, followMaintenance, nodeList } from './follow.ts';
+import { adviceFor, followMaintenance, nodeList } from '../follow/maintenance/follow.ts';
 
 /** The flags of `nodemaint drain` as the command line has them. */
 export interface DrainFlags extends ClusterFlags, BeginFlags {

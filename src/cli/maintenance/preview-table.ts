@@ -1,5 +1,5 @@
 import type { DrainPreview, Finding, PreviewedPod } from '../../decide/view/drain-preview.ts';
-import { tierName } from './watch/frame.ts';
+import { tierName } from '../follow/maintenance/frame.ts';
 import { printable } from '../../printable.ts';
 import { formatTable, formatSpan } from '../terminal/text.ts';
 

@@ -1,10 +1,10 @@
-import { type Command, Option } from 'commander';
+import { type Command } from 'commander';
 import type { CompleteFlags } from './complete.ts';
 import type { CordonFlags } from './cordon.ts';
 import type { DrainFlags } from './drain.ts';
 import type { PreviewFlags } from './preview.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { addCompletion } from '../completion/program.ts';
+import { addClusterOptions } from '../options.ts';
 
 const EXIT_CODES = `
 Exit codes:
@@ -14,16 +14,6 @@ Exit codes:
   3  --timeout is over`;
 
 type ExitWith = (code: number) => void;
-
-/** Adds the flags of every command that goes to a cluster. */
-export function addClusterOptions(command: Command): Command {
-  return command
-    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig')
-    .addOption(
-      new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'),
-    );
-}
 
 function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const drain = program
@@ -109,10 +99,8 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
 
 /** Adds the commands with which people keep nodes. */
 export function addMaintenanceCommands(program: Command, terminal: Terminal, exitWith: ExitWith): void {
-  program.enablePositionalOptions();
   addDrain(program, terminal, exitWith);
   addCordon(program, terminal, exitWith);
   addComplete(program, terminal, exitWith);
   addPreview(program, terminal, exitWith);
-  addCompletion(program, terminal);
 }

@@ -17,8 +17,7 @@ import { EXIT } from '../terminal/exit-code.ts';
 import { parseTimeout } from '../arguments.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { openLocalNode } from './list.ts';
-import { type LocalNode } from '../local-node.ts';
+import { type LocalNode, openLocalNode } from '../local-node.ts';
 
 export type MoveVerb = 'park' | 'restore';
 

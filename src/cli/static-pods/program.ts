@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { StaticPodsFlags } from './list.ts';
+import type { StaticPodsFlags } from '../local-node.ts';
 import type { MoveFlags } from './move.ts';
 
 const CONFIG = '/etc/nodemaint/config.yaml';

@@ -19,8 +19,8 @@ import {
   withCluster,
 } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
-import { followMaintenance } from '../maintenance/follow.ts';
-import { drainLines } from '../maintenance/watch/frame.ts';
+import { followMaintenance } from '../follow/maintenance/follow.ts';
+import { drainLines } from '../follow/maintenance/frame.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { formatTable, formatSpan } from '../terminal/text.ts';
 import { timeOf } from '../../decide/time.ts';

@@ -1,15 +1,9 @@
 import { stringify } from 'yaml';
-import { askAgent } from '../../agent/control/client.ts';
-import type { AgentStatus } from '../../agent/control/status.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { ClusterStatusFlags } from './cluster.ts';
 import type { OutputFormat, Terminal } from '../terminal/terminal.ts';
 import { formatStatus } from './agent-table.ts';
-
-/** Asks the agent of this machine for its status. */
-export async function readStatus(runDirectory: string): Promise<AgentStatus> {
-  return (await askAgent(runDirectory, { verb: 'status' })) as AgentStatus;
-}
+import { readStatus } from '../agent-status.ts';
 
 /** `nodemaint status`: what the agent of this machine does and waits for, as text. */
 export async function statusCommand(runDirectory: string, output: OutputFormat, now: number): Promise<string> {

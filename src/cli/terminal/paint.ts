@@ -28,3 +28,9 @@ export function paint(text: string, style: LineStyle, colours: boolean): string 
 export function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }
+
+/** The room on a terminal, in characters. */
+export interface FrameSize {
+  readonly columns: number;
+  readonly rows: number;
+}

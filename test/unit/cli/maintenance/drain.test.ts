@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
 import { parseNodes, parseTarget } from '../../../../src/cli/cluster.ts';
-import { createDrainChanges } from '../../../../src/cli/maintenance/watch/changes.ts';
-import { drainFrame, progressBar } from '../../../../src/cli/maintenance/watch/frame.ts';
+import { createDrainChanges } from '../../../../src/cli/follow/maintenance/changes.ts';
+import { drainFrame, progressBar } from '../../../../src/cli/follow/maintenance/frame.ts';
 import { parseDrainPlan } from '../../../../src/cli/maintenance/plan-file.ts';
 import {
   type Finding,

@@ -1,10 +1,10 @@
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { createSystemClock } from '../../host/clock.ts';
-import { type Cluster, type ClusterFlags, commandLine } from '../cluster.ts';
-import { EXIT } from '../terminal/exit-code.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import { createDrainScreen } from './watch/screen.ts';
-import { watchDrain } from './watch/watch.ts';
+import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
+import { createSystemClock } from '../../../host/clock.ts';
+import { type Cluster, type ClusterFlags, commandLine } from '../../cluster.ts';
+import { EXIT } from '../../terminal/exit-code.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
+import { createDrainScreen } from './screen.ts';
+import { watchDrain } from './watch.ts';
 
 /** Watches a maintenance to the end and says how it ended; the exit code (docs/reference/commands.md). */
 export async function followMaintenance(

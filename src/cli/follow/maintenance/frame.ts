@@ -2,8 +2,7 @@ import type { BlockingPod, DrainPlanEntry } from '../../../api/node-maintenance.
 import type { DrainView, LeavingPod, NodeView, TierView } from '../../../decide/view/drain-progress.ts';
 import type { EvictProgress } from '../../../decide/view/eviction-progress.ts';
 import { printable } from '../../../printable.ts';
-import type { FrameSize } from '../../evict/frame.ts';
-import { cut, type FrameLine, type LineStyle } from '../../terminal/paint.ts';
+import { type FrameSize, cut, type FrameLine, type LineStyle } from '../../terminal/paint.ts';
 import { formatSpan } from '../../terminal/text.ts';
 
 const BAR = 24;
