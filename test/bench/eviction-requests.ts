@@ -15,12 +15,13 @@ import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../src/kube/resource.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';
-import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
+import { type Program, startProgram } from '../control-plane/process.ts';
 import { intercepts } from '../support/rigs/eviction.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { type AuditLog, createAuditLog } from './audit-log.ts';
 import { reportOf } from './eviction-report.ts';
 import { inspectorOptions, measureProcess, type ProcessFigures } from './process-figures.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const COUNT = 5_000;
 const HALF = COUNT / 2;
@@ -183,7 +184,7 @@ async function startController(
   const log = path.join(path.dirname(kubeconfig), `controller-${metricsPort}.log`);
   const program: Program = startProgram([...command, ...flags], log, { NODE_OPTIONS: inspectorOptions(inspectPort) });
   const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok;
-  await waitUntil('the controller is ready', isReady, { timeoutMs: 60_000, program }, signal);
+  await waitFor('the controller is ready', isReady, { timeoutMs: 60_000, program, signal });
   return {
     settle: async () => {
       for (let size = -1; size !== (await audit.size()); await pause(QUIET_MS)) size = await audit.size();

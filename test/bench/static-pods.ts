@@ -6,12 +6,13 @@ import { type FSWatcher, watch } from 'node:fs';
 import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startProgram, waitUntil } from '../control-plane/process.ts';
+import { startProgram } from '../control-plane/process.ts';
 import { buildEvictionRig, NODE } from '../support/rigs/eviction.ts';
 import { playLivingController } from '../support/stand-ins/living-controller.ts';
 import { buildMirrorRig, type MirrorRig } from '../support/rigs/mirror.ts';
 import { readAgentStatus } from '../support/commands/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const SAMPLES = 40;
 const PAUSE_MS = 1_000;
@@ -85,7 +86,7 @@ export async function benchStaticPods(agent: readonly [string, ...string[]], sig
   const log = path.join(rig.folder, 'agent.log');
   const program = stack.use(startProgram([...agent, 'agent', '--config', mirrors.configFile], log));
   const isUp = async (): Promise<boolean> => (await readAgentStatus(mirrors.runDirectory)).cluster.heardAt > 0;
-  await waitUntil('the agent has a cluster', isUp, { timeoutMs: 30_000, program }, signal);
+  await waitFor('the agent has a cluster', isUp, { program, signal });
   await mirrors.target([{ podType: 'Static', podPriority: 2_147_483_647 }]);
   const watcher = watch(mirrors.staticPodPath);
   stack.defer(() => {

@@ -6,7 +6,8 @@ import { type Binaries, controlPlaneBinaries } from './binaries.ts';
 import { createAuthority, writeKubeconfig } from './certificates.ts';
 import { apiServerFlags, etcdFlags, isOk, managerFlags, runKubectl } from './components.ts';
 import { freePort } from './port.ts';
-import { type Program, startProgram, waitUntil } from './process.ts';
+import { type Program, startProgram } from './process.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 // The machine of the e2e tests asks for it here.
 
@@ -101,7 +102,7 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
   const startApiServer = async (): Promise<void> => {
     apiServer = start('kube-apiserver', [...apiServerFlags(settings), ...(options.apiServerFlags ?? [])]);
     const isReady = (): Promise<boolean> => isOk(`${url}/readyz`, caFile, admin);
-    await waitUntil('kube-apiserver gets ready', isReady, { timeoutMs: START_MS, program: apiServer }, signal);
+    await waitFor('kube-apiserver gets ready', isReady, { timeoutMs: START_MS, program: apiServer, signal });
   };
   await startApiServer();
 
@@ -119,7 +120,7 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
   const account = `${url}/api/v1/namespaces/default/serviceaccounts/default`;
   const what = 'kube-controller-manager makes the default service account';
   const hasAccount = (): Promise<boolean> => isOk(account, caFile, admin);
-  await waitUntil(what, hasAccount, { timeoutMs: START_MS, program: controllerManager }, signal);
+  await waitFor(what, hasAccount, { timeoutMs: START_MS, program: controllerManager, signal });
 
   const owned = stack.move();
   return {

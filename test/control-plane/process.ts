@@ -111,28 +111,3 @@ export function startWrapped(wrapper: Command, command: Command, logFile: string
     target: (spawned) => childOf(spawned) ?? spawned,
   });
 }
-
-/** Asks every 50 ms until the answer is true; fails with the program's last words when it ends or time runs out. */
-export async function waitUntil(
-  what: string,
-  ask: () => Promise<boolean>,
-  options: { readonly timeoutMs: number; readonly program?: Program },
-  signal: AbortSignal,
-): Promise<void> {
-  const { timeoutMs, program } = options;
-  const deadline = Date.now() + timeoutMs;
-  let lastError: unknown;
-  for (;;) {
-    signal.throwIfAborted();
-    try {
-      if (await ask()) return;
-    } catch (error) {
-      lastError = error;
-    }
-    const over = program?.exited() === true ? `${program.name} has ended` : Date.now() > deadline ? 'time ran out' : '';
-    if (over !== '') throw new Error(`${what}: ${over}\n${(await program?.tail()) ?? ''}`, { cause: lastError });
-    await new Promise((resolve) => {
-      setTimeout(resolve, 50);
-    });
-  }
-}

@@ -4,7 +4,6 @@
  */
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { waitUntil } from '../control-plane/process.ts';
 import { isThorough } from '../support/thorough.ts';
 import {
   assertBack,
@@ -15,6 +14,7 @@ import {
   startClusterNode,
 } from './machine/cluster-node.ts';
 import { WITNESS, witnessed } from './machine/witness.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** Longer than an API server that stops for a minute, so that the drain still goes on when it is back. */
 const LOGGER_SEC = 90;
@@ -45,7 +45,7 @@ async function boots({ machine }: ClusterNode): Promise<number> {
 
 async function followReboot(node: ClusterNode, before: number): Promise<void> {
   const more = async (): Promise<boolean> => (await boots(node)) > before;
-  await waitUntil('the machine reboots', more, { timeoutMs: REBOOT_MS }, AbortSignal.timeout(REBOOT_MS));
+  await waitFor('the machine reboots', more, { timeoutMs: REBOOT_MS });
 }
 
 const CASES: readonly ClusterCase[] = [

@@ -8,10 +8,10 @@ import { after, before, describe, it } from 'node:test';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { createAuthority } from '../control-plane/certificates.ts';
 import { freePort } from '../control-plane/port.ts';
-import { waitUntil } from '../control-plane/process.ts';
 import { isThorough } from '../support/thorough.ts';
 import { machineImage } from './machine/image.ts';
 import { bootMachine, type Machine } from './machine/machine.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const PARALLEL = 20;
 const BULK = Buffer.alloc(512 * 1024, 'all of it arrives\n');
@@ -120,7 +120,7 @@ describe('the machine of the e2e tests', () => {
       stderr,
     );
     const none = async (): Promise<boolean> => (await openConnections()) === 0;
-    await waitUntil('all connections are closed', none, { timeoutMs: 30_000 }, signal);
+    await waitFor('all connections are closed', none, { signal });
   });
 
   it('keeps a connection through a long silence', async () => {

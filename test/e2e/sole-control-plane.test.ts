@@ -10,7 +10,6 @@ import process from 'node:process';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { waitUntil } from '../control-plane/process.ts';
 import { TEST_IMAGE } from '../node/images.ts';
 import { deployment, staticPod } from '../node/pods.ts';
 import { isThorough } from '../support/thorough.ts';
@@ -19,6 +18,7 @@ import { installAgent } from './machine/install.ts';
 import { bootMachine, type Machine } from './machine/machine.ts';
 import { becomeControlPlane, OWN_ADDRESS, type SoleControlPlane } from './machine/sole-control-plane.ts';
 import { startWitness, WITNESS, witnessedIn } from './machine/witness.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const NODE = 'node-a';
@@ -71,7 +71,7 @@ async function until(what: string, ask: () => Promise<boolean>, timeoutMs: numbe
     if (!yes) await setTimeout(ASK_EVERY_MS, undefined, { signal });
     return yes;
   };
-  await waitUntil(what, asked, { timeoutMs }, signal);
+  await waitFor(what, asked, { timeoutMs, signal });
 }
 
 async function installController(machine: Machine, cluster: SoleControlPlane): Promise<void> {

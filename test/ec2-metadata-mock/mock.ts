@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { freePort } from '../control-plane/port.ts';
-import { type Program, startProgram, waitUntil } from '../control-plane/process.ts';
+import { type Program, startProgram } from '../control-plane/process.ts';
 import { ec2MetadataMockBinary } from './binary.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** A running amazon-ec2-metadata-mock on loopback. */
 export interface Ec2MetadataMock extends AsyncDisposable {
@@ -39,7 +40,7 @@ export async function startEc2MetadataMock(
     return response.status === 404;
   };
   try {
-    await waitUntil('amazon-ec2-metadata-mock answers', answers, { timeoutMs: 10_000, program }, signal);
+    await waitFor('amazon-ec2-metadata-mock answers', answers, { timeoutMs: 10_000, program, signal });
   } catch (error) {
     await program.stop();
     throw error;

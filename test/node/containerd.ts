@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { type Program, waitUntil } from '../control-plane/process.ts';
+import { type Program } from '../control-plane/process.ts';
 import { buildTestImage, TEST_IMAGE } from './images.ts';
 import type { NodeNamespace } from './namespace.ts';
 import { writeNetwork } from './network.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const run = promisify(execFile);
 
@@ -86,7 +87,7 @@ export async function startContainerd(
     return true;
   };
   try {
-    await waitUntil('containerd answers', () => ctr('version'), { timeoutMs: 30_000, program }, signal);
+    await waitFor('containerd answers', () => ctr('version'), { program, signal });
     await ctr('images', 'import', await buildTestImage(path.join(folder, 'image')));
   } catch (error) {
     await program.stop();

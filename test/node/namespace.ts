@@ -1,7 +1,8 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { childOf, type Program, startProgram, startWrapped, waitUntil } from '../control-plane/process.ts';
+import { childOf, type Program, startProgram, startWrapped } from '../control-plane/process.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /**
  * A process and mount namespace for a node. Everything that the node starts and mounts lives in it, containers and
@@ -54,7 +55,7 @@ export async function createNamespace(folder: string, signal: AbortSignal): Prom
   };
   try {
     const what = 'the namespace of the node gets ready';
-    await waitUntil(what, () => fileExists(own, 'ready'), { timeoutMs: 10_000, program: init }, signal);
+    await waitFor(what, () => fileExists(own, 'ready'), { timeoutMs: 10_000, program: init, signal });
   } catch (error) {
     await dispose();
     throw error;

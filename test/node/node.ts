@@ -1,11 +1,12 @@
 import { readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { type Program, waitUntil } from '../control-plane/process.ts';
+import { type Program } from '../control-plane/process.ts';
 import { makeTestFolder } from '../support/folder.ts';
 import { removeContainerCgroups, startContainerd } from './containerd.ts';
 import { prepareKubelet } from './kubelet.ts';
 import { createNamespace } from './namespace.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** A real node: containerd and the kubelet. */
 export interface TestNode extends AsyncDisposable {
@@ -79,13 +80,13 @@ export async function startNode(controlPlane: ControlPlane, name: string, signal
     const logStart = await sizeOf(logFile);
     kubelet = namespace.start([controlPlane.binaries.kubelet, ...plan.flags], logFile);
     const options = { timeoutMs: READY_MS, program: kubelet };
-    await waitUntil('the kubelet is well', async () => (await fetch(plan.healthUrl)).ok, options, signal);
+    await waitFor('the kubelet is well', async () => (await fetch(plan.healthUrl)).ok, { ...options, signal });
     if (!untilReady) return;
     // Until then it does not see its mirror pods, and tells their state up to 10 s late.
     const isWatching = async (): Promise<boolean> =>
       (await readFile(logFile)).subarray(logStart).includes('"Watching apiserver"');
-    await waitUntil('the kubelet watches its pods', isWatching, options, signal);
-    await waitUntil(`node ${name} gets ready`, isReady, options, signal);
+    await waitFor('the kubelet watches its pods', isWatching, { ...options, signal });
+    await waitFor(`node ${name} gets ready`, isReady, { ...options, signal });
   };
   await startKubelet();
 

@@ -7,8 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { childOf, startProgram, waitUntil } from '../control-plane/process.ts';
+import { childOf, startProgram } from '../control-plane/process.ts';
 import { makeControlGroups } from './control-groups.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const START = new URL('start-container.sh', import.meta.url).pathname;
 const ROOT = path.join(import.meta.dirname, '..', '..');
@@ -79,7 +80,7 @@ export async function startSystemContainer(signal: AbortSignal): Promise<SystemC
   };
   const hasBooted = async (): Promise<boolean> =>
     (await run('systemctl is-active rig.target && busctl status org.freedesktop.login1')).code === 0;
-  await waitUntil('the container has booted', hasBooted, { timeoutMs: READY_MS, program }, signal);
+  await waitFor('the container has booted', hasBooted, { timeoutMs: READY_MS, program, signal });
   const owned = stack.move();
   return { run, must, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -1,7 +1,7 @@
 /** Control groups for a systemd of a test, below the one of this process. */
 import { access, mkdir, readdir, readFile, rmdir } from 'node:fs/promises';
 import path from 'node:path';
-import { waitUntil } from '../control-plane/process.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const CONTROL_GROUPS = '/sys/fs/cgroup';
 const GONE_MS = 5_000;
@@ -51,7 +51,7 @@ export async function makeControlGroups(name: string, stack: AsyncDisposableStac
     await mkdir(group);
     stack.defer(async () => {
       const isGone = (): Promise<boolean> => succeeds(removeControlGroup(group));
-      await waitUntil('the control group is empty', isGone, { timeoutMs: GONE_MS }, AbortSignal.timeout(GONE_MS));
+      await waitFor('the control group is empty', isGone, { timeoutMs: GONE_MS });
     });
   }
   return groups;

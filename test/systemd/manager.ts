@@ -6,8 +6,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { childOf, startProgram, waitUntil } from '../control-plane/process.ts';
+import { childOf, startProgram } from '../control-plane/process.ts';
 import { exists, makeControlGroups } from './control-groups.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const START = new URL('start-manager.sh', import.meta.url).pathname;
 const READY_MS = 20_000;
@@ -55,7 +56,7 @@ export async function startManager(
     if (first !== undefined) process.kill(first, 'SIGKILL');
     await program.stop();
   });
-  await waitUntil('systemd has a bus', () => exists(socket), { timeoutMs: READY_MS, program }, signal);
+  await waitFor('systemd has a bus', () => exists(socket), { timeoutMs: READY_MS, program, signal });
   const owned = stack.move();
   const enter = (): readonly [string, ...string[]] => [
     'nsenter',

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { daemonSet, deployment } from '../../node/pods.ts';
 import { installManifests, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { machineImage } from './image.ts';
@@ -14,6 +13,7 @@ import { API_ADDRESS, API_PORT, joinNode } from './kube-node.ts';
 import { bootMachine, type Machine } from './machine.ts';
 import { MANIFESTS, writeStaticPods } from './standalone-node.ts';
 import { startWitness, WITNESS, waitOnMachine, witnessedIn } from './witness.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const NODE = 'node-a';
 /** In which they leave. */
@@ -44,12 +44,10 @@ async function runningPods(controlPlane: ControlPlane): Promise<readonly string[
 /** Waits until all four pods run. */
 export async function allRunning(controlPlane: ControlPlane): Promise<void> {
   const four = async (): Promise<boolean> => (await runningPods(controlPlane)).length === ORDER.length;
-  await waitUntil('all four pods run', four, { timeoutMs: 240_000 }, AbortSignal.timeout(241_000)).catch(
-    async (error: unknown) => {
-      say(await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'wide']));
-      throw error;
-    },
-  );
+  await waitFor('all four pods run', four, { timeoutMs: 240_000 }).catch(async (error: unknown) => {
+    say(await controlPlane.kubectl(['get', 'pods', '-A', '-o', 'wide']));
+    throw error;
+  });
 }
 
 /** Puts it all up; the DaemonSet's pod takes `loggerSec` to end, the others 4 s. Resolves when everything runs. */
@@ -120,7 +118,7 @@ export async function assertBack(
   };
   // First, for what the API server says of a node that is just booting is what it last heard.
   await waitOnMachine(machine, AGENT_WATCHES, 240_000);
-  await waitUntil('the maintenance is completed', completed, { timeoutMs: 180_000 }, AbortSignal.timeout(181_000));
+  await waitFor('the maintenance is completed', completed, { timeoutMs: 180_000 });
   await allRunning(controlPlane);
   assert.equal(await machine.must(MANIFESTS), manifests);
   const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);

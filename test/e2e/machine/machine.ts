@@ -4,11 +4,12 @@ import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../../control-plane/port.ts';
-import { type Program, startProgram, waitUntil } from '../../control-plane/process.ts';
+import { type Program, startProgram } from '../../control-plane/process.ts';
 import { type Accelerator, acceleratorArguments, chooseAccelerator } from './accelerator.ts';
 import type { MachineImage } from './image.ts';
 import { type QmpCommand, sendQmp } from './qmp.ts';
 import { createShell, type Shell } from './shell.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const run = promisify(execFile);
 
@@ -107,7 +108,7 @@ export async function bootMachine(
   let qemu = switchOn();
 
   const wait = async (what: string, ask: () => Promise<boolean>, timeoutMs: number): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs, program: qemu }, signal).catch(async (error: unknown) => {
+    await waitFor(what, ask, { timeoutMs, program: qemu, signal }).catch(async (error: unknown) => {
       const said = (await readSerial(folder)).split('\n').slice(-30).join('\n');
       throw new Error(`not seen that ${what}; the machine said last:\n${said}`, { cause: error });
     });
@@ -122,7 +123,7 @@ export async function bootMachine(
   const tell = (command: QmpCommand): Promise<void> => sendQmp(monitorOf(folder), command, signal);
   const powerCut = async (): Promise<void> => {
     qemu.kill('SIGKILL');
-    await waitUntil('QEMU is gone', isOff, { timeoutMs: CUT_MS }, signal);
+    await waitFor('QEMU is gone', isOff, { timeoutMs: CUT_MS, signal });
   };
   const dispose = async (): Promise<void> => {
     qemu.kill('SIGKILL');

@@ -3,10 +3,10 @@
  * and how it ends. A case leaves the machine as it found it, so that the next one can follow on the same disk.
  */
 import assert from 'node:assert/strict';
-import { waitUntil } from '../../control-plane/process.ts';
 import { AGENT_WATCHES } from './install.ts';
 import type { Machine } from './machine.ts';
 import { waitOnMachine, WITNESS, witnessed, witnessedIn } from './witness.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 export interface ShutdownCase {
   readonly name: string;
@@ -60,7 +60,7 @@ async function softReboots(machine: Machine): Promise<number> {
 
 async function waitForSoftReboot(machine: Machine, before: number): Promise<void> {
   const counted = async (): Promise<boolean> => (await softReboots(machine).catch(() => before)) > before;
-  await waitUntil('systemd begins anew', counted, { timeoutMs: BACK_MS }, AbortSignal.timeout(BACK_MS));
+  await waitFor('systemd begins anew', counted, { timeoutMs: BACK_MS });
 }
 
 /** What tells that the machine went down since. */
@@ -77,7 +77,7 @@ async function goThrough(machine: Machine, { ends }: ShutdownCase, before: Befor
   else if (ends === 'off') await machine.waitForExit(BACK_MS);
   else if (ends === 'halt') {
     const halted = async (): Promise<boolean> => /System halted/.test((await machine.serial()).slice(-2000));
-    await waitUntil('the machine halts', halted, { timeoutMs: BACK_MS }, AbortSignal.timeout(BACK_MS));
+    await waitFor('the machine halts', halted, { timeoutMs: BACK_MS });
     await machine.powerCut();
   }
   if (ends === 'off' || ends === 'halt') await machine.boot();

@@ -5,9 +5,9 @@ import path from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { waitUntil } from '../../control-plane/process.ts';
 import { runCommand, type CommandEnd } from '../../support/commands/command.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 describe('the commands of nodes around a cluster without a controller', () => {
   let rig: EvictionRig;
@@ -96,7 +96,7 @@ describe('the commands of nodes around a cluster without a controller', () => {
     }
     const isWarned = async (): Promise<boolean> =>
       (await run('drain', NODE, '--dry-run')).stderr.includes('think of the "cats"\n');
-    await waitUntil('the server warns', isWarned, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+    await waitFor('the server warns', isWarned, { timeoutMs: 20_000 });
     const kubeconfig = await rig.controlPlane.kubeconfigFor('nobody', []);
     const denied = await runCommand(['drain', NODE, '--kubeconfig', kubeconfig]);
     assert.equal(denied.code, 1);

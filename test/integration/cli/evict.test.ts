@@ -4,10 +4,10 @@ import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { createEvictionRequester } from '../../../src/kube/eviction/requester.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { hasEnded, isActive, requestersOf } from '../../support/eviction/actors.ts';
 import { runEvict } from '../../support/commands/evict.ts';
 import { A, ACTOR, buildEvictCommandRig, CLI, type EvictCommandRig, RULES } from '../../support/rigs/evict-command.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const DRAINER = 'drainer.example.com';
 
@@ -37,11 +37,10 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
 
   it('It finds the kubeconfig, the context and its namespace as kubectl does.', async () => {
     await rig.controlPlane.kubectl(['create', 'namespace', 'other']);
-    await waitUntil(
+    await waitFor(
       'the namespace has its account',
       async () => (await rig.controlPlane.kubectl(['get', 'sa', 'default', '-n', 'other'])) !== '',
       { timeoutMs: 10_000 },
-      AbortSignal.timeout(11_000),
     );
     const pod = await rig.createPod('elsewhere', ACTOR, {}, 'other');
     const admin = rig.controlPlane.adminKubeconfig;

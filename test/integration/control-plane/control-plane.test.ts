@@ -4,9 +4,9 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { controlPlaneBinaries } from '../../control-plane/binaries.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const START_BOUND_MS = 60_000;
 
@@ -38,13 +38,13 @@ describe('the control plane and the node that the tests run on', () => {
 
   async function untilRunning(namespace: string, app: string): Promise<PodView> {
     const isRunning = async (): Promise<boolean> => (await pods(namespace, app))[0]?.status.phase === 'Running';
-    await waitUntil(`${app} runs`, isRunning, { timeoutMs: 60_000 }, signal);
+    await waitFor(`${app} runs`, isRunning, { timeoutMs: 60_000, signal });
     return (await pods(namespace, app))[0] ?? assert.fail();
   }
 
   async function untilGone(namespace: string, app: string): Promise<void> {
     const isGone = async (): Promise<boolean> => (await pods(namespace, app)).length === 0;
-    await waitUntil(`${app} is gone`, isGone, { timeoutMs: 60_000 }, signal);
+    await waitFor(`${app} is gone`, isGone, { timeoutMs: 60_000, signal });
   }
 
   async function nodeReady(): Promise<string> {

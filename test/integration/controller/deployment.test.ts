@@ -10,11 +10,11 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Lease } from '../../../src/api/lease.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { HOST_FROM_PODS } from '../../node/network.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { deployment } from '../../node/pods.ts';
 import { installManifests } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const NODES = ['node-a', 'node-b'] as const;
@@ -72,7 +72,7 @@ describe('the Deployment of the controller on real nodes', () => {
 
   const kubectl = (...args: readonly string[]): Promise<string> => controlPlane.kubectl(args);
   const until = async (what: string, ask: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs }, signal).catch(async (error: unknown) => {
+    await waitFor(what, ask, { timeoutMs, signal }).catch(async (error: unknown) => {
       const pods = await kubectl('describe', 'pods', '-n', 'nodemaint-system');
       const log = await kubectl('logs', '-n', 'nodemaint-system', '-l', SELECTOR, '--tail=20').catch(String);
       throw new Error(`${what}\n${pods}\n${log}`, { cause: error });

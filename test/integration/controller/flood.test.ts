@@ -6,9 +6,9 @@ import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { freePort } from '../../control-plane/port.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { buildEvictionRig } from '../../support/rigs/eviction.ts';
 import { leaseOf, type Replica, startReplica, untilLeads } from '../../support/rigs/leader.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** Where the flood comes from: not the address of the probes. */
 const FLOODER = '127.0.0.2';
@@ -89,7 +89,7 @@ describe('a flood from one address on the metrics and the webhook of the leader'
           resolve(false);
         });
       });
-    await waitUntil('the webhook is served', serves, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+    await waitFor('the webhook is served', serves, { timeoutMs: 20_000 });
     const before = await leaseOf(rig);
     const flooding = new AbortController();
     const body = JSON.stringify({ kind: 'AdmissionReview', padding: Array.from({ length: 500_000 }, () => 'abc') });

@@ -8,12 +8,12 @@ import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { CONTROLLER_LEASE, readLease, writeLease } from '../../../src/kube/lease.ts';
 import { collectionPath, EVENTS, LEASES } from '../../../src/kube/resource.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { hasEnded } from '../../support/eviction/actors.ts';
 import { type ApiProxy, type ProxiedRequest, startApiProxy } from '../../support/stand-ins/api-proxy.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { leaseOf, QUICK_ELECTION, type Replica, startReplica, untilLeads } from '../../support/rigs/leader.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const REQUESTER = 'test.example.com';
 const LEASE_MS = 3_000;
@@ -53,7 +53,7 @@ describe('leader election on a real API server', () => {
 
   /** Waits until somebody has evicted the pod, and plays its end. */
   const untilEvicted = async (pod: Pod, timeoutMs = 15_000): Promise<void> => {
-    await waitUntil(`${pod.metadata.name} is leaving`, () => isLeaving(pod), { timeoutMs }, never);
+    await waitFor(`${pod.metadata.name} is leaving`, () => isLeaving(pod), { timeoutMs });
     await rig.endPod(pod.metadata.name);
     await rig.waitFor(pod, 'evicted', hasEnded('Evicted'));
   };
@@ -116,7 +116,9 @@ describe('leader election on a real API server', () => {
     const now = (await leaseOf(rig))?.spec;
     assert.notEqual(now?.holderIdentity, before?.holderIdentity);
     assert.equal(now?.leaseTransitions, (before?.leaseTransitions ?? 0) + 1);
-    await waitUntil('the first has ended', () => Promise.resolve(first.program.exited()), { timeoutMs: 5_000 }, never);
+    await waitFor('the first has ended', () => first.program.exited(), {
+      timeoutMs: 5_000,
+    });
     assert.match(await first.program.tail(), /"msg":"released the lease"/);
     await untilEvicted(await ask());
   });
@@ -192,7 +194,7 @@ describe('leader election on a real API server', () => {
     await untilLeads(second);
     const wokenAt = Date.now();
     first.program.kill('SIGCONT');
-    await waitUntil('it follows', async () => (await first.leads()) === false, { timeoutMs: 5_000 }, never);
+    await waitFor('it follows', async () => (await first.leads()) === false, { timeoutMs: 5_000 });
     for (const pod of asked) await untilEvicted(pod);
     assert.deepEqual(writesOf(proxy, wokenAt), []);
   });
@@ -209,11 +211,11 @@ describe('leader election on a real API server', () => {
     };
     const replica = await startReplica(rig, 'only', []);
     await untilLeads(replica);
-    await waitUntil('it is seen alive', async () => (await look()) === 'alive', { timeoutMs: 5_000 }, never);
+    await waitFor('it is seen alive', async () => (await look()) === 'alive', { timeoutMs: 5_000 });
     await replica.program.stop();
     assert.equal(await look(), 'unknown', 'a hand-over is no death');
     const releasedAt = Date.now();
-    await waitUntil('it is seen dead', async () => (await look()) === 'dead', { timeoutMs: 20_000 }, never);
+    await waitFor('it is seen dead', async () => (await look()) === 'dead', { timeoutMs: 20_000 });
     assert.ok(Date.now() - releasedAt > 14_000);
 
     const lease = await readLease(node, CONTROLLER_LEASE, never);

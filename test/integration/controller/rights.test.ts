@@ -8,11 +8,11 @@ import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse 
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { ATTACKS_ON_CLUSTER, NODE_PATH } from '../../support/attacks/controller/on-cluster.ts';
 import { ATTACKS_ON_PODS, HELD, NODE, POD, webPod } from '../../support/attacks/controller/on-pods.ts';
 import { podOfDaemonSet } from '../../support/rigs/daemon-set.ts';
 import { installManifests } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
 const GATE = 'nodemaintenance.x-k8s.io/maintenance';
@@ -59,9 +59,7 @@ describe("the controller's own token", () => {
       const answers = await Promise.all(ATTACKS.map(({ request }) => send({ ...request, path: dry(request) })));
       return answers.every(({ status }) => status === 403 || status === 422);
     };
-    await waitUntil('the policies are in force', inForce, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000)).catch(
-      () => undefined,
-    );
+    await waitFor('the policies are in force', inForce, { timeoutMs: 20_000 }).catch(() => undefined);
   });
   after(async () => {
     await stack.disposeAsync();
@@ -91,7 +89,7 @@ describe("the controller's own token", () => {
       (JSON.parse(await kubectl(['get', 'validatingadmissionpolicies', '-o', 'json'])) as { items: readonly Policy[] })
         .items;
     const isChecked = async (): Promise<boolean> => (await list()).every(({ status }) => status !== undefined);
-    await waitUntil('the policies are checked', isChecked, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+    await waitFor('the policies are checked', isChecked, { timeoutMs: 20_000 });
     for (const { metadata, status } of await list()) {
       if (!metadata.name.startsWith('nodemaint-controller-')) continue;
       assert.deepEqual(status?.typeChecking?.expressionWarnings ?? [], [], metadata.name);

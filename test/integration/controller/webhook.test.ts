@@ -5,7 +5,6 @@ import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import type { InterceptorStatus } from '../../../src/api/eviction-request.ts';
 import { freePort } from '../../control-plane/port.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import {
   A,
   B,
@@ -18,13 +17,10 @@ import {
   type WebhookRig,
   working,
 } from '../../support/rigs/webhook.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const WEBHOOK = 'times.evictionrequests.nodemaintenance.x-k8s.io';
 const MONTH_MS = 30 * 24 * 3_600_000;
-
-async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
-  await waitUntil(what, ask, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
-}
 
 describe('the webhook for what needs a clock, asked by a real API server', () => {
   let rig: WebhookRig;
@@ -45,7 +41,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
   /** Waits until the API server asks the webhook at this port. */
   const untilAsked = async (at: number): Promise<void> => {
     const mark = rig.logged.length;
-    await until(`the webhook at port ${at} is asked`, async () => {
+    await waitFor(`the webhook at port ${at} is asked`, async () => {
       const answer = await wrong(await begin());
       const refusals = rig.logged.slice(mark).filter((line) => line.includes('refused status'));
       return answer.includes('in the future') && refusals.some((line) => line.includes(`"port":${at}}`));
@@ -55,7 +51,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
   const untilReplaced = async (old: string): Promise<void> => {
     const name = await begin();
     const answers: string[] = [];
-    await until('another certificate is served by both', async () => {
+    await waitFor('another certificate is served by both', async () => {
       answers.push(await wrong(name));
       return (await servedFingerprint(port)) !== old && (await servedFingerprint(otherPort)) !== old;
     });

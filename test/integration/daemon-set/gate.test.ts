@@ -4,18 +4,14 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { isGated } from '../../../src/decide/daemon-set/gate.ts';
 import { targetNodeOf } from '../../../src/decide/pod.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { startNode } from '../../node/node.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { maintenanceOf, podsOf } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 const A = 'node-a';
 const B = 'node-b';
-
-async function waitFor(what: string, ask: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
-  await waitUntil(what, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000));
-}
 
 interface LivePod extends Pod {
   readonly status?: Pod['status'] & {
@@ -51,7 +47,7 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
   it('leaves when it is targeted, stays away during the drain, holds up no rolling update elsewhere, and starts within 2 s of Complete', async () => {
     const { kubectl } = rig.controlPlane;
     await kubectl(['apply', '-f', '-'], JSON.stringify(daemonSet('logger', { stopSec: 1 })));
-    await waitFor('it runs on both nodes', async () => (await runs('logger', A)) && (await runs('logger', B)));
+    await waitFor('it runs on both nodes', async () => (await runs('logger', A)) && (await runs('logger', B)), SLOW);
     const first = await podOn('logger', A);
     await kubectl(['apply', '-f', '-'], JSON.stringify(maintenanceOf('firmware', A)));
     await kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
@@ -69,19 +65,23 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     const before = await podOn('logger', B);
     const template = { spec: { template: { metadata: { annotations: { release: '2' } } } } };
     await kubectl(['patch', 'ds', 'logger', '-p', JSON.stringify(template)]);
-    await waitFor('node-b has the new template', async () => {
-      const pod = await podOn('logger', B);
-      return pod?.metadata.annotations?.['release'] === '2' && (await runs('logger', B));
-    });
+    await waitFor(
+      'node-b has the new template',
+      async () => {
+        const pod = await podOn('logger', B);
+        return pod?.metadata.annotations?.['release'] === '2' && (await runs('logger', B));
+      },
+      SLOW,
+    );
     assert.notEqual((await podOn('logger', B))?.metadata.uid, before?.metadata.uid);
     const waiting = await podOn('logger', A);
     assert.ok(waiting !== undefined && isGated(waiting) && waiting.spec.nodeName === undefined, 'it still stays away');
 
     const completedAt = Date.now();
     await kubectl(['patch', 'nm', 'firmware', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}']);
-    await waitFor('it has a node', async () => (await podOn('logger', A))?.spec.nodeName === A, 5_000);
+    await waitFor('it has a node', async () => (await podOn('logger', A))?.spec.nodeName === A, { timeoutMs: 5_000 });
     const boundMs = Date.now() - completedAt;
-    await waitFor('it runs again', () => runs('logger', A), 15_000);
+    await waitFor('it runs again', () => runs('logger', A), { timeoutMs: 15_000 });
     const seenMs = Date.now() - completedAt;
     const again = await podOn('logger', A);
     // The API server has the time to the second, cut off; that it runs is seen a little later than it does.

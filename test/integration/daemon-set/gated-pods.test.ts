@@ -7,10 +7,10 @@ import { createKubeClient, type KubeRequest } from '../../../src/kube/client.ts'
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, DAEMON_SETS, objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { maintenanceOf, setTargets } from '../../support/rigs/daemon-set.ts';
 import { installManifests } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const NODE = 'node-a';
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release';
@@ -45,9 +45,6 @@ describe('the right of a node to let go of held DaemonSet pods', () => {
     };
     const pods = async (): Promise<readonly Pod[]> =>
       (JSON.parse(await kubectl(['get', 'pods', '-o', 'json'])) as { items: readonly Pod[] }).items;
-    const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
-      await waitUntil(what, ask, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
-    };
 
     await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
     await apply(maintenanceOf('m', NODE));

@@ -6,7 +6,6 @@ import type { LabelSelector } from '../../../src/api/meta.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { isGated } from '../../../src/decide/daemon-set/gate.ts';
 import { labelSelectorMatches } from '../../../src/decide/selector.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { daemonSet } from '../../node/pods.ts';
 import {
   maintenanceOf,
@@ -18,13 +17,10 @@ import {
 } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { installManifests, runNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const GATE = 'nodemaint-daemonset-gate';
-
-async function waitFor(what: string, ask: () => Promise<boolean>, timeoutMs = 30_000): Promise<void> {
-  await waitUntil(what, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000));
-}
 
 const SELECTORS: readonly LabelSelector[] = [
   {},
@@ -167,7 +163,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
       assert.deepEqual(await podsOf(rig.controlPlane, 'refused'), []);
       const completedAt = Date.now();
       await kubectl(['delete', 'nm', 'old', '--timeout=10s']);
-      await waitFor('it runs', () => isRunning('refused'), 60_000);
+      await waitFor('it runs', () => isRunning('refused'), { timeoutMs: 60_000 });
       console.log(`with the refusal it came back ${Date.now() - completedAt} ms after the end of the maintenance`);
       await kubectl(['delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', GATE]);
       await kubectl(['delete', 'ds', 'refused']);
@@ -192,7 +188,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     const first = await uninstall();
     assert.equal(first.code, 0, first.stderr);
     assert.equal(await kubectl(['get', 'nm', '-o', 'name']), '');
-    await waitFor('it is bound', () => isRunning('last'), 5_000);
+    await waitFor('it is bound', () => isRunning('last'), { timeoutMs: 5_000 });
     await installManifests(rig.controlPlane);
     await hold('second');
     await controller.stop();

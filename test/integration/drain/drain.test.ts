@@ -6,12 +6,13 @@ import { describe, it } from 'node:test';
 import { BOOT_ANNOTATION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { type Program, startProgram, waitUntil } from '../../control-plane/process.ts';
+import { type Program, startProgram } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 const NODE = `drain-${process.pid}`;
 /** What the kubelet says of the Node as well. */
@@ -25,16 +26,6 @@ interface Rig {
   readonly runDirectory: string;
   readonly bootIdPath: string;
   readonly witness: string;
-}
-
-async function waitFor(
-  what: string,
-  ask: () => Promise<boolean>,
-  program?: Program,
-  timeoutMs = 90_000,
-): Promise<void> {
-  const options = { timeoutMs, ...(program === undefined ? {} : { program }) };
-  await waitUntil(what, ask, options, AbortSignal.timeout(timeoutMs + 1_000));
 }
 
 /** A control plane with the controller's rights, a node with one pod of each kind, and an agent's configuration. */
@@ -57,7 +48,7 @@ async function buildRig(stack: AsyncDisposableStack, stopSec: number, extra: obj
   const high = staticPod('high', { stopSec, witness, priorityClassName: 'system-node-critical' });
   await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(low));
   await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high, null, 1));
-  await waitFor('all four pods run', async () => (await runningPods(controlPlane)).length === 4);
+  await waitFor('all four pods run', async () => (await runningPods(controlPlane)).length === 4, SLOW);
 
   stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
   const files = await writeAgentFiles(folder, node, extra);
@@ -73,7 +64,10 @@ async function runningPods(controlPlane: ControlPlane): Promise<readonly string[
 
 async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {
   const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], path.join(rig.folder, 'agent.log')));
-  await waitFor('the agent answers', async () => (await readAgentStatus(rig.runDirectory)).node === NODE, agent);
+  await waitFor('the agent answers', async () => (await readAgentStatus(rig.runDirectory)).node === NODE, {
+    ...SLOW,
+    program: agent,
+  });
   return agent;
 }
 
@@ -104,12 +98,16 @@ async function assertOrder(rig: Rig): Promise<void> {
 
 async function assertRestored(rig: Rig, before: Readonly<Record<string, string>>): Promise<void> {
   const { controlPlane, node } = rig;
-  await waitFor('the maintenance is completed', async () => {
-    const [maintenance] = await maintenances(controlPlane);
-    const stages = maintenance?.status?.stageStatuses?.map(({ name }) => name).join(' ');
-    return maintenance?.spec.stage === 'Complete' && stages === 'Drain Complete';
-  });
-  await waitFor('all pods run again', async () => (await runningPods(controlPlane)).length === 4);
+  await waitFor(
+    'the maintenance is completed',
+    async () => {
+      const [maintenance] = await maintenances(controlPlane);
+      const stages = maintenance?.status?.stageStatuses?.map(({ name }) => name).join(' ');
+      return maintenance?.spec.stage === 'Complete' && stages === 'Drain Complete';
+    },
+    SLOW,
+  );
+  await waitFor('all pods run again', async () => (await runningPods(controlPlane)).length === 4, SLOW);
   const spec = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
   assert.equal(spec, '', 'the node is uncordoned');
   assert.deepEqual(await manifestsOf(node), before, 'the manifests are back, byte for byte');
@@ -135,7 +133,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     const agent = await startAgent(stack, rig);
     const { code } = await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', rig.runDirectory]);
     assert.equal(code, 0);
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     await assertOrder(rig);
     const [maintenance] = await maintenances(rig.controlPlane);
     assert.equal(maintenance?.spec.reason, 'kernel update');
@@ -160,13 +158,13 @@ describe('a node that is told to shut down, on a real control plane with a real 
       await waitFor(
         `${line} is seen`,
         async () => (await readFile(path.join(rig.witness, 'log'), 'utf8')).includes(line),
-        agent,
+        { ...SLOW, program: agent },
       );
       agent.kill('SIGKILL');
-      await waitFor('the agent is dead', () => Promise.resolve(agent.exited()));
+      await waitFor('the agent is dead', () => agent.exited(), SLOW);
       agent = await startAgent(stack, rig);
     }
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     await assertOrder(rig);
     await reboot(rig, agent);
     await startAgent(stack, rig);
@@ -180,17 +178,17 @@ describe('a node that is told to shut down, on a real control plane with a real 
     const agent = await startAgent(stack, rig);
     await rig.controlPlane.stopApiServer();
     await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', rig.runDirectory]);
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     const lines = (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n');
     assert.deepEqual(lines, ['low TERM', 'low END', 'high TERM', 'high END']);
     assert.deepEqual(await manifestsOf(rig.node), {});
     await reboot(rig, agent);
     // No API server yet: the manifests come back by local facts alone.
     await startAgent(stack, rig);
-    await waitFor('the agent watches again', () => phaseIs(rig, 'watching'));
+    await waitFor('the agent watches again', () => phaseIs(rig, 'watching'), SLOW);
     assert.deepEqual(await manifestsOf(rig.node), before);
     await rig.controlPlane.startApiServer();
-    await waitFor('all pods run again', async () => (await runningPods(rig.controlPlane)).length === 4);
+    await waitFor('all pods run again', async () => (await runningPods(rig.controlPlane)).length === 4, SLOW);
     assert.deepEqual(await maintenances(rig.controlPlane), []);
   });
 
@@ -200,7 +198,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     const before = await manifestsOf(rig.node);
     const agent = await startAgent(stack, rig);
     await runNodemaint(['trigger', '--reason', 'disk replacement', '--run-directory', rig.runDirectory]);
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     await reboot(rig, agent);
     await startAgent(stack, rig);
     const [maintenance] = await maintenances(rig.controlPlane);
@@ -240,14 +238,18 @@ describe('a node that is told to shut down, on a real control plane with a real 
     assert.equal((await readAgentStatus(rig.runDirectory)).phase.kind, 'watching');
     const edited = `${before['low.yaml'] ?? ''}\n`;
     await writeFile(path.join(node.staticPodPath, 'low.yaml'), edited);
-    await waitFor('what somebody wrote is parked too', async () => Object.keys(await manifestsOf(node)).length === 0);
+    await waitFor(
+      'what somebody wrote is parked too',
+      async () => Object.keys(await manifestsOf(node)).length === 0,
+      SLOW,
+    );
     await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=60s']);
     const bothRun = async (): Promise<boolean> =>
       (await runningPods(controlPlane)).filter((name) => name.endsWith(NODE)).length === 2;
     // The kubelet may have started the pod that somebody wrote before it was parked: its end is waited for first.
-    await waitFor('both manifests are back', async () => Object.keys(await manifestsOf(node)).length === 2);
+    await waitFor('both manifests are back', async () => Object.keys(await manifestsOf(node)).length === 2, SLOW);
     assert.deepEqual(await manifestsOf(node), { ...before, 'low.yaml': edited });
-    await waitFor('the static pods run again', bothRun);
+    await waitFor('the static pods run again', bothRun, SLOW);
     const cordoned = await controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']);
     assert.equal(cordoned, 'true');
     assert.equal(await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'name']), '');

@@ -6,13 +6,14 @@ import { describe, it } from 'node:test';
 import { DRAINED, type NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Program } from '../../control-plane/process.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 const NODE = `local-drain-${process.pid}`;
 /** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
@@ -28,11 +29,6 @@ interface Rig {
   readonly runDirectory: string;
   readonly bootIdPath: string;
   readonly witness: string;
-}
-
-async function waitFor(what: string, ask: () => Promise<boolean>, program?: Program): Promise<void> {
-  const options = { timeoutMs: 90_000, ...(program === undefined ? {} : { program }) };
-  await waitUntil(what, ask, options, AbortSignal.timeout(91_000));
 }
 
 async function runningPods(controlPlane: ControlPlane): Promise<number> {
@@ -67,7 +63,7 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   const high = staticPod('high', { ...shape, priorityClassName: 'system-node-critical' });
   await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
   await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
-  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === ORDER.length);
+  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === ORDER.length, SLOW);
 
   const logind = stack.use(await startLogind({ inhibitDelayMaxSec: 120 }, signal));
   const kubelet = { active: true, start: () => node.startKubelet({ untilReady: false }), stop: node.stopKubelet };
@@ -85,7 +81,7 @@ async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Progra
   const log = path.join(rig.folder, 'agent.log');
   const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], log, environment));
   const isHeld = async (): Promise<boolean> => (await readAgentStatus(rig.runDirectory)).lock.held;
-  await waitFor('the agent holds its lock', isHeld, agent);
+  await waitFor('the agent holds its lock', isHeld, { ...SLOW, program: agent });
   return agent;
 }
 
@@ -112,12 +108,15 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     const agent = await startAgent(stack, rig);
     await rig.controlPlane.stopApiServer();
     await rig.logind.reboot();
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), {
+      ...SLOW,
+      program: agent,
+    });
     await assertOrder(rig);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
     assert.deepEqual(await readdir(rig.node.staticPodPath), []);
     const isDown = (): Promise<boolean> => Promise.resolve(rig.logind.startedTargets().length > 0);
-    await waitFor('logind goes on with the reboot', isDown);
+    await waitFor('logind goes on with the reboot', isDown, SLOW);
 
     await agent.stop();
     await writeFile(rig.bootIdPath, 'boot-2');
@@ -125,13 +124,17 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     await rig.node.startKubelet({ untilReady: false });
     const environment = { DBUS_SYSTEM_BUS_ADDRESS: rig.logind.address };
     stack.use(startNodemaint(['agent', '--config', rig.configFile], path.join(rig.folder, 'agent.log'), environment));
-    await waitFor('the agent watches again', async () => {
-      return (await readAgentStatus(rig.runDirectory)).phase.kind === 'watching';
-    });
+    await waitFor(
+      'the agent watches again',
+      async () => {
+        return (await readAgentStatus(rig.runDirectory)).phase.kind === 'watching';
+      },
+      SLOW,
+    );
     assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
     await rig.controlPlane.startApiServer();
     const alive = async (): Promise<number> => (await rig.runtime.livePods(AbortSignal.timeout(10_000))).length;
-    await waitFor('all pods run again', async () => (await alive()) === ORDER.length);
+    await waitFor('all pods run again', async () => (await alive()) === ORDER.length, SLOW);
   });
 
   it('waits for all pods as well when it comes as the stop of the unit, with the kubelet ended', async () => {
@@ -141,7 +144,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     await rig.controlPlane.stopApiServer();
     rig.logind.standIn.systemState = 'stopping';
     agent.kill('SIGTERM');
-    await waitFor('the agent ends', () => Promise.resolve(agent.exited()));
+    await waitFor('the agent ends', () => agent.exited(), SLOW);
     await assertOrder(rig);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
     assert.equal(rig.logind.standIn.units.get('kubelet.service')?.active, false);
@@ -153,10 +156,16 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     const agent = await startAgent(stack, rig);
     await rig.controlPlane.stopApiServer();
     await rig.logind.reboot();
-    await waitFor('the second tier is on its way', async () => (await lines(rig)).includes('vip TERM'), agent);
+    await waitFor('the second tier is on its way', async () => (await lines(rig)).includes('vip TERM'), {
+      ...SLOW,
+      program: agent,
+    });
     await rig.controlPlane.startApiServer();
-    await waitFor('the cluster has taken over', () => phaseIs(rig, 'draining', 'cluster'), agent);
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'cluster'), agent);
+    await waitFor('the cluster has taken over', () => phaseIs(rig, 'draining', 'cluster'), { ...SLOW, program: agent });
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'cluster'), {
+      ...SLOW,
+      program: agent,
+    });
     await assertOrder(rig);
     const text = await rig.controlPlane.kubectl(['get', 'nm', '-o', 'json']);
     const [maintenance] = (JSON.parse(text) as { items: NodeMaintenance[] }).items;
@@ -176,10 +185,16 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     };
     await rig.controlPlane.stopApiServer();
     await trigger('600s');
-    await waitFor('a pod with 60 s is ending', async () => (await lines(rig)).includes('logger TERM'), agent);
+    await waitFor('a pod with 60 s is ending', async () => (await lines(rig)).includes('logger TERM'), {
+      ...SLOW,
+      program: agent,
+    });
     await trigger('25s');
     const deadline = Date.now() + 25_000;
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), {
+      ...SLOW,
+      program: agent,
+    });
     assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
     const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
     assert.deepEqual(

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { startNode } from '../../node/node.ts';
 import { podSpec } from '../../node/pods.ts';
 import { hasEnded } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from '../../support/rigs/eviction.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 const DEPLOYMENT = 'deployment.apps.k8s.io';
 const REPLICA_SET = 'replicaset.apps.k8s.io';
@@ -31,9 +31,6 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
     let surged = false;
     const marked = new Map<string, number>();
 
-    const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
-      await waitUntil(what, ask, { timeoutMs: 60_000 }, signal);
-    };
     const replicaSet = async (): Promise<ReplicaSet> =>
       JSON.parse(await kubectl(['get', 'rs', 'db', '-o', 'json'])) as ReplicaSet;
     const isAvailable = async (count: number): Promise<boolean> =>
@@ -58,11 +55,11 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
       ['apply', '-f', '-'],
       JSON.stringify({ apiVersion: 'apps/v1', kind: 'ReplicaSet', metadata: { name: 'db' }, spec }),
     );
-    await waitFor('two pods', () => isAvailable(2));
+    await waitFor('two pods', () => isAvailable(2), SLOW);
     await kubectl(['cordon', 'node-x']);
     await kubectl(['uncordon', 'node-y']);
     await scale(WANTED);
-    await waitFor('three pods', () => isAvailable(WANTED));
+    await waitFor('three pods', () => isAvailable(WANTED), SLOW);
     await kubectl(['uncordon', 'node-x']);
 
     /** Creates the surge pods C, waits until they are available, and hands over; terminates nothing. */
@@ -115,7 +112,7 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
       const requests = await Promise.all(leaving.map((pod) => rig.get(pod)));
       return requests.every((request) => request !== undefined && hasEnded('Evicted')(request));
     };
-    await waitFor('both pods are evicted', allEvicted);
+    await waitFor('both pods are evicted', allEvicted, SLOW);
     assert.ok(Math.min(...low) >= WANTED, `never fewer than ${WANTED}, but ${low.join(' ')}`);
     assert.equal(seen[0], 'surge', 'nothing is terminated before the surge');
     for (const pod of leaving) {
@@ -125,7 +122,7 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
     }
     assert.equal((await replicaSet()).spec.replicas, WANTED, 'as many as before');
     // A pod that has ended is evicted; its object may be there a moment longer.
-    await waitFor('node-x is empty', async () => (await podsOf('node-x')).length === 0);
+    await waitFor('node-x is empty', async () => (await podsOf('node-x')).length === 0, SLOW);
     assert.equal((await podsOf('node-y')).length, WANTED);
   });
 });

@@ -16,8 +16,8 @@ import {
   startController,
   STOP_SEC,
   trigger,
-  waitFor,
 } from '../../support/rigs/self-drain.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** How often each pod was taken away with success, by its name. */
 function removals({ requests }: ApiProxy): readonly string[] {
@@ -50,31 +50,39 @@ describe('a node whose shutdown has no living controller, on a real control plan
     await trigger(rig);
     await seen(rig, 'web END');
     controller.kill('SIGKILL');
-    await waitFor('the controller is dead', () => Promise.resolve(controller.exited()));
+    await waitFor('the controller is dead', () => controller.exited(), SLOW);
     const byController = removals(rig.controllerProxy);
     assert.equal(byController.length, 1, 'the budget lets one go');
 
-    await waitFor('the agent finds no controller alive', async () => {
-      return (await readAgentStatus(rig.runDirectory)).controller?.state === 'dead';
-    });
+    await waitFor(
+      'the agent finds no controller alive',
+      async () => {
+        return (await readAgentStatus(rig.runDirectory)).controller?.state === 'dead';
+      },
+      SLOW,
+    );
     const refused = (): boolean =>
       rig.agentProxy.requests.some(({ path: where, status }) => where.endsWith('/eviction') && status === 429);
-    await waitFor('the budget refuses the agent too', () => Promise.resolve(refused()), agent);
+    await waitFor('the budget refuses the agent too', () => refused(), { ...SLOW, program: agent });
     const { stdout } = await runNodemaint(['status', '--run-directory', rig.runDirectory]);
     assert.match(stdout, /Controller: .*no controller is alive, since .*; this agent drains its own node/);
     assert.match(stdout, /imperative-eviction\.k8s\.io .*Blocked by PodDisruptionBudget web/);
-    await waitFor('the maintenance says who drains, and what blocks', async () => {
-      const [node] = (await maintenance(rig))?.status?.nodeStatuses ?? [];
-      const blocks = node?.podsBlocking?.[0]?.reason === 'PodDisruptionBudget';
-      return blocks && node.drainMessage?.includes('no controller is alive') === true;
-    });
+    await waitFor(
+      'the maintenance says who drains, and what blocks',
+      async () => {
+        const [node] = (await maintenance(rig))?.status?.nodeStatuses ?? [];
+        const blocks = node?.podsBlocking?.[0]?.reason === 'PodDisruptionBudget';
+        return blocks && node.drainMessage?.includes('no controller is alive') === true;
+      },
+      SLOW,
+    );
     assert.equal((await lines(rig)).length, 2, 'the budget is kept');
 
     await rig.controlPlane.kubectl(['delete', 'pdb', 'web']);
     await seen(rig, 'web END', 2);
     await seen(rig, 'logger TERM');
     startController(stack, rig);
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
 
     const order = ['web', 'web', 'logger', 'low', 'high'];
     assert.deepEqual(
@@ -111,18 +119,22 @@ describe('a node whose shutdown has no living controller, on a real control plan
     const agent = await startAgent(stack, rig);
     await trigger(rig);
     await seen(rig, 'web END');
-    await waitFor('the status names the interceptor', async () => {
-      const { waitingFor } = await readAgentStatus(rig.runDirectory);
-      const saved = waitingFor.find(({ what }) => what === 'default/saved');
-      return saved?.message === 'waits for the interceptor saver.example.com; no controller is alive';
-    });
+    await waitFor(
+      'the status names the interceptor',
+      async () => {
+        const { waitingFor } = await readAgentStatus(rig.runDirectory);
+        const saved = waitingFor.find(({ what }) => what === 'default/saved');
+        return saved?.message === 'waits for the interceptor saver.example.com; no controller is alive';
+      },
+      SLOW,
+    );
     assert.equal(await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), 'true');
     const [blocking] = (await maintenance(rig))?.status?.nodeStatuses?.[0]?.podsBlocking ?? [];
     assert.equal(blocking?.name, 'saved');
     assert.deepEqual(await lines(rig), ['web TERM', 'web END'], 'nothing is evicted behind its back');
     // What its interceptor would do.
     await rig.controlPlane.kubectl(['delete', 'pod', 'saved', '--wait=false']);
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     const order = ['web', 'saved', 'logger', 'low', 'high'];
     assert.deepEqual(
       await lines(rig),
@@ -136,12 +148,16 @@ describe('a node whose shutdown has no living controller, on a real control plan
     await agent.stop();
     await writeFile(rig.bootIdPath, 'boot-2');
     await startAgent(stack, rig);
-    await waitFor('the agent has uncordoned its node', async () => {
-      return (await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'])) === '';
-    });
+    await waitFor(
+      'the agent has uncordoned its node',
+      async () => {
+        return (await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'])) === '';
+      },
+      SLOW,
+    );
     assert.equal((await maintenance(rig))?.spec.stage, 'Complete');
     // Its network might be a DaemonSet, without which no controller could ever start.
-    await waitFor("the DaemonSet's pod runs again", async () => (await logger()) === 'Running');
+    await waitFor("the DaemonSet's pod runs again", async () => (await logger()) === 'Running', SLOW);
     assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
   });
 
@@ -166,7 +182,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
     assert.deepEqual(await lines(rig), ['web TERM']);
     await trigger(rig, '--deadline', '30s');
     const deadline = Date.now() + 30_000;
-    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), agent);
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     assert.ok(Date.now() <= deadline, `${(Date.now() - deadline) / 1000} s late`);
     const told = (await lines(rig)).filter((line) => line.endsWith('TERM'));
     assert.deepEqual(

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { collectionPath, EVICTION_REQUESTS } from '../../../src/kube/resource.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import {
   type AdmissionRig,
   assertAllowed,
@@ -15,6 +14,7 @@ import {
   requestFor,
   send,
 } from '../../support/rigs/admission.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const LABEL_63 = 'a'.repeat(63);
 const LENGTH_253 = `${LABEL_63}.${LABEL_63}.${LABEL_63}.${'a'.repeat(61)}`;
@@ -173,7 +173,7 @@ describe('whoever asks for an eviction', () => {
     const aggregated = async (): Promise<boolean> =>
       (await can('create', 'evictionrequests', '--as=editor')).startsWith('yes') &&
       (await can('list', 'evictionrequests', '--as=viewor')).startsWith('yes');
-    await waitUntil('the roles are aggregated', aggregated, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+    await waitFor('the roles are aggregated', aggregated, { timeoutMs: 20_000 });
     const name = uid();
     assertAllowed(await send(viewer, { method: 'GET', path }));
     assertRefused(await create(viewer, requestFor('web', name)), /viewor.* cannot create resource "evictionrequests"/);

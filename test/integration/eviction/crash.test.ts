@@ -4,11 +4,12 @@ import { after, before, describe, it, type TestContext } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Program } from '../../control-plane/process.ts';
 import { createActor, hasEnded } from '../../support/eviction/actors.ts';
 import { type ApiProxy, type ProxiedRequest, startApiProxy, type Verdict } from '../../support/stand-ins/api-proxy.ts';
 import { buildEvictionRig, type EvictionRig, intercepts, NODE, type Running } from '../../support/rigs/eviction.ts';
 import { startNodemaint } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const FOREIGN = 'foreign.example.com';
 const IMPERATIVE = 'imperative-eviction.k8s.io';
@@ -133,7 +134,7 @@ describe('the crash of a controller', () => {
   };
 
   const until = async (what: string, ask: () => Promise<boolean> | boolean): Promise<void> => {
-    await waitUntil(what, async () => await ask(), { timeoutMs: STEP_MS }, never).catch(async (error: unknown) => {
+    await waitFor(what, ask, { timeoutMs: STEP_MS }).catch(async (error: unknown) => {
       throw new Error(`${what}\n${await controller?.tail()}`, { cause: error });
     });
   };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { waitUntil } from '../../control-plane/process.ts';
 import { entryOf } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { type EvictionWebhook, startEvictionWebhook } from '../../support/stand-ins/eviction-webhook.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
 const DRAINER = 'drainer.example.com';
@@ -29,9 +29,6 @@ describe('evictions in the background (KEP-1397) on a real API server', () => {
     await rig[Symbol.asyncDispose]();
   });
 
-  const waitFor = async (what: string, ask: () => Promise<boolean>, timeoutMs = 15_000): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000));
-  };
   const timesAsked = (name: string): number => webhook.asked.filter((each) => each === name).length;
 
   it('EvacuationInBackground', async () => {

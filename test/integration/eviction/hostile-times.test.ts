@@ -4,8 +4,8 @@ import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import type { NodeMaintenance, NodeStatus } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../../src/kube/resource.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from '../../support/rigs/eviction.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const INTERCEPTOR = 'hostile.example.com';
 const FOREVER_SEC = 1e13;
@@ -32,9 +32,6 @@ describe('a pod with a grace period of 10^13 s in a maintenance of two nodes, on
     const { kubectl } = rig.controlPlane;
     const apply = async (object: object): Promise<string> =>
       await kubectl(['apply', '-f', '-'], JSON.stringify(object));
-    const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
-      await waitUntil(what, ask, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
-    };
     for (const name of ['six', 'seven']) await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
     await rig.createPod('forever', {}, { nodeName: 'six', terminationGracePeriodSeconds: FOREVER_SEC });
     await rig.createPod('next-to-it', {}, { nodeName: 'six' });

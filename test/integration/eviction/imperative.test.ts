@@ -6,9 +6,9 @@ import { objectPath, PODS, statusCauses, statusMessage } from '../../../src/kube
 import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { freePort } from '../../control-plane/port.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { entryOf, hasEnded } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
 const DRAINER = 'drainer.example.com';
@@ -24,10 +24,6 @@ describe('imperative eviction on a real API server', () => {
 
   const apply = async (object: object): Promise<string> =>
     await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
-
-  const waitFor = async (what: string, ask: () => Promise<boolean>, timeoutMs = 20_000): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000));
-  };
 
   const budget = (name: string, app: string, spec: object): object => ({
     apiVersion: 'policy/v1',
@@ -52,7 +48,7 @@ describe('imperative eviction on a real API server', () => {
 
   /** Waits at most two seconds, as is promised where a budget changes. */
   const assertEvictedAtOnce = async (name: string): Promise<void> => {
-    await waitFor(`${name} is evicted within 2 s`, () => isTerminating(name), 2_000);
+    await waitFor(`${name} is evicted within 2 s`, () => isTerminating(name), { timeoutMs: 2_000 });
   };
 
   it('Test the eviction backoff if the API-initiated eviction is blocked by a PDB. Check that the eviction terminates the pod once PDB stops blocking the disruption', async () => {
@@ -241,7 +237,7 @@ describe('imperative eviction on a real API server', () => {
     assert.equal(await isTerminating('taken'), false);
     await rig.withdraw(other, DRAINER);
     await waitFor('the mark is taken back', async () => (await wanted('spared')) === undefined);
-    await waitFor('evicted after the time-out', () => isTerminating('taken'), 6_000);
+    await waitFor('evicted after the time-out', () => isTerminating('taken'), { timeoutMs: 6_000 });
     assert.equal(await isTerminating('spared'), false);
     await controller.stop();
   });

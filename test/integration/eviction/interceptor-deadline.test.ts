@@ -5,11 +5,11 @@ import {
   DEADLINE_SINCE_ANNOTATION,
   INTERCEPTOR_DEADLINE_ANNOTATION,
 } from '../../../src/api/names.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { createActor, entryOf, isActive } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, conditionOf, type EvictionRig, intercepts, NODE } from '../../support/rigs/eviction.ts';
 import { madeMaintenance, patchMaintenance } from '../../support/maintenance/calls.ts';
 import { byName } from '../../support/maintenance/objects.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const A = 'actor-a.example.com';
 const B = 'actor-b.example.com';
@@ -63,7 +63,7 @@ describe('interceptors and the deadline of a node, on a real API server', () => 
     );
     await rig.waitFor(other, 'the second interceptor is passed over too', isActive(IMPERATIVE), 10_000);
     const isTold = async (): Promise<boolean> => (await rig.getPod('slow'))?.metadata.deletionTimestamp !== undefined;
-    await waitUntil('the pod is told to end', isTold, { timeoutMs: 5_000 }, AbortSignal.timeout(6_000));
+    await waitFor('the pod is told to end', isTold, { timeoutMs: 5_000 });
     const { deletionGracePeriodSeconds = 600, deletionTimestamp = '' } = (await rig.getPod('slow'))?.metadata ?? {};
     assert.ok(deletionGracePeriodSeconds >= 1 && deletionGracePeriodSeconds < 30, `${deletionGracePeriodSeconds} s`);
     assert.ok(Date.parse(deletionTimestamp) <= Date.parse(closer), 'it ends before the deadline');

@@ -9,9 +9,9 @@ import { listAll } from '../../../src/kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
 import { createObjectCache } from '../../../src/kube/watch.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';
 import { installManifests } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** What this reader takes of an answer; 16 MiB by itself. */
 const MAX_BYTES = 100_000;
@@ -63,10 +63,10 @@ describe('NodeMaintenances that are too large to be read together, on a real API
     const stop = new AbortController();
     const running = cache.run(stop.signal);
     const has = (name: string) => (): Promise<boolean> => Promise.resolve(cache.get(name) !== undefined);
-    await waitUntil('the others are there', has('f'), { timeoutMs: 10_000 }, signal);
+    await waitFor('the others are there', has('f'), { timeoutMs: 10_000, signal });
     await make('g', 10);
     await make('h', 2);
-    await waitUntil('what came after one that is too large is seen', has('h'), { timeoutMs: 20_000 }, signal);
+    await waitFor('what came after one that is too large is seen', has('h'), { timeoutMs: 20_000, signal });
     stop.abort();
     await running;
     assert.deepEqual(

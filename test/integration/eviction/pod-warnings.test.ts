@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { INTERCEPTOR_ANNOTATION_PREFIXES, RESERVED_INTERCEPTORS } from '../../../src/api/names.ts';
 import type { KubeResponse } from '../../../src/kube/client.ts';
 import { objectPath, PODS } from '../../../src/kube/resource.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { type AdmissionRig, assertAllowed, buildAdmissionRig, send } from '../../support/rigs/admission.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const [PREFIX, OLD_PREFIX] = INTERCEPTOR_ANNOTATION_PREFIXES;
 
@@ -12,7 +12,7 @@ let rig: AdmissionRig;
 before(async () => {
   rig = await buildAdmissionRig();
   const isWarned = async (): Promise<boolean> => warnings(await createPod({ [`${PREFIX}single`]: '1' })) !== '';
-  await waitUntil('the policy is in force', isWarned, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+  await waitFor('the policy is in force', isWarned, { timeoutMs: 20_000 });
 });
 after(async () => {
   await rig[Symbol.asyncDispose]();

@@ -8,11 +8,12 @@ import { askAgent } from '../../../src/agent/control/client.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import { STOP_SECONDS_ANNOTATION } from '../../../src/demo/pod-process.ts';
 import { type DemoRuntime, startDemoRuntime } from '../../../src/demo/runtime.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Program } from '../../control-plane/process.ts';
 import { fillUp } from '../../support/disks/full-disk.ts';
 import { createMountRoot, type MountRoot } from '../../support/disks/mounts.ts';
 import { startNodemaint } from '../../support/commands/nodemaint.ts';
 import { isThorough } from '../../support/thorough.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const NODE = 'broken-disk';
 const TIMEOUT_MS = 90_000;
@@ -98,7 +99,7 @@ class Bench implements AsyncDisposable {
       return last !== undefined && claim(last);
     };
     const options = { timeoutMs: TIMEOUT_MS, ...(this.#agent === undefined ? {} : { program: this.#agent }) };
-    await waitUntil(what, seen, options, AbortSignal.timeout(TIMEOUT_MS)).catch(async (error: unknown) => {
+    await waitFor(what, seen, options).catch(async (error: unknown) => {
       throw new Error(`${JSON.stringify(last)}\n${await this.log()}`, { cause: error });
     });
     return last as AgentStatus;

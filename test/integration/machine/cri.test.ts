@@ -5,9 +5,9 @@ import { after, before, describe, it } from 'node:test';
 import { type ContainerRuntime, createContainerRuntime, type PodSandbox } from '../../../src/host/cri/runtime.ts';
 import { readManifests } from '../../../src/static-pods/directory.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { type PodShape, staticPod } from '../../node/pods.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 describe('the container runtime client, with containerd and the kubelet', () => {
   const { signal } = new AbortController();
@@ -34,7 +34,7 @@ describe('the container runtime client, with containerd and the kubelet', () => 
   async function startPod(name: string, shape: PodShape): Promise<PodSandbox> {
     await writeFile(path.join(node.staticPodPath, `${name}.yaml`), JSON.stringify(staticPod(name, shape)));
     const isRunning = async (): Promise<boolean> => (await findPod(name))?.runningContainers === 1;
-    await waitUntil(`${name} runs`, isRunning, { timeoutMs: 60_000 }, signal);
+    await waitFor(`${name} runs`, isRunning, { timeoutMs: 60_000, signal });
     return (await findPod(name)) ?? assert.fail();
   }
 
@@ -61,7 +61,7 @@ describe('the container runtime client, with containerd and the kubelet', () => 
 
     await removePod('web');
     const isGone = async (): Promise<boolean> => (await findPod('web')) === undefined;
-    await waitUntil('web is gone', isGone, { timeoutMs: 60_000 }, signal);
+    await waitFor('web is gone', isGone, { timeoutMs: 60_000, signal });
   });
 
   it('stops pods for a kubelet that cannot: one in its own time, one by force', async () => {

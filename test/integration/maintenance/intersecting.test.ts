@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { describeEntry } from '../../../src/decide/drain/plan.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { buildEvictionRig, type EvictionRig, type Running } from '../../support/rigs/eviction.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const PRIORITIES = [2000, 5000, 10_000, 15_000];
 
@@ -92,7 +92,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
 
   const assertStatus = async (name: string, expected: readonly string[]): Promise<void> => {
     const isSo = async (): Promise<boolean> => JSON.stringify(await statusOf(name)) === JSON.stringify(expected);
-    await waitUntil(name, isSo, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000)).catch(() => undefined);
+    await waitFor(name, isSo, { timeoutMs: 10_000 }).catch(() => undefined);
     assert.deepEqual(await statusOf(name), expected);
   };
 
@@ -171,12 +171,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
       const format = 'jsonpath={range .items[?(@.spec.unschedulable)]}{.metadata.name} {end}';
       return await rig.controlPlane.kubectl(['get', 'nodes', '-o', format]);
     };
-    await waitUntil(
-      'three is free',
-      async () => (await cordoned()) === 'four one two ',
-      { timeoutMs: 10_000 },
-      AbortSignal.timeout(11_000),
-    );
+    await waitFor('three is free', async () => (await cordoned()) === 'four one two ', { timeoutMs: 10_000 });
     const format = 'jsonpath={range .status.conditions[*]}{.type}={.status} {end}';
     const conditions = await rig.controlPlane.kubectl(['get', 'node', 'one', '-o', format]);
     assert.match(conditions, /MaintenanceInProgress=True/);
@@ -188,9 +183,9 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     await rig.controlPlane.kubectl(['uncordon', 'two']);
     const isCordoned = async (): Promise<boolean> =>
       (await rig.controlPlane.kubectl(['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}'])) === 'true';
-    await waitUntil('cordoned again', isCordoned, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000));
+    await waitFor('cordoned again', isCordoned, { timeoutMs: 10_000 });
     const told = async (): Promise<boolean> =>
       (await rig.controlPlane.kubectl(['get', 'events', '-A'])).includes('CordonReverted');
-    await waitUntil('an event', told, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000));
+    await waitFor('an event', told, { timeoutMs: 10_000 });
   });
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { runCommand } from '../../support/commands/command.ts';
+import { SOON, waitFor } from '../../support/wait-for.ts';
 
 const NODES = ['one', 'two', 'three'];
 
@@ -35,17 +35,13 @@ describe('limits of a drain, on a real API server', () => {
     return (JSON.parse(text) as NodeMaintenance).status?.nodeStatuses?.[0]?.drainMessage ?? '';
   };
 
-  const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs: 15_000 }, AbortSignal.timeout(16_000));
-  };
-
   it('drains no more nodes at once than are allowed, cordons the others, and goes on when one is given back', async () => {
     const controller = await rig.startController({ maxParallelNodes: '1' });
     await drain('one');
-    await waitFor('the first is drained', async () => (await messageOf('one')) === 'Evacuating');
+    await waitFor('the first is drained', async () => (await messageOf('one')) === 'Evacuating', SOON);
     await drain('two');
     const waiting = 'Waiting for other maintenances: at most 1 node is drained at once.';
-    await waitFor('the second waits', async () => (await messageOf('two')) === waiting);
+    await waitFor('the second waits', async () => (await messageOf('two')) === waiting, SOON);
     const cordoned = await rig.controlPlane.kubectl(['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}']);
     assert.equal(cordoned, 'true');
     assert.equal((await rig.getPod('pod-two'))?.metadata.deletionTimestamp, undefined);
@@ -55,7 +51,7 @@ describe('limits of a drain, on a real API server', () => {
     assert.equal(await messageOf('two'), waiting);
     const complete = ['patch', 'nm', 'drain-one', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}'];
     await rig.controlPlane.kubectl(complete);
-    await waitFor('the second begins', async () => (await messageOf('two')) === 'Evacuating');
+    await waitFor('the second begins', async () => (await messageOf('two')) === 'Evacuating', SOON);
     await controller.stop();
   });
 
@@ -79,8 +75,8 @@ describe('limits of a drain, on a real API server', () => {
     await rig.controlPlane.kubectl(begun);
     const controller = await rig.startController({ maxParallelNodes: '1' });
     await drain('free');
-    await waitFor('the other one begins', async () => (await messageOf('free')) === 'Evacuating');
-    await waitFor('so does the shutdown', async () => (await messageOf('stolen')) === 'Evacuating');
+    await waitFor('the other one begins', async () => (await messageOf('free')) === 'Evacuating', SOON);
+    await waitFor('so does the shutdown', async () => (await messageOf('stolen')) === 'Evacuating', SOON);
     await controller.stop();
   });
 
@@ -94,15 +90,15 @@ describe('limits of a drain, on a real API server', () => {
     }
     const controller = await rig.startController();
     await drain('cp-a');
-    await waitFor('the first is drained', async () => (await messageOf('cp-a')) === 'Evacuating');
+    await waitFor('the first is drained', async () => (await messageOf('cp-a')) === 'Evacuating', SOON);
     await drain('cp-b');
-    await waitFor('the second is held back', async () => (await messageOf('cp-b')).startsWith('Held back: '));
+    await waitFor('the second is held back', async () => (await messageOf('cp-b')).startsWith('Held back: '), SOON);
     assert.match(await messageOf('cp-b'), /leaves 1 of 3 members of the control plane at work, and etcd needs 2/);
     assert.equal((await rig.getPod('pod-cp-b'))?.metadata.deletionTimestamp, undefined);
     await rig.controlPlane.kubectl(['annotate', 'nm', 'drain-cp-b', 'nodemaintenance.x-k8s.io/force=true']);
-    await waitFor('it begins', async () => (await messageOf('cp-b')) === 'Evacuating');
+    await waitFor('it begins', async () => (await messageOf('cp-b')) === 'Evacuating', SOON);
     await drain('cp-c', { 'nodemaintenance.x-k8s.io/agent': 'cp-c' });
-    await waitFor('the agent is not held', async () => (await messageOf('cp-c')) === 'Evacuating');
+    await waitFor('the agent is not held', async () => (await messageOf('cp-c')) === 'Evacuating', SOON);
     await controller.stop();
   });
 

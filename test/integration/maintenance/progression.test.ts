@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { describeEntry } from '../../../src/decide/drain/plan.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { buildEvictionRig } from '../../support/rigs/eviction.ts';
+import { SOON, waitFor } from '../../support/wait-for.ts';
 
 const MAX = 2_147_483_647;
 const POSTGRES = { matchLabels: { app: 'postgres' } };
@@ -23,9 +23,6 @@ describe('KEP-4212, "PodTypes and Label Selectors Progression", on a real API se
     const { kubectl } = rig.controlPlane;
     const apply = async (object: object): Promise<string> =>
       await kubectl(['apply', '-f', '-'], JSON.stringify(object));
-    const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
-      await waitUntil(what, ask, { timeoutMs: 15_000 }, AbortSignal.timeout(16_000));
-    };
     const podsOf = async (prefix: string): Promise<readonly Pod[]> => {
       const { items } = JSON.parse(await kubectl(['get', 'pods', '-o', 'json'])) as { items: Pod[] };
       return items.filter(({ metadata }) => metadata.name.startsWith(prefix));
@@ -54,7 +51,7 @@ describe('KEP-4212, "PodTypes and Label Selectors Progression", on a real API se
       const spec = { selector: { matchLabels: { name } }, template };
       await apply({ apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name }, spec });
       // The scheduler does not take a node without a kubelet; the test binds in its place.
-      await waitFor(name, async () => (await podsOf(name)).length === 1);
+      await waitFor(name, async () => (await podsOf(name)).length === 1, SOON);
       const [pod] = await podsOf(name);
       const target = { apiVersion: 'v1', kind: 'Node', name: 'five' };
       const body = { apiVersion: 'v1', kind: 'Binding', metadata: { name: pod?.metadata.name }, target };
@@ -90,7 +87,7 @@ describe('KEP-4212, "PodTypes and Label Selectors Progression", on a real API se
       ['mirror', [...full, `DaemonSet ≤ ${MAX}`, 'Static ≤ 1000000000']],
     ];
     for (const [name, expected] of steps) {
-      await waitFor(name, async () => JSON.stringify(await targets()) === JSON.stringify(expected)).catch(
+      await waitFor(name, async () => JSON.stringify(await targets()) === JSON.stringify(expected), SOON).catch(
         () => undefined,
       );
       assert.deepEqual(await targets(), expected, `before ${name} leaves`);

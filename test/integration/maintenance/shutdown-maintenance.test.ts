@@ -16,7 +16,6 @@ import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { listAll } from '../../../src/kube/list.ts';
 import { collectionPath, NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
 import { type AdmissionRig, assertAllowed, buildAdmissionRig } from '../../support/rigs/admission.ts';
 import { playLivingController } from '../../support/stand-ins/living-controller.ts';
 import {
@@ -28,6 +27,7 @@ import {
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const DRAINED = {
   conditions: [
@@ -58,11 +58,6 @@ interface TestAgent extends AsyncDisposable {
   own(): Promise<readonly NodeMaintenance[]>;
   /** Waits until it has exactly one open drain, of another name than `not`. */
   open(not?: readonly string[]): Promise<NodeMaintenance>;
-}
-
-async function waitFor(what: string, ask: () => Promise<boolean>, program?: Program): Promise<void> {
-  const options = { timeoutMs: 40_000, ...(program === undefined ? {} : { program }) };
-  await waitUntil(what, ask, options, AbortSignal.timeout(41_000));
 }
 
 /** An agent of a node without pods, kubelet, runtime and lock: its shutdown ends when its maintenance says so. */
@@ -111,7 +106,7 @@ async function startAgent(node: string): Promise<TestAgent> {
           );
           return found !== undefined;
         },
-        program,
+        { program },
       );
       return found as NodeMaintenance;
     },
@@ -120,11 +115,9 @@ async function startAgent(node: string): Promise<TestAgent> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-  await waitFor(
-    'the agent has heard of the API server',
-    async () => (await agent.status()).cluster.heardAt > 0,
+  await waitFor('the agent has heard of the API server', async () => (await agent.status()).cluster.heardAt > 0, {
     program,
-  );
+  });
   return agent;
 }
 

@@ -4,7 +4,6 @@ import { createKubeClient, type KubeClient, type KubeResponse } from '../../../s
 import { MAINTENANCE_WEBHOOK_PATH } from '../../../src/controller/webhook/server.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { freePort } from '../../control-plane/port.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { assertAllowed } from '../../support/rigs/admission.ts';
 import { buildEvictionRig, type EvictionRig, NODE, type Running } from '../../support/rigs/eviction.ts';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../../support/maintenance/calls.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { ownMaintenanceOf } from '../../support/maintenance/node-writes.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const CONFIGURATION = 'validatingwebhookconfiguration/nodemaint-webhook';
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';
@@ -36,7 +36,7 @@ describe('the warnings of a real API server that asks the controller', () => {
   const untilWarned = async (words: string, names: readonly string[]): Promise<void> => {
     const what = `a maintenance of ${names.join()} is warned of: ${words}`;
     const ask = async (): Promise<boolean> => (await warned(...names)).includes(words);
-    await waitUntil(what, ask, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
+    await waitFor(what, ask);
   };
 
   before(async () => {

@@ -12,10 +12,10 @@ import {
   withNotices,
 } from '../../../src/decide/notice/notices.ts';
 import { decidePhase, type Phase } from '../../../src/decide/shutdown/phase.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { ec2MetadataMockBinary } from '../../ec2-metadata-mock/binary.ts';
 import { type Ec2MetadataMock, startEc2MetadataMock } from '../../ec2-metadata-mock/mock.ts';
 import { FACTS } from '../../support/agent/phase-facts.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const SIGNAL = AbortSignal.timeout(240_000);
 const MINUTE = 60_000;
@@ -148,7 +148,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
       later = await cloud.read();
       return (later[0]?.notBefore ?? 0) > deadline;
     };
-    await waitUntil('the mock moves its time', hasMoved, { timeoutMs: 10_000 }, SIGNAL);
+    await waitFor('the mock moves its time', hasMoved, { timeoutMs: 10_000, signal: SIGNAL });
     assert.ok(draining.kind === 'draining');
     assert.deepEqual(draining.deadline, { at: deadline, since: asked });
     assert.deepEqual(phaseAfter(draining, later, asked + 2_000), draining);
@@ -228,7 +228,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
       notices = await cloud.read();
       return notices.length === 4;
     };
-    await waitUntil('all notices are there', hasAll, { timeoutMs: 15_000 }, SIGNAL);
+    await waitFor('all notices are there', hasAll, { timeoutMs: 15_000, signal: SIGNAL });
     const interruption = { ...spot('terminate'), notBefore: spotTime };
     const event = scheduled('system-reboot', eventTime);
     assert.deepEqual(notices, [interruption, REBALANCE, TERMINATED, event]);

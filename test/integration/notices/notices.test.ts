@@ -7,6 +7,7 @@ import { buildNoticeRig, type Ending, type NoticeRig, PODS, QUIET } from '../../
 import { ec2Answers } from '../../support/stand-ins/metadata-server.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { isThorough } from '../../support/thorough.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** The kubelet tells pods in threads of their own: on a busy machine one may be that much later than another. */
 const JITTER_SEC = 0.3;
@@ -52,10 +53,10 @@ describe('notices on a real node', () => {
     await using _back = { [Symbol.asyncDispose]: rig.goBack };
     // Told for themselves with 600 s, and for a far deadline with what that leaves.
     await rig.controlPlane.kubectl(['delete', 'pod', '-n', 'kube-system', 'web-600', '--wait=false']);
-    await rig.waitFor('it is told', async () => !Number.isNaN(await rig.writtenAt('web-600.term')));
+    await waitFor('it is told', async () => !Number.isNaN(await rig.writtenAt('web-600.term')), SLOW);
     const far = ['trigger', '--reason', 'far', '--deadline', '1000s', '--run-directory', rig.runDirectory];
     assert.equal((await runNodemaint(far)).code, 0);
-    await rig.waitFor('web-60 is told', async () => !Number.isNaN(await rig.writtenAt('web-60.term')));
+    await waitFor('web-60 is told', async () => !Number.isNaN(await rig.writtenAt('web-60.term')), SLOW);
     const { endings, deadlineSec } = await rig.giveNotice(30);
     for (const { pod, killSec } of endings) {
       test.diagnostic(`closer deadline of ${deadlineSec.toFixed(1)} s: ${pod} SIGKILL ${killSec.toFixed(1)} s`);
@@ -68,26 +69,31 @@ describe('notices on a real node', () => {
     const before = await readdir(rig.node.staticPodPath);
     const time = new Date(Date.now() + 600_000).toISOString().replace(/\.\d+/, '');
     rig.metadata.answers = ec2Answers({ ...QUIET, 'spot/instance-action': JSON.stringify({ action: 'stop', time }) });
-    await rig.waitFor('the agent drains', () => rig.phaseIs('draining'));
+    await waitFor('the agent drains', () => rig.phaseIs('draining'), SLOW);
     const { phase } = await readAgentStatus(rig.runDirectory);
     assert.ok(phase.kind === 'draining' && phase.origin === 'notice');
     assert.equal(phase.deadline?.at, Date.parse(time));
-    await rig.waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true');
+    await waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true', SLOW);
     interface Request {
       readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
       readonly spec: { readonly requesters?: readonly object[] };
     }
     const requests = async (): Promise<readonly Request[]> =>
       (JSON.parse(await rig.controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'json'])) as { items: Request[] }).items;
-    await rig.waitFor('evictions are requested, and interceptors see the deadline', async () =>
-      (await requests()).some(({ metadata: { annotations } }) => annotations?.[DEADLINE_ANNOTATION] === time),
+    await waitFor(
+      'evictions are requested, and interceptors see the deadline',
+      async () =>
+        (await requests()).some(({ metadata: { annotations } }) => annotations?.[DEADLINE_ANNOTATION] === time),
+      SLOW,
     );
 
     rig.metadata.answers = ec2Answers(QUIET);
-    await rig.waitFor('the agent watches again', () => rig.phaseIs('watching'), 90_000);
-    await rig.waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '');
-    await rig.waitFor('no request is left that asks for anything', async () =>
-      (await requests()).every(({ spec }) => (spec.requesters ?? []).length === 0),
+    await waitFor('the agent watches again', () => rig.phaseIs('watching'), SLOW);
+    await waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '', SLOW);
+    await waitFor(
+      'no request is left that asks for anything',
+      async () => (await requests()).every(({ spec }) => (spec.requesters ?? []).length === 0),
+      SLOW,
     );
     assert.deepEqual(await readdir(rig.node.staticPodPath), before, 'the manifests are back');
     const events = await rig.controlPlane.kubectl(['get', 'events', '-n', 'kube-system', '-o', 'json']);
@@ -101,9 +107,9 @@ describe('notices on a real node', () => {
   it('of a rebalance recommendation only cordon the node, and give it back', async () => {
     const noticeTime = new Date().toISOString();
     rig.metadata.answers = ec2Answers({ ...QUIET, 'events/recommendations/rebalance': JSON.stringify({ noticeTime }) });
-    await rig.waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true');
+    await waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true', SLOW);
     assert.ok(await rig.phaseIs('watching'));
     rig.metadata.answers = ec2Answers(QUIET);
-    await rig.waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '', 120_000);
+    await waitFor('the node is uncordoned', async () => (await rig.unschedulable()) === '', { timeoutMs: 120_000 });
   });
 });

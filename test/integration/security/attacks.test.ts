@@ -4,13 +4,13 @@ import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { collectionPath, NODE_MAINTENANCES, sendForObject } from '../../../src/kube/resource.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import type { Family } from '../../support/attacks/attack.ts';
 import { CONSEQUENCES, WITHOUT_CONTROLLER } from '../../support/attacks/consequences.ts';
 import { buildScene, type Scene } from '../../support/attacks/scene.ts';
 import { ATTACKERS, ATTACKS } from '../../support/attacks/suite.ts';
 import { attackTable } from '../../support/attacks/table.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 let scene: Scene;
 const stop = new AbortController();
@@ -34,7 +34,7 @@ async function untilInForce({ control, attacks }: Family): Promise<void> {
   };
   const ask = (): Promise<boolean> => works().catch(() => false);
   // What does not come is told by the control and the attack themselves.
-  await waitUntil(control.name, ask, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000)).catch(() => undefined);
+  await waitFor(control.name, ask, { timeoutMs: 10_000 }).catch(() => undefined);
 }
 
 function family({ attacker, title, control, attacks }: Family, prepare: () => Promise<void>): void {

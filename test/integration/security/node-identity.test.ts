@@ -8,7 +8,6 @@ import { effectiveDrainPlan } from '../../../src/decide/drain/plan.ts';
 import { nodeLabel } from '../../../src/decide/node-label.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { NODE_MAINTENANCES, objectPath, statusMessage } from '../../../src/kube/resource.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import {
   type AdmissionRig,
   assertAllowed,
@@ -42,6 +41,7 @@ import {
   statuses,
 } from '../../support/attacks/node/maintenance-names.ts';
 import { madeOwn, ownMaintenanceOf, patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const LAST = 'imperative-eviction.k8s.io';
 const LONG = `node-${'a.b-'.repeat(61)}end0`;
@@ -51,12 +51,8 @@ let node: KubeClient;
 before(async () => {
   rig = await buildAdmissionRig();
   node = await asNode(NODE);
-  await waitUntil(
-    'the policies for nodes are in force',
-    async () =>
-      NAMES.test(statusMessage(await createMaintenance(node, ownMaintenanceOf(NODE, { name: 'x' }), 'dryRun'))),
-    { timeoutMs: 30_000 },
-    AbortSignal.timeout(31_000),
+  await waitFor('the policies for nodes are in force', async () =>
+    NAMES.test(statusMessage(await createMaintenance(node, ownMaintenanceOf(NODE, { name: 'x' }), 'dryRun'))),
   );
 });
 after(async () => {
@@ -99,7 +95,7 @@ describe('the names of the maintenances that a node makes', () => {
     const tried = async (name: string): Promise<number> =>
       (await createMaintenance(old, ownMaintenanceOf('a', { name }), 'dryRun')).status;
     const isInForce = async (): Promise<boolean> => (await tried('shutdown-a-tm1x0z')) === 201;
-    await waitUntil('the component is in force', isInForce, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
+    await waitFor('the component is in force', isInForce);
     assert.deepEqual(
       await Promise.all(['notice-a', 'shutdown-a-0', 'shutdown-b-tm1x0z', 'shutdown-a-b-tm1x0', 'x'].map(tried)),
       [201, 201, 422, 422, 422],
@@ -108,7 +104,7 @@ describe('the names of the maintenances that a node makes', () => {
     const strict = own.split(/^---$/m).filter((each) => /^ {2}name: nodemaint-node-maintenance-names$/m.test(each));
     await rig.controlPlane.kubectl(['apply', '-f', '-'], strict.join('\n---\n'));
     const isBack = async (): Promise<boolean> => (await tried('shutdown-a-tm1x0z')) === 422;
-    await waitUntil('the rule is back', isBack, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
+    await waitFor('the rule is back', isBack);
   });
 });
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { maintenanceOf, podsOf, sayOfNode } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** The API server goes away in the middle of a shutdown, and comes back when the machine was booted. */
 describe('a shutdown whose machine was booted before the controller could see it', () => {
@@ -16,9 +16,6 @@ describe('a shutdown whose machine was booted before the controller could see it
   after(() => rig[Symbol.asyncDispose]());
 
   const kubectl = (args: readonly string[], input?: string): Promise<string> => rig.controlPlane.kubectl(args, input);
-  const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
-  };
   const sayBoot = (bootID: string): Promise<void> => sayOfNode(rig.controlPlane, NODE, { nodeInfo: { bootID } });
   const maintenance = async (): Promise<NodeMaintenance> =>
     JSON.parse(await kubectl(['get', 'nm', 'shutdown', '-o', 'json'])) as NodeMaintenance;

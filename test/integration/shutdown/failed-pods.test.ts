@@ -6,7 +6,7 @@ import { createEventRecorder } from '../../../src/kube/events.ts';
 import { removeFailedPods } from '../../../src/kube/failed-pods.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const NODE = 'node-a';
 
@@ -67,7 +67,7 @@ describe("a node's own identity after a shutdown", () => {
       (await controlPlane.kubectl(['get', 'events', '-o', 'jsonpath={.items[*].reason}'])).includes(
         'WentDownUndrained',
       );
-    await waitUntil('the event is there', seen, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
+    await waitFor('the event is there', seen, { timeoutMs: 20_000 });
     end.abort();
     await running;
   });

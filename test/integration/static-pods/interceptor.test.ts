@@ -3,17 +3,17 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { InterceptorStatus } from '../../../src/api/eviction-request.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Program } from '../../control-plane/process.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { playLivingController } from '../../support/stand-ins/living-controller.ts';
 import { buildMirrorRig, type MirrorRig } from '../../support/rigs/mirror.ts';
 import { readAgentStatus, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const KUBELET = 'kubelet.k8s.io';
 const LOOK_MS = 2_500;
 
 describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real API server', () => {
-  const { signal } = new AbortController();
   let rig: EvictionRig;
   let mirrors: MirrorRig;
   let agent: Program;
@@ -25,7 +25,9 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     mirrors = await buildMirrorRig(rig);
     controller = playLivingController(rig.client, ended.signal);
     agent = startNodemaint(['agent', '--config', mirrors.configFile], path.join(rig.folder, 'agent.log'));
-    await waitFor('the agent answers', async () => (await readAgentStatus(mirrors.runDirectory)).node === NODE);
+    await waitFor('the agent answers', async () => (await readAgentStatus(mirrors.runDirectory)).node === NODE, {
+      program: agent,
+    });
   });
   after(async () => {
     await agent?.stop();
@@ -34,9 +36,6 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     await rig?.[Symbol.asyncDispose]();
   });
 
-  const waitFor = async (what: string, ask: () => Promise<boolean>): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs: 20_000, program: agent }, signal);
-  };
   const inPlace = async (name: string): Promise<boolean> =>
     (await readdir(mirrors.staticPodPath)).includes(`${name}.yaml`);
   const entryOf = async (uid: string): Promise<InterceptorStatus | undefined> =>
@@ -77,8 +76,8 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
 
     const began = Date.now();
     await mirrors.target([{ podType: 'Static', podPriority: 7000 }]);
-    await waitFor('the manifest is moved', async () => !(await inPlace('dns')));
-    await waitFor('that is said', async () => (await entryOf(uid)) !== undefined);
+    await waitFor('the manifest is moved', async () => !(await inPlace('dns')), { program: agent });
+    await waitFor('that is said', async () => (await entryOf(uid)) !== undefined, { program: agent });
     const entry = await entryOf(uid);
     assert.equal(entry?.message, `dns-${NODE} is terminating the pod due to node maintenance (OS upgrade).`);
     const finish = Date.parse(entry?.expectedFinishTime ?? '') - began;
@@ -101,7 +100,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     await mirrors.activate(uid, ['backup.example.com']);
     await assertIgnored('proxy', uid);
     await mirrors.activate(uid, ['backup.example.com'], 1);
-    await waitFor('the manifest is moved', async () => !(await inPlace('proxy')));
+    await waitFor('the manifest is moved', async () => !(await inPlace('proxy')), { program: agent });
   });
 
   it('does nothing for a request whose UID is that of an earlier mirror pod, and says why', async () => {
@@ -124,7 +123,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     const uid = (await mirrors.createMirror('etcd')).metadata.uid ?? '';
     await mirrors.createRequest('etcd', uid);
     await mirrors.activate(uid);
-    await waitFor('that is said', async () => (await entryOf(uid)) !== undefined);
+    await waitFor('that is said', async () => (await entryOf(uid)) !== undefined, { program: agent });
     const { message = '' } = (await entryOf(uid)) ?? {};
     assert.match(
       message,

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Program } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { staticPod } from '../../node/pods.ts';
 import {
@@ -18,6 +18,7 @@ import {
 } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { isThorough } from '../../support/thorough.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 // Unlike any other test's: while its kubelet is down, another one of that name on this machine would be taken for it.
 const NODE = `static-pods-${process.pid}`;
@@ -66,14 +67,14 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
     const command = nodemaintCommand(['agent', '--config', path.join(folder, 'config.yaml')]);
     agent = stack.use(node.start(command, path.join(folder, 'agent.log')));
-    await waitFor('the pod runs', isRunning);
-    await waitFor('the agent answers', async () => (await readAgentStatus(path.join(folder, 'run'))).node === NODE);
+    await waitFor('the pod runs', isRunning, { ...SLOW, program: agent });
+    await waitFor('the agent answers', async () => (await readAgentStatus(path.join(folder, 'run'))).node === NODE, {
+      ...SLOW,
+      program: agent,
+    });
   });
   after(() => stack.disposeAsync());
 
-  const waitFor = async (what: string, ask: () => Promise<boolean>, timeoutMs = 90_000): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs, program: agent }, signal);
-  };
   const phaseOf = async (): Promise<string> => (await readAgentStatus(path.join(folder, 'run'))).phase.kind;
   const told = (verb: string, ...args: string[]) =>
     runNodemaint([verb, ...args, '--run-directory', path.join(folder, 'run')]);
@@ -117,7 +118,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
   }
 
   async function assertBack(): Promise<void> {
-    await waitFor('the pod runs again under its name', isRunning);
+    await waitFor('the pod runs again under its name', isRunning, { ...SLOW, program: agent });
     assert.equal(await readFile(path.join(node.staticPodPath, FILE), 'utf8'), content);
   }
 
@@ -138,16 +139,20 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     };
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
     let message = '';
-    await waitFor('the containers have ended', async () => {
-      const list = await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'json']);
-      const { items } = JSON.parse(list) as { items: readonly EvictionRequest[] };
-      const entry = items[0]?.status?.interceptors?.find(({ name }) => name === 'kubelet.k8s.io');
-      if (message === '') message = entry?.message ?? '';
-      return !(await inPlace()) && !(await isLive());
-    });
+    await waitFor(
+      'the containers have ended',
+      async () => {
+        const list = await controlPlane.kubectl(['get', 'evreq', '-A', '-o', 'json']);
+        const { items } = JSON.parse(list) as { items: readonly EvictionRequest[] };
+        const entry = items[0]?.status?.interceptors?.find(({ name }) => name === 'kubelet.k8s.io');
+        if (message === '') message = entry?.message ?? '';
+        return !(await inPlace()) && !(await isLive());
+      },
+      { ...SLOW, program: agent },
+    );
     assert.equal(message, `${POD}-${NODE} is terminating the pod due to node maintenance (firmware).`);
     assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
-    await waitFor('the mirror pod is gone', async () => (await mirror()) === '');
+    await waitFor('the mirror pod is gone', async () => (await mirror()) === '', { ...SLOW, program: agent });
     await controlPlane.kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
 
     await node.restartKubelet();
@@ -162,13 +167,19 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
       await node.stopKubelet();
       assert.equal((await told('trigger', '--reason', 'disk')).code, 0);
       const what = async (): Promise<string> => (await told('status')).stdout;
-      await waitFor('the agent says what it waits for', async () => (await what()).includes('the kubelet is down'));
+      await waitFor('the agent says what it waits for', async () => (await what()).includes('the kubelet is down'), {
+        ...SLOW,
+        program: agent,
+      });
       assert.equal(await inPlace(), true, 'the manifest is not moved from under the containers');
-      await waitFor('the manifest is parked', async () => !(await inPlace()));
+      await waitFor('the manifest is parked', async () => !(await inPlace()), { ...SLOW, program: agent });
       assert.equal(await isLive(), false);
       assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
       await node.startKubelet();
-      await waitFor('the machine is released', async () => (await phaseOf()) === 'released');
+      await waitFor('the machine is released', async () => (await phaseOf()) === 'released', {
+        ...SLOW,
+        program: agent,
+      });
       assert.equal((await told('cancel')).code, 0);
       await assertBack();
     });
@@ -178,9 +189,12 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     await node.restartKubelet({ untilReady: false });
     const { code } = await told('trigger', '--reason', 'kernel update');
     assert.equal(code, 0);
-    await waitFor('the manifest is parked', async () => !(await inPlace()));
+    await waitFor('the manifest is parked', async () => !(await inPlace()), { ...SLOW, program: agent });
     const parkedAt = Date.now();
-    await waitFor('the machine is released', async () => (await phaseOf()) === 'released', 150_000);
+    await waitFor('the machine is released', async () => (await phaseOf()) === 'released', {
+      timeoutMs: 150_000,
+      program: agent,
+    });
     assert.ok(Date.now() - parkedAt > 40_000, 'the kubelet did it by itself');
     assert.deepEqual(await takeWitness(), [`${POD} TERM`, `${POD} END`]);
     assert.match(await readFile(path.join(folder, 'agent.log'), 'utf8'), /asking the runtime to stop the pod/);
@@ -190,6 +204,6 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     await controlPlane.startApiServer();
     assert.equal((await told('cancel')).code, 0);
     await assertBack();
-    await waitFor('the agent watches again', async () => (await phaseOf()) === 'watching');
+    await waitFor('the agent watches again', async () => (await phaseOf()) === 'watching', { ...SLOW, program: agent });
   });
 });

@@ -1,8 +1,8 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { waitUntil } from '../../control-plane/process.ts';
 import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** A folder with all that a standalone agent needs, which has neither kubelet nor runtime nor lock. */
 export interface AgentSandbox {
@@ -49,7 +49,7 @@ export async function withAgent(sandbox: AgentSandbox, body: () => Promise<void>
   {
     await using agent = startNodemaint(['agent', '--config', sandbox.configFile], logFile);
     const answers = async (): Promise<boolean> => (await readAgentStatus(sandbox.runDirectory)).node === 'n';
-    await waitUntil('the agent answers', answers, { timeoutMs: 20_000, program: agent }, AbortSignal.timeout(20_000));
+    await waitFor('the agent answers', answers, { timeoutMs: 20_000, program: agent });
     await body();
   }
   return await readFile(logFile, 'utf8');

@@ -15,7 +15,8 @@ import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { type Attack, sendAs } from './attack.ts';
 import { mirrorBody, podBody, type Scene, TEAM } from './scene.ts';
-import { make, soon } from './steps.ts';
+import { make } from './steps.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** For so long a consequence that must not come is waited for; an agent acts within a second. */
 const WATCHED_MS = 3_000;
@@ -48,7 +49,7 @@ async function withAgent(scene: Scene, folder: string, body: (agent: AgentOfN2) 
   await writeFile(at('config.yaml'), JSON.stringify(config));
   try {
     await using _agent = startNodemaint(['agent', '--config', at('config.yaml')], at('agent.log'));
-    await soon('the agent hears of the cluster', async () => {
+    await waitFor('the agent hears of the cluster', async () => {
       return (await readAgentStatus(at('run')).catch(() => undefined))?.cluster.heardAt !== undefined;
     });
     await body({ runDirectory: at('run'), manifest });
@@ -79,7 +80,7 @@ export const EDITOR_AND_AGENT: readonly Attack[] = [
         const where = objectPath(EVICTION_REQUESTS, meta);
         return (await sendAs(scene.clients.admin, { method: 'GET', path: where })).body as EvictionRequest;
       };
-      await soon('it is the turn of the agent of n2', async () => {
+      await waitFor('it is the turn of the agent of n2', async () => {
         const { metadata, status } = await request();
         return metadata.labels?.[NODE_LABEL] === 'n2' && status?.activeInterceptors?.[0] === KUBELET_INTERCEPTOR;
       });
@@ -119,7 +120,7 @@ export const NODE_AND_AGENT: readonly Attack[] = [
       await withAgent(scene, await makeTestFolder('attack'), async ({ runDirectory, manifest }) => {
         const flags = ['--reason', 'an attack', '--run-directory', runDirectory];
         assert.equal((await runNodemaint(['trigger', ...flags])).code, 0);
-        await soon('the agent has its own', async () => {
+        await waitFor('the agent has its own', async () => {
           const { body } = await sendAs(admin, { method: 'GET', path: all });
           const own = (body as { items: readonly NodeMaintenance[] }).items.filter(
             ({ metadata, spec }) => metadata.labels?.[AGENT_LABEL] === 'n2' && spec.stage === 'Drain',

@@ -9,7 +9,8 @@ import { collectionPath, EVENTS, NODE_MAINTENANCES, objectPath, PODS } from '../
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { type Attack, sendAs } from './attack.ts';
 import { podBody, type Scene, TEAM } from './scene.ts';
-import { LOG, make, soon } from './steps.ts';
+import { LOG, make } from './steps.ts';
+import { waitFor } from '../wait-for.ts';
 
 interface StoredEvent {
   readonly metadata: { readonly name: string };
@@ -31,7 +32,7 @@ async function eventInSpiteOf(scene: Scene, message: string, before: (event: Sto
     const recorder = createEventRecorder('test', { client: controller, clock: createSystemClock(), log: LOG });
     const running = recorder.run(stop.signal);
     recorder.tell(subject, { type: 'Warning', reason: 'WentDown', message });
-    await soon('the Event is written', async () => (await all()).some(({ count }) => count === 1));
+    await waitFor('the Event is written', async () => (await all()).some(({ count }) => count === 1));
     stop.abort();
     await running;
   };
@@ -86,7 +87,7 @@ export const NODE_CONSEQUENCES: readonly Attack[] = [
       await make(scene, 'editor', collectionPath(PODS, TEAM), long);
       const body = maintenanceOf({ stage: 'Drain', nodeSelector: byName('n1', 'n2') }, { name: 'drain-both' });
       await make(scene, 'admin', collectionPath(NODE_MAINTENANCES), body);
-      await soon('both nodes have targets', async () => {
+      await waitFor('both nodes have targets', async () => {
         const path = objectPath(NODE_MAINTENANCES, { name: 'drain-both' });
         const answer = await sendAs(scene.clients.admin, { method: 'GET', path });
         const nodes = (answer.body as NodeMaintenance).status?.nodeStatuses ?? [];

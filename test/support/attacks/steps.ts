@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { sendForObject } from '../../../src/kube/resource.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import type { Scene } from './scene.ts';
 
 /** What the parts log is not looked at. */
@@ -8,11 +7,6 @@ export const LOG = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 export function ignore(): void {
   // Nothing.
-}
-
-/** Waits until it is so; throws after 20 s. */
-export async function soon(what: string, ask: () => Promise<boolean>): Promise<void> {
-  await waitUntil(what, ask, { timeoutMs: 20_000 }, AbortSignal.timeout(21_000));
 }
 
 /** Makes an object as somebody, which must work. */

@@ -9,7 +9,8 @@ import { collectionPath, DAEMON_SETS, EVICTION_REQUESTS, objectPath, PODS } from
 import { requestFor } from '../rigs/admission.ts';
 import { assertRefusedBy, type Attack, policy, sendAs } from './attack.ts';
 import { dry, OTHER_TEAM, podBody, RELEASE, requestOf, type Scene, TEAM } from './scene.ts';
-import { ignore, LOG, make, soon } from './steps.ts';
+import { ignore, LOG, make } from './steps.ts';
+import { waitFor } from '../wait-for.ts';
 
 const GATE = 'nodemaintenance.x-k8s.io/maintenance';
 const MANY = 1_000;
@@ -29,7 +30,7 @@ async function requested(
   const pod = await make<Pod>(scene, 'editor', pods, podBody(name, { annotations }, { nodeName: 'n3' }));
   const meta = { name: pod.metadata.uid ?? '', namespace: TEAM };
   await make(scene, 'editor', collectionPath(EVICTION_REQUESTS, TEAM), requestFor(name, meta.name, {}, meta));
-  await soon(
+  await waitFor(
     'the controller begins',
     async () => (await readRequest(scene, meta)).status?.activeInterceptors !== undefined,
   );
@@ -50,7 +51,7 @@ export const USER_CONSEQUENCES: readonly Attack[] = [
       await make(scene, 'editor', collectionPath(PODS, TEAM), podBody('kept', {}, { nodeName: 'n3' }));
       const meta = { name: crypto.randomUUID(), namespace: TEAM };
       await make(scene, 'editor', collectionPath(EVICTION_REQUESTS, TEAM), requestFor('kept', meta.name, {}, meta));
-      await soon('it is over', async () => {
+      await waitFor('it is over', async () => {
         const { status } = await readRequest(scene, meta);
         return status?.conditions?.some((each) => each.type === 'Canceled' && each.status === 'True') === true;
       });
@@ -80,9 +81,9 @@ export const USER_CONSEQUENCES: readonly Attack[] = [
       const meta = requestOf(scene, 'web-2');
       const asks = async (): Promise<boolean> =>
         (await readRequest(scene, meta)).spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true;
-      await soon('the maintenance asks', asks);
+      await waitFor('the maintenance asks', asks);
       await patch(scene, meta, { spec: { requesters: [] } });
-      await soon('it asks again', asks);
+      await waitFor('it asks again', asks);
     },
   },
   {
@@ -91,7 +92,7 @@ export const USER_CONSEQUENCES: readonly Attack[] = [
     attempt: async (scene) => {
       const meta = await requested(scene, 'label');
       await patch(scene, meta, { metadata: { labels: { [NODE_LABEL]: 'n2' } } });
-      await soon('it is of n3', async () => (await readRequest(scene, meta)).metadata.labels?.[NODE_LABEL] === 'n3');
+      await waitFor('it is of n3', async () => (await readRequest(scene, meta)).metadata.labels?.[NODE_LABEL] === 'n3');
     },
   },
   {

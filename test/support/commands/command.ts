@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
-import { waitUntil } from '../../control-plane/process.ts';
+import { waitFor } from '../wait-for.ts';
 
 const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const WAIT_MS = 20_000;
@@ -51,11 +51,9 @@ export function startCommand(args: readonly string[], env: NodeJS.ProcessEnv = {
     line: async (pattern, timeoutMs = WAIT_MS) => {
       const find = (): string | undefined => lines().find((line) => pattern.test(line));
       const ask = (): Promise<boolean> => Promise.resolve(find() !== undefined || child.exitCode !== null);
-      await waitUntil(`a line like ${pattern}`, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000)).catch(
-        (error: unknown) => {
-          throw new Error(`no line like ${pattern} in:\n${stdout}${stderr}`, { cause: error });
-        },
-      );
+      await waitFor(`a line like ${pattern}`, ask, { timeoutMs }).catch((error: unknown) => {
+        throw new Error(`no line like ${pattern} in:\n${stdout}${stderr}`, { cause: error });
+      });
       const found = find();
       if (found === undefined) throw new Error(`it ended without a line like ${pattern}:\n${stdout}${stderr}`);
       return found;

@@ -4,8 +4,9 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
-import { type Program, startProgram, waitUntil } from '../../control-plane/process.ts';
+import { type Program, startProgram } from '../../control-plane/process.ts';
 import { maintenanceOf } from '../maintenance/objects.ts';
+import { waitFor } from '../wait-for.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const MAIN = path.join(ROOT, 'src', 'main.ts');
@@ -67,7 +68,7 @@ export async function installManifests(controlPlane: ControlPlane): Promise<stri
     const tried = controlPlane.kubectl(['create', '--dry-run=server', '-o', 'json', '-f', '-'], maintenance);
     return (await tried.catch(() => '')).includes('"podType": "Static"');
   };
-  await waitUntil('default entries are injected', mutates, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
+  await waitFor('default entries are injected', mutates);
   const groups = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
   return await controlPlane.kubeconfigFor('system:serviceaccount:nodemaint-system:nodemaint-controller', groups);
 }

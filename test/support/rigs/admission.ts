@@ -5,8 +5,8 @@ import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse 
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, EVICTION_REQUESTS, objectPath, statusMessage } from '../../../src/kube/resource.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { installManifests } from '../commands/nodemaint.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** A rule of RBAC. */
 export interface Rule {
@@ -138,10 +138,6 @@ export function assertRefused(response: KubeResponse, words: RegExp): void {
   assert.match(statusMessage(response), words);
 }
 
-async function eventually(what: string, ask: () => Promise<boolean>): Promise<void> {
-  await waitUntil(what, ask, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
-}
-
 /** Whether the authorizer knows a right already, which it reads from a copy that lags. */
 async function may(client: KubeClient, { apiGroups, resources, verbs, resourceNames }: Rule): Promise<boolean> {
   const [resource = '', subresource = ''] = (resources[0] ?? '').split('/');
@@ -185,12 +181,12 @@ export async function buildAdmissionRig(): Promise<AdmissionRig> {
     };
     for (const object of [role, binding]) await controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(object));
     const client = await clientOf(await controlPlane.kubeconfigFor(name, groups));
-    for (const rule of rules) await eventually(`${name} may ${rule.verbs.join()}`, () => may(client, rule));
+    for (const rule of rules) await waitFor(`${name} may ${rule.verbs.join()}`, () => may(client, rule));
     return client;
   };
   const probe = await user('probe', [MAY_REPORT, MAY_REQUEST]);
   assertAllowed(await create(admin, requestFor('probe', 'probe')));
-  await eventually('the policies are in force', async () => {
+  await waitFor('the policies are in force', async () => {
     const answers = [
       await create(probe, requestFor('probe', crypto.randomUUID())),
       await patchStatus(probe, 'probe', { observedGeneration: 1 }),

@@ -11,9 +11,9 @@ import { type Interceptor, runInterceptor } from '../../../src/kube/eviction/int
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../../src/kube/resource.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { makeTestFolder } from '../folder.ts';
 import { installManifests } from '../commands/nodemaint.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** The Node without a kubelet on which the pods of these tests are: the test ends them when it wants. */
 export const NODE = 'node-z';
@@ -214,7 +214,7 @@ export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promi
         last = await get(pod);
         return last !== undefined && wanted(last);
       };
-      await waitUntil(what, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000)).catch((error: unknown) => {
+      await waitFor(what, ask, { timeoutMs }).catch((error: unknown) => {
         throw new Error(`${what}: ${JSON.stringify(last?.status)}`, { cause: error });
       });
       if (last === undefined) throw new Error(what);

@@ -2,9 +2,10 @@ import path from 'node:path';
 import type { Lease } from '../../../src/api/lease.ts';
 import { CONTROLLER_LEASE, readLease } from '../../../src/kube/lease.ts';
 import { freePort } from '../../control-plane/port.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Program } from '../../control-plane/process.ts';
 import type { EvictionRig } from './eviction.ts';
 import { startNodemaint } from '../commands/nodemaint.ts';
+import { waitFor } from '../wait-for.ts';
 
 /** Times of an election that tests can wait for; in proportion as the default ones. */
 export const QUICK_ELECTION = [
@@ -36,7 +37,7 @@ export async function startReplica(
   const args = ['controller', '--kubeconfig', kubeconfig, '--metrics-address', address, ...flags];
   const program = startNodemaint(args, log);
   const isReady = async (): Promise<boolean> => (await fetch(`${url}/readyz`)).ok;
-  await waitUntil(`${name} is ready`, isReady, { timeoutMs: 20_000, program }, AbortSignal.timeout(30_000));
+  await waitFor(`${name} is ready`, isReady, { timeoutMs: 20_000, program });
   return {
     name,
     program,
@@ -61,7 +62,7 @@ export async function untilLeads(replica: Replica, timeoutMs = 15_000): Promise<
   const begun = Date.now();
   const ask = async (): Promise<boolean> => (await replica.leads()) === true;
   const options = { timeoutMs, program: replica.program };
-  await waitUntil(`${replica.name} leads`, ask, options, AbortSignal.timeout(timeoutMs + 1_000));
+  await waitFor(`${replica.name} leads`, ask, options);
   return Date.now() - begun;
 }
 

@@ -4,13 +4,13 @@ import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { TEST_IMAGE } from '../../node/images.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { writeAgentFiles } from '../agent/files.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from '../stand-ins/metadata-server.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
+import { SLOW, waitFor } from '../wait-for.ts';
 
 const NODE = `notices-${process.pid}`;
 /** A pod that has written nothing for so long has ended, however busy this machine is. */
@@ -49,7 +49,6 @@ export interface NoticeRig extends AsyncDisposable {
   readonly controlPlane: ControlPlane;
   readonly node: TestNode;
   readonly metadata: MetadataServer;
-  waitFor(what: string, ask: () => Promise<boolean>, timeoutMs?: number): Promise<void>;
   phaseIs(kind: string): Promise<boolean>;
   maintenances(): Promise<readonly NodeMaintenance[]>;
   unschedulable(): Promise<string>;
@@ -87,11 +86,8 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
   const { runDirectory } = files;
   const agent = stack.use(startNodemaint(['agent', '--config', files.configFile], path.join(folder, 'agent.log')));
   const answers = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).node === NODE;
-  await waitUntil('the agent answers', answers, { timeoutMs: 30_000, program: agent }, signal);
+  await waitFor('the agent answers', answers, { program: agent, signal });
 
-  const waitFor = async (what: string, ask: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> => {
-    await waitUntil(what, ask, { timeoutMs }, AbortSignal.timeout(timeoutMs + 1_000));
-  };
   const phaseIs = async (kind: string): Promise<boolean> => (await readAgentStatus(runDirectory)).phase.kind === kind;
   const maintenances = async (): Promise<readonly NodeMaintenance[]> => {
     const text = await controlPlane.kubectl(['get', 'nm', '-o', 'json']);
@@ -149,7 +145,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
         const running = items.filter(({ status }) => status.phase === 'Running');
         return alive.length === Object.keys(PODS).length && running.length === alive.length;
       },
-      90_000,
+      SLOW,
     );
   };
 
@@ -169,11 +165,15 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
     const { code, stderr } = await runNodemaint([...trigger, '--run-directory', runDirectory]);
     assert.equal(code, 0, stderr);
     let deadline = Infinity;
-    await waitFor('the agent has the deadline', async () => {
-      const { phase } = await readAgentStatus(runDirectory);
-      deadline = (phase.kind === 'watching' ? undefined : phase.deadline?.at) ?? Infinity;
-      return deadline < beganAt + seconds * 1000 + 30_000;
-    });
+    await waitFor(
+      'the agent has the deadline',
+      async () => {
+        const { phase } = await readAgentStatus(runDirectory);
+        deadline = (phase.kind === 'watching' ? undefined : phase.deadline?.at) ?? Infinity;
+        return deadline < beganAt + seconds * 1000 + 30_000;
+      },
+      SLOW,
+    );
     // It counts from when the agent was told, not from when somebody began to type.
     const deadlineSec = (deadline - beganAt) / 1000;
     const stillAlive = async (name: string): Promise<boolean> =>
@@ -184,7 +184,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
         for (const name of Object.keys(PODS)) if (await stillAlive(name)) return false;
         return true;
       },
-      (seconds + 30) * 1000,
+      { timeoutMs: (seconds + 30) * 1000 },
     );
     const endings: Ending[] = [];
     for (const pod of Object.keys(PODS)) {
@@ -197,7 +197,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
   const goBack = async (): Promise<void> => {
     const { code, stderr } = await runNodemaint(['cancel', '--run-directory', runDirectory]);
     assert.equal(code, 0, stderr);
-    await waitFor('the agent watches again', () => phaseIs('watching'), 90_000);
+    await waitFor('the agent watches again', () => phaseIs('watching'), SLOW);
   };
 
   const owned = stack.move();
@@ -207,7 +207,6 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
     controlPlane,
     node,
     metadata,
-    waitFor,
     phaseIs,
     maintenances,
     unschedulable,

@@ -4,13 +4,14 @@ import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { type Program, waitUntil } from '../../control-plane/process.ts';
+import { type Program } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, staticPod } from '../../node/pods.ts';
 import { type ApiProxy, startApiProxy } from '../stand-ins/api-proxy.ts';
 import { writeAgentFiles } from '../agent/files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
+import { SLOW, waitFor } from '../wait-for.ts';
 
 export const NODE = `own-drain-${process.pid}`;
 export const STOP_SEC = 2;
@@ -25,11 +26,6 @@ export interface OwnDrainRig {
   readonly runDirectory: string;
   readonly bootIdPath: string;
   readonly witness: string;
-}
-
-export async function waitFor(what: string, ask: () => Promise<boolean>, program?: Program): Promise<void> {
-  const options = { timeoutMs: 90_000, ...(program === undefined ? {} : { program }) };
-  await waitUntil(what, ask, options, AbortSignal.timeout(91_000));
 }
 
 async function apply(controlPlane: ControlPlane, ...objects: readonly object[]): Promise<void> {
@@ -65,14 +61,17 @@ export async function buildOwnDrainRig(
   const high = staticPod('high', { ...shape, priorityClassName: 'system-node-critical' });
   await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
   await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
-  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === count + 3);
+  await waitFor('all pods run', async () => (await runningPods(controlPlane)) === count + 3, SLOW);
   const files = await writeAgentFiles(folder, node, { nodeName: NODE, kubeconfig: agentProxy.kubeconfig });
   return { folder, controlPlane, node, agentProxy, controllerProxy, ...files, witness };
 }
 
 export async function startAgent(stack: AsyncDisposableStack, rig: OwnDrainRig): Promise<Program> {
   const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], path.join(rig.folder, 'agent.log')));
-  await waitFor('the agent answers', async () => (await readAgentStatus(rig.runDirectory)).node === NODE, agent);
+  await waitFor('the agent answers', async () => (await readAgentStatus(rig.runDirectory)).node === NODE, {
+    ...SLOW,
+    program: agent,
+  });
   return agent;
 }
 
@@ -97,9 +96,13 @@ export async function lines(rig: OwnDrainRig): Promise<readonly string[]> {
 }
 
 export async function seen(rig: OwnDrainRig, line: string, times = 1): Promise<void> {
-  await waitFor(`"${line}" is seen ${times} times`, async () => {
-    return (await lines(rig)).filter((each) => each === line).length >= times;
-  });
+  await waitFor(
+    `"${line}" is seen ${times} times`,
+    async () => {
+      return (await lines(rig)).filter((each) => each === line).length >= times;
+    },
+    SLOW,
+  );
 }
 
 export async function maintenance(rig: OwnDrainRig): Promise<NodeMaintenance | undefined> {

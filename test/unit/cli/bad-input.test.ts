@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { waitUntil } from '../../control-plane/process.ts';
 import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent/sandbox.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: x}]}\n';
 
@@ -23,7 +23,7 @@ describe('bad input', () => {
       const { code, stderr } = await refusal(sandbox);
       assert.equal(code, 2);
       assert.match(stderr, /config\.yaml is not a valid configuration:\n.*"staticPodPaht"/);
-      assert.match(stderr, /docs\/configuration\.md/);
+      assert.match(stderr, /docs\/reference\/configuration\.md/);
     });
   });
 
@@ -96,7 +96,7 @@ describe('bad input', () => {
     await inSandbox(async (sandbox) => {
       const agent = startNodemaint(['agent', '--config', sandbox.configFile], path.join(sandbox.root, 'first.log'));
       const there = async (): Promise<boolean> => (await readdir(sandbox.runDirectory)).includes('control.sock');
-      await waitUntil('the socket is there', there, { timeoutMs: 20_000, program: agent }, AbortSignal.timeout(20_000));
+      await waitFor('the socket is there', there, { timeoutMs: 20_000, program: agent });
       agent.kill('SIGKILL');
       await agent.stop();
       await withAgent(sandbox, () => Promise.resolve());

@@ -8,9 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startDemoRuntime } from '../../../src/demo/runtime.ts';
 import { findPlaces } from '../../../src/static-pods/places.ts';
 import { untrustedPlace } from '../../../src/static-pods/trusted-places.ts';
-import { waitUntil } from '../../control-plane/process.ts';
 import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent/sandbox.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const NODE = 'n';
 
@@ -33,7 +33,7 @@ async function withPlace(
 
 async function phaseBecomes(sandbox: AgentSandbox, kind: string): Promise<void> {
   const ask = async (): Promise<boolean> => (await readAgentStatus(sandbox.runDirectory)).phase.kind === kind;
-  await waitUntil(`the phase is ${kind}`, ask, { timeoutMs: 30_000 }, AbortSignal.timeout(31_000));
+  await waitFor(`the phase is ${kind}`, ask);
 }
 
 async function trigger(sandbox: AgentSandbox): Promise<void> {

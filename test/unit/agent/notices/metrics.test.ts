@@ -9,9 +9,9 @@ import type { Notice } from '../../../../src/decide/notice/notices.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { Log } from '../../../../src/telemetry/log.ts';
 import { freePort } from '../../../control-plane/port.ts';
-import { waitUntil } from '../../../control-plane/process.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 import { openTestState } from '../../../support/agent/state.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
 
@@ -59,7 +59,7 @@ describe('the metrics of an agent', () => {
     try {
       const seen = async (): Promise<boolean> =>
         /^nodemaint_notices_total\{provider="aws",kind="preempt"\} ([2-9]|\d{2,})$/m.test(await read());
-      await waitUntil('a notice has come twice', seen, { timeoutMs: 10_000 }, AbortSignal.timeout(11_000));
+      await waitFor('a notice has come twice', seen, { timeoutMs: 10_000 });
       const text = await read();
       assert.match(text, /^nodemaint_notice_source_errors_total\{source="aws lifecycle"\} 1$/m);
       assert.match(text, /^nodemaint_notice_source_errors_total\{source="aws spot"\} 0$/m);

@@ -14,10 +14,10 @@ import { NodemaintError } from '../../../../src/errors.ts';
 import { type Clock, createSystemClock } from '../../../../src/host/clock.ts';
 import { triggerFileSource } from '../../../../src/cloud/trigger-file.ts';
 import type { Log } from '../../../../src/telemetry/log.ts';
-import { waitUntil } from '../../../control-plane/process.ts';
 import { openTestState } from '../../../support/agent/state.ts';
 import { createStateDisk } from '../../../../src/host/files/state-files.ts';
 import { Fault, failingStateDisk } from '../../../support/disks/failing-disk.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 const START = Date.parse('2026-03-01T12:00:00Z');
 const OPTIONS: NoticeOptions = { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 };
@@ -235,7 +235,10 @@ describe('the loop that watches for notices', () => {
     })().catch(() => undefined);
     const until = async (reason: string): Promise<void> => {
       const options = { timeoutMs: 5_000 };
-      await waitUntil(`the file says ${reason}`, () => Promise.resolve(seen.at(-1) === reason), options, stop.signal);
+      await waitFor(`the file says ${reason}`, () => seen.at(-1) === reason, {
+        ...options,
+        signal: stop.signal,
+      });
     };
     await using _stopped = {
       [Symbol.asyncDispose]: async () => {

@@ -4,10 +4,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
-import { waitUntil } from '../../../control-plane/process.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 const NODE = 'place-of-static-pods';
 const MANIFEST = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: {} });
@@ -49,13 +49,13 @@ describe('the agent of a node whose kubelet is restarted with another static pod
     const agent = stack.use(startNodemaint(['agent', '--config', path.join(folder, 'config.yaml')], log));
     const phase = async (): Promise<string> => (await readAgentStatus(runDirectory)).phase.kind;
     const options = { timeoutMs: 30_000, program: agent };
-    await waitUntil('the agent watches', async () => (await phase()) === 'watching', options, signal);
+    await waitFor('the agent watches', async () => (await phase()) === 'watching', { ...options, signal });
     assert.match(await readFile(log, 'utf8'), new RegExp(`"staticPodPath":"${first}"`));
 
     await endFakeKubelet(kubelet);
     kubelet = await startKubelet(folder, second);
     await runNodemaint(['trigger', '--reason', 'test', '--run-directory', runDirectory]);
-    await waitUntil('the machine is released', async () => (await phase()) === 'released', options, signal);
+    await waitFor('the machine is released', async () => (await phase()) === 'released', { ...options, signal });
     assert.deepEqual(await readdir(first), ['web.yaml']);
     assert.deepEqual(await readdir(second), []);
     assert.deepEqual(await readdir(path.join(folder, 'second', 'nodemaint-parked')), ['web.yaml']);

@@ -4,9 +4,9 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { StaticPodEntry } from '../../../../src/decide/view/static-pod-list.ts';
 import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
-import { waitUntil } from '../../../control-plane/process.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 const MANIFEST = JSON.stringify({
   apiVersion: 'v1',
@@ -53,7 +53,7 @@ async function createMachine(stack: AsyncDisposableStack) {
   const startAgent = async () => {
     const agent = stack.use(startNodemaint(['agent', '--config', configFile], path.join(folder, 'agent.log')));
     const answers = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).node === 'n';
-    await waitUntil('the agent answers', answers, { timeoutMs: 20_000, program: agent }, signal);
+    await waitFor('the agent answers', answers, { timeoutMs: 20_000, program: agent, signal });
     return agent;
   };
   return { folder, staticPodPath, runDirectory, configFile, writeConfig, run, states, startAgent, signal };
@@ -68,7 +68,7 @@ describe('nodemaint static-pods', () => {
     assert.deepEqual([parked.code, parked.stderr], [0, '']);
     assert.deepEqual(await readdir(staticPodPath), ['db.yaml']);
     const hasEnded = async (): Promise<boolean> => (await states()).includes('web.yaml parked');
-    await waitUntil('the pod has ended', hasEnded, { timeoutMs: 20_000 }, signal);
+    await waitFor('the pod has ended', hasEnded, { timeoutMs: 20_000, signal });
 
     const table = (await run('static-pods', 'list')).stdout;
     assert.match(table, /FILE +POD +PRIORITY +STATE +MAINTENANCE +SINCE\n/);
