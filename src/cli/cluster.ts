@@ -1,9 +1,8 @@
 import { stringify } from 'yaml';
-import { NodemaintError } from '../errors.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
 import { loadUserAccess, type UserAccessFlags } from '../kube/access/user.ts';
-import { parseTimeout } from './arguments.ts';
+import { parseTimeout, usage } from './arguments.ts';
 import { printable } from '../printable.ts';
 import type { Terminal, OutputFormat } from './terminal/terminal.ts';
 
@@ -30,10 +29,6 @@ const KINDS: Readonly<Record<string, 'node' | 'maintenance'>> = {
   'nodemaintenance.nodemaintenance.x-k8s.io': 'maintenance',
 };
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-
-function usage(message: string): NodemaintError {
-  return new NodemaintError('USAGE', message);
-}
 
 /** NAME, node/NAME or nm/NAME, as kubectl takes and prints them. Throws USAGE. */
 export function parseTarget(text: string): TargetName {

@@ -1,12 +1,13 @@
 import * as z from 'zod';
+import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 
 const duration = (words: string): z.ZodType<number> =>
   z
     .string()
-    .regex(/^\d+(ms|s|m|h)$/, 'write a number and its unit, such as 90s, 20m or 1h')
-    .transform((text) => {
-      const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[/[a-z]+$/.exec(text)?.[0] as 'ms' | 's' | 'm' | 'h'];
-      return Number.parseInt(text, 10) * unit;
+    .transform((text, context) => {
+      const ms = parseDuration(text);
+      if (ms === undefined) context.addIssue(DURATION_HINT);
+      return ms ?? z.NEVER;
     })
     .describe(words);
 

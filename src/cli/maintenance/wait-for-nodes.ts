@@ -5,6 +5,7 @@ import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
 import { createObjectCache } from '../../kube/watch.ts';
+import { timeLimit } from '../arguments.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Nodes and a maintenance as they are at a moment; what is gone is not there. */
@@ -54,8 +55,7 @@ export async function waitForNodes(
     maintenance: own.get(maintenance),
     nodes: caches.flatMap((cache) => cache.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
   });
-  const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
-  const stop = AbortSignal.any([ending.signal, signal, ...timeout]);
+  const stop = AbortSignal.any([ending.signal, signal, timeLimit(timeoutMs)]);
   // A first list without objects brings no change to look at.
   const firstLook = async (): Promise<void> => {
     while (!isReady() && !stop.aborted) await clock.sleep(SYNC_MS, stop).catch(() => undefined);

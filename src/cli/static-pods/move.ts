@@ -14,7 +14,7 @@ import { createDisk } from '../../static-pods/disk.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';
 import { EXIT } from '../terminal/exit-code.ts';
-import { parseTimeout } from '../arguments.ts';
+import { parseTimeout, timeLimit } from '../arguments.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type LocalNode, openLocalNode } from '../local-node.ts';
@@ -111,8 +111,7 @@ export async function moveStaticPodsCommand(
   const node = await openLocalNode(flags.config, terminal);
   const refusal = await untrustedPlace(node.paths);
   if (refusal !== undefined) throw new NodemaintError('PATH_NOT_TRUSTED', refusal);
-  const timeoutMs = parseTimeout(flags.timeout);
-  const limit = timeoutMs === undefined ? new AbortController().signal : AbortSignal.timeout(timeoutMs);
+  const limit = timeLimit(parseTimeout(flags.timeout));
   const signal = AbortSignal.any([terminal.stop, limit]);
   const files = await chooseFiles(verb, names, flags.all === true, node, terminal.stop);
   if (files.length === 0) {

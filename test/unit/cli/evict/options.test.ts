@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { commandFor, parseEvictOptions, parsePodName } from '../../../../src/cli/evict/options.ts';
-import { parseTimeout } from '../../../../src/cli/arguments.ts';
 
 describe('the command line of nodemaint evict', () => {
   const flags = { requester: 'cli.nodemaintenance.x-k8s.io', output: 'table' } as const;
@@ -29,25 +28,6 @@ describe('the command line of nodemaint evict', () => {
   for (const name of ['web', 'pod/web', 'pods/web', 'po/web']) {
     it(`"${name}" is a pod.`, () => {
       assert.equal(parsePodName(name), 'web');
-    });
-  }
-
-  const times: readonly [string, number | undefined][] = [
-    ['90s', 90_000],
-    ['1h30m', 5_400_000],
-    ['2h1m1s', 7_261_000],
-    ['0', undefined],
-    ['0s', undefined],
-  ];
-  for (const [text, ms] of times) {
-    it(`A time-out of ${text} is ${ms ?? 'none'}.`, () => {
-      assert.equal(parseTimeout(text), ms);
-    });
-  }
-
-  for (const text of ['', '5', '-1s', '1d', '1.5h', 's', '1s1m']) {
-    it(`"${text}" is no time-out.`, () => {
-      assert.throws(() => parseTimeout(text), { code: 'USAGE' });
     });
   }
 

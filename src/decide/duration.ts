@@ -1,0 +1,19 @@
+/** Durations as people write them in flags: numbers with units, the largest unit first, as Go writes them. */
+
+/** What to say of a text that is no duration, as the end of a sentence. */
+export const DURATION_HINT = 'write numbers and units, such as 90s, 20m or 1h30m';
+
+const DURATION = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+
+/**
+ * A duration in milliseconds, such as `90s`, `1h30m`, `500ms` or `0`; undefined where the text is none, or longer than
+ * a number of milliseconds can say exactly.
+ */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0;
+  const match = DURATION.exec(text);
+  if (text === '' || match === null) return undefined;
+  const [hours = 0, minutes = 0, seconds = 0, ms = 0] = match.slice(1).map((part) => Number(part ?? 0));
+  const total = ((hours * 60 + minutes) * 60 + seconds) * 1000 + ms;
+  return Number.isSafeInteger(total) ? total : undefined;
+}

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { controllerOptionsSchema } from '../../../src/controller/options.ts';
+
+describe('the times of the controller', () => {
+  const times: readonly [string, number][] = [
+    ['1500ms', 1_500],
+    ['90s', 90_000],
+    ['20m', 1_200_000],
+    ['1h', 3_600_000],
+    ['1h30m', 5_400_000],
+  ];
+  for (const [text, ms] of times) {
+    it(`take ${text} as ${ms} ms`, () => {
+      assert.equal(controllerOptionsSchema.parse({ requestTtl: text }).requestTtl, ms);
+    });
+  }
+
+  for (const text of ['', '5', '1d', '-1s']) {
+    it(`refuse "${text}" and say what to write`, () => {
+      const { error } = controllerOptionsSchema.safeParse({ requestTtl: text });
+      const [issue] = error?.issues ?? [];
+      assert.deepEqual(issue?.path, ['requestTtl']);
+      assert.match(issue?.message ?? '', /write numbers and units, such as 90s/);
+    });
+  }
+});
