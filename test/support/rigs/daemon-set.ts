@@ -60,22 +60,29 @@ export async function sayOfNode({ kubectl }: ControlPlane, node: string, more: o
   await kubectl(['patch', 'node', node, '--subresource=status', '-p', status]);
 }
 
-/** Ends pods that are bound and deleted, as the kubelet would that these tests have not. */
+/** Deletes the objects of terminating pods, as the kubelet would that these tests do not have. */
 export function startEndingPods({ kubectl }: ControlPlane): AsyncDisposable {
   const stopping = new AbortController();
+  const endPods = async (): Promise<void> => {
+    const text = await kubectl(['get', 'pods', '-o', 'json']);
+    const { items } = JSON.parse(text) as { items: readonly Pod[] };
+    const ended = items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    const names = ended.map(({ metadata }) => metadata.name);
+    const force = ['--force', '--grace-period=0', '--wait=false', '--ignore-not-found'];
+    if (names.length > 0) await kubectl(['delete', 'pods', ...names, ...force]);
+  };
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const text = await kubectl(['get', 'pods', '-o', 'json']);
-      const { items } = JSON.parse(text) as { items: readonly Pod[] };
-      const ended = items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-      const names = ended.map(({ metadata }) => metadata.name);
-      if (names.length > 0) await kubectl(['delete', 'pods', ...names, '--force', '--grace-period=0', '--wait=false']);
+      await endPods().catch((error: unknown) => {
+        // The next round tries again: without it no later case would see a pod end.
+        console.log(`terminating pods could not be deleted: ${String(error)}`);
+      });
       await new Promise((resolve) => {
         setTimeout(resolve, 300);
       });
     }
   };
-  const running = loop().catch(() => undefined);
+  const running = loop();
   return {
     [Symbol.asyncDispose]: async () => {
       stopping.abort();
