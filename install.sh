@@ -570,7 +570,7 @@ do_uninstall() {
   undo_kubelet_drop_in
   remove_program
   [ "$purge" = no ] || purge
-  echo "node-maintenance-agent is removed from this machine; for the cluster's part see docs/internals/daemon-sets.md, Uninstall"
+  echo "node-maintenance-agent is removed from this machine; for the cluster's part see docs/usage/install.md, Uninstall"
 }
 
 step=begun

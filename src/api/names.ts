@@ -25,7 +25,7 @@ export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 export const BOOT_ANNOTATION = 'nodemaintenance.x-k8s.io/boot-id';
 /** On a NodeMaintenance, "true": it drains even what the control plane cannot do without. */
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
-/** On a Node: it was unschedulable already when the first maintenance cordoned it, so it stays so. */
+/** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
 /** On a NodeMaintenance and its EvictionRequests: when the node is gone, RFC 3339. */
 export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';

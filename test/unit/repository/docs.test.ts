@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { parseAgentConfig } from '../../../src/config/load.ts';
 import { configurationTable } from '../../support/docs.ts';
+import { brokenLinks, linkedFiles } from '../../support/markdown.ts';
 
-const DOCS = path.join(import.meta.dirname, '..', '..', '..', 'docs');
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const DOCS = path.join(ROOT, 'docs');
+
+/** The pages of the repository for people, as absolute paths. */
+function pages(): readonly string[] {
+  const names = globSync(['*.md', 'docs/**/*.md', 'test/README.md'], { cwd: ROOT });
+  return names.map((name) => path.join(ROOT, name)).toSorted();
+}
 
 describe('the documentation', () => {
   it('has the table of the configuration as the schema has it', async () => {
@@ -31,5 +40,35 @@ describe('the documentation', () => {
       codes.filter((code) => !text.includes(`\`${code}\``)),
       [],
     );
+  });
+
+  it('has links that lead somewhere, anchors included', async () => {
+    const found = pages();
+    assert.ok(found.length > 30);
+    assert.deepEqual((await Promise.all(found.map(brokenLinks))).flat(), []);
+  });
+
+  it('has every page in its index', async () => {
+    const indexed = await linkedFiles(path.join(DOCS, 'README.md'));
+    const found = pages().filter((page) => page.startsWith(DOCS) && page !== path.join(DOCS, 'README.md'));
+    assert.ok(found.length > 25);
+    assert.deepEqual(
+      found.filter((page) => !indexed.has(page)),
+      [],
+    );
+  });
+
+  it('is named in sources and manifests by paths that exist', async () => {
+    const there = new Set(pages());
+    const sources = ['{src,test,manifests,systemd}/**/*', 'install.sh', '.ci/*'];
+    const files = globSync(sources, { cwd: ROOT, withFileTypes: true });
+    const missing: string[] = [];
+    for (const file of files.filter((each) => each.isFile())) {
+      const text = await readFile(path.join(file.parentPath, file.name), 'utf8');
+      for (const [page] of text.matchAll(/(?<![\w/:.-])docs\/[\w/-]+\.md/g)) {
+        if (!there.has(path.join(ROOT, page))) missing.push(`${file.name}: ${page}`);
+      }
+    }
+    assert.deepEqual(missing, []);
   });
 });
