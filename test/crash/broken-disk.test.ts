@@ -217,9 +217,10 @@ async function breakEverywhere(t: TestContext, { isOn, apart, moves }: Variant, 
   t.diagnostic(`${cases} cases`);
 }
 
-describe('every write of a drain fails in turn, once and for good', () => {
+describe('a drain in which each write fails in turn, once and for good', () => {
   for (const [name, variant] of Object.entries(VARIANTS)) {
-    it(`on ${name}`, (t) => breakEverywhere(t, variant, false));
-    it(`on ${name}, and the agent is killed in the middle`, (t) => breakEverywhere(t, variant, true));
+    it(`a drain on ${name} loses no manifest`, (t) => breakEverywhere(t, variant, false));
+    it(`a drain on ${name} whose agent is killed in the middle loses no manifest`, (t) =>
+      breakEverywhere(t, variant, true));
   }
 });

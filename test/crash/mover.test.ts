@@ -139,19 +139,20 @@ async function crashEverywhere(t: TestContext, variant: Variant): Promise<void> 
   t.diagnostic(`${total} cases`);
 }
 
-describe('the process is killed before, in and after each change of the disk, with plans of 1 to 12 manifests', () => {
+describe('a mover that is killed before, in and after each change of the disk, with plans of 1 to 12 manifests', () => {
   for (const apart of [false, true]) {
     for (const verb of ['park', 'restore'] as const) {
       const where = apart ? 'to another file system' : 'within one file system';
-      it(`${verb}s ${where} with every manifest once and byte for byte`, (t) => crashEverywhere(t, { verb, apart }));
+      it(`the mover ${verb}s ${where} with every manifest once and byte for byte`, (t) =>
+        crashEverywhere(t, { verb, apart }));
     }
   }
 });
 
-describe('the process is killed a second time, during the recovery', () => {
+describe('a mover that is killed a second time, during the recovery', () => {
   for (const apart of [false, true]) {
     for (const verb of ['park', 'restore'] as const) {
-      it(`recovers from that too: ${verb}, ${apart ? 'two file systems' : 'one'}`, async (t) => {
+      it(`the mover recovers from that too: ${verb}, ${apart ? 'two file systems' : 'one'}`, async (t) => {
         const root = await createQuickFolder('crash');
         t.after(() => rm(root, { recursive: true }));
         const files = namesOf(2);

@@ -88,10 +88,10 @@ function assertNoneLost(paths: MoverPaths, files: readonly string[]): void {
   for (const place of there) assert.equal(readFileSync(place, 'utf8'), contentOf(path.basename(place)));
 }
 
-describe('the power is cut at any moment, and what was not made durable is kept or lost in every combination', () => {
+describe('a power cut at any moment, with what was not made durable kept or lost in every combination', () => {
   for (const apart of [false, true]) {
     for (const count of [1, 2]) {
-      it(`keeps ${count} manifests, ${apart ? 'between two file systems' : 'in one file system'}`, async (t) => {
+      it(`the mover keeps ${count} manifests, ${apart ? 'between two file systems' : 'in one file system'}`, async (t) => {
         const root = await createQuickFolder('power');
         t.after(() => {
           rmSync(root, { recursive: true });

@@ -108,7 +108,7 @@ async function goThrough(t: TestContext, machine: Machine, breakDisk: string): P
   t.diagnostic(await machine.must('nodemaint status; journalctl -u nodemaint -b --no-pager -o cat | tail -20'));
 }
 
-describe('a machine whose disk takes no write goes down in order and comes back whole', () => {
+describe('the shutdown of a machine whose disk takes no write', () => {
   let machine: Machine;
 
   if (isThorough('a full and a read-only disk of a real machine')) {
@@ -121,7 +121,8 @@ describe('a machine whose disk takes no write goes down in order and comes back 
     });
 
     for (const [how, breakDisk] of Object.entries(WAYS)) {
-      it(`when it is ${how}`, (t) => goThrough(t, machine, breakDisk));
+      it(`the machine goes down in order and comes back whole when its disk is ${how}`, (t) =>
+        goThrough(t, machine, breakDisk));
     }
   }
 });

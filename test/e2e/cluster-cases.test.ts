@@ -86,7 +86,7 @@ const CASES: readonly ClusterCase[] = [
   },
 ];
 
-describe('a real machine goes down while its cluster is away', () => {
+describe('the shutdown of a real machine while its cluster is away', () => {
   if (!isThorough(`${CASES.length} ways in which a cluster is away when a real machine goes down`)) return;
   const stack = new AsyncDisposableStack();
   let node: ClusterNode;
@@ -97,7 +97,7 @@ describe('a real machine goes down while its cluster is away', () => {
   after(() => stack.disposeAsync());
 
   for (const { name, goDown, madeMaintenance, afterwards } of CASES)
-    it(`in order: ${name}`, async () => {
+    it(`the machine goes down in order: ${name}`, async () => {
       const { machine } = node;
       await machine.must(`: > ${WITNESS}/log`);
       const before = await boots(node);

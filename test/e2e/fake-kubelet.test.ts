@@ -34,7 +34,7 @@ if (isThorough('a pod that wants to be taken for the kubelet, on a machine of it
     });
 
     for (const [name, shape, reason] of CASES) {
-      it(`is not believed where it is ${name}: nothing is moved for it, and the drain is in order`, async (t) => {
+      it(`the agent does not believe a process called kubelet that is ${name}: it moves nothing for it, and drains in order`, async (t) => {
         await startMallory(machine, node, shape);
         const since = (await machine.must('date +%s')).trim();
         const went = runCase(machine, { name: 'reboot', begin: 'systemctl reboot', ends: 'reboot' });

@@ -11,7 +11,7 @@ sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' 
 
 describe('an upgrade to a build that does not come up, on a real machine', () => {
   if (isThorough('an upgrade that goes back, on a real machine'))
-    it('leaves the old agent, which holds the next shutdown', async () => {
+    it('the upgrade leaves the old agent, which holds the next shutdown', async () => {
       await using machine = await standaloneNode(4, new AbortController().signal);
       const good = await machine.must('readlink /usr/lib/nodemaint/current');
       await machine.must(NEXT, OPTIONS);

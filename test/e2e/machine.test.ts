@@ -77,7 +77,7 @@ describe('the machine of the e2e tests', () => {
     return journal;
   }
 
-  it('boots with systemd as PID 1, logind on the bus, and containerd', async (t) => {
+  it('the machine boots with systemd as PID 1, logind on the bus, and containerd', async (t) => {
     const image = await machineImage(signal);
     const port = await freePort();
     await new Promise<void>((resolve) => {
@@ -96,7 +96,7 @@ describe('the machine of the e2e tests', () => {
     await machine.must(['ctr', 'version']);
   });
 
-  it('copies files and folders with their modes', async () => {
+  it('the machine gets files and folders with their modes', async () => {
     const script = path.join(import.meta.dirname, '..', '..', 'install.sh');
     const own = path.join(import.meta.dirname, 'machine');
     await machine.copy({ '/opt/a, b/run.me': script, '/opt/sources': own, '/root/ca.crt': caFile });
@@ -105,7 +105,7 @@ describe('the machine of the e2e tests', () => {
     await machine.must(['test', '-f', '/opt/sources/machine.ts']);
   });
 
-  it('reaches a TLS server of the host over many connections at once, and leaves none behind', async () => {
+  it('the machine reaches a TLS server of the host over many connections at once, and leaves none behind', async () => {
     const waiting: TLSSocket[] = [];
     onHello = (socket) => {
       waiting.push(socket);
@@ -123,7 +123,7 @@ describe('the machine of the e2e tests', () => {
     await waitFor('all connections are closed', none, { signal });
   });
 
-  it('keeps a connection through a long silence', async () => {
+  it('the machine keeps a connection through a long silence', async () => {
     onHello = (socket, hello) => {
       setTimeout(() => {
         socket.end(`still there, ${hello}`);
@@ -134,12 +134,12 @@ describe('the machine of the e2e tests', () => {
     assert.equal(said, 'still there, watcher\n');
   });
 
-  it('has no other way out', async () => {
+  it('the machine has no other way out', async () => {
     const { code } = await machine.ssh('timeout 5 bash -c ": > /dev/tcp/10.0.2.2/$0"', { timeoutMs: 30_000 });
     assert.notEqual(code, 0);
   });
 
-  it('reboots in place and keeps the journal of the boot before', async (t) => {
+  it('the machine reboots in place and keeps the journal of the boot before', async (t) => {
     const startedAt = performance.now();
     const journal = await reboot(async () => {
       await machine.must(['systemctl', 'reboot']);
@@ -149,7 +149,7 @@ describe('the machine of the e2e tests', () => {
   });
 
   if (isThorough('how the machine of the e2e tests loses its power')) {
-    it('powers off at its power button and is switched on again', async () => {
+    it('the machine powers off at its power button and is switched on again', async () => {
       const journal = await reboot(async () => {
         await machine.powerButton();
         await machine.waitForExit(REBOOT_MS);
@@ -159,7 +159,7 @@ describe('the machine of the e2e tests', () => {
       assert.match(journal, /System is powering down|Shutting down/u);
     });
 
-    it('loses in a power cut what was not synced, and nothing else', async () => {
+    it('the machine loses in a power cut what was not synced, and nothing else', async () => {
       const journal = await reboot(async () => {
         await machine.must('echo kept > /root/kept && sync -f /root/kept && sleep 2');
         await machine.powerCut();

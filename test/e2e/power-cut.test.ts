@@ -55,9 +55,9 @@ async function cutAt(machine: Machine, moment: number, manifests: string): Promi
   return `${what}: at the first look ${parked.length === 0 ? 'nothing is parked' : `${parked.join(', ')} parked`}`;
 }
 
-describe('the power of a real machine fails in the middle of its shutdown', () => {
+describe('a power cut of a real machine in the middle of its shutdown', () => {
   if (isThorough('power cuts at random moments of a shutdown'))
-    it(`leaves each manifest there once, unchanged, after ${CUTS} cuts`, async () => {
+    it(`each manifest is there once, unchanged, after ${CUTS} power cuts`, async () => {
       await using machine = await standaloneNode(STOP_SEC, new AbortController().signal);
       const manifests = await machine.must(MANIFESTS);
       const span = await spanOf(machine);

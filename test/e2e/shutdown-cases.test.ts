@@ -155,7 +155,7 @@ describe('a real machine goes down', () => {
     await machine?.[Symbol.asyncDispose]();
   });
 
-  it('is found well set up by nodemaint doctor', async (t) => {
+  it('nodemaint doctor finds no fault on the machine', async (t) => {
     const { stdout, code } = await machine.ssh('nodemaint doctor', { timeoutMs: 180_000 });
     t.diagnostic(stdout);
     assert.equal(code, 0, stdout);
@@ -167,7 +167,9 @@ describe('a real machine goes down', () => {
   });
 
   for (const shutdown of CHOSEN) {
-    const title = WAYS_DOWN.includes(shutdown) ? 'in order by' : 'in order, in mid-drain:';
+    const title = WAYS_DOWN.includes(shutdown)
+      ? 'the machine goes down in order by'
+      : 'the machine goes down in order, in mid-drain:';
     it(`${title} ${shutdown.name}`, async (t) => {
       t.diagnostic(await runCase(machine, shutdown));
     });

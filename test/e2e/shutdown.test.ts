@@ -8,7 +8,7 @@ const DRAIN_MS = 120_000;
 const REBOOT_MS = 300_000;
 
 describe('systemctl reboot on a real machine with a real kubelet', () => {
-  it('waits for Default, DaemonSet, low static and high static pods, and brings everything back', async () => {
+  it('the reboot waits for Default, DaemonSet, low static and high static pods, and brings everything back', async () => {
     await using stack = new AsyncDisposableStack();
     const node = await startClusterNode(stack, 4);
     const { controlPlane, machine } = node;

@@ -132,7 +132,7 @@ function assertShutdown(journal: readonly string[]): void {
 describe('a machine that is the only control plane of its cluster', () => {
   const isWanted = isThorough('a machine that is the only control plane of its cluster reboots');
   if (isWanted)
-    it(`reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {
+    it(`the machine reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {
       const signal = AbortSignal.timeout(2_300_000 + REBOOTS * SETTLE_MS);
       await using stack = new AsyncDisposableStack();
       const machine = stack.use(await bootMachine(await machineImage(signal), [], signal));

@@ -26,7 +26,7 @@ const deadline: fc.Arbitrary<Deadline> = fc
   .map(([since, ms]) => ({ since, at: since + ms }));
 
 describe('the budget of a deadline', () => {
-  it('never makes a grace period longer, and leaves at least a second of it', () => {
+  it('the budget never makes a grace period longer, and leaves at least a second of it', () => {
     fc.assert(
       fc.property(deadline, tiersOfAll, fc.double({ min: 0, max: 2, noNaN: true }), (until, tiers, part) => {
         const now = until.since + (until.at - until.since) * part;
@@ -40,7 +40,7 @@ describe('the budget of a deadline', () => {
     );
   });
 
-  it('shortens nothing where there is time for all', () => {
+  it('the budget shortens nothing where there is time for all', () => {
     fc.assert(
       fc.property(fc.nat(2_000_000_000), tiersOfAll, (since, tiers) => {
         const needed = tiers.reduce((sum, { graceSec }) => sum + graceSec * 1000 + 2_000, 0);
@@ -53,7 +53,7 @@ describe('the budget of a deadline', () => {
     );
   });
 
-  it('fits into the time, where each tier can have more than its second', () => {
+  it('the budget fits into the time, where each tier can have more than its second', () => {
     fc.assert(
       fc.property(fc.nat(2_000_000_000), tiersOfAll, fc.integer({ min: 60_000, max: 600_000 }), (since, tiers, ms) => {
         const until = { since, at: since + ms };
@@ -63,7 +63,7 @@ describe('the budget of a deadline', () => {
     );
   });
 
-  it('is never less for more time', () => {
+  it('the budget is never less for more time', () => {
     fc.assert(
       fc.property(fc.nat(2_000_000_000), tiersOfAll, fc.nat(600_000), fc.nat(600_000), (since, tiers, a, b) => {
         const [short, long] = [Math.min(a, b), Math.max(a, b)];
@@ -76,7 +76,7 @@ describe('the budget of a deadline', () => {
     );
   });
 
-  it('makes tiers due in their order, none before the notice, the last not after the deadline', () => {
+  it('the tiers are due in their order, none before the notice, the last not after the deadline', () => {
     fc.assert(
       fc.property(deadline, tiersOfAll, (until, tiers) => {
         const dues = tierDues(until, tiers);
@@ -89,7 +89,7 @@ describe('the budget of a deadline', () => {
     );
   });
 
-  it('tells the last tier in time for its SIGKILL, where there is any time', () => {
+  it('the last tier is told in time for its SIGKILL, where there is any time', () => {
     fc.assert(
       fc.property(fc.nat(2_000_000_000), tiersOfAll, fc.integer({ min: 3_000, max: 600_000 }), (since, tiers, ms) => {
         const last = tierDues({ since, at: since + ms }, tiers).at(-1) ?? since;
@@ -98,7 +98,7 @@ describe('the budget of a deadline', () => {
     );
   });
 
-  it('spreads tiers over a notice that is too short for all, instead of leaving the last ones out', () => {
+  it('the budget spreads tiers over a notice that is too short for all, instead of leaving the last ones out', () => {
     const [web, critical] = [60, 60].map((graceSec): BudgetTier => ({ podType: 'Default', graceSec }));
     const statics = [10, 600].map((graceSec): BudgetTier => ({ podType: 'Static', graceSec }));
     assert.ok(web !== undefined && critical !== undefined);
@@ -108,7 +108,7 @@ describe('the budget of a deadline', () => {
     assert.deepEqual(tierDues({ since: 0, at: 600_000 }, [web, { ...critical, graceSec: 10 }]), [516_000, 578_000]);
   });
 
-  it('lets a tier that is due wait for the pods before it to be told, and not for ever', () => {
+  it('a tier that is due waits for the pods before it to be told, and not for ever', () => {
     const pod = { podType: 'Default', priority: 0, labels: {}, graceSec: 60 } as const;
     const critical = { ...pod, priority: 2_000_000_000 } as const;
     const plan = effectiveDrainPlan([]);
@@ -129,7 +129,7 @@ describe('the budget of a deadline', () => {
     assert.equal(nextAt, 2_500);
   });
 
-  it('gives pods of one tier the same budget, of which each takes no more than its own', () => {
+  it('the pods of one tier get the same budget, of which each takes no more than its own', () => {
     const pod = { podType: 'Default', priority: 0, labels: {}, graceSec: 600 } as const;
     const other = { ...pod, podType: 'Static', graceSec: 30 } as const;
     const until = { since: 0, at: 120_000 };

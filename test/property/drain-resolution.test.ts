@@ -46,8 +46,8 @@ function drainsOver(
   });
 }
 
-describe('a drain', () => {
-  it('does the same whatever drains there are that share no node with it, nor with those that do', () => {
+describe('the resolution of a drain', () => {
+  it('a drain is resolved the same whatever other drains share no node with it', () => {
     fc.assert(
       fc.property(fc.array(maintenance, { minLength: 1, maxLength: 6 }), pods, (made, all) => {
         const drains = drainsOver(made, all);
@@ -64,8 +64,8 @@ describe('a drain', () => {
   });
 });
 
-describe('any maintenances over any nodes', () => {
-  it('end, never take a target back, and keep the plan of the oldest', () => {
+describe('the resolution of any maintenances over any nodes', () => {
+  it('the drains end, never take a target back, and keep the plan of the oldest', () => {
     fc.assert(
       fc.property(fc.array(maintenance, { minLength: 1, maxLength: 3 }), pods, fc.nat(), (made, all, seed) => {
         const left: Record<string, readonly DrainPod[]> = { ...all };

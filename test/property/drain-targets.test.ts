@@ -47,7 +47,7 @@ function drain(
 }
 
 describe('a drain of any plan and any pods', () => {
-  it('ends, never takes targets back, and keeps the order of pod types', () => {
+  it('the drain ends, never takes targets back, and keeps the order of pod types', () => {
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 8 }), fc.array(pod, { maxLength: 12 }), fc.nat(), (plan, pods, seed) => {
         const order = drain(effectiveDrainPlan(plan), pods, (count) => seed % count);
@@ -62,7 +62,7 @@ describe('a drain of any plan and any pods', () => {
     );
   });
 
-  it('takes pods of one type by rising tier of the plan', () => {
+  it('the drain takes pods of one type by rising tier of the plan', () => {
     fc.assert(
       fc.property(fc.array(pod, { maxLength: 12 }), fc.nat(), (pods, seed) => {
         const plan = effectiveDrainPlan([]);

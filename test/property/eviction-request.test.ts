@@ -51,7 +51,7 @@ function assertAllowed(old: EvictionRequestStatus | undefined, fresh: EvictionRe
 }
 
 describe('an EvictionRequest, whatever happens to it', () => {
-  it('asks each interceptor once, in order, gives each its 20 minutes, and ends for good', () => {
+  it('the request asks each interceptor once, in order, gives each its 20 minutes, and ends for good', () => {
     fc.assert(
       fc.property(fc.array(events, { maxLength: 40, size: 'max' }), (happenings) => {
         let now = START;

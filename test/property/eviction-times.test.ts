@@ -39,7 +39,7 @@ const clocks = fc
   .map(([slowest, controller, actor]) => ({ controllerMs: slowest + controller, actorMs: slowest + actor }));
 
 describe('a request whose actors have clocks that are at most 10 s apart', () => {
-  it('is never refused anything that the controller and an interceptor of this program write', () => {
+  it('the webhook never refuses what the controller and an interceptor of this program write', () => {
     let beats = 0;
     let passedOn = 0;
     fc.assert(
@@ -82,8 +82,8 @@ describe('a request whose actors have clocks that are at most 10 s apart', () =>
   });
 });
 
-describe('a write that changes no time and nobody active', () => {
-  it('is never refused, whatever times are stored', () => {
+describe('a write that changes no time and no active interceptor', () => {
+  it('the webhook never refuses it, whatever times are stored', () => {
     const time = fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
     const entry = fc.record(
       { name: fc.constantFrom(NAME, 'b.example.com'), startTime: time, heartbeatTime: time, completionTime: time },

@@ -205,7 +205,7 @@ describe('the mover among writers that do not know of it', () => {
     rmSync(root, { recursive: true });
   });
 
-  it(`loses nothing that a writer has finished, in ${RUNS} runs`, async (t) => {
+  it(`the mover loses nothing that a writer has finished, in ${RUNS} runs`, async (t) => {
     let runs = 0;
     let parks = 0;
     const lists = fc.tuple(

@@ -99,7 +99,7 @@ function assertWritable(value: unknown, place = 'status'): void {
 }
 
 describe('hostile times and grace periods', () => {
-  it('are written as times that the API server takes, whatever the number', () => {
+  it('hostile times are written as times that the API server takes, whatever the number', () => {
     const numbers = fc.oneof(fc.double(), INT64, fc.constantFrom(Number.NaN, Infinity, -Infinity, 8.64e15, -8.64e15));
     fc.assert(
       fc.property(numbers, (ms) => {
@@ -113,7 +113,7 @@ describe('hostile times and grace periods', () => {
     );
   });
 
-  it('leave the status of a drain one that can be written', () => {
+  it('the status of a drain stays one that can be written', () => {
     fc.assert(
       fc.property(MAINTENANCE, fc.array(POD, { maxLength: 5 }), REQUEST, (maintenance, pods, request) => {
         const plan = effectiveDrainPlan([]);
@@ -143,7 +143,7 @@ describe('hostile times and grace periods', () => {
     );
   });
 
-  it('leave requests, heartbeats, deadlines and ends of pods sound', () => {
+  it('requests, heartbeats, deadlines and ends of pods stay sound', () => {
     fc.assert(
       fc.property(MAINTENANCE, POD, REQUEST, INT64, (maintenance, pod, request, budget) => {
         assertWritable(decideEvictionRequest(request, { ...pod, metadata: { ...pod.metadata, uid: 'r' } }, NOW).status);
@@ -160,18 +160,18 @@ describe('hostile times and grace periods', () => {
     );
   });
 
-  it('never let an interceptor fall silent for a heartbeat of the time to come', () => {
+  it('an interceptor never falls silent for a heartbeat of the time to come', () => {
     const status = { interceptors: [{ name: 'a/b', message: 'x', heartbeatTime: '2099-01-01T00:00:00Z' }] };
     const request = { metadata: { name: 'r' }, spec: { target: { pod: { name: 'p', uid: 'r' } } }, status };
     assert.equal(decideHeartbeat(request, 'a/b', { message: 'x' }, NOW)?.heartbeatTime, '2026-07-01T12:00:00Z');
   });
 
-  it('are bounded where the container runtime tells them', () => {
+  it('hostile times from the container runtime are bounded', () => {
     const sandbox = { id: 's', namespace: 'd', podName: 'p', podUid: 'u', labels: {}, annotations: {}, graceSec: 1e13 };
     assert.equal(runtimePodsOf([sandbox], new Map())[0]?.graceSec, MAX_GRACE_SEC);
   });
 
-  it('do not make a pod overdue whose grace period overflowed its deletionTimestamp', () => {
+  it('a pod whose grace period overflowed its deletionTimestamp is not overdue', () => {
     const told = Date.parse('2026-07-01T11:59:00Z');
     const overflowed = told + Number(BigInt.asIntN(64, 10n ** 13n * 1_000_000_000n) / 1_000_000n);
     const deletionTimestamp = rfc3339(overflowed);
@@ -185,7 +185,7 @@ describe('hostile times and grace periods', () => {
     assert.equal(decideShorterEnd({ metadata, spec: {} }, 10, NOW), 70);
   });
 
-  it('name a pod that has long to end', () => {
+  it('the status names a pod that has long to end', () => {
     const metadata = { name: 'p', deletionTimestamp: '2026-07-08T11:00:00Z', deletionGracePeriodSeconds: 604_800 };
     assert.equal(
       whyBlocking({ metadata, spec: {} }, undefined, undefined, NOW)?.message,

@@ -21,7 +21,7 @@ const step: fc.Arbitrary<JournalStep> = fc.oneof(
 );
 
 describe('the journal', () => {
-  it('reads back what was written', () => {
+  it('the journal reads back what was written', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 6 }), (steps) => {
         assert.deepEqual(parseJournal(steps.map(formatStep).join(''), 'journal'), steps);
@@ -29,7 +29,7 @@ describe('the journal', () => {
     );
   });
 
-  it('cut at any character is the steps before the cut, and never an error', () => {
+  it('a journal cut at any character is the steps before the cut, and never an error', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 4 }), fc.nat(), (steps, seed) => {
         const text = steps.map(formatStep).join('');
@@ -49,7 +49,7 @@ describe('the journal', () => {
     );
   });
 
-  it('damaged before its end is an error that names the line', () => {
+  it('a journal damaged before its end is an error that names the line', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 2, maxLength: 4 }), fc.nat(), (steps, seed) => {
         const lines = steps.map(formatStep);

@@ -18,7 +18,7 @@ function groupOf(groups: readonly number[], pod: number): number {
 }
 
 describe("the kubelet's own graceful shutdown", () => {
-  it('keeps its order as a drain plan: of two pods, the one that it ends first leaves no later', () => {
+  it('the order of the kubelet is kept as a drain plan: of two pods, the one that it ends first leaves no later', () => {
     fc.assert(
       fc.property(fc.uniqueArray(priority, { minLength: 1, maxLength: 6 }), priority, priority, (all, a, b) => {
         const groups = all.toSorted((x, y) => x - y);
@@ -36,7 +36,7 @@ describe("the kubelet's own graceful shutdown", () => {
     );
   });
 
-  it('is off after its drop-in was laid over any configuration', () => {
+  it('the graceful shutdown is off after its drop-in was laid over any configuration', () => {
     const configurations = [
       { shutdownGracePeriod: '30s', shutdownGracePeriodCriticalPods: '10s' },
       { shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 10 }] },

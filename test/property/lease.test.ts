@@ -31,7 +31,7 @@ const step = fc.record({
 });
 
 describe('the rule of leader election', () => {
-  it('never has two that may write at the same time, whatever their clocks say and however late they come', () => {
+  it('the rule never lets two replicas write at the same time, whatever their clocks say and however late they come', () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 60 }),

@@ -17,18 +17,18 @@ const fragment = fc.constantFrom(
 );
 
 describe('parseManifest', () => {
-  it('never throws, whatever the bytes', () => {
+  it('parseManifest never throws, whatever the bytes', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 500 }), (bytes) => void parse(Buffer.from(bytes))));
   });
 
-  it('never throws on text that looks like a manifest', () => {
+  it('parseManifest never throws on text that looks like a manifest', () => {
     fc.assert(
       fc.property(fc.array(fragment, { maxLength: 40 }), (parts) => void parse(Buffer.from(parts.join('')))),
       { numRuns: 2000 },
     );
   });
 
-  it('never throws on JSON, and never changes a prototype', () => {
+  it('parseManifest never throws on JSON, and never changes a prototype', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (metadata, spec) => {
         parse(Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec })));
@@ -37,7 +37,7 @@ describe('parseManifest', () => {
     );
   });
 
-  it('reads the same pod from JSON and from YAML', () => {
+  it('parseManifest reads the same pod from JSON and from YAML', () => {
     const pod = fc.record({
       apiVersion: fc.constant('v1'),
       kind: fc.constant('Pod'),

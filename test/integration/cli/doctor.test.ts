@@ -26,7 +26,7 @@ const NAMES = [
 ];
 
 describe('nodemaint doctor', () => {
-  it('finds what is wrong on a node without an agent, each thing with what to do, bus or no bus', async (t) => {
+  it('the command finds each fault on a node without an agent and says what to do, with a bus or without', async (t) => {
     const folder = await makeTestFolder('doctor');
     t.after(() => rm(folder, { recursive: true }));
     const config = path.join(folder, 'config.yaml');

@@ -28,14 +28,14 @@ describe('the commands of nodes around a cluster without a controller', () => {
     await rig[Symbol.asyncDispose]();
   });
 
-  it('It completes names from the cluster, as shells and kubectl ask for them.', async () => {
+  it('the command completes names from the cluster, as shells and kubectl ask for them', async () => {
     const env = { KUBECONFIG: rig.controlPlane.adminKubeconfig };
     const names = await runCommand(['__complete', 'drain', '--reason', 'x y', 'node-'], env);
     assert.equal(names.stdout, 'node-b\tnodes\nnode-z\tnodes\n:4\n');
     assert.equal((await runCommand(['__complete', 'drain', 'node-b', 'node-'], env)).stdout, 'node-z\tnodes\n:4\n');
   });
 
-  it('It works as a plugin of the real kubectl, completion included.', async () => {
+  it('the command works as a plugin of the real kubectl, completion included', async () => {
     const bin = path.join(rig.folder, 'bin');
     await mkdir(bin);
     const main = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
@@ -50,7 +50,7 @@ describe('the commands of nodes around a cluster without a controller', () => {
     assert.equal(await kubectl('__complete', 'nodemaint', 'drain', 'node-'), 'node-b\tnodes\nnode-z\tnodes\n:4\n');
   });
 
-  it('Where no controller is, it says so and gives up in time.', async () => {
+  it('the drain says where no controller is alive, and gives up in time', async () => {
     const { code, stdout, stderr } = await run('cordon', NODE, '--timeout', '1s');
     assert.equal(code, 3);
     assert.equal(stdout, 'nodemaintenance/maintenance-node-z created\n');
@@ -59,7 +59,7 @@ describe('the commands of nodes around a cluster without a controller', () => {
     await rig.controlPlane.kubectl(['delete', 'nm', '--all']);
   });
 
-  it('The last healthy member of the control plane is not drained without --force.', async () => {
+  it('the last healthy member of the control plane is not drained without --force', async () => {
     await makeNode('master', { 'node-role.kubernetes.io/control-plane': '' });
     const { code, stdout, stderr } = await run('drain', 'master');
     assert.deepEqual([code, stdout, await names()], [1, '', '']);
@@ -73,7 +73,7 @@ describe('the commands of nodes around a cluster without a controller', () => {
     assert.match(forced.stderr, /warning: draining master takes the last healthy member/);
   });
 
-  it('What the server warns of is passed on, and what it forbids names the permission.', async () => {
+  it('the command passes on the warnings of the server, and names the missing permission where it is forbidden', async () => {
     const group = 'admissionregistration.k8s.io';
     const rule = { apiGroups: ['nodemaintenance.x-k8s.io'], apiVersions: ['*'], operations: ['CREATE'] };
     const warner = {

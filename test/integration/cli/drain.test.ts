@@ -39,7 +39,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     await rig[Symbol.asyncDispose]();
   });
 
-  it('It does nothing at all where one of the nodes is not there.', async () => {
+  it('the command changes nothing where one of the nodes does not exist', async () => {
     const { code, stdout, stderr } = await run('drain', NODE, 'node/absent', 'nowhere');
     assert.deepEqual([code, stdout], [1, '']);
     assert.equal(stderr, 'nodemaint: nodes "absent", "nowhere" not found; nothing was done\n');
@@ -50,7 +50,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.equal((await run('drain', NODE, '--timeout', '5s')).code, 2);
   });
 
-  it('It previews tiers and everything that would block, and a dry run changes nothing.', async () => {
+  it('a dry run previews tiers and everything that would block, and changes nothing', async () => {
     const budget = (name: string, app: string): object => ({
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
@@ -106,7 +106,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     for (const name of ['kept', 'twice', 'vital']) await rig.endPod(name);
   });
 
-  it('Cordon, drain and complete are one maintenance; a drain is watched pod by pod to its end.', async () => {
+  it('cordon, drain and complete use one maintenance; the drain is watched pod by pod to its end', async () => {
     const cordon = await run('cordon', NODE, '--reason', 'new kernel');
     assert.equal(cordon.stdout, 'nodemaintenance/maintenance-node-z created\nnode/node-z cordoned\n', cordon.stderr);
     await rig.createPod('first', intercepts(A, 10_000));
@@ -168,7 +168,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.deepEqual((await run('complete', NODE)).stdout, 'node/node-z is in no maintenance\n');
   });
 
-  it('Interrupted or out of time, it leaves the maintenance and says how to go on.', async () => {
+  it('an interrupted or late command leaves the maintenance and says how to go on', async () => {
     await rig.createPod('slow', intercepts(A, 10_000));
     actor.turn = { kind: 'working', message: 'Still busy.' };
     const late = await run('drain', NODE, '--watch', '--timeout', '2s');
@@ -203,7 +203,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.deepEqual(await maintenances(), []);
   });
 
-  it('Several nodes are one maintenance, and none of them is given back alone.', async () => {
+  it('a drain of several nodes is one maintenance, and none of them is given back alone', async () => {
     await makeNode('node-b');
     await rig.controlPlane.kubectl(['cordon', 'node-b']);
     const { code, stdout } = await run(

@@ -16,7 +16,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     await rig[Symbol.asyncDispose]();
   });
 
-  it('It watches a pod through its interceptors to its end, and takes the finished request away.', async () => {
+  it('the command watches a pod through its interceptors to its end, and deletes the finished request', async () => {
     rig.actor.turn = {
       kind: 'working',
       message: 'Moving the\n\u001B[31mleader.',
@@ -49,7 +49,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.equal(await rig.get(pod), undefined);
   });
 
-  it('It leaves a finished request to the others who asked for it.', async () => {
+  it('the command leaves a finished request to the others who asked for it', async () => {
     rig.actor.turn = { kind: 'completed', message: 'Nothing to do.' };
     const pod = await rig.createPod('shared', ACTOR);
     await rig.request(pod, DRAINER);
@@ -63,7 +63,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.deepEqual(requestersOf(await rig.get(pod)), [DRAINER]);
   });
 
-  it('It names the budget that blocks, and ends with 3 when the time is over; the request stays.', async () => {
+  it('the command names the budget that blocks, and ends with 3 when the time is over; the request stays', async () => {
     const pod = await rig.createPod('guarded');
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
     await rig.controlPlane.kubectl([
@@ -87,7 +87,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     await rig.controlPlane.kubectl(['delete', 'pdb', 'guard']);
   });
 
-  it('It ends with 1 when the eviction is canceled, and Ctrl-C leaves the requests and says how to withdraw.', async () => {
+  it('the command ends with 1 when the eviction is canceled, and Ctrl-C leaves the requests and says how to withdraw', async () => {
     rig.actor.turn = { kind: 'working', message: 'At work.' };
     const pods = [await rig.createPod('taken', ACTOR), await rig.createPod('left', ACTOR)];
     await using run = rig.watch('taken', 'left', 'absent', '--requester', 'me.example.com');
@@ -108,7 +108,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.deepEqual(requestersOf(await rig.get(left)), ['me.example.com']);
   });
 
-  it('Somebody who deletes the request ends the watch with 1.', async () => {
+  it('the watch ends with 1 when the request is deleted', async () => {
     const pod = await rig.createPod('deleted', ACTOR);
     await using run = rig.watch('deleted');
     await rig.waitFor(pod, 'A is designated', isActive(A));
@@ -119,7 +119,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.equal(code, 1);
   });
 
-  it('The watch survives a restart of the API server, and sees what happened meanwhile.', async () => {
+  it('the watch survives a restart of the API server, and sees what happened meanwhile', async () => {
     rig.actor.turn = { kind: 'working', message: 'At work.' };
     const pod = await rig.createPod('restart', ACTOR);
     await using run = rig.watch('restart');

@@ -20,7 +20,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     await rig[Symbol.asyncDispose]();
   });
 
-  it('It asks for pods by both forms of their names, and says which are not there.', async () => {
+  it('the command asks for pods by both forms of their names, and says which are not there', async () => {
     const pods = [await rig.createPod('ask-1', ACTOR), await rig.createPod('ask-2', ACTOR)];
     const { code, stdout, stderr } = await rig.evict('ask-1', 'pod/ask-2', 'pods/ask-2', 'absent');
     assert.equal(stdout, 'pod/ask-1 eviction requested\npod/ask-2 eviction requested\n');
@@ -35,7 +35,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.deepEqual([again.stdout, again.code], ['pod/ask-1 eviction requested already\n', 0]);
   });
 
-  it('It finds the kubeconfig, the context and its namespace as kubectl does.', async () => {
+  it('the command finds the kubeconfig, the context and its namespace as kubectl does', async () => {
     await rig.controlPlane.kubectl(['create', 'namespace', 'other']);
     await waitFor(
       'the namespace has its account',
@@ -74,7 +74,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.equal(wrong.code, 2);
   });
 
-  it('It prints the requests as JSON and YAML, one as itself and several as a List.', async () => {
+  it('the command prints the requests as JSON and YAML, one as itself and several as a List', async () => {
     const pods = [await rig.createPod('json-1', ACTOR), await rig.createPod('json-2', ACTOR)];
     const { stdout } = await rig.evict('json-1', '-o', 'json');
     const request = JSON.parse(stdout) as EvictionRequest;
@@ -95,7 +95,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     await rig.controlPlane.kubectl(['get', '-f', '-'], stdout);
   });
 
-  it('It withdraws its own entry alone, and says who still asks.', async () => {
+  it('the command withdraws its own entry alone, and says who still asks', async () => {
     const pod = await rig.createPod('back', ACTOR);
     await rig.request(pod, DRAINER);
     const asked = await rig.evict('back');
@@ -112,7 +112,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     await rig.waitFor(pod, 'canceled', hasEnded('Canceled'));
   });
 
-  it('It deletes a canceled request that is left over, and asks anew; a dry run does not.', async () => {
+  it('the command deletes a canceled request that is left over, and makes a new one; a dry run does not', async () => {
     const pod = await rig.createPod('anew', ACTOR);
     const dry = await rig.evict('anew', '--dry-run');
     assert.deepEqual([dry.stdout, dry.code], ['pod/anew eviction requested (server dry run)\n', 0]);
@@ -140,7 +140,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.notEqual(second.metadata.uid, first.metadata.uid);
   });
 
-  it('A pod that is part of a workload is refused before a request is made.', async () => {
+  it('the command refuses a pod that is part of a workload before it makes a request', async () => {
     const extra = { schedulingGroup: { podGroupName: 'group' } };
     const pod = await rig.createPod('member', {}, extra);
     assert.notEqual((await rig.getPod('member'))?.spec.schedulingGroup, undefined);
@@ -150,7 +150,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.equal(await rig.get(pod), undefined);
   });
 
-  it('An entry that another field manager owns too is not withdrawn in silence.', async () => {
+  it('the command reports an entry that another field manager owns too, and does not withdraw it silently', async () => {
     const pod = await rig.createPod('owned', ACTOR);
     const { name, uid = '' } = pod.metadata;
     const spec = { target: { pod: { name, uid } }, requesters: [{ name: CLI }] };
@@ -163,7 +163,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.equal(code, 1);
   });
 
-  it('A pod that has ended needs no request.', async () => {
+  it('a pod that has ended needs no request', async () => {
     const pod = await rig.createPod('succeeded');
     const done = ['patch', 'pod', 'succeeded', '--subresource=status', '-p', '{"status":{"phase":"Succeeded"}}'];
     await rig.controlPlane.kubectl(done);
@@ -173,7 +173,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.equal(await rig.get(pod), undefined);
   });
 
-  it('It says which permission is missing, in the words of the server.', async () => {
+  it('the command says which permission is missing, in the words of the server', async () => {
     await rig.createPod('secret', ACTOR);
     const reads = await rig.userWith('bob', [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]);
     const asked = await runEvict(['secret', '--kubeconfig', reads]);
@@ -195,7 +195,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     assert.match(refused.stderr, /missing permission: the verb get on pods in the namespace default\n$/);
   });
 
-  it('A cluster without the custom resources is told from a pod without a request.', async () => {
+  it('the command tells a cluster without the custom resources from a pod without a request', async () => {
     await rig.controller.stop();
     await rig.controlPlane.kubectl(['delete', 'crd', 'evictionrequests.coordination.x-k8s.io']);
     const { code, stderr } = await rig.evict('secret', 'ask-1');

@@ -52,7 +52,7 @@ describe('the control plane and the node that the tests run on', () => {
     return await controlPlane.kubectl(['get', 'node', 'node-a', '-o', condition]);
   }
 
-  it('has a control plane within a minute', async (t) => {
+  it('the control plane is up within a minute', async (t) => {
     const startedAt = performance.now();
     controlPlane = await startControlPlane({ extraSans: ['10.0.2.100'] }, signal);
     const tookMs = Math.round(performance.now() - startedAt);
@@ -65,21 +65,21 @@ describe('the control plane and the node that the tests run on', () => {
     assert.match(await controlPlane.kubectl(['api-resources', '-o', 'name']), /^mutatingadmissionpolicies\./m);
   });
 
-  it('has a node that gets ready', async (t) => {
+  it('the node gets ready', async (t) => {
     const startedAt = performance.now();
     node = await startNode(controlPlane, 'node-a', signal);
     t.diagnostic(`node started in ${Math.round(performance.now() - startedAt)} ms`);
     assert.equal(await nodeReady(), 'True');
   });
 
-  it('runs the pod of a Deployment and of a DaemonSet on the node', async () => {
+  it('the node runs the pod of a Deployment and of a DaemonSet', async () => {
     for (const object of [deployment('web', { stopSec: 1 }), daemonSet('logger', { stopSec: 1 })]) {
       await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
     }
     for (const app of ['web', 'logger']) assert.equal((await untilRunning('default', app)).spec.nodeName, 'node-a');
   });
 
-  it('runs a static pod and shows its mirror, until its manifest is gone', async () => {
+  it('the node runs a static pod and shows its mirror, until its manifest is gone', async () => {
     const manifest = path.join(node.staticPodPath, 'etcd.yaml');
     const hidden = path.join(node.staticPodPath, '.etcd.yaml');
     await writeFile(hidden, JSON.stringify(staticPod('etcd', { stopSec: 1 })));
@@ -91,7 +91,7 @@ describe('the control plane and the node that the tests run on', () => {
     await untilGone('kube-system', 'etcd');
   });
 
-  it('refuses a node that reads or changes what is not its own', async () => {
+  it('the API server refuses a node that reads or changes what is not its own', async () => {
     const other = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-b' } };
     await controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(other));
     const asNode = (args: readonly string[]): Promise<string> =>
@@ -102,7 +102,7 @@ describe('the control plane and the node that the tests run on', () => {
     await controlPlane.kubectl(['delete', 'node', 'node-b']);
   });
 
-  it('keeps its pods while the kubelet restarts and while the API server is away', async () => {
+  it('the node keeps its pods while the kubelet restarts and while the API server is away', async () => {
     const before = (await untilRunning('default', 'web')).metadata.name;
     await controlPlane.stopApiServer();
     await node.restartKubelet({ untilReady: false });
@@ -113,7 +113,7 @@ describe('the control plane and the node that the tests run on', () => {
     assert.equal((await untilRunning('default', 'web')).metadata.name, before);
   });
 
-  it('ends a pod in its own time when it is deleted', async () => {
+  it('the node ends a pod in its own time when it is deleted', async () => {
     await controlPlane.kubectl(['delete', 'daemonset', 'logger']);
     await controlPlane.kubectl(['delete', 'deployment', 'web']);
     await untilGone('default', 'logger');

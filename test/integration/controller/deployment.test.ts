@@ -116,7 +116,7 @@ describe('the Deployment of the controller on real nodes', () => {
     await until(`${name} is drained`, async () => (await kubectl('get', 'nm', name, '-o', drained)) === 'True');
   };
 
-  it('runs two replicas, on two nodes, as nobody and with a read-only file system; both are ready, one leads', async () => {
+  it('the Deployment runs two replicas, on two nodes, as an unprivileged user and with a read-only file system; both are ready, one leads', async () => {
     await promisify(execFile)('cp', ['-r', path.join(ROOT, 'manifests'), folder]);
     await writeFile(path.join(folder, 'kustomization.yaml'), JSON.stringify(overlayOf(controlPlane.port)));
     await kubectl('apply', '-k', folder);
@@ -146,7 +146,7 @@ describe('the Deployment of the controller on real nodes', () => {
     });
   });
 
-  it('serves the webhook, which refuses a time in the future', async () => {
+  it('the webhook refuses a time in the future', async () => {
     const actor = 'actor-a.example.com';
     const annotations = { [`interceptor.evictionrequest.coordination.k8s.io/priority_${actor}`]: '10000/controller' };
     const containers = [{ name: 'main', image: 'none.invalid/none' }];
@@ -179,7 +179,7 @@ describe('the Deployment of the controller on real nodes', () => {
     await kubectl('delete', 'pod', 'target', '--force', '--grace-period=0');
   });
 
-  it('drains a node, also the one on which its own leader runs, which hands over', async (context) => {
+  it('the controller drains a node, also the one on which its own leader runs, which hands over', async (context) => {
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(deployment('web', { stopSec: 1 })));
     await until('the application runs', async () => (await appOn()) !== undefined);
     const first = await leader();
@@ -196,7 +196,7 @@ describe('the Deployment of the controller on real nodes', () => {
     await until('two replicas are ready again', async () => (await readyPods()).length === 2);
   });
 
-  it('hands over when the pod of the leader is deleted, and the next one drains', async (context) => {
+  it('the leader hands over when its pod is deleted, and the next one drains', async (context) => {
     const first = await leader();
     const begun = Date.now();
     await kubectl('delete', 'pod', '-n', 'nodemaint-system', first, '--wait=false');

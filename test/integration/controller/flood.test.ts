@@ -73,7 +73,7 @@ function floodWithScrapes(port: number, count: number, stop: AbortSignal): void 
 }
 
 describe('a flood from one address on the metrics and the webhook of the leader', () => {
-  it('stops neither the renewal of its Lease nor its probes, and takes bounded memory', async (context) => {
+  it('the flood stops neither the renewal of the Lease nor the probes, and takes bounded memory', async (context) => {
     await using rig = await buildEvictionRig();
     const webhookPort = await freePort();
     await using replica = await startReplica(rig, 'flooded', [`--webhook-port=${webhookPort}`]);

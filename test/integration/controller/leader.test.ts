@@ -74,7 +74,7 @@ describe('leader election on a real API server', () => {
       .filter((each) => each.method !== 'GET' && each.at >= since && !isOfLease(each))
       .map(({ method, path }) => `${method} ${path}`);
 
-  it('lets the first replica lead at once, while the second one watches and writes nothing, no events either', async () => {
+  it('the first replica leads at once, while the second one watches and writes nothing, no events either', async () => {
     await using stack = new AsyncDisposableStack();
     const first = stack.use(await startReplica(rig, 'first'));
     assert.ok((await untilLeads(first)) < 1_000, 'a free Lease is taken at once');
@@ -100,7 +100,7 @@ describe('leader election on a real API server', () => {
     assert.equal(spec?.leaseDurationSeconds, 3);
   });
 
-  it('hands over within two seconds when the leader is told to stop, with the default times', async (context) => {
+  it('the leader hands over within two seconds when it is told to stop, with the default times', async (context) => {
     await using stack = new AsyncDisposableStack();
     const first = stack.use(await startReplica(rig, 'first', []));
     await untilLeads(first);
@@ -123,7 +123,7 @@ describe('leader election on a real API server', () => {
     await untilEvicted(await ask());
   });
 
-  it('passes from a leader that was killed when its Lease has expired, not before, and the work goes on', async (context) => {
+  it('the Lease passes from a leader that was killed when it has expired, not before, and the work goes on', async (context) => {
     await using stack = new AsyncDisposableStack();
     const first = stack.use(await startReplica(rig, 'first'));
     await untilLeads(first);
@@ -147,7 +147,7 @@ describe('leader election on a real API server', () => {
     await untilEvicted(pod);
   });
 
-  it('ends for a leader that cannot renew before another one leads: it writes nothing more, follows, and leads again later', async () => {
+  it('a leader that cannot renew stops before another one leads: it writes nothing more, follows, and leads again later', async () => {
     await using stack = new AsyncDisposableStack();
     const { replica: first, proxy } = await startWatched(stack, 'first');
     await untilLeads(first);
@@ -182,7 +182,7 @@ describe('leader election on a real API server', () => {
     await untilEvicted(await ask());
   });
 
-  it('ends for a leader that stood still: it wakes up and writes nothing, whatever it was about to do', async () => {
+  it('a leader that stood still wakes up and writes nothing, whatever it was about to do', async () => {
     await using stack = new AsyncDisposableStack();
     const { replica: first, proxy } = await startWatched(stack, 'first');
     await untilLeads(first);
@@ -199,7 +199,7 @@ describe('leader election on a real API server', () => {
     assert.deepEqual(writesOf(proxy, wokenAt), []);
   });
 
-  it('lets nodes read this Lease and nothing else, and tells them whether a controller lives', async () => {
+  it('a node reads this Lease and nothing else, and learns whether a controller lives', async () => {
     const node = createKubeClient(
       await loadClusterAccess(await rig.controlPlane.kubeconfigFor('system:node:node-a', ['system:nodes'])),
       'agent',
@@ -227,7 +227,7 @@ describe('leader election on a real API server', () => {
     node.close();
   });
 
-  it('is left out with --leader-elect=false', async () => {
+  it('the controller runs no election with --leader-elect=false', async () => {
     await using stack = new AsyncDisposableStack();
     const { replica, proxy } = await startWatched(stack, 'alone', ['--leader-elect=false']);
     await untilLeads(replica);
@@ -238,7 +238,7 @@ describe('leader election on a real API server', () => {
     );
   });
 
-  it('leaves a replica that cannot listen on its address no leader: it ends, and the Lease is free', async () => {
+  it('a replica that cannot listen on its address never leads: it ends, and the Lease is free', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -250,7 +250,7 @@ describe('leader election on a real API server', () => {
     assert.equal((await leaseOf(rig))?.spec?.holderIdentity, undefined);
   });
 
-  it('refuses times that do not go together', async () => {
+  it('the controller refuses times that do not fit together', async () => {
     const late = await runNodemaint(['controller', '--leader-elect-renew-deadline=15s']);
     assert.deepEqual(
       [late.code, late.stderr],

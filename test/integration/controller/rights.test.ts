@@ -70,7 +70,7 @@ describe("the controller's own token", () => {
     return method === 'GET' ? target : `${target}${target.includes('?') ? '&' : '?'}dryRun=All`;
   }
 
-  it('is that of the account that the policies name', async () => {
+  it('the token is that of the account that the policies name', async () => {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
     const { body: answer } = await send({
       method: 'POST',
@@ -80,7 +80,7 @@ describe("the controller's own token", () => {
     assert.equal((answer as { status: { userInfo: { username: string } } }).status.userInfo.username, ACCOUNT);
   });
 
-  it('meets policies that the API server finds nothing wrong with', async () => {
+  it('the API server finds no fault in the policies', async () => {
     type Policy = {
       metadata: { name: string };
       status?: { typeChecking?: { expressionWarnings?: readonly object[] } };
@@ -97,7 +97,7 @@ describe("the controller's own token", () => {
   });
 
   for (const { what, request, words } of ATTACKS) {
-    it(`is refused: ${what}`, async () => {
+    it(`the API server refuses the token: ${what}`, async () => {
       const answer = await send(request);
       assert.ok(
         answer.status === 403 || answer.status === 422,
@@ -107,7 +107,7 @@ describe("the controller's own token", () => {
     });
   }
 
-  it('is enough for what the controller does', async () => {
+  it('the token is enough for what the controller does', async () => {
     const done = async (request: KubeRequest): Promise<void> => {
       const answer = await send(request);
       assert.ok(answer.status < 300, `${request.method} ${request.path}: ${answer.status} ${statusMessage(answer)}`);

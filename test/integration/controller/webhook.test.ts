@@ -22,7 +22,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const WEBHOOK = 'times.evictionrequests.nodemaintenance.x-k8s.io';
 const MONTH_MS = 30 * 24 * 3_600_000;
 
-describe('the webhook for what needs a clock, asked by a real API server', () => {
+describe('the webhook for rules about times, asked by a real API server', () => {
   let rig: WebhookRig;
   let port: number;
   let otherPort: number;
@@ -102,7 +102,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     ['expectedFinishTime in the future', { expectedFinishTime: fromNow(600) }, undefined],
   ];
   for (const [title, times, words] of cases) {
-    it(`${words === undefined ? 'accepts' : 'refuses'} a report with its ${title}`, async () => {
+    it(`the webhook ${words === undefined ? 'accepts' : 'refuses'} a report with its ${title}`, async () => {
       const name = await begin();
       const answer = await rig.report(name, working(times));
       if (words === undefined) assert.equal(answer, '');
@@ -115,7 +115,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     });
   }
 
-  it('accepts a report of the present time, of its completion, and the advance after that', async () => {
+  it('the webhook accepts a report of the present time, of its completion, and the advance after that', async () => {
     const name = await begin();
     assert.equal(await rig.report(name, working()), '');
     const entry = working();
@@ -125,7 +125,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     assert.equal(await rig.control(done, { activeInterceptors: [B], processedInterceptors: [A] }), '');
   });
 
-  it('refuses to pass over an interceptor before its 20 minutes are over, and not after', async () => {
+  it('the webhook refuses to pass over an interceptor before its 20 minutes are over, and not after', async () => {
     const passOn = { activeInterceptors: [B], processedInterceptors: [A] };
     const early = await rig.control(await begin(19 * 60), passOn);
     assert.match(early, /^422 .*advanced past actor-a\.example\.com, which has no completionTime and whose heartbeat/);
@@ -135,7 +135,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     assert.match(await rig.control(alive, passOn), /^422 .*last gave a sign of life at/);
   });
 
-  it('lets a request end at any time', async () => {
+  it('the webhook lets a request end at any time', async () => {
     const name = await begin();
     const at = fromNow(0);
     const message = 'Target Pod was deleted.';
@@ -145,7 +145,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     assert.equal(await rig.control(name, end), '');
   });
 
-  it('is asked only about writes that change a time or the active interceptor', async () => {
+  it('the API server asks the webhook only about writes that change a time or the active interceptor', async () => {
     const name = await begin();
     const entry = working();
     const start = await asked();
@@ -159,7 +159,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     assert.equal(await asked(), start + 2);
   });
 
-  it('is served by a second replica with the same certificate', async () => {
+  it('a second replica serves the webhook with the same certificate', async () => {
     const served = await Promise.all([servedFingerprint(port), servedFingerprint(otherPort)]);
     const stored = new X509Certificate((await rig.secret())?.['tls.crt'] ?? '');
     assert.deepEqual(served, [stored.fingerprint256, stored.fingerprint256]);
@@ -170,7 +170,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     await untilAsked(port);
   });
 
-  it('answers what is no review with what is wrong about it, and goes on', async () => {
+  it('the webhook answers a body that is no review with what is wrong in it, and goes on', async () => {
     const huge = JSON.stringify(reviewOf({ padding: 'x'.repeat(4 * 1024 * 1024) }));
     const text = JSON.stringify(reviewOf({}));
     const answers: readonly [string, Promise<{ status: number }>, number][] = [
@@ -208,14 +208,14 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     assert.match(await wrong(await begin()), /in the future/);
   });
 
-  it('replaces a certificate that somebody has damaged, without a gap', async () => {
+  it('the webhook replaces a damaged certificate without a gap', async () => {
     const old = await servedFingerprint(port);
     const data = JSON.stringify({ data: { 'tls.crt': 'Z2FyYmFnZQ==' } });
     await rig.controlPlane.kubectl(['-n', 'nodemaint-system', 'patch', 'secret', 'nodemaint-webhook', '-p', data]);
     await untilReplaced(old);
   });
 
-  it('renews an expiring certificate while its connections and the reviews go on', async () => {
+  it('the webhook renews an expiring certificate while its connections and the reviews go on', async () => {
     await Promise.all([webhook.stop(), other.stop()]);
     await rig.controlPlane.kubectl(['-n', 'nodemaint-system', 'delete', 'secret', 'nodemaint-webhook']);
     // Made nine months ago: valid still, but for less than a third of its life.
@@ -249,7 +249,7 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     assert.equal(await servedFingerprint(port), fresh.fingerprint256);
   });
 
-  it('never logs its private key', async () => {
+  it('the webhook never logs its private key', async () => {
     const key = (await rig.secret())?.['tls.key'] ?? '';
     assert.match(key, /PRIVATE KEY/);
     const lines = rig.logged.join('\n');
@@ -258,12 +258,12 @@ describe('the webhook for what needs a clock, asked by a real API server', () =>
     for (const secret of secrets) assert.ok(secret.length > 8 && !lines.includes(secret));
   });
 
-  it('says so when its address is taken', async () => {
+  it('the controller says when the address of the webhook is taken', async () => {
     const third = await rig.startWebhook(port);
     await assert.rejects(third.running, { code: 'LISTEN_FAILED' });
   });
 
-  it('holds up nothing when no replica is there', async () => {
+  it('the API server delays no write when no replica is there', async () => {
     await Promise.all([webhook.stop(), other.stop()]);
     assert.equal(await wrong(await begin()), '');
   });

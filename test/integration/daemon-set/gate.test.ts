@@ -44,7 +44,7 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
   const runs = async (name: string, node: string): Promise<boolean> =>
     Number.isFinite(startedAt(await podOn(name, node)));
 
-  it('leaves when it is targeted, stays away during the drain, holds up no rolling update elsewhere, and starts within 2 s of Complete', async () => {
+  it('the pod leaves when it is targeted, stays away during the drain, does not delay a rolling update elsewhere, and starts within 2 s of Complete', async () => {
     const { kubectl } = rig.controlPlane;
     await kubectl(['apply', '-f', '-'], JSON.stringify(daemonSet('logger', { stopSec: 1 })));
     await waitFor('it runs on both nodes', async () => (await runs('logger', A)) && (await runs('logger', B)), SLOW);

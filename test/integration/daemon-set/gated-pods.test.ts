@@ -28,8 +28,8 @@ const FOREIGN = {
   },
 };
 
-describe('the right of a node to let go of held DaemonSet pods', () => {
-  it('is for pods that a gate of ours holds and no drain targets, and for nothing else', async () => {
+describe('the right of a node to release gated DaemonSet pods', () => {
+  it('a node may release pods that our gate holds and no drain targets, and change nothing else', async () => {
     await using stack = new AsyncDisposableStack();
     const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
     const { kubectl } = controlPlane;

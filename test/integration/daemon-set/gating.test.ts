@@ -38,7 +38,7 @@ const SELECTORS: readonly LabelSelector[] = [
   { matchLabels: { app: 'logger' }, matchExpressions: [{ key: 'tier', operator: 'Exists' }] },
 ];
 
-describe('what holds DaemonSet pods, on a real API server with the real DaemonSet controller', () => {
+describe('the gating of DaemonSet pods, on a real API server with the real DaemonSet controller', () => {
   let rig: EvictionRig;
   const stack = new AsyncDisposableStack();
   before(async () => {
@@ -105,7 +105,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     return pods.length === 1 && pods.every((pod) => pod.spec.nodeName === NODE && !isGated(pod));
   };
 
-  it('The policy holds a pod just where the rules target it, label selectors included.', async () => {
+  it('the policy gates a pod exactly where the rules target it, label selectors included', async () => {
     await using _case = {
       [Symbol.asyncDispose]: async () => {
         await kubectl(['delete', 'nm', 'policy']);
@@ -131,7 +131,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     }
   });
 
-  it('A pod that slipped through before it was bound is removed and comes back held; deletion of the maintenance releases it.', async () => {
+  it('a pod that was made before the gate is removed and comes back gated; deletion of the maintenance releases it', async () => {
     await using _case = await startCase('without the gate');
     await apply(unscheduled('slip'));
     await waitFor('its pod is there', async () => (await podsOf(rig.controlPlane, 'slip')).length === 1);
@@ -152,7 +152,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     assert.equal((await podsOf(rig.controlPlane, 'slip')).some(isGated), false, 'when it is gone, nothing is held');
   });
 
-  it('A DaemonSet that no gate holds is removed ever later, and its request says so.', async () => {
+  it('a DaemonSet that no gate holds is removed at growing intervals, and its request says so', async () => {
     await using _case = await startCase('without the gate');
     await apply(daemonSet('escape', { graceSec: 1 }));
     await waitFor('it is bound', () => isRunning('escape'));
@@ -167,7 +167,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     await waitFor('it runs', () => isRunning('escape'));
   });
 
-  it('Before 1.36 the refusal takes the place of the gate.', async () => {
+  it('a refusal takes the place of the gate before Kubernetes 1.36', async () => {
     await using _case = await startCase('without the gate');
     const folder = await mkdtemp(path.join(MANIFESTS, '..', 'overlay-'));
     try {
@@ -196,7 +196,7 @@ describe('what holds DaemonSet pods, on a real API server with the real DaemonSe
     }
   });
 
-  it('nodemaint uninstall-cluster leaves nothing held, with a controller and without one.', async () => {
+  it('nodemaint uninstall-cluster leaves no pod gated, with a controller and without one', async () => {
     const uninstall = async (...flags: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
       await runNodemaint(['uninstall-cluster', '--kubeconfig', rig.controlPlane.adminKubeconfig, ...flags]);
     const hold = async (name: string): Promise<void> => {

@@ -120,7 +120,7 @@ async function manifestsOf(node: TestNode): Promise<Record<string, string>> {
 }
 
 describe('a node that is told to shut down, on a real control plane with a real kubelet', () => {
-  it('drains in order, keeps static pods out, and gets everything back after the boot', async () => {
+  it('the node drains in order, keeps static pods out, and gets everything back after the boot', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2);
     const before = await manifestsOf(rig.node);
@@ -148,7 +148,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await assertRestored(rig, before);
   });
 
-  it('keeps the order and every manifest when the agent is killed in mid-drain', async () => {
+  it('the drain keeps the order and every manifest when the agent is killed in mid-drain', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 3);
     const before = await manifestsOf(rig.node);
@@ -171,7 +171,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await assertRestored(rig, before);
   });
 
-  it('drains its static pods locally when the API server is away, and hands back when it returns', async () => {
+  it('the node drains its static pods offline when the API server is away, and hands over when it returns', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2);
     const before = await manifestsOf(rig.node);
@@ -192,7 +192,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     assert.deepEqual(await maintenances(rig.controlPlane), []);
   });
 
-  it('keeps static pods out after the boot until somebody completes the maintenance, where that is the policy', async () => {
+  it('the node keeps static pods out after the boot until a person completes the maintenance, where that is the policy', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 1, { onBoot: 'wait' });
     const before = await manifestsOf(rig.node);
@@ -218,7 +218,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await assertRestored(rig, before);
   });
 
-  it('drains for a person too, and leaves a node cordoned that was so before', async () => {
+  it('the node drains for a person too, and stays cordoned if it was so before', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 1);
     const { controlPlane, node } = rig;

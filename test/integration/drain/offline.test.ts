@@ -102,7 +102,7 @@ async function assertOrder(rig: Rig): Promise<void> {
 }
 
 describe('a reboot while no API server answers, with a real logind, kubelet and containerd', () => {
-  it('waits for all pods in order, each with its grace period, and nothing comes back before the boot', async () => {
+  it('the reboot waits for all pods in order, each with its grace period, and no pod comes back before the boot', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2);
     const agent = await startAgent(stack, rig);
@@ -137,7 +137,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     await waitFor('all pods run again', async () => (await alive()) === ORDER.length, SLOW);
   });
 
-  it('waits for all pods as well when it comes as the stop of the unit, with the kubelet ended', async () => {
+  it('the stop of the unit waits for all pods too, with the kubelet ended', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2);
     const agent = await startAgent(stack, rig);
@@ -150,7 +150,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     assert.equal(rig.logind.standIn.units.get('kubelet.service')?.active, false);
   });
 
-  it('goes on in the cluster when its API server is back in mid-drain, and stops nothing twice', async () => {
+  it('the drain goes on in the cluster when its API server is back in mid-drain, and stops no pod twice', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 45);
     const agent = await startAgent(stack, rig);
@@ -174,7 +174,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
   });
 
-  it('keeps a deadline, and shortens pods that are ending already when it comes closer', async () => {
+  it('the drain keeps a deadline, and shortens pods that are ending already when it comes closer', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 50);
     const agent = await startAgent(stack, rig);

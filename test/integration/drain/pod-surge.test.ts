@@ -20,7 +20,7 @@ interface ReplicaSet {
 }
 
 describe('Pod Surge Example of KEP-4563, on real nodes', () => {
-  it('moves pods to another node without ever having fewer than before', async () => {
+  it('the drain moves pods to another node without ever having fewer than before', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = stack.use(await buildEvictionRig());
     const { kubectl } = rig.controlPlane;

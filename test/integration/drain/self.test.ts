@@ -29,7 +29,7 @@ function removals({ requests }: ApiProxy): readonly string[] {
 }
 
 describe('a node whose shutdown has no living controller, on a real control plane with a real kubelet', () => {
-  it('is drained by its own agent from where the controller died until another lives, and no pod twice', async () => {
+  it('the agent drains the node from where the controller died until another lives, and drains no pod twice', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildOwnDrainRig(
       stack,
@@ -101,7 +101,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
     assert.equal(drained?.status, 'True');
   });
 
-  it('keeps a pod that names an interceptor, and gives static pods and the node back after the boot, without any controller', async () => {
+  it('the node keeps a pod that names an interceptor, and gets static pods and schedulability back after the boot, without any controller', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildOwnDrainRig(
       stack,
@@ -161,7 +161,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
     assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
   });
 
-  it('is drained by a deadline all the same: grace periods shortened, interceptors cut short', async () => {
+  it('the agent keeps a deadline all the same: grace periods shortened, interceptors cut short', async () => {
     await using stack = new AsyncDisposableStack();
     const rig = await buildOwnDrainRig(
       stack,

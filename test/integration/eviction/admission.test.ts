@@ -42,13 +42,13 @@ async function patchSpec(name: string, spec: object): ReturnType<typeof send> {
 }
 
 describe('the name and the target of an EvictionRequest', () => {
-  it('refuses a name that is not the UID of the target', async () => {
+  it('the API server refuses a name that is not the UID of the target', async () => {
     const body = requestFor('web', uid(), {}, { name: 'web' });
     assertRefused(await create(rig.admin, body), /metadata.name must be the UID of the target, spec.target.pod.uid/);
     assertAllowed(await create(rig.admin, requestFor('web', uid())));
   });
 
-  it('refuses generateName, alone and beside the right name', async () => {
+  it('the API server refuses generateName, alone and beside the right name', async () => {
     const name = uid();
     const beside = requestFor('web', name, {}, { generateName: 'web-' });
     assertRefused(await create(rig.admin, beside), /metadata.generateName is not supported/);
@@ -57,7 +57,7 @@ describe('the name and the target of an EvictionRequest', () => {
     assertAllowed(await create(rig.admin, requestFor('web', name)));
   });
 
-  it('refuses another target for a request that exists, and lets everything else of its spec change', async () => {
+  it('the API server refuses another target for a request that exists, and lets everything else of its spec change', async () => {
     const name = await made();
     assertRefused(await patchSpec(name, { target: { pod: { name: 'other' } } }), /target is immutable/);
     assertRefused(await patchSpec(name, { target: { pod: { uid: uid() } } }), /target is immutable/);
@@ -65,7 +65,7 @@ describe('the name and the target of an EvictionRequest', () => {
     assertAllowed(await patchSpec(name, { requesters: [{ name: 'another.example.com' }] }));
   });
 
-  it('refuses a target without a pod, or a pod without a name or a UID', async () => {
+  it('the API server refuses a target without a pod, or a pod without a name or a UID', async () => {
     const name = uid();
     assertRefused(await create(rig.admin, requestFor('web', name, { target: {} })), /pod: Required value/);
     assertRefused(await create(rig.admin, requestFor('', name)), /pod.name: Invalid value/);
@@ -73,7 +73,7 @@ describe('the name and the target of an EvictionRequest', () => {
     assertRefused(await create(rig.admin, noUid), /pod.uid: Required value/);
   });
 
-  it('sets the status of a new request to empty', async () => {
+  it('the API server sets the status of a new request to empty', async () => {
     const name = uid();
     const body = { ...requestFor('web', name), status: firstStatus(['imperative-eviction.k8s.io']) };
     assertAllowed(await create(rig.admin, body));
@@ -82,7 +82,7 @@ describe('the name and the target of an EvictionRequest', () => {
 });
 
 describe('the requesters of an EvictionRequest', () => {
-  it('refuses a new request without a requester, and lets the last one withdraw later', async () => {
+  it('the API server refuses a new request without a requester, and lets the last one withdraw later', async () => {
     const words = /at least one requester is required when creating an eviction request/;
     assertRefused(await create(rig.admin, requestFor('web', uid(), { requesters: [] })), words);
     assertRefused(await create(rig.admin, requestFor('web', uid(), { requesters: undefined })), words);
@@ -90,7 +90,7 @@ describe('the requesters of an EvictionRequest', () => {
     assertAllowed(await patchSpec(await made(), { requesters: null }));
   });
 
-  it('refuses names that are not fully qualified, and takes the longest and the shortest that are', async () => {
+  it('the API server refuses names that are not fully qualified, and takes the longest and the shortest that are', async () => {
     const refused = [
       'single',
       'Upper.example.com',
@@ -116,7 +116,7 @@ describe('the requesters of an EvictionRequest', () => {
     }
   });
 
-  it('refuses a requester twice, and the hundred and first', async () => {
+  it('the API server refuses a requester twice, and the hundred and first requester', async () => {
     const twice = [{ name: 'a.example.com' }, { name: 'a.example.com' }];
     assertRefused(await create(rig.admin, requestFor('web', uid(), { requesters: twice })), /Duplicate value/);
     const many = (count: number): object[] =>
@@ -127,8 +127,8 @@ describe('the requesters of an EvictionRequest', () => {
   });
 });
 
-describe('whoever asks for an eviction', () => {
-  it('must be allowed to delete the pod to create, change or delete its request', async () => {
+describe('the rights of a requester', () => {
+  it('a requester must be allowed to delete the pod to create, change or delete its request', async () => {
     const client = await rig.user('mallory', [MAY_REQUEST]);
     const refused = (verb: string): RegExp =>
       new RegExp(`mallory may not ${verb} this EvictionRequest, because it may not delete pod default/web`, 'u');
@@ -149,7 +149,7 @@ describe('whoever asks for an eviction', () => {
     assert.deepEqual(await read(rig.admin, name), before);
   });
 
-  it('needs that right for the one pod in its namespace, and no more', async () => {
+  it('a requester needs the right to delete for the one pod in its namespace, and no more', async () => {
     const mayDeleteWeb = { apiGroups: [''], resources: ['pods'], verbs: ['delete'], resourceNames: ['web'] };
     const client = await rig.user('drainer', [MAY_REQUEST, mayDeleteWeb]);
     const name = uid();
@@ -160,7 +160,7 @@ describe('whoever asks for an eviction', () => {
     assertRefused(await create(client, requestFor('web-2', uid())), /it may not delete pod default\/web-2/);
   });
 
-  it('may be anybody with the role edit in the namespace, while the role view only reads', async () => {
+  it('a requester may be any user with the role edit in the namespace, while the role view only reads', async () => {
     for (const role of ['edit', 'view']) {
       await rig.controlPlane.kubectl(['create', 'rolebinding', role, `--clusterrole=${role}`, `--user=${role}or`]);
     }
@@ -186,13 +186,13 @@ describe('whoever asks for an eviction', () => {
 });
 
 describe('the cluster itself', () => {
-  it('can delete a namespace that has EvictionRequests', async () => {
+  it('the namespace controller deletes a namespace that has EvictionRequests', async () => {
     await rig.controlPlane.kubectl(['create', 'namespace', 'doomed']);
     assertAllowed(await create(rig.admin, requestFor('web', uid(), {}, { namespace: 'doomed' }), 'doomed'));
     await rig.controlPlane.kubectl(['delete', 'namespace', 'doomed', '--timeout=60s']);
   });
 
-  it('can collect an EvictionRequest whose owner is gone', async () => {
+  it('the garbage collector collects an EvictionRequest whose owner is gone', async () => {
     const { kubectl } = rig.controlPlane;
     const owner = JSON.parse(await kubectl(['create', 'configmap', 'owner', '-o', 'json'])) as {
       metadata: { uid: string };
@@ -206,7 +206,7 @@ describe('the cluster itself', () => {
 });
 
 describe('kubectl', () => {
-  it('explains the fields in the words of the KEP, lists by pod, and knows the short names', async () => {
+  it('kubectl explains the fields in the words of the KEP, lists requests by pod, and knows the short names', async () => {
     const { kubectl } = rig.controlPlane;
     const all = await kubectl(['explain', 'evictionrequest', '--recursive']);
     for (const field of ['requesters', 'targetInterceptors', 'activeInterceptors', 'processedInterceptors']) {

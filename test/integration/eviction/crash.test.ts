@@ -239,11 +239,11 @@ describe('the crash of a controller', () => {
   const killed = (isEvicted: boolean): readonly Point[] =>
     isEvicted ? ['before', 'after', 'after, and the pod ends meanwhile'] : ['before', 'after'];
 
-  it('kill -9 of the controller at every API call of one eviction, in turn, ends in the same state without a second eviction', async (context) => {
+  it('a kill -9 of the controller at every API call of one eviction, in turn, ends in the same state without a second eviction', async (context) => {
     await proveAll(context, {}, [IMPERATIVE], killed);
   });
 
-  it('kill -9 at every API call of an eviction in which another interceptor has its turn first, likewise', async (context) => {
+  it('a kill -9 at every API call of an eviction with another interceptor before it ends in the same state without a second eviction', async (context) => {
     await proveAll(context, intercepts(FOREIGN, 10_000), [FOREIGN, IMPERATIVE], killed);
   });
 
@@ -251,7 +251,7 @@ describe('the crash of a controller', () => {
     await proveAll(context, intercepts(FOREIGN, 10_000), [FOREIGN, IMPERATIVE], () => ['answer lost']);
   });
 
-  it('a watch on pods that lags behind the one on requests does not make a living pod count as evicted', async () => {
+  it('a watch on pods that lags behind the watch on requests does not make a living pod count as evicted', async () => {
     if (controller === undefined) startController();
     await until('the controller is up', isUp);
     const lag = proxy.delayWatches('/pods?', WATCH_LAG_MS);

@@ -72,7 +72,7 @@ describe('evictions in the background (KEP-1397) on a real API server', () => {
     await controller.stop();
   });
 
-  it('does not repeat an eviction that it finds in progress after a restart', async () => {
+  it('the controller does not repeat an eviction that it finds in progress after a restart', async () => {
     webhook.decide = () => PROMISE;
     const pod = await rig.createPod('migrating', IN_PROGRESS);
     await rig.request(pod, DRAINER);

@@ -68,7 +68,7 @@ async function inVain(name: string, attempt: Promise<KubeResponse>, words: RegEx
 }
 
 describe('a hostile interceptor whose turn it is', () => {
-  it('cannot change what the EvictionRequest controller manages', async () => {
+  it('a hostile interceptor cannot change what the EvictionRequest controller manages', async () => {
     const name = await started(rig, NAMES);
     const { targetInterceptors } = firstStatus([OWN, LAST]);
     const inactive = /the active interceptor can be taken away only when/;
@@ -102,7 +102,7 @@ describe('a hostile interceptor whose turn it is', () => {
     await inVain(name, apply(mallory, name, target), /targetInterceptors is immutable/);
   });
 
-  it('cannot start a request that has no status yet', async () => {
+  it('a hostile interceptor cannot start a request that has no status yet', async () => {
     const name = crypto.randomUUID();
     assertAllowed(await create(rig.admin, requestFor('web', name)));
     await inVain(name, patchStatus(mallory, name, firstStatus(NAMES)), MANAGED);
@@ -123,7 +123,7 @@ describe('a hostile interceptor whose turn it is', () => {
     }
   });
 
-  it('cannot touch the entries of others, nor add or take away one', async () => {
+  it('a hostile interceptor cannot change the entries of others, nor add or remove one', async () => {
     const name = await started(rig, NAMES);
     const entries = firstStatus(NAMES).interceptors ?? [];
     const foreign = /interceptors must have the names of targetInterceptors/;
@@ -135,7 +135,7 @@ describe('a hostile interceptor whose turn it is', () => {
     await inVain(name, patchStatus(mallory, name, { interceptors: all }), ACTIVE_ALONE);
   });
 
-  it('cannot beat every second, nor rewrite or unset what it has said, nor write a megabyte', async () => {
+  it('a hostile interceptor cannot write a heartbeat every second, nor change or unset what it has reported, nor write a megabyte', async () => {
     const name = await started(rig, NAMES);
     assertAllowed(await report(mallory, name, WORKING));
     const grow = /heartbeatTime can only grow, by at least 60 seconds/;
@@ -151,7 +151,7 @@ describe('a hostile interceptor whose turn it is', () => {
     await inVain(name, apply(mallory, name, { interceptors: [{ name: OWN }] }), /message: Required value/);
   });
 
-  it('cannot change labels, owners, finalizers or the spec by way of the status', async () => {
+  it('a hostile interceptor cannot change labels, owners, finalizers or the spec through the status', async () => {
     const name = await started(rig, NAMES);
     const old = await read(rig.admin, name);
     const metadata = { labels: { [NODE_LABEL]: 'node-b' }, finalizers: ['mallory.example.com/forever'] };
@@ -167,7 +167,7 @@ describe('a hostile interceptor whose turn it is', () => {
     );
   });
 
-  it('cannot fill the status so that the controller has no room to end the request', async () => {
+  it('a hostile interceptor cannot fill the status so that the controller has no room to end the request', async () => {
     const name = await started(rig, NAMES);
     const [progressing] = firstStatus(NAMES).conditions ?? [];
     const junk = (count: number): object[] =>
@@ -184,7 +184,7 @@ describe('a hostile interceptor whose turn it is', () => {
     await inVain(name, report(mallory, name, { name: OWN, message: 'still here' }), ACTIVE_ALONE);
   });
 
-  it('can do what an honest one does: begin, beat, and complete', async () => {
+  it('an honest interceptor can begin, write heartbeats, and complete', async () => {
     const name = await started(rig, NAMES);
     assertAllowed(await report(mallory, name, WORKING));
     const beat = { ...WORKING, heartbeatTime: '2026-01-01T10:03:00Z', expectedFinishTime: '2026-01-01T11:00:00Z' };
@@ -194,7 +194,7 @@ describe('a hostile interceptor whose turn it is', () => {
 });
 
 describe('the entry of a reserved interceptor', () => {
-  it('is written by nobody without the verb intercept on its name', async () => {
+  it('only an identity with the verb intercept on its name writes the entry of a reserved interceptor', async () => {
     const words = /mallory may not report as kubelet.k8s.io: it lacks the verb intercept on interceptors.coordination/;
     const name = await started(rig, [KUBELET, LAST]);
     await inVain(name, report(mallory, name, { name: KUBELET, completionTime: BEAT }), words);
@@ -211,14 +211,14 @@ describe('the entry of a reserved interceptor', () => {
     assertAllowed(await report(kubelet, name, { name: KUBELET, completionTime: BEAT }));
   });
 
-  it('is written by the controller for imperative-eviction.k8s.io and daemonset.apps.k8s.io', async () => {
+  it('the controller writes the entries of imperative-eviction.k8s.io and daemonset.apps.k8s.io', async () => {
     for (const names of [['daemonset.apps.k8s.io', LAST], [LAST]]) {
       const name = await started(rig, names);
       assertAllowed(await report(rig.controller, name, { ...WORKING, name: names[0] ?? '' }));
     }
   });
 
-  it('is written by a node for its own static pods, and by no other node', async () => {
+  it('a node writes the entry for its own static pods, and no other node does', async () => {
     const nodeA = await rig.user('system:node:node-a', [], ['system:nodes']);
     const nodeB = await rig.user('system:node:node-b', [], ['system:nodes']);
     const name = await started(rig, [KUBELET, LAST], { labels: { [NODE_LABEL]: 'node-a' } });

@@ -27,7 +27,7 @@ async function reportHostileTime(rig: EvictionRig, pod: Pod): Promise<void> {
 }
 
 describe('a pod with a grace period of 10^13 s in a maintenance of two nodes, on a real API server', () => {
-  it('leaves the drain of all others going on, and is named in the status', async () => {
+  it('the drain of all other pods continues, and the status names the pod', async () => {
     await using rig = await buildEvictionRig();
     const { kubectl } = rig.controlPlane;
     const apply = async (object: object): Promise<string> =>

@@ -90,7 +90,7 @@ describe('imperative eviction on a real API server', () => {
     await controller.stop();
   });
 
-  it('counts its attempts on after a restart', async () => {
+  it('the controller continues the count of its attempts after a restart', async () => {
     const first = await rig.startController();
     const pod = await createHealthyPod('counted');
     await apply(budget('count', 'counted', { maxUnavailable: 0 }));
@@ -104,7 +104,7 @@ describe('imperative eviction on a real API server', () => {
     await second.stop();
   });
 
-  it('names both budgets of a pod that has two, and evicts when one of them is gone', async () => {
+  it('the controller names both budgets of a pod that has two, and evicts the pod when one of them is gone', async () => {
     const controller = await rig.startController();
     const pod = await createHealthyPod('twice');
     await apply(budget('one', 'twice', { minAvailable: 0 }));
@@ -127,7 +127,7 @@ describe('imperative eviction on a real API server', () => {
     await controller.stop();
   });
 
-  it('does not take rate limiting for a budget', async () => {
+  it('the controller does not take rate limiting for a budget', async () => {
     const flow = { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', metadata: { name: 'no-evictions' } };
     const subject = {
       kind: 'ServiceAccount',
@@ -178,7 +178,7 @@ describe('imperative eviction on a real API server', () => {
     await rig.controlPlane.kubectl(['delete', 'flowschema', 'no-evictions']);
   });
 
-  it('leaves the pods of a terminating namespace to the namespace', async () => {
+  it('the controller leaves the pods of a terminating namespace to the namespace', async () => {
     const meta = { name: 'keep-pods' };
     const apiGroups = ['', 'coordination.x-k8s.io'];
     const resources = ['pods', 'evictionrequests'];
@@ -206,7 +206,7 @@ describe('imperative eviction on a real API server', () => {
     await controller.stop();
   });
 
-  it('knows from the answer that the name belongs to another pod', async () => {
+  it('the controller sees in the answer that the name belongs to another pod', async () => {
     const pod = await rig.createPod('other');
     const body = {
       apiVersion: 'policy/v1',
@@ -223,7 +223,7 @@ describe('imperative eviction on a real API server', () => {
     assert.equal(await isTerminating('other'), false);
   });
 
-  it('leaves a pod with the evict policy ControllerTakeOver to its controller, then falls back', async () => {
+  it('the controller leaves a pod with the evict policy ControllerTakeOver to its own controller, then falls back', async () => {
     const policy = { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' };
     const wanted = async (name: string): Promise<string | undefined> =>
       (await rig.getPod(name))?.metadata.annotations?.['kubernetes.io/pod-evict-wanted'];

@@ -24,7 +24,7 @@ describe('interceptors and the deadline of a node, on a real API server', () => 
     await rig[Symbol.asyncDispose]();
   });
 
-  it('lose their turn when the pod needs the time that is left, although they give signs of life', async () => {
+  it('an interceptor loses its turn when the pod needs the time that is left, although its heartbeats continue', async () => {
     const [a, b] = [createActor(A), createActor(B)];
     for (const each of [a, b]) await rig.startInterceptor(each);
     await rig.startController();

@@ -36,7 +36,7 @@ async function refuse(name: string, status: object, words: RegExp): Promise<void
 }
 
 describe('the entries of interceptors', () => {
-  it('are as many as targetInterceptors, with the same names, and stay', async () => {
+  it('the entries of interceptors are as many as targetInterceptors, with the same names, and stay', async () => {
     const words = /interceptors must have the names of targetInterceptors, one entry each/;
     const entries = (...names: string[]): object => ({
       interceptors: names.map((each) => ({ name: each, message: '' })),
@@ -51,7 +51,7 @@ describe('the entries of interceptors', () => {
     await refuse(name, { interceptors: [{ name: A }, { name: B }, { name: LAST }] }, /message: Required value/);
   });
 
-  it('start with a name and an empty message', async () => {
+  it('an entry starts with a name and an empty message', async () => {
     const words = /entries start with their name and an empty message alone/;
     const time = '2026-01-01T10:00:00Z';
     const began = [{ message: 'x' }, { completionTime: time }, { startTime: time, heartbeatTime: time }];
@@ -67,7 +67,7 @@ describe('the entries of interceptors', () => {
     await allow(later, { interceptors });
   });
 
-  it('change only while their interceptor is active', async () => {
+  it('an entry changes only while its interceptor is active', async () => {
     const name = await started(rig, NAMES);
     const words = /only the entry of the interceptor in activeInterceptors can change/;
     assertRefused(await report(rig.admin, name, { name: B, message: 'early' }), words);
@@ -89,7 +89,7 @@ describe('the times of an interceptor', () => {
   const says = async (name: string, fields: Readonly<Record<string, string>>): ReturnType<typeof report> =>
     await report(rig.admin, name, { name: A, ...fields });
 
-  it('begin with the start and the first heartbeat together', async () => {
+  it('startTime and the first heartbeatTime come together', async () => {
     const name = await started(rig, NAMES);
     const words = /startTime and heartbeatTime are set together/;
     assertRefused(await says(name, { heartbeatTime: at(0) }), words);
@@ -97,7 +97,7 @@ describe('the times of an interceptor', () => {
     assertAllowed(await says(name, { startTime: at(0), heartbeatTime: at(0) }));
   });
 
-  it('keep the start', async () => {
+  it('startTime never changes', async () => {
     const name = await started(rig, NAMES);
     assertAllowed(await says(name, { startTime: at(0), heartbeatTime: at(0) }));
     const words = /startTime.*startTime is immutable once set/;
@@ -106,7 +106,7 @@ describe('the times of an interceptor', () => {
     assertAllowed(await says(name, { startTime: at(0), heartbeatTime: at(0), message: 'the same' }));
   });
 
-  it('let the heartbeat grow by a minute or more, and never go', async () => {
+  it('heartbeatTime grows by a minute or more, and is never removed', async () => {
     const name = await started(rig, NAMES);
     const startTime = at(0);
     assertAllowed(await says(name, { startTime, heartbeatTime: at(0) }));
@@ -120,7 +120,7 @@ describe('the times of an interceptor', () => {
     assertRefused(await says(name, { startTime, heartbeatTime: 'soon' }), /must be of type date-time/);
   });
 
-  it('let the estimate come, change and go', async () => {
+  it('expectedFinishTime may come, change and go', async () => {
     const name = await started(rig, NAMES);
     const beat = { startTime: at(0), heartbeatTime: at(0) };
     assertAllowed(await says(name, { ...beat, expectedFinishTime: at(600) }));
@@ -128,7 +128,7 @@ describe('the times of an interceptor', () => {
     assertAllowed(await says(name, beat));
   });
 
-  it('let an interceptor decline without a heartbeat, and freeze its entry once it has completed', async () => {
+  it('an interceptor may decline without a heartbeat, and its entry is frozen once it has completed', async () => {
     const name = await started(rig, NAMES);
     assertAllowed(await says(name, { completionTime: at(0), message: 'not mine' }));
     const words = /nothing may change once completionTime is set/;
@@ -140,7 +140,7 @@ describe('the times of an interceptor', () => {
     assertAllowed(await says(name, { completionTime: at(0), message: 'not mine' }));
   });
 
-  it('come with a message of up to 4096 characters', async () => {
+  it('a message has up to 4096 characters', async () => {
     const name = await started(rig, NAMES);
     assertRefused(await says(name, { message: 'x'.repeat(4097) }), /may not be more than 4096/);
     assertAllowed(await says(name, { message: 'x'.repeat(4096) }));

@@ -17,7 +17,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const MAX_BYTES = 100_000;
 
 describe('NodeMaintenances that are too large to be read together, on a real API server', () => {
-  it('are read one by one; one that is too large alone is left out, listed and watched, and named', async () => {
+  it('the controller reads them one by one; one that is too large alone is left out of the list and the watch, and named', async () => {
     await using stack = new AsyncDisposableStack();
     const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));
     await installManifests(controlPlane);

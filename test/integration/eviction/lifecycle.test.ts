@@ -109,7 +109,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     await late.stop();
   });
 
-  it('Controller stopped for the whole of a 20 minute deadline, restarted, continues rightly.', async () => {
+  it('a controller that was stopped for the whole of a 20 minute deadline continues rightly when it is restarted', async () => {
     const first = await rig.startController();
     const b = createActor(B);
     const playing = await rig.startInterceptor(b);
@@ -211,7 +211,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     await controller.stop();
   });
 
-  it('Finished requests that their requesters leave behind are collected after a while.', async () => {
+  it('the controller collects finished requests that their requesters leave behind after a while', async () => {
     const pod = await rig.createPod('left', ACTORS);
     await rig.request(pod, DRAINER);
     const controller = await rig.startController({ requestTtl: '1s' });

@@ -34,7 +34,7 @@ function warnings(response: KubeResponse): string {
 }
 
 describe('a pod that names its interceptors by annotations', () => {
-  it('is taken without a word where the names and priorities are right', async () => {
+  it('the API server gives no warning where the names and priorities are right', async () => {
     assert.equal(
       warnings(
         await createPod({
@@ -51,7 +51,7 @@ describe('a pod that names its interceptors by annotations', () => {
     assert.equal(warnings(await createPod(annotations)), '');
   });
 
-  it('is warned of names that are not fully qualified, under either prefix', async () => {
+  it('the API server warns of names that are not fully qualified, under either prefix', async () => {
     for (const prefix of INTERCEPTOR_ANNOTATION_PREFIXES) {
       for (const name of ['single', 'Upper.example.com', 'under_score.example.com', 'a-.example.com']) {
         const words = `no fully qualified domain name in lower case, such as foo.example.com, and will be ignored as interceptor: ${prefix}${name}`;
@@ -61,7 +61,7 @@ describe('a pod that names its interceptors by annotations', () => {
     }
   });
 
-  it('is warned of names in the reserved domains that are on no list', async () => {
+  it('the API server warns of names in the reserved domains that are on no list', async () => {
     for (const name of ['evil.k8s.io', 'k8s.io', 'x.kubelet.k8s.io', 'a.kubernetes.io']) {
       const words = `k8s.io and kubernetes.io are reserved, and will be ignored as interceptor: ${PREFIX}${name}`;
       const said = warnings(await createPod({ [PREFIX + name]: '1/controller' }));
@@ -70,7 +70,7 @@ describe('a pod that names its interceptors by annotations', () => {
     assert.equal(warnings(await createPod({ [`${PREFIX}evilk8s.io`]: '1/controller' })), '');
   });
 
-  it('is warned of values that begin with no priority from 0 to 100000', async () => {
+  it('the API server warns of values that begin with no priority from 0 to 100000', async () => {
     for (const value of ['', 'high', '/controller', '-1/controller', '100001', '1000000', '1.5/controller', '01']) {
       const said = warnings(await createPod({ [`${PREFIX}a.example.com`]: value }));
       const words = `no priority from 0 to 100000, such as 10000/controller, and will be ignored as interceptor: ${PREFIX}a.example.com`;
@@ -78,7 +78,7 @@ describe('a pod that names its interceptors by annotations', () => {
     }
   });
 
-  it('is warned of more than 14', async () => {
+  it('the API server warns of more than 14 interceptors', async () => {
     const many = (count: number): Record<string, string> =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`${PREFIX}i-${index}.example.com`, '1/x']));
     assert.equal(warnings(await createPod(many(14))), '');
@@ -86,7 +86,7 @@ describe('a pod that names its interceptors by annotations', () => {
     assert.match(said, /at most 14 interceptors, and those of the lowest priorities will be ignored: it names 15/);
   });
 
-  it('is warned when its annotations change, and not by every other change', async () => {
+  it('the API server warns when the annotations change, and not at every other change', async () => {
     const name = crypto.randomUUID();
     assertAllowed(await createPod({ [`${PREFIX}single`]: '1' }, name));
     const path = objectPath(PODS, { name, namespace: 'default' });

@@ -55,7 +55,7 @@ async function completeLast(name: string): Promise<void> {
 }
 
 describe('targetInterceptors', () => {
-  it('are set once, and then keep their names, their number and their order', async () => {
+  it('targetInterceptors are set once, and then keep their names, their number and their order', async () => {
     const name = await started(rig, NAMES);
     const words = /status.targetInterceptors: .*targetInterceptors is immutable once set/;
     const set = (names: readonly string[]): object => ({ targetInterceptors: names.map((each) => ({ name: each })) });
@@ -67,7 +67,7 @@ describe('targetInterceptors', () => {
     await allow(name, set(NAMES));
   });
 
-  it('are 15 at most, each once, and imperative-eviction.k8s.io is the last', async () => {
+  it('targetInterceptors are 15 at most, each once, and imperative-eviction.k8s.io is the last', async () => {
     const many = (count: number): string[] => [
       ...Array.from({ length: count - 1 }, (_, index) => `i-${index}.example.com`),
       LAST,
@@ -81,7 +81,7 @@ describe('targetInterceptors', () => {
     await allow(await createRequest(rig), firstStatus([LAST]));
   });
 
-  it('have fully qualified names, and in the reserved domains only those of the list', async () => {
+  it('targetInterceptors have fully qualified names, and in the reserved domains only those of the list', async () => {
     const words = /must be a fully qualified domain name in lower case/;
     await refuse(await createRequest(rig), firstStatus(['single', LAST]), words);
     await refuse(await createRequest(rig), firstStatus(['A.example.com', LAST]), words);
@@ -94,7 +94,7 @@ describe('targetInterceptors', () => {
     }
   });
 
-  it('cannot be set any more on a request that was canceled before', async () => {
+  it('targetInterceptors cannot be set any more on a request that was canceled before', async () => {
     const name = await createRequest(rig);
     await allow(name, { ...canceled, activeInterceptors: [], processedInterceptors: [] });
     const { targetInterceptors } = firstStatus(NAMES);
@@ -105,7 +105,7 @@ describe('targetInterceptors', () => {
 describe('activeInterceptors', () => {
   const words = /only the first of targetInterceptors can become active, and then the next, one after the other/;
 
-  it('begin with the first', async () => {
+  it('activeInterceptors begin with the first target interceptor', async () => {
     await refuse(await createRequest(rig), { ...firstStatus(NAMES), activeInterceptors: [B] }, words);
     await refuse(await createRequest(rig), { ...firstStatus(NAMES), activeInterceptors: ['c.example.com'] }, words);
     await refuse(await createRequest(rig), { activeInterceptors: [A] }, words);
@@ -114,11 +114,11 @@ describe('activeInterceptors', () => {
     await allow(later, { activeInterceptors: [A] });
   });
 
-  it('are one at a time', async () => {
+  it('activeInterceptors has one entry at a time', async () => {
     await refuse(await started(rig, NAMES), { activeInterceptors: [A, B] }, /must have at most 1 item/);
   });
 
-  it('pass on to the next, never over one and never back', async () => {
+  it('the turn passes to the next interceptor, never over one and never back', async () => {
     const name = await started(rig, NAMES);
     await refuse(name, { activeInterceptors: [LAST], processedInterceptors: [A] }, words);
     await allow(name, toB);
@@ -128,7 +128,7 @@ describe('activeInterceptors', () => {
     await refuse(name, { activeInterceptors: [B], processedInterceptors: [A, B, LAST] }, words);
   });
 
-  it('are cleared only when the last has completed, or when the request ends', async () => {
+  it('activeInterceptors are cleared only when the last has completed, or when the request ends', async () => {
     const name = await started(rig, NAMES);
     const kept = /can be taken away only when it is the last and has completed, or when the request is Evicted/;
     assertAllowed(await report(rig.admin, name, { name: A, completionTime: '2026-01-01T11:00:00Z' }));
@@ -154,7 +154,7 @@ describe('activeInterceptors', () => {
 });
 
 describe('processedInterceptors', () => {
-  it('grow by the interceptor that was active, and by no other', async () => {
+  it('processedInterceptors grow by the interceptor that was active, and by no other', async () => {
     const words = /only an interceptor that was active and is not any more can be added/;
     await refuse(
       await createRequest(rig),
@@ -169,7 +169,7 @@ describe('processedInterceptors', () => {
     await allow(name, toB);
   });
 
-  it('never lose one, nor miss one', async () => {
+  it('processedInterceptors never lose an interceptor, nor miss one', async () => {
     const name = await started(rig, NAMES);
     await refuse(name, { activeInterceptors: [B] }, /must be added to processedInterceptors/);
     const end = { ...evicted, activeInterceptors: [] };
@@ -182,7 +182,7 @@ describe('processedInterceptors', () => {
 });
 
 describe('conditions and observedGeneration', () => {
-  it('keep Evicted and Canceled once they are True', async () => {
+  it('the conditions Evicted and Canceled stay once they are True', async () => {
     for (const [end, other] of [
       [evicted, 'Canceled'],
       [canceled, 'Evicted'],
@@ -203,13 +203,13 @@ describe('conditions and observedGeneration', () => {
     }
   });
 
-  it('let Evicted and Canceled be False or Unknown first', async () => {
+  it('the conditions Evicted and Canceled may be False or Unknown first', async () => {
     const name = await started(rig, NAMES);
     await allow(name, { conditions: [conditionWith('Evicted', 'False'), conditionWith('Canceled', 'False')] });
     await allow(name, { ...evicted, activeInterceptors: [], processedInterceptors: [A] });
   });
 
-  it('let observedGeneration grow up to the generation, and never shrink or go', async () => {
+  it('observedGeneration grows up to the generation, and never shrinks or disappears', async () => {
     const name = await started(rig, NAMES);
     const words = /observedGeneration may not decrease/;
     await refuse(name, { observedGeneration: 0 }, words);
@@ -220,7 +220,7 @@ describe('conditions and observedGeneration', () => {
     await allow(name, { observedGeneration: 2 });
   });
 
-  it('cannot be lost with the whole status', async () => {
+  it('the conditions and observedGeneration cannot be lost with the whole status', async () => {
     const name = await started(rig, NAMES);
     await refuse(name, null, /status may not be unset/);
     const { status }: EvictionRequest = await read(rig.admin, name);

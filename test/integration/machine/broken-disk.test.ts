@@ -155,7 +155,7 @@ const BOTH = ['high.yaml', 'low.yaml'];
 
 for (const how of ['full', 'read-only'] as const) {
   describe(`an agent whose state directory is ${how}`, () => {
-    it('starts, drains in order, releases, says why it writes nothing, and puts all back after the boot', async (t) => {
+    it('the agent starts, drains in order, releases the shutdown, says why it writes nothing, and puts all manifests back after the boot', async (t) => {
       await using bench = await Bench.create(t);
       bench.breakDisk(how);
       await bench.start();
@@ -178,7 +178,7 @@ for (const how of ['full', 'read-only'] as const) {
       assert.deepEqual(await bench.files(), { inPlace: BOTH, parked: [] });
     });
 
-    it('gives the manifests back after a boot on the same disk', async (t) => {
+    it('the agent gives the manifests back after a boot on the same disk', async (t) => {
       await using bench = await Bench.create(t);
       await bench.start();
       bench.breakDisk(how);
@@ -189,7 +189,7 @@ for (const how of ['full', 'read-only'] as const) {
       assert.deepEqual(await bench.files(), { inPlace: BOTH, parked: [] });
     });
 
-    it('goes on where it was when it is killed in the middle of a drain', async (t) => {
+    it('the agent continues where it was when it is killed in the middle of a drain', async (t) => {
       await using bench = await Bench.create(t, SLOW_SEC);
       await bench.start();
       bench.breakDisk(how);
@@ -208,7 +208,7 @@ for (const how of ['full', 'read-only'] as const) {
       assert.deepEqual(await readdir(path.join(bench.root, 'run', 'state')), []);
     });
 
-    it('waits no longer when a person says so', async (t) => {
+    it('the agent waits no longer when a person releases the shutdown', async (t) => {
       await using bench = await Bench.create(t, 600);
       bench.breakDisk(how);
       await bench.start();
@@ -219,7 +219,7 @@ for (const how of ['full', 'read-only'] as const) {
     });
 
     if (isThorough(`maxHoldSec, a minute, where the disk is ${how}`)) {
-      it('waits no longer when maxHoldSec is over', async (t) => {
+      it('the agent waits no longer when maxHoldSec is over', async (t) => {
         await using bench = await Bench.create(t, 600, { maxHoldSec: 60 });
         bench.breakDisk(how);
         await bench.start();
@@ -232,7 +232,7 @@ for (const how of ['full', 'read-only'] as const) {
 }
 
 describe('an agent whose manifests cannot be moved', () => {
-  it('lets the machine go when no kubelet can be stopped either, says why, and moves nothing', async (t) => {
+  it('the agent releases the shutdown when no kubelet can be stopped either, says why, and moves nothing', async (t) => {
     await using bench = await Bench.create(t);
     await bench.start();
     bench.breakDisk('read-only', 'parked');

@@ -27,7 +27,7 @@ async function runAs(
 }
 
 describe('the control socket', () => {
-  it('a user outside the control group is refused with a message, and one of it is answered', async () => {
+  it('the agent refuses a user outside the control group with a message, and answers a member', async () => {
     await inSandbox(async (sandbox) => {
       await sandbox.writeConfig({ controlGroup: 'daemon' });
       await chmod(sandbox.root, 0o755);
@@ -67,7 +67,7 @@ describe('the control socket', () => {
     });
   });
 
-  it('is for root alone, and the other one for the group that is configured', async (t) => {
+  it('the control socket is for root alone, and the other socket for the group that is configured', async (t) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-'));
     t.after(() => rm(folder, { recursive: true }));
     const handler = (): Promise<unknown> => Promise.resolve({});

@@ -42,11 +42,11 @@ describe('the container runtime client, with containerd and the kubelet', () => 
     await rm(path.join(node.staticPodPath, `${name}.yaml`));
   }
 
-  it('tells the version', async () => {
+  it('the client returns the version of the runtime', async () => {
     assert.equal((await runtime.version(signal)).runtimeName, 'containerd');
   });
 
-  it('lists a static pod under the name that its manifest gives, until its containers have ended', async () => {
+  it('the client lists a static pod under the name that its manifest gives, until its containers have ended', async () => {
     const startedAt = Date.now();
     const pod = await startPod('web', { stopSec: 1 });
     const { manifests, invalid } = await readManifests(node.staticPodPath, node.name, signal);
@@ -64,7 +64,7 @@ describe('the container runtime client, with containerd and the kubelet', () => 
     await waitFor('web is gone', isGone, { timeoutMs: 60_000, signal });
   });
 
-  it('stops pods for a kubelet that cannot: one in its own time, one by force', async () => {
+  it('the client stops pods for a kubelet that cannot: one in its own time, one by force', async () => {
     const gentle = await startPod('gentle', { stopSec: 2 });
     const stubborn = await startPod('stubborn', { stopSec: 600 });
     await node.stopKubelet();

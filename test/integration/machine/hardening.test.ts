@@ -23,7 +23,7 @@ async function analyze(unit: string, ...flags: readonly string[]): Promise<strin
 
 describe('the hardening of the units', () => {
   for (const [unit, limit] of Object.entries(LIMITS)) {
-    it(`exposes ${unit} to at most ${limit}, and every point that is left is explained`, async (t) => {
+    it(`the hardening exposes ${unit} to at most ${limit}, and every point that is left is explained`, async (t) => {
       const overall = /Overall exposure level for \S+: ([\d.]+)/.exec(await analyze(unit))?.[1];
       t.diagnostic(`${unit}: ${overall}`);
       assert.ok(Number(overall) <= limit, `${unit} is exposed to ${overall}, more than ${limit}`);
@@ -41,7 +41,7 @@ describe('the hardening of the units', () => {
     });
   }
 
-  it('gives the agent limits of memory and processes, for nothing else ends it', async () => {
+  it('the hardening limits the memory and the processes of the agent', async () => {
     for (const unit of Object.keys(LIMITS)) {
       const text = await readFile(path.join(UNITS, unit), 'utf8');
       for (const wanted of ['OOMScoreAdjust=-999', 'MemoryMax=', 'TasksMax=', 'LimitCORE=0']) {

@@ -63,7 +63,7 @@ describe('install.sh', () => {
     await container?.[Symbol.asyncDispose]();
   });
 
-  it('installs, upgrades and rolls back an agent that holds the lock, and takes everything off again', async () => {
+  it('install.sh installs, upgrades and rolls back an agent that holds the lock, and removes everything again', async () => {
     const before = await container.must(OURS);
     assert.match(await container.must(INSTALL), /is installed, runs, and holds the lock/);
     await assertWhole(container);
@@ -86,7 +86,7 @@ describe('install.sh', () => {
     assert.equal(await container.must(OURS), before);
   });
 
-  it('goes back by itself when the new installation does not come up, and the old one runs on', async () => {
+  it('install.sh goes back by itself when the new installation does not come up, and the old agent runs on', async () => {
     await container.must(INSTALL);
     const good = await container.must(`readlink ${LIB}/current`);
     for (const { name, make, says, before } of FAULTS.filter(({ gate }) => THOROUGH || gate === true)) {
@@ -102,7 +102,7 @@ describe('install.sh', () => {
   });
 
   if (THOROUGH)
-    it('takes over what earlier versions of it installed, and goes back to that', async () => {
+    it('install.sh takes over what its earlier versions installed, and goes back to that', async () => {
       await container.must(INSTALL);
       await container.must(`systemctl stop nodemaint nodemaint-inhibitor; cp ${CONFIG} /root`);
       await container.must(`${CHECKOUT}/install.sh uninstall --purge; install -D -m 644 /root/config.yaml ${CONFIG}`);
@@ -122,7 +122,7 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
       await assertGuarded(container);
     });
 
-  it('upgrades and goes back in the middle of a drain, while the same lock is held', async () => {
+  it('install.sh upgrades and goes back in the middle of a drain, while the same lock is held', async () => {
     await container.must(INSTALL);
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'low' }, spec: { containers: [] } };
     await container.must('cat > /etc/kubernetes/manifests/low.yaml', JSON.stringify(pod));
@@ -143,7 +143,7 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
     await assertDraining();
   });
 
-  it('writes only what the agent can start with, and says what is wrong with what is there', async () => {
+  it('install.sh writes only what the agent can start with, and says what is wrong with what is there', async () => {
     const refusals: readonly (readonly [string, RegExp])[] = [
       ['--standalone --runtime run/x.sock', /--runtime run\/x\.sock is no socket/],
       ['--standalone --static-pods /nowhere', /there is no staticPodPath \/nowhere/],
@@ -170,7 +170,7 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
     assert.match(await container.must(`cat ${CONFIG}`), /^kind: Something$/m);
   });
 
-  it('finds what was configured when it is taken off, and removes nothing of others', async () => {
+  it('install.sh finds what was configured when it uninstalls, and removes nothing of others', async () => {
     const set = ['parkedPath: "/srv/parked here"', 'staticPodPath: /srv/manifests', 'stateDirectory: /srv/state'];
     await container.must('mkdir -p "/srv/parked here" /srv/manifests/.nodemaint-leaving /srv/state /etc/nodemaint');
     await container.must(
@@ -194,7 +194,7 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
     );
   });
 
-  it('leaves a whole installation when it is killed at a step, and the next run finishes it', async () => {
+  it('install.sh leaves a whole installation when it is killed at a step, and the next run finishes it', async () => {
     await container.must(INSTALL);
     await container.must(`echo '// next' >> ${BUNDLE}`);
     // bash runs the script, and ends it without a word before its Nth command that changes something.
@@ -220,7 +220,7 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
     await assertGuarded(container);
   });
 
-  it('goes back when it is interrupted after the switch', async () => {
+  it('install.sh goes back when it is interrupted after the switch', async () => {
     await container.must(INSTALL);
     const good = await container.must(`readlink ${LIB}/current`);
     await container.must(`echo '// next' >> ${BUNDLE}`);

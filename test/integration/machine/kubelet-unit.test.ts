@@ -104,7 +104,7 @@ function unitOf(kubeconfig: string, beside: string): string {
 }
 
 describe('the unit in which a kubelet runs', () => {
-  it('is found by its process, with the container runtime that lives in it', async (t) => {
+  it("the agent finds the unit by the kubelet's process, with the container runtime that lives in it", async (t) => {
     const units = {
       'k3s.service': unitOf('/k3s.conf', '/opt/k3s/bin/containerd'),
       'snap.kubelet.service': unitOf('/snap.conf', '/bin/kubectl'),
@@ -126,7 +126,7 @@ describe('the unit in which a kubelet runs', () => {
 });
 
 describe("the kubelet's unit under a real systemd", () => {
-  it('is stopped and given back while nothing else goes on', async (t) => {
+  it('the agent stops the unit and starts it again while no other job is queued', async (t) => {
     const { kubelet, systemd, starts } = await createBench(t);
     await kubelet.stop(t.signal);
     assert.equal(await systemd.unitActiveState('kubelet.service', t.signal), 'inactive');
@@ -138,7 +138,7 @@ describe("the kubelet's unit under a real systemd", () => {
     assert.equal(await kubelet.isStopped(), false);
   });
 
-  it('is ended, and stays so, while its stop waits for the stop of our own unit', async (t) => {
+  it('the agent ends the unit, and the unit stays ended, while its stop waits for the stop of our own unit', async (t) => {
     const { kubelet, systemd, starts, goDown } = await createBench(t);
     await goDown();
     assert.equal(await systemd.unitActiveState('kubelet.service', t.signal), 'active');

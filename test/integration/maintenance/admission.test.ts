@@ -31,7 +31,7 @@ after(async () => {
 });
 
 describe('the stage of a NodeMaintenance', () => {
-  it('is Idle where none is given, and may be any when the maintenance is made', async () => {
+  it('the stage is Idle where none is given, and may be any when the maintenance is made', async () => {
     assert.equal(specOf(await createMaintenance(rig.admin, maintenanceOf(), 'dryRun')).stage, 'Idle');
     for (const stage of STAGES) {
       assert.equal(specOf(await createMaintenance(rig.admin, maintenanceOf({ stage }), 'dryRun')).stage, stage);
@@ -40,7 +40,7 @@ describe('the stage of a NodeMaintenance', () => {
 
   for (const [from, old] of STAGES.entries()) {
     for (const [to, fresh] of STAGES.entries()) {
-      it(`${to >= from ? 'may' : 'may not'} change from ${old} to ${fresh}`, async () => {
+      it(`the stage ${to >= from ? 'may' : 'may not'} change from ${old} to ${fresh}`, async () => {
         const name = await madeMaintenance(rig.admin, { stage: old });
         const response = await patchMaintenance(rig.admin, name, { spec: { stage: fresh } });
         if (to >= from) {
@@ -55,13 +55,13 @@ describe('the stage of a NodeMaintenance', () => {
     }
   }
 
-  it('may not be taken away once it has left Idle, for it would be Idle again', async () => {
+  it('the stage may not be removed once it has left Idle, because it would be Idle again', async () => {
     const name = await madeMaintenance(rig.admin, { stage: 'Drain' });
     const response = await patchMaintenance(rig.admin, name, { spec: { stage: null } });
     assertRefused(response, /may not go back from Drain to Idle/);
   });
 
-  it('selects the maintenances of a list', async () => {
+  it('the stage selects the maintenances of a list', async () => {
     const name = await madeMaintenance(rig.admin, { stage: 'Cordon', reason: 'to be found' });
     const list = async (stage: Stage): Promise<readonly string[]> => {
       const response = await send(rig.admin, { method: 'GET', path: `${PATH}?fieldSelector=spec.stage%3D${stage}` });
@@ -72,10 +72,10 @@ describe('the stage of a NodeMaintenance', () => {
   });
 });
 
-describe('what a NodeMaintenance keeps', () => {
+describe('the immutable fields of a NodeMaintenance', () => {
   const plan = [{ podType: 'Default', podPriority: 5 }];
 
-  it('are its nodes: another nodeSelector is another maintenance', async () => {
+  it('the nodeSelector never changes: other nodes are another maintenance', async () => {
     for (const stage of STAGES) {
       const name = await madeMaintenance(rig.admin, { stage });
       const response = await patchMaintenance(rig.admin, name, { spec: { nodeSelector: byName('node-b') } });
@@ -84,7 +84,7 @@ describe('what a NodeMaintenance keeps', () => {
     }
   });
 
-  it('is its plan, which may be neither changed nor taken away', async () => {
+  it('the plan may be neither changed nor removed', async () => {
     const name = await madeMaintenance(rig.admin, { drainPlan: plan });
     const words = /spec.drainPlan: Forbidden: drainPlan is immutable/;
     for (const drainPlan of [null, [], [{ podType: 'Default', podPriority: 6 }], [...plan, ...plan]]) {
@@ -93,7 +93,7 @@ describe('what a NodeMaintenance keeps', () => {
     assertRefused(await patchMaintenance(rig.admin, name, { spec: { stage: 'Drain', drainPlan: [] } }), words);
   });
 
-  it('is its plan also where the default entries were never injected', async () => {
+  it('the plan may not change where the default entries were never injected', async () => {
     const policy = 'mutatingadmissionpolicybinding/nodemaint-node-maintenance-plan';
     const saved = await rig.controlPlane.kubectl(['get', policy, '-o', 'json']);
     await rig.controlPlane.kubectl(['delete', policy]);
@@ -118,7 +118,7 @@ describe('what a NodeMaintenance keeps', () => {
     assertRefused(await patchMaintenance(rig.admin, name, { spec: { drainPlan: null } }), /drainPlan is immutable/);
   });
 
-  it('is not in the way of a manifest that is applied again, with the plan as its author wrote it', async () => {
+  it('a manifest may be applied again, with the plan as its author wrote it', async () => {
     const apply = async (stage: Stage, drainPlan: object): Promise<string> =>
       await rig.controlPlane.kubectl(
         ['apply', '-f', '-'],
@@ -133,15 +133,15 @@ describe('what a NodeMaintenance keeps', () => {
     await assert.rejects(apply('Drain', [{ podType: 'Default', podPriority: 6 }]), /drainPlan is immutable/);
   });
 
-  it('is nothing when it is Idle and deleted: it is gone at once', async () => {
+  it('a maintenance that is Idle and deleted is gone at once', async () => {
     const name = await madeMaintenance(rig.admin);
     assertAllowed(await deleteMaintenance(rig.admin, name));
     assert.equal((await send(rig.admin, { method: 'GET', path: objectPath(NODE_MAINTENANCES, { name }) })).status, 404);
   });
 });
 
-describe('what people see of a NodeMaintenance', () => {
-  it('is a line with its stage, nodes, whether it is drained, its pods, reason and age', async () => {
+describe('the output for people about a NodeMaintenance', () => {
+  it('kubectl get prints the stage, nodes, whether it is drained, its pods, reason and age', async () => {
     const name = await madeMaintenance(rig.admin, { stage: 'Drain', reason: 'firmware' }, { name: 'shown' });
     const nodeStatuses: readonly NodeStatus[] = ['node-b', 'node-a'].map((node) => ({
       nodeRef: { name: node },
@@ -166,7 +166,7 @@ describe('what people see of a NodeMaintenance', () => {
     ]);
   });
 
-  it('is a description of every field that a person writes', async () => {
+  it('kubectl explain describes every field that a person writes', async () => {
     const spec = ['', '.nodeSelector', '.nodeSelector.nodeSelectorTerms.matchFields.values', '.stage', '.drainPlan'];
     const plan = ['.drainPlan.podSelector', '.drainPlan.podType', '.drainPlan.podPriority', '.reason'];
     const status = ['', '.nodeStatuses', '.nodeStatuses.drainTargets', '.nodeStatuses.podsBlocking', '.summary'];

@@ -96,7 +96,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     assert.deepEqual(await statusOf(name), expected);
   };
 
-  it('resolves the entry with the lowest priority first on the node that they share', async () => {
+  it('the controller resolves the entry with the lowest priority first on the node that they share', async () => {
     await createMaintenance('maintenance-a', [5000, 15_000], ['one', 'two']);
     await assertStatus('maintenance-a', [
       'one: Default ≤ 5000; 2 of 6; Evacuating',
@@ -109,7 +109,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     ]);
   });
 
-  it('lets the node three wait for the node one', async () => {
+  it('the node three waits for the node one', async () => {
     await leave('three', 10_000);
     await assertStatus('maintenance-b', [
       'one: Default ≤ 5000; 2 of 6; Evacuating (limited by maintenance-a)',
@@ -117,7 +117,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     ]);
   });
 
-  it('lets the nodes one and three wait for the node two of the other maintenance', async () => {
+  it('the nodes one and three wait for the node two of the other maintenance', async () => {
     await leave('one', 5000);
     await assertStatus('maintenance-a', [
       'one: Default ≤ 5000; 0 of 4; Waiting for node two.',
@@ -129,7 +129,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     ]);
   });
 
-  it('goes on when the node two has drained', async () => {
+  it('the drain goes on when the node two has drained', async () => {
     await leave('two', 5000);
     await assertStatus('maintenance-a', [
       'one: Default ≤ 10000; 3 of 4; Evacuating (limited by maintenance-b)',
@@ -141,7 +141,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     ]);
   });
 
-  it('fast-forwards a newer maintenance, with an event, and does not backtrack', async () => {
+  it('a newer maintenance is fast-forwarded, with an event, and never goes back', async () => {
     await createMaintenance('maintenance-c', [2000, 15_000], ['one', 'four']);
     await assertStatus('maintenance-c', [
       'four: Default ≤ 2000; 1 of 2; Evacuating',
@@ -161,7 +161,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     );
   });
 
-  it('takes every pod in the end, and then uncordons only what no other maintenance keeps', async () => {
+  it('the drain takes every pod in the end, and then uncordons only what no other maintenance keeps', async () => {
     for (const node of ['four', 'one', 'two', 'three']) await leave(node, 2_147_483_647);
     for (const name of ['maintenance-a', 'maintenance-b', 'maintenance-c']) {
       await rig.controlPlane.kubectl(['wait', '--for=condition=Drained', `nm/${name}`, '--timeout=20s']);
@@ -179,7 +179,7 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     assert.match(conditions, /DrainInProgress=False/);
   });
 
-  it('cordons again a node that somebody uncordons, and tells it', async () => {
+  it('the controller cordons a node again that a person uncordons, and says so', async () => {
     await rig.controlPlane.kubectl(['uncordon', 'two']);
     const isCordoned = async (): Promise<boolean> =>
       (await rig.controlPlane.kubectl(['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}'])) === 'true';

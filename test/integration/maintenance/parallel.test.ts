@@ -35,7 +35,7 @@ describe('limits of a drain, on a real API server', () => {
     return (JSON.parse(text) as NodeMaintenance).status?.nodeStatuses?.[0]?.drainMessage ?? '';
   };
 
-  it('drains no more nodes at once than are allowed, cordons the others, and goes on when one is given back', async () => {
+  it('the controller drains no more nodes at once than are allowed, cordons the others, and continues when one is completed', async () => {
     const controller = await rig.startController({ maxParallelNodes: '1' });
     await drain('one');
     await waitFor('the first is drained', async () => (await messageOf('one')) === 'Evacuating', SOON);
@@ -55,7 +55,7 @@ describe('limits of a drain, on a real API server', () => {
     await controller.stop();
   });
 
-  it('gives no place to the shutdown of a machine, which a stolen identity could keep for ever', async () => {
+  it('the shutdown of a machine takes no place, which a stolen identity could keep for ever', async () => {
     for (const name of ['stolen', 'free']) {
       await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
       await rig.createPod(`pod-${name}`, {}, { nodeName: name });
@@ -80,7 +80,7 @@ describe('limits of a drain, on a real API server', () => {
     await controller.stop();
   });
 
-  it('holds a drain back that would break the quorum of etcd, until it is forced; the machine that goes down is not held', async () => {
+  it('the controller delays a drain that would break the quorum of etcd, until it is forced; the shutdown of a machine is not delayed', async () => {
     const ready = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
     for (const name of ['cp-a', 'cp-b', 'cp-c']) {
       const labels = { 'node-role.kubernetes.io/control-plane': '' };
@@ -102,7 +102,7 @@ describe('limits of a drain, on a real API server', () => {
     await controller.stop();
   });
 
-  it('lets a person with the role nodemaint-operator drain a node, and one without it not', async () => {
+  it('a person with the role nodemaint-operator may drain a node, and one without it may not', async () => {
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'nodemaint-operator' };
     const subjects = [{ kind: 'User', name: 'olga', apiGroup: 'rbac.authorization.k8s.io' }];
     const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding' };

@@ -16,7 +16,7 @@ after(async () => {
   await rig[Symbol.asyncDispose]();
 });
 
-describe('bad input', () => {
+describe('a NodeMaintenance with bad input', () => {
   const entry = (podType: string, podPriority: unknown, matchLabels?: object): object => ({
     podType,
     podPriority,
@@ -120,12 +120,12 @@ describe('bad input', () => {
     ['a reason that is a number', { reason: 5 }, /spec.reason: Invalid value: "integer"/],
   ];
   for (const [what, spec, words] of cases) {
-    it(`is refused with its reason: ${what}`, async () => {
+    it(`the API server refuses it with the reason: ${what}`, async () => {
       assertRefused(await createMaintenance(rig.admin, maintenanceOf({ ...spec }), 'dryRun'), words);
     });
   }
 
-  it('is pointed out by kubectl where a field is unknown', async () => {
+  it('kubectl points out an unknown field', async () => {
     const body = JSON.stringify(maintenanceOf({ drainplan: [] }));
     await assert.rejects(
       rig.controlPlane.kubectl(['create', '--dry-run=server', '-f', '-'], body),
@@ -133,7 +133,7 @@ describe('bad input', () => {
     );
   });
 
-  it('makes one maintenance where two of the same name are made at once, and tells the other', async () => {
+  it('one maintenance is made where two of the same name are made at once, and the other caller is told', async () => {
     const body = maintenanceOf();
     const answers = await Promise.all([createMaintenance(rig.admin, body), createMaintenance(rig.admin, body)]);
     assert.deepEqual(
@@ -179,7 +179,7 @@ describe('the plan of a new NodeMaintenance', () => {
         ),
     );
 
-  it('has the default entries injected exactly as the controller resolves it, whatever the plan', async () => {
+  it('the plan has the default entries injected exactly as the controller resolves it, whatever the plan', async () => {
     await fc.assert(
       fc.asyncProperty(plans, async (drainPlan) => {
         const answer = await createMaintenance(rig.admin, maintenanceOf({ drainPlan }), 'dryRun');
@@ -189,12 +189,12 @@ describe('the plan of a new NodeMaintenance', () => {
     );
   });
 
-  it('is the twelve default entries where none is given', async () => {
+  it('the plan is the twelve default entries where none is given', async () => {
     const answer = await createMaintenance(rig.admin, maintenanceOf(), 'dryRun');
     assert.deepEqual(specOf(answer).drainPlan, effectiveDrainPlan([]));
   });
 
-  it('is never put in order by the injection: what is out of order stays so and is refused', async () => {
+  it('the injection never sorts the plan: a plan out of order stays so and is refused', async () => {
     await fc.assert(
       fc.asyncProperty(plans, fc.nat(), fc.nat(), async (plan, from, to) => {
         const moved = [...plan];
@@ -211,7 +211,7 @@ describe('the plan of a new NodeMaintenance', () => {
     );
   });
 
-  it('may be as long as 100 entries with the injected ones', async () => {
+  it('the plan may have 100 entries with the injected ones', async () => {
     const own = Array.from({ length: 88 }, (_, each) => ({ podType: 'Default', podPriority: each }));
     const answer = await createMaintenance(rig.admin, maintenanceOf({ drainPlan: own }), 'dryRun');
     assert.equal(specOf(answer).drainPlan?.length, 100);

@@ -18,7 +18,7 @@ const PLAN = [
 ];
 
 describe('KEP-4212, "PodTypes and Label Selectors Progression", on a real API server', () => {
-  it('reaches the drain targets of the example one after another', async () => {
+  it('the maintenance reaches the drain targets of the example one after another', async () => {
     await using rig = await buildEvictionRig();
     const { kubectl } = rig.controlPlane;
     const apply = async (object: object): Promise<string> =>

@@ -56,8 +56,8 @@ async function asked(client: KubeClient, nodeSelector: NodeSelector): ReturnType
   return await createMaintenance(client, maintenanceOf({ nodeSelector }), 'dryRun');
 }
 
-describe('whoever makes, changes or deletes a NodeMaintenance', () => {
-  it('must be allowed to delete its node, by name', async () => {
+describe('the rights of a user who makes, changes or deletes a NodeMaintenance', () => {
+  it('the user must be allowed to delete the node, by name', async () => {
     assertRefused(
       await asked(nobody, byName('node-a')),
       /nobody may not create this NodeMaintenance, because it may not delete node node-a$/,
@@ -67,7 +67,7 @@ describe('whoever makes, changes or deletes a NodeMaintenance', () => {
     assertAllowed(await asked(ofAll, byName('node-b')));
   });
 
-  it('must be allowed to delete every one of the nodes that are named, in whatever term', async () => {
+  it('the user must be allowed to delete every one of the nodes that are named, in whatever term', async () => {
     assertRefused(await asked(ofNodeA, byName('node-a', 'node-b')), /may not delete node node-b$/);
     const terms = [...byName('node-a').nodeSelectorTerms, ...byName('node-c').nodeSelectorTerms];
     assertRefused(await asked(ofNodeA, { nodeSelectorTerms: terms }), /may not delete node node-c$/);
@@ -78,13 +78,13 @@ describe('whoever makes, changes or deletes a NodeMaintenance', () => {
     assertAllowed(await asked(ofRack, byName(...TWELVE)));
   });
 
-  it('must be allowed to delete all nodes where more than twelve are named', async () => {
+  it('the user must be allowed to delete all nodes where more than twelve are named', async () => {
     const thirteen = byName(...TWELVE, 'rack-12');
     assertRefused(await asked(ofRack, thirteen), /it names 13 nodes: more than 12 take the right to delete all nodes$/);
     assertAllowed(await asked(ofAll, thirteen));
   });
 
-  it('must be allowed to delete all nodes where any term does not name its nodes', async () => {
+  it('the user must be allowed to delete all nodes where any term does not name its nodes', async () => {
     const notIn = { matchFields: [{ key: 'metadata.name', operator: 'NotIn', values: ['node-a'] }] };
     const selectors: readonly NodeSelector[] = [
       EVERYWHERE,
@@ -97,12 +97,12 @@ describe('whoever makes, changes or deletes a NodeMaintenance', () => {
     }
   });
 
-  it('needs the right for no more than the nodes that are named where a term has labels as well', async () => {
+  it('the user needs the right for no more than the nodes that are named where a term has labels as well', async () => {
     const narrowed = { ...byName('node-a').nodeSelectorTerms[0], ...EVERYWHERE.nodeSelectorTerms[0] };
     assertAllowed(await asked(ofNodeA, { nodeSelectorTerms: [narrowed] }));
   });
 
-  it('needs it to change or delete one as well', async () => {
+  it('the user needs the right to change or delete a maintenance as well', async () => {
     const name = await madeMaintenance(rig.admin);
     for (const body of [{ spec: { stage: 'Drain' } }, { metadata: { labels: { a: 'b' } } }]) {
       assertRefused(
@@ -117,7 +117,7 @@ describe('whoever makes, changes or deletes a NodeMaintenance', () => {
 });
 
 describe('the controller', () => {
-  it('places and takes its finalizer, and completes what is deleted, without the right to delete nodes', async () => {
+  it('the controller adds and removes its finalizer, and completes what is deleted, without the right to delete nodes', async () => {
     const name = await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: EVERYWHERE });
     assertAllowed(await patchMaintenance(rig.controller, name, { metadata: { finalizers: [FINALIZER] } }));
     assertAllowed(await deleteMaintenance(rig.admin, name));
@@ -129,7 +129,7 @@ describe('the controller', () => {
     assert.equal((await patchMaintenance(rig.admin, name, {})).status, 404);
   });
 
-  it('begins nothing, completes nothing that is not deleted, and changes nothing else', async () => {
+  it('the controller begins nothing, completes nothing that is not deleted, and changes nothing else', async () => {
     const name = await madeMaintenance(rig.admin);
     const words = /nodemaint-controller may not update this .* may not delete node node-a$/;
     for (const spec of [{ stage: 'Drain' }, { stage: 'Complete' }, { reason: 'mine' }]) {
@@ -139,7 +139,7 @@ describe('the controller', () => {
     assertRefused(await createMaintenance(rig.controller, maintenanceOf()), /cannot create/);
   });
 
-  it('does not lend its exception to others who may patch a maintenance', async () => {
+  it('the exception of the controller does not extend to others who may patch a maintenance', async () => {
     const name = await madeMaintenance(rig.admin, { stage: 'Drain' }, { finalizers: [FINALIZER] });
     assertAllowed(await deleteMaintenance(rig.admin, name));
     for (const body of [{ spec: { stage: 'Complete' } }, { metadata: { finalizers: null } }]) {
@@ -150,7 +150,7 @@ describe('the controller', () => {
 });
 
 describe('a node', () => {
-  it('makes, completes and deletes its own maintenance as before, and no other', async () => {
+  it('a node makes, completes and deletes its own maintenance, and no other', async () => {
     const node = await rig.user('system:node:node-n', [], ['system:nodes']);
     const body = ownMaintenanceOf('node-n');
     assert.equal(specOf(await createMaintenance(node, body)).drainPlan?.length, 12);
@@ -160,7 +160,7 @@ describe('a node', () => {
     assertRefused(await asked(node, byName('node-a')), /a node may only make/);
   });
 
-  it("is no way around the right to delete nodes for a user of that name outside the nodes' group", async () => {
+  it("the name of a node gives a user outside the nodes' group no way around the right to delete nodes", async () => {
     const impostor = await rig.user('system:node:node-a', [MAINTAINS]);
     assertRefused(await asked(impostor, byName('node-a')), /may not delete node node-a$/);
   });

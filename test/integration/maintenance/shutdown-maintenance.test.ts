@@ -128,7 +128,7 @@ async function drain(name: string, node: string): Promise<void> {
 }
 
 describe('the maintenance of a shutdown', () => {
-  it('is none that somebody else has under its name, drained or not', async () => {
+  it('the agent takes no maintenance of another owner under its name, drained or not', async () => {
     const [free = '', ...taken] = shutdownNames('node-a').toReversed();
     const rounds = taken.map(async (name, at) => {
       const nodeSelector = byName(at % 2 === 0 ? 'node-b' : 'node-a');
@@ -146,7 +146,7 @@ describe('the maintenance of a shutdown', () => {
     await waitFor('it is released', async () => (await agent.status()).phase.kind === 'released');
   });
 
-  it('is drained locally where all its names are taken, and tells why', async () => {
+  it('the node drains offline where all its names are taken, and says why', async () => {
     for (const name of shutdownNames('node-c')) {
       assertAllowed(await createMaintenance(rig.admin, maintenanceOf({ stage: 'Drain' }, { name })));
     }
@@ -157,7 +157,7 @@ describe('the maintenance of a shutdown', () => {
     assert.deepEqual(await agent.own(), []);
   });
 
-  it('is made anew when somebody deletes it, without what steers a terminal, and says who ended it when somebody completes it', async () => {
+  it('the agent makes the maintenance again when it is deleted, with a printable reason, and says who ended it when it is completed', async () => {
     await using agent = await startAgent('node-d');
     await agent.trigger(`${'x'.repeat(900)}\u001B[2J`);
     const first = await agent.open();
@@ -182,7 +182,7 @@ describe('the maintenance of a shutdown', () => {
     );
   });
 
-  it('is given up when somebody deletes it again and again: the drain goes on locally', async () => {
+  it('the agent gives the maintenance up when it is deleted again and again: the drain goes on offline', async () => {
     await using agent = await startAgent('node-e');
     await agent.trigger('x');
     const names: string[] = [];
@@ -198,7 +198,7 @@ describe('the maintenance of a shutdown', () => {
 });
 
 describe('the maintenances of other nodes', () => {
-  it('wake no agent, and many changes of its own wake it together', async (t) => {
+  it('maintenances of other nodes wake no agent, and many changes of its own maintenance wake it once', async (t) => {
     await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-y') }, { name: 'of-other' });
     await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-x') }, { name: 'of-own' });
     await madeMaintenance(rig.admin, { stage: 'Drain', nodeSelector: byName('node-x', 'node-y') }, { name: 'of-both' });

@@ -62,7 +62,7 @@ describe('the warnings of a real API server that asks the controller', () => {
     await rig[Symbol.asyncDispose]();
   });
 
-  it('tell of a maintenance that selects no node, and make it all the same', async () => {
+  it('the API server warns of a maintenance that selects no node, and makes it all the same', async () => {
     const body = maintenanceOf({ nodeSelector: byName('w-9') });
     const response = await createMaintenance(rig.client, body);
     assert.equal(response.status, 201);
@@ -70,21 +70,21 @@ describe('the warnings of a real API server that asks the controller', () => {
     assertAllowed(await deleteMaintenance(rig.client, body.metadata.name));
   });
 
-  it('tell of one that selects all nodes or all control plane nodes, and of no other', async () => {
+  it('the API server warns of a maintenance that selects all nodes or all control plane nodes, and of no other', async () => {
     assert.ok((await warned('cp-1', 'w-1', NODE)).includes(`selects all 3 nodes of the cluster: ${DANGER}`));
     assert.ok((await warned('cp-1')).includes(`selects the only control plane node of the cluster: ${DANGER}`));
     assert.equal(await warned('w-1'), '');
     assert.equal(await warned('w-1', NODE), '');
   });
 
-  it('are shown by kubectl', async () => {
+  it('kubectl shows the warnings', async () => {
     const output = await rig.controlPlane
       .kubectl(['create', '--warnings-as-errors', '--dry-run=server', '-f', '-'], JSON.stringify(maintenanceOf()))
       .catch((error: unknown) => String(error));
     assert.match(output, /Warning: the nodeSelector does not select any of the 3 nodes/);
   });
 
-  it('come again when the stage is changed, and not when something else is or when it completes', async () => {
+  it('the warnings come again when the stage is changed, and not at another change or at Complete', async () => {
     const name = await madeMaintenance(rig.client, { nodeSelector: byName('w-9') });
     const change = async (spec: object): Promise<string> =>
       warningsOf(await patchMaintenance(rig.client, name, { spec }));
@@ -94,7 +94,7 @@ describe('the warnings of a real API server that asks the controller', () => {
     assertAllowed(await deleteMaintenance(rig.client, name));
   });
 
-  it('are not asked for by nodes, which nobody reads and which are in a hurry', async () => {
+  it('the API server asks for no warnings about maintenances of nodes, which no person reads', async () => {
     const node = await rig.controlPlane.kubeconfigFor('system:node:w-9', ['system:nodes']);
     const client: KubeClient = createKubeClient(await loadClusterAccess(node), 'test');
     const response = await createMaintenance(client, ownMaintenanceOf('w-9'), 'dryRun');
@@ -103,12 +103,12 @@ describe('the warnings of a real API server that asks the controller', () => {
     assert.equal(warningsOf(response), '');
   });
 
-  it('follow the nodes of the cluster', async () => {
+  it('the warnings follow the nodes of the cluster', async () => {
     await rig.controlPlane.kubectl(['delete', 'node', 'w-1']);
     await untilWarned(`selects all 2 nodes of the cluster: ${DANGER}`, ['cp-1', NODE]);
   });
 
-  it('are missing without the controller, and nothing else is', async () => {
+  it('the API server accepts everything without warnings when no controller is alive', async () => {
     await controller.stop();
     const before = Date.now();
     assert.equal(await warned('w-9'), '');

@@ -100,7 +100,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
     return await cloud.read();
   };
 
-  it('are asked for with a session token, without which the mock refuses', async () => {
+  it('the agent asks with a session token, without which the mock refuses', async () => {
     await using mock = await start(['spot']);
     const bare = await fetch(`${mock.url}/latest/meta-data/spot/instance-action`);
     await bare.text();
@@ -113,7 +113,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
   });
 
   for (const action of ['terminate', 'stop']) {
-    it(`drain the node by the time of a spot interruption that will ${action} it`, async () => {
+    it(`a spot interruption that will ${action} the node sets the deadline of the drain`, async () => {
       const notBefore = secondsAhead(90);
       const args = ['spot', '--action', action, '--time', iso(notBefore), '--rebalance-delay-sec', NEVER];
       const notices = await readOnce(args);
@@ -126,14 +126,14 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
     });
   }
 
-  it('leave 30 s for a hibernation, which begins at once whatever its time says', async () => {
+  it('a hibernation leaves 30 s and begins at once, whatever its time says', async () => {
     const notices = await readOnce(['spot', '--action', 'hibernate', '--rebalance-delay-sec', NEVER]);
     assert.deepEqual(notices, [spot('hibernate')]);
     const now = Date.now();
     assert.equal(decide(notices, now).demand?.deadline, now + 30_000);
   });
 
-  it('keep the first deadline of a spot interruption whose time is later at each look', async () => {
+  it('the first deadline of a spot interruption stays, although its time is later at each look', async () => {
     await using mock = await start(['spot', '--rebalance-delay-sec', NEVER]);
     using cloud = reader(mock);
     const asked = Date.now();
@@ -154,7 +154,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
     assert.deepEqual(phaseAfter(draining, later, asked + 2_000), draining);
   });
 
-  it('do with a rebalance recommendation what is configured, and by default nothing', async () => {
+  it('a rebalance recommendation does what is configured, and by default nothing', async () => {
     const notices = await readOnce(['spot', '--mock-delay-sec', NEVER]);
     assert.deepEqual(notices, [REBALANCE]);
     const { id, reason } = REBALANCE;
@@ -171,7 +171,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
     'instance-retirement',
     'instance-stop',
   ]) {
-    it(`drain the node from 15 min before the scheduled event ${code}`, async () => {
+    it(`the scheduled event ${code} drains the node from 15 min before its time`, async () => {
       const notBefore = secondsAhead(3600);
       const notices = await readOnce(['events', '--code', code, '--not-before', iso(notBefore)]);
       const event = scheduled(code, notBefore);
@@ -186,7 +186,7 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
   }
 
   for (const state of ['canceled', 'completed']) {
-    it(`are gone when a scheduled event is ${state}, also for a service that has forgotten the token`, async () => {
+    it(`a scheduled event is gone when it is ${state}, also for a service that has forgotten the token`, async () => {
       const notBefore = secondsAhead(300);
       const args = ['events', '--not-before', iso(notBefore), '--state'];
       const first = await start([...args, 'active']);
@@ -206,14 +206,14 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
     });
   }
 
-  it('drain the node without a deadline when its Auto Scaling group wants it terminated', async () => {
+  it('the termination by an Auto Scaling group drains the node without a deadline', async () => {
     const notices = await readOnce(['asglifecycle']);
     assert.deepEqual(notices, [TERMINATED]);
     const { id, reason } = TERMINATED;
     assert.deepEqual(decide(notices, Date.now()), { demand: { ids: [id], reason }, refused: [] });
   });
 
-  it('are none before anything happens, and all four together have the earliest deadline', async () => {
+  it('no notice is there before anything happens, and all four together have the earliest deadline', async () => {
     const [spotTime, eventTime] = [secondsAhead(120), secondsAhead(600)];
     const delays = ['--mock-delay-sec', '--rebalance-delay-sec', '--asg-termination-delay-sec'];
     await using mock = await start(

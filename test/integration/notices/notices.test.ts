@@ -20,7 +20,7 @@ describe('notices on a real node', () => {
   after(() => rig[Symbol.asyncDispose]());
 
   for (const seconds of isThorough('notices of 120 s and of 30 s') ? [120, 30, 5] : [5]) {
-    it(`of ${seconds} s end every pod before the deadline, in order, static pods too`, async (test) => {
+    it(`a notice of ${seconds} s ends every pod before the deadline, in order, static pods too`, async (test) => {
       await rig.startPods();
       await using _back = { [Symbol.asyncDispose]: rig.goBack };
       const { endings, deadlineSec } = await rig.giveNotice(seconds);
@@ -48,7 +48,7 @@ describe('notices on a real node', () => {
     });
   }
 
-  it('shorten the end of pods that are terminating already when the deadline comes closer', async (test) => {
+  it('a closer deadline shortens the end of pods that are terminating already', async (test) => {
     await rig.startPods();
     await using _back = { [Symbol.asyncDispose]: rig.goBack };
     // Told for themselves with 600 s, and for a far deadline with what that leaves.
@@ -64,7 +64,7 @@ describe('notices on a real node', () => {
     }
   });
 
-  it('of a spot interruption are taken back with everything that they began', async () => {
+  it('a spot interruption is canceled with everything that it began', async () => {
     await rig.startPods();
     const before = await readdir(rig.node.staticPodPath);
     const time = new Date(Date.now() + 600_000).toISOString().replace(/\.\d+/, '');
@@ -104,7 +104,7 @@ describe('notices on a real node', () => {
     assert.deepEqual(hooks.slice(-2), ['pre-drain notice', 'restored notice']);
   });
 
-  it('of a rebalance recommendation only cordon the node, and give it back', async () => {
+  it('a rebalance recommendation only cordons the node, and uncordons it', async () => {
     const noticeTime = new Date().toISOString();
     rig.metadata.answers = ec2Answers({ ...QUIET, 'events/recommendations/rebalance': JSON.stringify({ noticeTime }) });
     await waitFor('the node is cordoned', async () => (await rig.unschedulable()) === 'true', SLOW);

@@ -68,20 +68,20 @@ function asNode(name: string): Promise<KubeClient> {
 
 describe('the names of the maintenances that a node makes', () => {
   for (const [what, by, name, allowed] of names) {
-    it(`may ${allowed ? '' : 'not '}be ${what}: node ${by}, ${name}`, async () => {
+    it(`a name ${allowed ? 'may' : 'may not'} be ${what}: node ${by}, ${name}`, async () => {
       const answer = await createMaintenance(await asNode(by), ownMaintenanceOf(by, { name }), 'dryRun');
       if (allowed) assertAllowed(answer);
       else assertRefused(answer, NAMES);
     });
   }
 
-  it('may not be generated ones', async () => {
+  it('a name may not be a generated one', async () => {
     const { metadata, ...body } = ownMaintenanceOf(NODE);
     const generated = { ...body, metadata: { labels: metadata.labels, generateName: `shutdown-${NODE}-` } };
     assertRefused(await createMaintenance(node, generated as never, 'dryRun'), NAMES);
   });
 
-  it('may be those of version 0.1.0 with the component older-agents', async () => {
+  it('a name may be one of version 0.1.0 with the component older-agents', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-older-'));
     const manifests = path.relative(folder, path.join(import.meta.dirname, '..', '..', '..', 'manifests'));
     const overlay = `resources: [${manifests}]\ncomponents: [${manifests}/policies/older-agents]\n`;
@@ -108,22 +108,22 @@ describe('the names of the maintenances that a node makes', () => {
   });
 });
 
-describe('what a node makes', () => {
+describe('the contents of a maintenance that a node makes', () => {
   for (const [what, metadata, spec, words] of makings) {
-    it(`may not be ${what}`, async () => {
+    it(`a maintenance of a node may not be ${what}`, async () => {
       const answer = await createMaintenance(node, ownMaintenanceOf(NODE, metadata, spec), 'dryRun');
       assertRefused(answer, words);
     });
   }
 
-  it('is what its agent makes, with a deadline, a long reason and a plan of its own', async () => {
+  it('a node makes what its agent makes, with a deadline, a long reason and a plan of its own', async () => {
     const annotations = { [DEADLINE_ANNOTATION]: new Date().toISOString() };
     const drainPlan = effectiveDrainPlan(planOf(selectorOf(50), { matchLabels: { app: 'x' } }) as never);
     const body = ownMaintenanceOf(NODE, { annotations }, { drainPlan, reason: 'x'.repeat(1024) });
     assertAllowed(await createMaintenance(node, body, 'dryRun'));
   });
 
-  it('may be of a node with a name of up to 253 characters', async () => {
+  it('a node may have a name of up to 253 characters', async () => {
     // No certificate of OpenSSL can have so long a name.
     const by = ['--as', `system:node:${LONG}`, '--as-group', 'system:nodes', 'create', '--dry-run=server', '-f', '-'];
     const label = `${LONG.slice(0, 46)}-0123456789abcdef`;
@@ -139,15 +139,15 @@ describe('what a node makes', () => {
 });
 
 describe('a node and the maintenances that are there', () => {
-  it('may move its own on, and delete it', async () => {
+  it('a node may change the stage of its own maintenance, and delete it', async () => {
     const name = await madeOwn(node, NODE, { name: `shutdown-${NODE}-1` });
     for (const [what, body, words] of changes) {
-      await it(`may not change ${what}`, async () => {
+      await it(`a node may not change ${what}`, async () => {
         assertRefused(await patchMaintenance(node, name, body), words);
       });
     }
     for (const [what, status, words] of statuses) {
-      await it(`may not write a status ${what}`, async () => {
+      await it(`a node may not write a status ${what}`, async () => {
         assertRefused(await patchMaintenanceStatus(node, name, status), words);
       });
     }
@@ -167,7 +167,7 @@ describe('a node and the maintenances that are there', () => {
     assertAllowed(await patchMaintenance(rig.admin, name, { metadata: { finalizers: null } }));
   });
 
-  it('may not apply to it under ever new names', async () => {
+  it('a node may not apply to its maintenance under ever new field managers', async () => {
     const name = await madeOwn(node, NODE, { name: `shutdown-${NODE}-2` });
     const path = objectPath(NODE_MAINTENANCES, { name });
     let refused = '';
@@ -181,7 +181,7 @@ describe('a node and the maintenances that are there', () => {
     assertAllowed(await deleteMaintenance(node, name));
   });
 
-  it("may write the status of a person's that selects it alone, and change nothing else of it", async () => {
+  it("a node may write the status of a person's maintenance that selects it alone, and change nothing else of it", async () => {
     const name = await madeMaintenance(rig.admin, { stage: 'Drain' });
     assertAllowed(await patchMaintenanceStatus(node, name, { nodeStatuses: [{ nodeRef: { name: NODE } }] }));
     assertRefused(await patchMaintenance(node, name, { spec: { stage: 'Complete' } }), LABEL);
@@ -201,7 +201,7 @@ describe('a node and the maintenances that are there', () => {
     }
   });
 
-  it('leaves a name free for others although it is called like a part of theirs', async () => {
+  it('a name stays free for other nodes although it begins like theirs', async () => {
     await madeMaintenance(rig.admin, {}, { name: 'maintenance-n2' });
     const [first, second] = [await asNode('a'), await asNode('a-b')];
     assertAllowed(await createMaintenance(first, ownMaintenanceOf('a', { name: 'shutdown-a-b' })));
@@ -211,7 +211,7 @@ describe('a node and the maintenances that are there', () => {
 });
 
 describe('a node and EvictionRequests', () => {
-  it('makes none, and reports in few words under one name', async () => {
+  it('a node makes no EvictionRequest, and reports in few words under one name', async () => {
     assert.equal((await create(node, requestFor('web', crypto.randomUUID()))).status, 403);
     const targets = [KUBELET_INTERCEPTOR, LAST];
     const name = await started(rig, targets, { labels: { [NODE_LABEL]: NODE } });

@@ -17,7 +17,7 @@ const NOBODY = 65_534;
 const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 
 describe('a user who floods the agent with signals over the system bus', () => {
-  it('holds its loop up for less than a second, and takes none of its memory', async (t) => {
+  it('the flood delays the loop for less than a second, and takes none of its memory', async (t) => {
     const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bus-'));
     t.after(() => rm(folder, { recursive: true }));
     await chmod(folder, 0o755);

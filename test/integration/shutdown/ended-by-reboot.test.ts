@@ -20,7 +20,7 @@ describe('a shutdown whose machine was booted before the controller could see it
   const maintenance = async (): Promise<NodeMaintenance> =>
     JSON.parse(await kubectl(['get', 'nm', 'shutdown', '-o', 'json'])) as NodeMaintenance;
 
-  it('takes no pod away any more, lets go of everything, and is completed', async () => {
+  it('the controller takes no pod away any more, releases everything, and completes the maintenance', async () => {
     await sayBoot('first');
     await kubectl(['apply', '-f', '-'], JSON.stringify(daemonSet('logger')));
     await waitFor('the pod is bound', async () =>

@@ -20,7 +20,7 @@ function podOn(name: string, nodeName: string): object {
 }
 
 describe("a node's own identity after a shutdown", () => {
-  it('removes the failed pods that the shutdown left on this node alone, and tells of it by an Event', async () => {
+  it('the agent removes the failed pods that the shutdown left on this node alone, and records an Event', async () => {
     await using stack = new AsyncDisposableStack();
     const { signal } = new AbortController();
     const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));

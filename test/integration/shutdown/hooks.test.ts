@@ -23,7 +23,7 @@ const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
 const RELEASED: Phase = { kind: 'released', releasedAt: 2, ...SHUTDOWN };
 const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 
-describe('programs that are called when the phase changes', () => {
+describe('the hooks of phase changes', () => {
   let folder: string;
   let directory: string;
   let lines: string[];
@@ -55,7 +55,7 @@ describe('programs that are called when the phase changes', () => {
     return await readFile(path.join(folder, 'out'), 'utf8').catch(() => '');
   };
 
-  it('are those of the moment, in the order of their names, and are told what it is about', async () => {
+  it('the hooks of a transition run in the order of their names, and learn what happens', async () => {
     const tell = `echo "$(basename $0) $NODEMAINT_HOOK $NODEMAINT_NODE $NODEMAINT_REASON $NODEMAINT_DEADLINE" >> ${folder}/out`;
     for (const moment of ['pre-drain', 'drained', 'pre-release', 'restored'] as const) await add(moment, '20', tell);
     await add('drained', '10', tell);
@@ -75,7 +75,7 @@ describe('programs that are called when the phase changes', () => {
     ]);
   });
 
-  it('hold nothing up for longer than their time, and a failure is only logged', async () => {
+  it('a hook delays the shutdown no longer than its time, and its failure is only logged', async () => {
     await add('pre-drain', '10-fails', 'echo broken >&2; exit 3');
     await add('pre-drain', '20-hangs', 'sleep 60 & wait');
     await add('pre-drain', '30-late', `echo late >> ${folder}/out`);
@@ -87,7 +87,7 @@ describe('programs that are called when the phase changes', () => {
     assert.match(lines.join('\n'), /time of all hooks is over.*30-late/);
   });
 
-  it('are not run where others than root could have written them', async () => {
+  it('no hook runs that users other than root could have written', async () => {
     const tell = `echo run >> ${folder}/out`;
     await add('pre-drain', 'group-writable', tell, 0o775);
     await chown(await add('pre-drain', 'foreign', tell), 65_534, 65_534);
@@ -98,14 +98,14 @@ describe('programs that are called when the phase changes', () => {
     assert.equal(lines.filter((line) => line.startsWith('hook not run')).length, 3);
   });
 
-  it('are killed with all that they have started when their time is over', async () => {
+  it('a hook is killed with all that it has started when its time is over', async () => {
     await add('pre-drain', 'hangs', `(sleep 2; echo grandchild >> ${folder}/out) & sleep 60`);
     await change(WATCHING, DRAINING, 1_000);
     await delay(2_500);
     assert.equal(await readFile(path.join(folder, 'out'), 'utf8').catch(() => ''), '');
   });
 
-  it('may say as much as they like, and leave something running', async (t) => {
+  it('a hook may print as much as it likes, and leave a process running', async (t) => {
     const noise = 'head -c 5000000 /dev/zero | tr "\\0" x';
     await add('pre-drain', '10-noisy', `${noise}; ${noise} >&2; echo said >> ${folder}/out`);
     await add('pre-drain', '20-daemon', `(sleep 1; echo later >> ${folder}/out) & echo left >> ${folder}/out`);
@@ -117,7 +117,7 @@ describe('programs that are called when the phase changes', () => {
     assert.equal(lines.filter((line) => line.startsWith('hook done')).length, 2);
   });
 
-  it('are not run through a link that somebody else could change', async () => {
+  it('no hook runs through a link that another user could change', async () => {
     const tell = await add('pre-drain', 'real', `echo run >> ${folder}/out`);
     const open = path.join(folder, 'open');
     await mkdir(open);
@@ -128,7 +128,7 @@ describe('programs that are called when the phase changes', () => {
     assert.match(lines.join('\n'), /hook not run.*open is not trusted: everybody may write to it/);
   });
 
-  it('need not be there', async () => {
+  it('the agent works without a directory of hooks', async () => {
     await rm(directory, { recursive: true });
     assert.equal(await change(WATCHING, DRAINING), '');
     assert.deepEqual(lines, []);

@@ -56,7 +56,7 @@ async function ownLocks({ host }: Bench, t: TestContext): Promise<readonly Inhib
 
 for (const kind of ['child', 'unit'] as const) {
   describe(`the shutdown lock held by a ${kind}`, () => {
-    it('is listed when it was acquired, and holds a reboot until it is released', async (t: TestContext) => {
+    it('logind lists the lock when it was acquired, and the lock delays a reboot until it is released', async (t: TestContext) => {
       const bench = await createBench(t, kind);
       const { rig, host, lock } = bench;
       assert.equal(await lock.held(t.signal), false);
@@ -83,7 +83,7 @@ for (const kind of ['child', 'unit'] as const) {
       await lock.release(t.signal);
     });
 
-    it('survives a restart of logind and of the bus', async (t: TestContext) => {
+    it('the lock survives a restart of logind and of the bus', async (t: TestContext) => {
       const bench = await createBench(t, kind);
       const { rig, host, lock, lost } = bench;
       await lock.acquire(t.signal);
@@ -105,24 +105,27 @@ for (const kind of ['child', 'unit'] as const) {
       assert.deepEqual(rig.startedTargets(), []);
     });
 
-    it(kind === 'unit' ? 'outlives a killed agent' : 'ends with a killed agent', async (t: TestContext) => {
-      const bench = await createBench(t, kind);
-      const agent = spawn(process.execPath, [HOLD_LOCK, kind, bench.heartbeatPath]);
-      assert.equal(String((await once(agent.stdout, 'data'))[0]).trim(), 'held');
-      assert.equal((await ownLocks(bench, t)).length, 1);
-      const killedAt = performance.now();
-      agent.kill('SIGKILL');
-      if (kind === 'unit') {
-        await delay(HOLD_MS);
-        assert.equal(await bench.lock.held(t.signal), true);
-        assert.deepEqual(await bench.lock.acquire(t.signal), { kind: 'held' });
-        return;
-      }
-      await until('given back', async () => (await ownLocks(bench, t)).length === 0);
-      t.diagnostic(`given back ${(performance.now() - killedAt).toFixed(0)} ms after the kill`);
-    });
+    it(
+      kind === 'unit' ? 'the lock outlives a killed agent' : 'the lock ends with a killed agent',
+      async (t: TestContext) => {
+        const bench = await createBench(t, kind);
+        const agent = spawn(process.execPath, [HOLD_LOCK, kind, bench.heartbeatPath]);
+        assert.equal(String((await once(agent.stdout, 'data'))[0]).trim(), 'held');
+        assert.equal((await ownLocks(bench, t)).length, 1);
+        const killedAt = performance.now();
+        agent.kill('SIGKILL');
+        if (kind === 'unit') {
+          await delay(HOLD_MS);
+          assert.equal(await bench.lock.held(t.signal), true);
+          assert.deepEqual(await bench.lock.acquire(t.signal), { kind: 'held' });
+          return;
+        }
+        await until('given back', async () => (await ownLocks(bench, t)).length === 0);
+        t.diagnostic(`given back ${(performance.now() - killedAt).toFixed(0)} ms after the kill`);
+      },
+    );
 
-    it('cannot be taken while a shutdown is under way, which is no failure', async (t: TestContext) => {
+    it('the lock cannot be taken while a shutdown is under way, which is no failure', async (t: TestContext) => {
       const { rig, lock, host } = await createBench(t, kind);
       const other = spawn('systemd-inhibit', ['--what=shutdown', '--mode=delay', '--who=other', 'cat']);
       await until('the other lock', async () => (await host.login1.listInhibitors(t.signal)).length === 1);
@@ -137,7 +140,7 @@ for (const kind of ['child', 'unit'] as const) {
 
 describe('the shutdown lock held by a child', () => {
   for (const victim of ['systemd-inhibit', 'cat'] as const) {
-    it(`is reported lost when ${victim} is killed, and can be taken again`, async (t: TestContext) => {
+    it(`the lock is reported lost when ${victim} is killed, and can be taken again`, async (t: TestContext) => {
       const bench = await createBench(t, 'child');
       const { lock, lost } = bench;
       await lock.acquire(t.signal);
@@ -155,7 +158,7 @@ describe('the shutdown lock held by a child', () => {
     });
   }
 
-  it('is not reported lost when it is released', async (t: TestContext) => {
+  it('the lock is not reported lost when it is released', async (t: TestContext) => {
     const { lock, lost } = await createBench(t, 'child');
     await lock.acquire(t.signal);
     await lock.release(t.signal);
@@ -165,7 +168,7 @@ describe('the shutdown lock held by a child', () => {
 });
 
 describe('the shutdown lock held by a unit', () => {
-  it('is given back when the agent shows no sign of life', async (t: TestContext) => {
+  it('the unit gives the lock back when the agent shows no sign of life', async (t: TestContext) => {
     const { rig, lock, heartbeatPath } = await createBench(t, 'unit');
     const environment = { NODEMAINT_DEAD_MAN_SEC: '2', NODEMAINT_CHECK_SEC: '1' };
     rig.standIn.holderEnvironment = { ...rig.standIn.holderEnvironment, ...environment };
@@ -182,7 +185,7 @@ describe('the shutdown lock held by a unit', () => {
     await until('reboot.target', () => rig.startedTargets().length > 0);
   });
 
-  it('says what to do when the unit is not installed', async (t: TestContext) => {
+  it('the error says what to do when the unit is not installed', async (t: TestContext) => {
     const { rig, lock } = await createBench(t, 'unit');
     rig.standIn.holderInstalled = false;
     await assert.rejects(
@@ -192,7 +195,7 @@ describe('the shutdown lock held by a unit', () => {
     );
   });
 
-  it('is told from a lock that somebody else holds under its name', async (t: TestContext) => {
+  it('the agent tells its lock from a lock that another process holds under its name', async (t: TestContext) => {
     const { lock, host } = await createBench(t, 'unit');
     const impostors = [
       ['--what=sleep', '--mode=delay'],

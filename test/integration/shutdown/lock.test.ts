@@ -113,7 +113,7 @@ function kindOf(status: AgentStatus): string {
 }
 
 describe('the agent on a real logind', () => {
-  it('holds a reboot over its own death, restarts of logind and of the bus, until it is released', async (t) => {
+  it('the agent holds a reboot over its own death, restarts of logind and of the bus, until it is released', async (t) => {
     await using bench = await Bench.create(t);
     const { lock } = await bench.start();
     assert.equal(lock.held, true);
@@ -148,7 +148,7 @@ describe('the agent on a real logind', () => {
     await bench.statusWhere((now) => kindOf(now) === 'watching' && now.inPlace.length === 1);
   });
 
-  it('asks again for a shutdown that logind forgot in a restart, and holds it as before', async (t) => {
+  it('the agent asks again for a shutdown that logind forgot in a restart, and holds it as before', async (t) => {
     await using bench = await Bench.create(t);
     await bench.start();
     await bench.rig.restartLogind('SIGKILL');
@@ -173,7 +173,7 @@ describe('the agent on a real logind', () => {
     await until('reboot.target', () => bench.rig.startedTargets().length > 0);
   });
 
-  it('says loudly that logind is off the bus, and goes on when it is back', async (t) => {
+  it('the agent warns that logind is off the bus, and goes on when it is back', async (t) => {
     await using bench = await Bench.create(t);
     await bench.start();
     await bench.rig.stopLogind();
@@ -183,7 +183,7 @@ describe('the agent on a real logind', () => {
     await bench.statusWhere(({ lock }) => lock.held);
   });
 
-  it('refuses to release what is not held, and without an agent gives back the lock it left', async (t) => {
+  it('nodemaint release refuses to release what is not held, and without an agent gives back the lock that the agent left', async (t) => {
     await using bench = await Bench.create(t);
     await bench.start();
     const release = ['release', '--run-directory', bench.runDirectory];
@@ -196,7 +196,7 @@ describe('the agent on a real logind', () => {
     await until('reboot.target', () => bench.rig.startedTargets().length > 0);
   });
 
-  it('is honest after a boot about a shutdown that did not wait', async (t) => {
+  it('the agent reports after a boot that the shutdown did not wait', async (t) => {
     await using bench = await Bench.create(t);
     await bench.start();
     await bench.held();

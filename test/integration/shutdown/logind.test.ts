@@ -25,7 +25,7 @@ describe('the clients of logind and systemd', () => {
       assert.equal((capabilities.get(set) ?? SYS_BOOT) & SYS_BOOT, 0n, set);
   });
 
-  it('a shutdown is heard of within 100 ms, and can be read from then on', async (t: TestContext) => {
+  it('the client hears of a shutdown within 100 ms, and can read it from then on', async (t: TestContext) => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
     const heard: { active: boolean; at: number }[] = [];
@@ -51,7 +51,7 @@ describe('the clients of logind and systemd', () => {
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
   });
 
-  it('a scheduled shutdown tells its kind, its time, who asked for it and why', async (t: TestContext) => {
+  it('a scheduled shutdown has its kind, its time, who asked for it and why', async (t: TestContext) => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
     assert.equal(await host.login1.scheduledShutdown(t.signal), null);
@@ -69,7 +69,7 @@ describe('the clients of logind and systemd', () => {
     assert.equal(await host.login1.scheduledShutdown(t.signal), null);
   });
 
-  it('a signal that is not sent by logind is ignored', async (t: TestContext) => {
+  it('the client ignores a signal that logind did not send', async (t: TestContext) => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
     let heard = 0;
@@ -134,7 +134,7 @@ describe('the clients of logind and systemd', () => {
     silent.disconnect();
   });
 
-  it('a bus that is silent is given up, and taken up again when it answers', async (t: TestContext) => {
+  it('the client gives up a silent bus, and uses it again when it answers', async (t: TestContext) => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
     let reconnected = 0;
@@ -151,7 +151,7 @@ describe('the clients of logind and systemd', () => {
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
   });
 
-  it('without a bus a call says so at once', async (t: TestContext) => {
+  it('a call without a bus fails at once', async (t: TestContext) => {
     const nothing = (): void => undefined;
     const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
     const lifetime = new AbortController();
@@ -166,7 +166,7 @@ describe('the clients of logind and systemd', () => {
   });
 
   for (const killedBy of ['SIGTERM', 'SIGKILL'] as const) {
-    it(`a restart of logind by ${killedBy} is told, and its signals are heard again`, async (t: TestContext) => {
+    it(`the client reports a restart of logind by ${killedBy}, and hears its signals again`, async (t: TestContext) => {
       await using rig = await startLogind(DELAY, t.signal);
       using host = connectHost(rig);
       let heard = 0;
@@ -185,7 +185,7 @@ describe('the clients of logind and systemd', () => {
     });
   }
 
-  it('a restart of the bus is told, and signals are heard again', async (t: TestContext) => {
+  it('the client reports a restart of the bus, and hears signals again', async (t: TestContext) => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
     let heard = 0;

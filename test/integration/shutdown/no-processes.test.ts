@@ -33,7 +33,7 @@ cloud: {provider: none}
 const LIMITED = ['nodemaint.service', 'nodemaint-inhibitor.service', 'system.slice', 'init.scope'];
 
 describe('a machine that can make no process', () => {
-  it('keeps the agent and its lock, for longer than either may be silent', async (t) => {
+  it('the agent and its lock live on for longer than either may be silent', async (t) => {
     await using container = await startSystemContainer(AbortSignal.timeout(60_000));
     await container.must(INSTALL, CONFIG);
     const lock = 'systemd-inhibit --list --no-pager --no-legend | grep nodemaint';

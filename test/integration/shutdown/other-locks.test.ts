@@ -39,7 +39,7 @@ function inhibitAsNobody(t: TestContext): { readonly child: ChildProcess; said()
 }
 
 describe('a delay lock of another user', () => {
-  it('is named, and holds the machine no longer than it could without the agent', async (t: TestContext) => {
+  it('the agent names the lock, which delays the machine no longer than it could without the agent', async (t: TestContext) => {
     await using rig = await startLogind({ inhibitDelayMaxSec: WEEK_SEC }, t.signal);
     using host = connectHost(rig);
     await chmod(path.dirname(rig.address.replace('unix:path=', '')), 0o755);

@@ -49,7 +49,7 @@ function microseconds(at: number): bigint {
 }
 
 describe('a shutdown that is scheduled', () => {
-  it('is heard of at once without polling, begins by the lead ahead of its time, and is taken back', async (t) => {
+  it('the agent hears of a scheduled shutdown at once without polling, begins by the lead ahead of its time, and stops when it is canceled', async (t) => {
     await using bench = await createBench(t);
     const { rig, goingDown } = bench;
     let changes = 0;
@@ -82,7 +82,7 @@ describe('a shutdown that is scheduled', () => {
     stop.abort();
   });
 
-  it('does not lend its kind to another shutdown that comes first', async (t) => {
+  it('a scheduled shutdown does not lend its kind to another shutdown that comes first', async (t) => {
     await using bench = await createBench(t);
     await bench.rig.call('ScheduleShutdown', 'st', ['poweroff', microseconds(Date.now() + 3_600_000)]);
     await bench.rig.call('StartUnit', 'ss', ['kexec.target', 'replace-irreversibly'], 'systemd1');
@@ -97,7 +97,7 @@ describe('the kind of a shutdown', () => {
     ['Reboot', 'reboot'],
     ['Halt', 'halt'],
   ] as const) {
-    it(`is told by logind for ${kind}`, async (t) => {
+    it(`logind tells the kind of a ${kind}`, async (t) => {
       await using bench = await createBench(t);
       await bench.rig.call(member, 'b', [false]);
       const found = await bench.goingDown.read(t.signal);
@@ -107,7 +107,7 @@ describe('the kind of a shutdown', () => {
   }
 
   for (const kind of ['poweroff', 'reboot', 'halt', 'kexec', 'soft-reboot']) {
-    it(`is told by the queued job for a ${kind} that passes logind by`, async (t) => {
+    it(`the queued job tells the kind of a ${kind} that does not pass through logind`, async (t) => {
       await using bench = await createBench(t);
       await bench.rig.call('StartUnit', 'ss', [`${kind}.target`, 'replace-irreversibly'], 'systemd1');
       const expected = { kind: 'yes', origin: 'unit-stop', reason: `node ${kind}` };
@@ -117,7 +117,7 @@ describe('the kind of a shutdown', () => {
 });
 
 describe('logind off the bus', () => {
-  it('is said loudly, leaves the phase as it is, and the stop of units still counts', async (t) => {
+  it('the agent warns that logind is off the bus, keeps the phase as it is, and still counts the stop of units', async (t) => {
     await using bench = await createBench(t);
     const { rig, host, goingDown } = bench;
     assert.ok(((await host.login1.processId(t.signal)) ?? 0) > 1);
@@ -131,7 +131,7 @@ describe('logind off the bus', () => {
 });
 
 describe('logind that leaves the bus in the middle of a shutdown', () => {
-  it('is restarted, and asked for that shutdown again', async (t) => {
+  it('the agent restarts logind, and asks it for that shutdown again', async (t) => {
     await using bench = await createBench(t);
     const { rig, host, goingDown } = bench;
     const start = (): Promise<void> => rig.restartLogind('SIGKILL');
@@ -152,7 +152,7 @@ describe('logind that leaves the bus in the middle of a shutdown', () => {
 });
 
 describe('garbage in the place of logind', () => {
-  it('is refused or ignored, and what newer versions tell is understood', async (t) => {
+  it('the agent refuses or ignores garbage, and understands what newer versions say', async (t) => {
     await using bench = await createBench(t);
     const { rig, host } = bench;
     await rig.stopLogind();

@@ -27,7 +27,7 @@ describe('users at terminals', () => {
     ['a line that is the name of a file', '/etc/hostname', /\/etc\/hostname/],
     ['a line with escape sequences', 'red \u001b[31m \u009b2J and\nbroken', /red \[31m 2J and broken/],
   ] as const) {
-    it(`are told ${what}, and nothing else`, async () => {
+    it(`users at terminals are told ${what}, and nothing else`, async () => {
       await container.must(': > /root/terminal');
       // A unit's command line takes "%" and "$" for its own; standard input of sh takes nothing.
       const tell = `exec ${NODE} ${CHECKOUT}/test/systemd/tell-users.ts "$(cat)"`;
@@ -41,7 +41,7 @@ describe('users at terminals', () => {
     });
   }
 
-  it('are not reached at a virtual console, which a unit with devices of its own does not have', async () => {
+  it('users at a virtual console are not reached, which a unit with devices of its own does not have', async () => {
     const look = 'systemd-run --quiet --wait --pipe --property=PrivateDevices=yes';
     const devices = await container.must(`touch /dev/tty1; ${look} ls /dev`);
     assert.ok(devices.includes('pts') && !devices.includes('tty1'), devices);

@@ -63,7 +63,7 @@ async function numberOf(systemd: Systemd, name: string, signal: AbortSignal): Pr
 }
 
 describe('the watchdog of the agent', () => {
-  it('lets an agent that lives alone, and ends and starts anew one that hangs', async (t) => {
+  it('the watchdog leaves a living agent alone, and restarts one that hangs', async (t) => {
     const { configFile, runDirectory } = await writeConfig(t);
     await using manager = await startManager({ [UNIT]: unitOf(configFile) }, t.signal);
     const lifetime = new AbortController();

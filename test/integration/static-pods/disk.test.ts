@@ -58,7 +58,7 @@ const small =
   };
 
 describe('a full disk', () => {
-  it('of the journal leaves the manifest in place, says so, and is over when there is room again', async (t) => {
+  it('a full disk of the journal leaves the manifest in place, is reported, and is over when there is room again', async (t) => {
     const rig = await createMoverRig(t, small('state'));
     await fill(path.join(rig.root, 'state'));
     // What is left of the journal's own block.
@@ -73,7 +73,7 @@ describe('a full disk', () => {
     assert.equal((await createMover(rig.paths, rig.disk).recover()).failed.length, 0, 'the journal is whole');
   });
 
-  it('on another file system leaves the manifest in place, and the rest is moved', async (t) => {
+  it('a full disk on another file system leaves the manifest in place, and the other manifests are moved', async (t) => {
     const rig = await createMoverRig(t, small('parked'));
     const large = path.join(rig.paths.staticPodPath, 'large.yaml');
     await writeFile(large, `${POD}#${'x'.repeat(100_000)}`);
@@ -90,14 +90,14 @@ describe('a full disk', () => {
 });
 
 describe('a read-only file system', () => {
-  it('of the static pods keeps a manifest from being parked, with the reason', async (t) => {
+  it('a read-only static pod directory keeps a manifest from being parked, and the reason is reported', async (t) => {
     const rig = await createMoverRig(t, small('manifests'));
     execFileSync('mount', ['-o', 'remount,ro', rig.paths.staticPodPath]);
     await assertFails(park(rig.mover), /cannot park the manifest "web\.yaml" .*EROFS: read-only file system/);
     await assertUntouched(rig, 'staticPodPath');
   });
 
-  it('keeps a manifest parked; the next start says so, goes on, and a later one gives it back', async (t) => {
+  it('a read-only static pod directory keeps a manifest parked; the next start reports it, and a later start gives the manifest back', async (t) => {
     const rig = await createMoverRig(t, small('manifests'));
     await park(rig.mover);
     execFileSync('mount', ['-o', 'remount,ro', rig.paths.staticPodPath]);
@@ -116,7 +116,7 @@ describe('a read-only file system', () => {
     await assertUntouched(rig, 'staticPodPath');
   });
 
-  it('of the journal is named at the start; a shutdown parks all the same, and what was parked comes back', async (t) => {
+  it('a read-only journal is named at the start; a shutdown parks all the same, and the parked manifests come back', async (t) => {
     const rig = await createMoverRig(t, small('state'));
     execFileSync('mount', ['-o', 'remount,ro', path.join(rig.root, 'state')]);
     const mover = createMover(rig.paths, rig.disk);
@@ -136,7 +136,7 @@ describe('a read-only file system', () => {
 });
 
 describe('a directory without permission', () => {
-  it('keeps a manifest in place, with the reason', async (t) => {
+  it('a directory without permission keeps a manifest in place, and the reason is reported', async (t) => {
     const rig = await createMoverRig(t, () => {}, createDisk());
     await chmod(rig.root, 0o755);
     execFileSync('chown', ['-R', String(NOBODY), path.join(rig.root, 'parked'), path.join(rig.root, 'state')]);
@@ -148,7 +148,7 @@ describe('a directory without permission', () => {
 });
 
 describe('two file systems', () => {
-  it('keep mode, owner, times and attributes of a manifest there and back', async (t) => {
+  it('a move between two file systems keeps mode, owner, times and attributes of a manifest there and back', async (t) => {
     // The attribute of this test is one that only a process with CAP_SYS_ADMIN may set.
     const rig = await createMoverRig(t, small('parked'), createDisk());
     const file = path.join(rig.paths.staticPodPath, 'web.yaml');
@@ -183,7 +183,7 @@ describe('two file systems', () => {
     assert.deepEqual(await facts(file), original);
   });
 
-  it('move a symbolic link as the link that it is', async (t) => {
+  it('a move between two file systems moves a symbolic link as the link that it is', async (t) => {
     const rig = await createMoverRig(t, small('parked'));
     await symlink('../elsewhere.yaml', path.join(rig.paths.staticPodPath, 'link.yaml'));
     await park(rig.mover, 'link.yaml');
@@ -192,7 +192,7 @@ describe('two file systems', () => {
     assert.equal(await readlink(path.join(rig.paths.staticPodPath, 'link.yaml')), '../elsewhere.yaml');
   });
 
-  it('keep mode, owner and times with the capabilities of the unit too', async (t) => {
+  it('a move between two file systems keeps mode, owner and times with the capabilities of the unit too', async (t) => {
     const rig = await createMoverRig(t, small('parked'));
     const file = path.join(rig.paths.staticPodPath, 'web.yaml');
     execFileSync('chown', ['1234:4321', file]);
@@ -208,7 +208,7 @@ describe('two file systems', () => {
     assert.deepEqual(await facts(file), original);
   });
 
-  it('lose nothing of a writer that the agent may not see', async (t) => {
+  it('a move between two file systems loses nothing of a writer that the agent cannot see', async (t) => {
     const rig = await createMoverRig(t, small('parked'));
     {
       await using handle = await open(path.join(rig.paths.staticPodPath, 'web.yaml'), 'r+');
@@ -227,7 +227,7 @@ describe('two file systems', () => {
     assert.equal(await readFile(path.join(rig.paths.staticPodPath, 'web.yaml'), 'utf8'), POD);
   });
 
-  it('keep a manifest in place while a process writes it, and name the process', async (t) => {
+  it('a manifest stays in place while a process writes it, and the report names the process', async (t) => {
     // With all capabilities: a process of the same user that has no more of them than the agent is seen by it.
     const rig = await createMoverRig(t, small('parked'), createDisk());
     {
@@ -240,7 +240,7 @@ describe('two file systems', () => {
     assert.match(await readFile(path.join(rig.paths.parkedPath, 'web.yaml'), 'utf8'), /^# finished/);
   });
 
-  it('do not hide a manifest under a mount point at which nothing is mounted', async (t) => {
+  it('no manifest is hidden under a mount point at which nothing is mounted', async (t) => {
     const rig = await createMoverRig(t, small('manifests'));
     await park(rig.mover);
     execFileSync('umount', ['--lazy', rig.paths.staticPodPath]);
@@ -251,7 +251,7 @@ describe('two file systems', () => {
     await assertUntouched(rig, 'staticPodPath');
   });
 
-  it('are told apart where one file system is mounted twice, which no rename crosses either', async (t) => {
+  it('the mover tells two mounts of one file system apart, which no rename crosses either', async (t) => {
     const rig = await createMoverRig(t, ({ root, mount }) => {
       mount('parked', '--bind', path.join(root, 'parked'));
     });

@@ -65,7 +65,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     assert.equal(await entryOf(uid), undefined, 'nothing is reported, least of all a completion');
   }
 
-  it('does nothing while no maintenance targets the pod, and acts when one does', async () => {
+  it('the agent does nothing while no maintenance targets the pod, and acts when one does', async () => {
     await mirrors.target([
       { podType: 'DaemonSet', podPriority: 2_147_483_647 },
       { podType: 'Static', podPriority: -1 },
@@ -85,7 +85,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     assert.ok(Date.parse(entry?.heartbeatTime ?? '') >= began - 1_000);
   });
 
-  it('never completes while nobody can tell that the containers have ended', async () => {
+  it('the interceptor never completes while no container runtime can say that the containers have ended', async () => {
     const [request] = await rig.controlPlane
       .kubectl(['get', 'evreq', '-A', '-o', 'jsonpath={.items[*].metadata.name}'])
       .then((text) => text.split(' '));
@@ -95,7 +95,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     assert.equal((await entryOf(request ?? ''))?.completionTime, undefined);
   });
 
-  it('does nothing while another interceptor is active', async () => {
+  it('the agent does nothing while another interceptor is active', async () => {
     const uid = await createPod('proxy');
     await mirrors.activate(uid, ['backup.example.com']);
     await assertIgnored('proxy', uid);
@@ -103,21 +103,21 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     await waitFor('the manifest is moved', async () => !(await inPlace('proxy')), { program: agent });
   });
 
-  it('does nothing for a request whose UID is that of an earlier mirror pod, and says why', async () => {
+  it('the agent does nothing for a request whose UID is that of an earlier mirror pod, and says why', async () => {
     const uid = await createPod('stale', { uid: '11111111-2222-3333-4444-555555555555' });
     await mirrors.activate(uid);
     await assertIgnored('stale', uid);
     assert.match(await log(), /for an earlier mirror pod kube-system\/stale-node-z \(11111111-.*not acted upon/);
   });
 
-  it("does nothing for a pod of its manifests' name on another node, though the request has the node's label", async () => {
+  it("the agent does nothing for a pod with the name of its manifest on another node, though the request has the node's label", async () => {
     const uid = await createPod('twin', { nodeName: 'node-other' });
     await mirrors.activate(uid);
     await assertIgnored('twin', uid);
     assert.match(await log(), /no mirror pod kube-system\/twin-node-z/);
   });
 
-  it('lets etcd wait for the others, and says for whom', async () => {
+  it('the agent lets etcd wait for the other static pods, and says for which', async () => {
     await mirrors.writeManifest('orphan', { app: 'without-a-mirror-pod' });
     await mirrors.writeManifest('etcd', { component: 'etcd' });
     const uid = (await mirrors.createMirror('etcd')).metadata.uid ?? '';
@@ -132,7 +132,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     assert.equal(await inPlace('etcd'), true);
   });
 
-  it('gives no manifest back blindly when the maintenance is over', async () => {
+  it('the agent gives a manifest back only when the maintenance is known to be over', async () => {
     // Without a runtime nobody knows whether the containers have ended: they wait for the next boot, or for the runtime.
     await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--wait=false']);
     await new Promise((resolve) => {

@@ -11,7 +11,7 @@ import { createMountRoot } from '../../support/disks/mounts.ts';
 const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n';
 
 describe('the place for parked manifests', () => {
-  it('is the configured one, else beside the static pod directory, whichever a rename reaches', async (t) => {
+  it('the place for parked manifests is the configured one, else beside the static pod directory, whichever a rename reaches', async (t) => {
     const { root, mountSmall } = await createMountRoot(t);
     const staticPodPath = path.join(root, 'manifests');
     const state = { staticPodPath, stateDirectory: path.join(root, 'state') };
@@ -26,7 +26,7 @@ describe('the place for parked manifests', () => {
     assert.equal((await findPlaces(state)).parkedPath, beside);
   });
 
-  it('is beside the directory that a link leads to', async (t) => {
+  it('the place for parked manifests is beside the directory that a link leads to', async (t) => {
     const { root } = await createMountRoot(t);
     await mkdir(path.join(root, 'real', 'manifests'), { recursive: true });
     await symlink(path.join(root, 'real', 'manifests'), path.join(root, 'link'));
@@ -38,7 +38,7 @@ describe('the place for parked manifests', () => {
     assert.equal(places.parkedPath, path.join(root, 'real', 'nodemaint-parked'));
   });
 
-  it('is beside the one file that the static pod path is, parked or not', async (t) => {
+  it('the place for parked manifests is beside the one file that the static pod path is, parked or not', async (t) => {
     const { root } = await createMountRoot(t);
     const staticPodPath = path.join(root, 'manifests', 'only.yaml');
     await writeFile(path.join(root, 'manifests', 'kubelet.conf'), 'not a manifest');

@@ -122,14 +122,14 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     assert.equal(await readFile(path.join(node.staticPodPath, FILE), 'utf8'), content);
   }
 
-  it('is found by what the running kubelet says of itself', async () => {
+  it('the agent finds the static pods by what the running kubelet says of itself', async () => {
     assert.match(
       await readFile(path.join(folder, 'agent.log'), 'utf8'),
       new RegExp(`"staticPodPath":"${node.staticPodPath}"`),
     );
   });
 
-  it('ends in its own time, stays away over a restart of the kubelet, and comes back under its name', async () => {
+  it('the static pod ends in its own time, stays away over a restart of the kubelet, and comes back under its name', async () => {
     const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] };
     const maintenance = {
       apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
@@ -163,7 +163,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
   });
 
   if (isThorough('a static pod that is to leave while the kubelet is down'))
-    it('has its whole grace period when it is to leave while the kubelet is down', async () => {
+    it('the static pod has its whole grace period when it is to leave while the kubelet is down', async () => {
       await node.stopKubelet();
       assert.equal((await told('trigger', '--reason', 'disk')).code, 0);
       const what = async (): Promise<string> => (await told('status')).stdout;
@@ -184,7 +184,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
       await assertBack();
     });
 
-  it('is ended over CRI when a kubelet that was restarted without an API server ignores the removal', async () => {
+  it('the agent ends the pod over CRI when a kubelet that was restarted without an API server ignores the removal', async () => {
     await controlPlane.stopApiServer();
     await node.restartKubelet({ untilReady: false });
     const { code } = await told('trigger', '--reason', 'kernel update');
