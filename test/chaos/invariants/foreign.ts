@@ -1,0 +1,135 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import type { KubeObject } from '../../../src/api/meta.ts';
+import {
+  COMPLETION_FINALIZER,
+  CORDONED_ANNOTATION,
+  EVICT_WANTED_ANNOTATION,
+  MAINTENANCE_GATE,
+  MAINTENANCE_REQUESTER,
+} from '../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Node, NodeCondition, Pod } from '../../../src/api/pod.ts';
+import type { Write } from '../audit.ts';
+import type { Change, Kind } from '../timeline.ts';
+import { replay, type Scene } from './replay.ts';
+import type { Violation } from './violation.ts';
+
+/** The condition types of nodes that the product may write. */
+export const OUR_CONDITIONS: readonly string[] = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'];
+const OUR_PREFIX = 'nodemaintenance.x-k8s.io/';
+
+type Texts = Readonly<Record<string, string>> | undefined;
+
+function foreignTexts(texts: Texts): object {
+  const entries = Object.entries(texts ?? {}).filter(
+    ([key]) => !key.startsWith(OUR_PREFIX) && key !== EVICT_WANTED_ANNOTATION,
+  );
+  return Object.fromEntries(entries);
+}
+
+function foreignMeta({ metadata }: KubeObject): object {
+  const finalizers = (metadata.finalizers ?? []).filter((each) => each !== COMPLETION_FINALIZER);
+  return { labels: foreignTexts(metadata.labels), annotations: foreignTexts(metadata.annotations), finalizers };
+}
+
+interface FullNode extends Node {
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly { readonly key: string }[] };
+}
+
+/** The parts of an object that are not the product's. */
+const FOREIGN_PARTS: Readonly<Record<Kind, (object: KubeObject) => object>> = {
+  Node: (object) => {
+    const { spec, status } = object as FullNode;
+    const { unschedulable: _, taints = [], ...rest } = spec ?? {};
+    const conditions = (status?.conditions ?? []).filter(({ type }) => !OUR_CONDITIONS.includes(type));
+    const foreignTaints = taints.filter(({ key }) => key !== 'node.kubernetes.io/unschedulable');
+    return { ...foreignMeta(object), spec: rest, taints: foreignTaints, status: { ...status, conditions } };
+  },
+  NodeMaintenance: (object) => {
+    const { stage: _, ...spec } = (object as NodeMaintenance).spec;
+    return { ...foreignMeta(object), spec };
+  },
+  EvictionRequest: (object) => {
+    const { spec } = object as EvictionRequest;
+    const requesters = (spec.requesters ?? []).filter(({ name }) => name !== MAINTENANCE_REQUESTER);
+    // Labels follow those of the pod; the rest of the status is the controller's.
+    return { finalizers: object.metadata.finalizers ?? [], target: spec.target, requesters };
+  },
+  Pod: (object) => {
+    const { schedulingGates = [], ...spec } = (object as Pod).spec;
+    const gates = schedulingGates.filter(({ name }) => name !== MAINTENANCE_GATE);
+    return { ...foreignMeta(object), spec: { ...spec, gates } };
+  },
+  PodDisruptionBudget: (object) => ({ ...foreignMeta(object), spec: (object as { spec?: object }).spec }),
+};
+
+function difference(kind: Kind, before: KubeObject, after: KubeObject): string | undefined {
+  const [old, fresh] = [FOREIGN_PARTS[kind](before), FOREIGN_PARTS[kind](after)];
+  const keys = new Set([...Object.keys(old), ...Object.keys(fresh)]);
+  return [...keys].find((key) => !isDeepStrictEqual(Reflect.get(old, key), Reflect.get(fresh, key)));
+}
+
+function conditionOf(node: Node | undefined, type: string): NodeCondition | undefined {
+  return node?.status?.conditions?.find((each) => each.type === type);
+}
+
+/** Checks that the controller changed nothing that is not its own. */
+export function checkForeign(changes: readonly Change[], writes: readonly Write[], controller: string): Violation[] {
+  const found: Violation[] = [];
+  const authors = new Map<number, string>();
+  for (const { revision, user } of writes) {
+    if (revision !== undefined && !authors.has(revision)) authors.set(revision, user);
+  }
+  /** Who wrote a node's cordon or one of its conditions last, by the node and the name of the part. */
+  const partAuthors = new Map<string, string>();
+  const add = ({ change }: Scene, what: string, more = ''): void => {
+    found.push({
+      invariant: 'foreign',
+      what,
+      detail: `${change.kind} ${change.key} at revision ${change.revision} ${more}`,
+    });
+  };
+
+  const checkNode = (scene: Scene, author: string): void => {
+    const { change, before } = scene;
+    const old: Node | undefined = before;
+    const fresh: Node = change.object;
+    const wasCordoned = old?.spec?.unschedulable === true;
+    const cordon = `${change.key} cordon`;
+    if (wasCordoned !== (fresh.spec?.unschedulable === true)) {
+      const isOurs =
+        partAuthors.get(cordon) === controller || old?.metadata.annotations?.[CORDONED_ANNOTATION] === undefined;
+      if (author === controller && wasCordoned && !isOurs)
+        add(scene, 'the cordon of somebody else is taken off a node');
+      partAuthors.set(cordon, author);
+    }
+    for (const type of OUR_CONDITIONS) {
+      const part = `${change.key} ${type}`;
+      const known = conditionOf(old, type);
+      if (isDeepStrictEqual(known, conditionOf(fresh, type))) continue;
+      const owner = partAuthors.get(part);
+      if (author === controller && known !== undefined && owner !== undefined && owner !== controller) {
+        add(scene, `the condition ${type} of somebody else is changed on a node`, JSON.stringify(known));
+      }
+      partAuthors.set(part, author);
+    }
+  };
+
+  replay(changes, (scene) => {
+    const { change, before } = scene;
+    const author = authors.get(change.revision) ?? 'unknown';
+    if (change.kind === 'Node' && !change.deleted) checkNode(scene, author);
+    if (change.deleted && change.kind === 'Node') {
+      for (const part of partAuthors.keys()) if (part.startsWith(`${change.key} `)) partAuthors.delete(part);
+    }
+    if (author !== controller || before === undefined || change.deleted) return;
+    const part = difference(change.kind, before, change.object);
+    if (part !== undefined) add(scene, `${part} of a ${change.kind} that the product does not own is changed`);
+    if (change.kind !== 'NodeMaintenance') return;
+    const [old, fresh] = [before as NodeMaintenance, change.object as NodeMaintenance];
+    if (old.spec.stage === fresh.spec.stage || fresh.metadata.deletionTimestamp !== undefined) return;
+    add(scene, 'the stage of a maintenance that is not being deleted is changed');
+  });
+  return found;
+}

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeObject } from '../../src/api/meta.ts';
+import { COMPLETION_FINALIZER } from '../../src/api/names.ts';
+import { DRAINED } from '../../src/api/node-maintenance.ts';
+import type { Pod } from '../../src/api/pod.ts';
+import { selectsNode, stageOf } from '../../src/decide/maintenance/maintenance.ts';
+import { podTypeOf } from '../../src/decide/pod.ts';
+import {
+  collectionPath,
+  DISRUPTION_BUDGETS,
+  EVICTION_REQUESTS,
+  NODE_MAINTENANCES,
+  NODES,
+  objectPath,
+  PODS,
+  type Resource,
+} from '../../src/kube/resource.ts';
+import { checkGivenBack, checkLeftOvers } from './invariants/given-back.ts';
+import { checkStatus, livePods } from './invariants/status.ts';
+import type { Violation } from './invariants/violation.ts';
+import { budgetObject, FOREIGN_FINALIZER, nodeObject, REFUSED_LABEL } from './objects.ts';
+import type { World } from './world.ts';
+
+/** The world rests when nothing has changed for so long: counts are written once a second. */
+const QUIET_MS = 2_000;
+const REST_MS = 8_000;
+/** How long a replica has to lead before it is judged. */
+const SETTLED_MS = 2_000;
+const SETTLE_MS = 20_000;
+/** How long drains may take in which nothing blocks, and how long what they took may stay. */
+const BOUND_MS = 20_000;
+const LOOK_MS = 100;
+
+const NO_GRACE = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
+
+/** Makes what a history begins with: its namespaces and its nodes. */
+export async function layOut(world: World): Promise<void> {
+  for (const name of world.namespaces) {
+    const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    await world.send({ method: 'POST', path: '/api/v1/namespaces', body });
+  }
+  for (const name of world.nodeNames) {
+    await world.send({ method: 'POST', path: '/api/v1/nodes', body: nodeObject(world, name) });
+  }
+  const deadline = Date.now() + REST_MS;
+  for (const namespace of world.namespaces) {
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
+    while ((await world.send({ method: 'GET', path })) !== 200 && Date.now() < deadline) await sleep(LOOK_MS);
+  }
+}
+
+function lastChangeAt(world: World): number {
+  return world.cluster.timeline.changes.findLast(({ object }) => world.owns(object))?.at ?? 0;
+}
+
+/** Waits until nothing moves; returns whether that came to pass. */
+async function untilRest(world: World): Promise<boolean> {
+  if (!(await world.cluster.replicas.settle(SETTLED_MS, SETTLE_MS))) return false;
+  const deadline = Date.now() + REST_MS;
+  while (Date.now() < deadline) {
+    if (Date.now() - lastChangeAt(world) > QUIET_MS) return true;
+    await sleep(LOOK_MS);
+  }
+  return false;
+}
+
+/** Waits for rest in mid-history, and judges what is told then. */
+export async function judgeAtRest(world: World): Promise<readonly Violation[]> {
+  if (!(await untilRest(world))) return [];
+  return [...checkStatus(world), ...checkGivenBack(world)];
+}
+
+async function patch(world: World, resource: Resource, object: KubeObject, body: object): Promise<void> {
+  await world.send({ method: 'PATCH', path: objectPath(resource, object.metadata), body, patch: { kind: 'merge' } });
+}
+
+async function releaseFinalizers(world: World, resource: Resource, objects: readonly KubeObject[]): Promise<void> {
+  for (const object of objects.filter(({ metadata }) => metadata.finalizers?.includes(FOREIGN_FINALIZER) === true)) {
+    const finalizers = object.metadata.finalizers?.filter((each) => each !== FOREIGN_FINALIZER);
+    await patch(world, resource, object, {
+      metadata: { finalizers, resourceVersion: object.metadata.resourceVersion },
+    });
+  }
+}
+
+/** Takes away everything outside the product that may hold up a drain. */
+async function unblock(world: World): Promise<void> {
+  world.stuck.clear();
+  world.interceptors = 'declines';
+  for (const namespace of world.namespaces) {
+    const path = objectPath(DISRUPTION_BUDGETS, { name: 'chaos', namespace });
+    const body = budgetObject(namespace, 'open');
+    await world.send({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: 'chaos' } });
+  }
+  for (const node of world.nodes()) {
+    if (node.metadata.labels?.[REFUSED_LABEL] === undefined) continue;
+    await patch(world, NODES, node, { metadata: { labels: { [REFUSED_LABEL]: null } } });
+  }
+  await releaseFinalizers(world, PODS, world.pods());
+}
+
+/** Why a pod may still be there, without names. */
+function stateOf(world: World, pod: Pod): string {
+  const request = world.requests().find(({ metadata }) => metadata.name === pod.metadata.uid);
+  const ended = request?.status?.conditions?.find(({ type, status }) => type !== 'Progressing' && status === 'True');
+  const active = request?.status?.activeInterceptors?.[0];
+  const parts = [
+    pod.metadata.deletionTimestamp === undefined ? '' : 'terminating',
+    request === undefined ? 'no request' : ended === undefined ? `active ${active ?? 'nobody'}` : ended.type,
+    request?.metadata.deletionTimestamp === undefined ? '' : 'request held by a finalizer',
+  ];
+  return parts.filter((part) => part !== '').join(', ');
+}
+
+/** The drains that are not over, and why. */
+function unfinished(world: World): Violation[] {
+  return world.maintenances().flatMap((maintenance): Violation[] => {
+    const nodes = world.nodes().filter((node) => selectsNode(maintenance, node));
+    if (stageOf(maintenance) !== 'Drain' || nodes.length === 0) return [];
+    const { name } = maintenance.metadata;
+    const left = nodes.flatMap((node) => livePods(world, node.metadata.name));
+    const isDrained = maintenance.status?.conditions?.some(({ type, status }) => type === DRAINED && status === 'True');
+    if (left.length === 0 && isDrained === true) return [];
+    const [pod] = left;
+    const what = pod === undefined ? 'Drained does not come' : `a ${podTypeOf(pod)} pod stays (${stateOf(world, pod)})`;
+    const detail = `${name}: ${pod?.metadata.name ?? ''} ${JSON.stringify(maintenance.status)}`;
+    return [{ invariant: 'drained', what, detail }];
+  });
+}
+
+async function untilNone(look: () => readonly Violation[]): Promise<readonly Violation[]> {
+  const deadline = Date.now() + BOUND_MS;
+  for (;;) {
+    const found = look();
+    if (found.length === 0 || Date.now() > deadline) return found;
+    await sleep(LOOK_MS);
+  }
+}
+
+/** Unblocks the world and waits for the ends of all drains. */
+export async function judgeDrained(world: World): Promise<readonly Violation[]> {
+  await unblock(world);
+  if (!(await world.cluster.replicas.settle(SETTLED_MS, SETTLE_MS))) return [];
+  const late = await untilNone(() => unfinished(world));
+  return [...late, ...(await judgeAtRest(world))];
+}
+
+/** Ends all maintenances, some by the stage and some by deletion, and looks for what is left of them. */
+export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): Promise<readonly Violation[]> {
+  await releaseFinalizers(world, EVICTION_REQUESTS, world.requests());
+  for (const [index, maintenance] of world.maintenances().entries()) {
+    if (index % 2 === 0) await patch(world, NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });
+    else await world.send({ method: 'DELETE', path: objectPath(NODE_MAINTENANCES, maintenance.metadata) });
+  }
+  return await untilNone(() => checkLeftOvers(world, cordonedByPerson));
+}
+
+/** Takes everything of a history off the cluster. */
+export async function clean(world: World): Promise<void> {
+  for (const maintenance of world.maintenances()) {
+    const { name, finalizers = [] } = maintenance.metadata;
+    await world.send({ method: 'DELETE', path: objectPath(NODE_MAINTENANCES, { name }) });
+    if (finalizers.some((each) => each !== COMPLETION_FINALIZER)) {
+      await patch(world, NODE_MAINTENANCES, maintenance, { metadata: { finalizers: null } });
+    }
+  }
+  for (const request of world.requests()) {
+    await patch(world, EVICTION_REQUESTS, request, { metadata: { finalizers: null } });
+  }
+  for (const pod of world.pods()) await patch(world, PODS, pod, { metadata: { finalizers: null } });
+  for (const namespace of world.namespaces) {
+    await world.send({ method: 'DELETE', path: collectionPath(PODS, namespace), body: NO_GRACE });
+    await world.send({ method: 'DELETE', path: `/api/v1/namespaces/${namespace}` });
+  }
+  for (const node of world.nodes()) {
+    await world.send({ method: 'DELETE', path: objectPath(NODES, node.metadata) });
+  }
+}

@@ -1,0 +1,58 @@
+import type { ChaosCluster } from './cluster.ts';
+import type { History } from './history.ts';
+import { signatureOf, type Invariant } from './invariants/violation.ts';
+import { type Outcome, runHistory } from './run.ts';
+
+/** So many candidates are played side by side. */
+const PARALLEL = 4;
+
+/** What a history is shrunk for. */
+export interface Goal {
+  readonly invariants: ReadonlySet<Invariant>;
+  /** The violation that has to stay. */
+  readonly signature: string;
+  /** The monotonic time, in milliseconds, after which no more candidates are tried. */
+  readonly until: number;
+}
+
+/** The history without one of `count` parts of its steps, for each part. */
+function candidatesOf({ seed, steps }: History, count: number): readonly History[] {
+  const size = Math.ceil(steps.length / count);
+  const starts = Array.from({ length: Math.ceil(steps.length / size) }, (_, index) => index * size);
+  return starts.map((start) => ({ seed, steps: [...steps.slice(0, start), ...steps.slice(start + size)] }));
+}
+
+/** The first of the histories that still shows the violation. */
+async function firstFailing(
+  cluster: ChaosCluster,
+  candidates: readonly History[],
+  { invariants, signature, until }: Goal,
+): Promise<Outcome | undefined> {
+  for (let at = 0; at < candidates.length && performance.now() < until; at += PARALLEL) {
+    const batch = candidates.slice(at, at + PARALLEL);
+    const outcomes = await Promise.all(batch.map((candidate) => runHistory(cluster, candidate, invariants)));
+    const failing = outcomes.find(({ violations }) => violations.some((each) => signatureOf(each) === signature));
+    if (failing !== undefined) return failing;
+  }
+  return undefined;
+}
+
+/**
+ * Drops steps for as long as the violation stays, in ever smaller parts (delta debugging), and returns the smallest
+ * failing run; undefined where the history does not fail again.
+ */
+export async function shrinkHistory(cluster: ChaosCluster, history: History, goal: Goal): Promise<Outcome | undefined> {
+  let best = await firstFailing(cluster, [history], goal);
+  let count = 2;
+  while (best !== undefined && performance.now() < goal.until) {
+    const { steps } = best.history;
+    if (steps.length === 0) return best;
+    const smaller = await firstFailing(cluster, candidatesOf(best.history, Math.min(count, steps.length)), goal);
+    if (smaller !== undefined) {
+      best = smaller;
+      count = Math.max(2, count - 1);
+    } else if (count >= steps.length) return best;
+    else count = Math.min(steps.length, count * 2);
+  }
+  return best;
+}

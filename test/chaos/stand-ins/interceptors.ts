@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import { objectPath, PODS } from '../../../src/kube/resource.ts';
+import { ACTOR } from '../objects.ts';
+import type { World } from '../world.ts';
+import { nowText, reportProgress } from './report.ts';
+
+const LOOK_MS = 150;
+
+async function act(world: World, request: EvictionRequest): Promise<void> {
+  const entry = request.status?.interceptors?.find(({ name }) => name === ACTOR);
+  if (entry?.completionTime !== undefined) return;
+  switch (world.interceptors) {
+    case 'silent':
+      return;
+    case 'beats':
+      if (entry?.startTime === undefined) await reportProgress(world, request, ACTOR, { message: 'At work.' });
+      return;
+    case 'declines':
+      await reportProgress(world, request, ACTOR, { message: 'Not mine.', completionTime: nowText() });
+      return;
+    case 'works': {
+      if (entry?.startTime === undefined) await reportProgress(world, request, ACTOR, { message: 'At work.' });
+      const { name, uid } = request.spec.target.pod;
+      const path = objectPath(PODS, { name, namespace: request.metadata.namespace ?? '' });
+      await world.send({ method: 'DELETE', path, body: { preconditions: { uid } } });
+    }
+  }
+}
+
+/** Plays the interceptor of the history's pods until the signal is aborted. */
+export async function runInterceptors(world: World, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const active = world.requests().filter(({ status }) => status?.activeInterceptors?.[0] === ACTOR);
+    await Promise.all(active.map((request) => act(world, request)));
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}

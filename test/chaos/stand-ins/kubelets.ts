@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KUBELET_INTERCEPTOR } from '../../../src/api/names.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { targetsCover } from '../../../src/decide/drain/plan.ts';
+import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
+import { drainPodOf } from '../../../src/decide/pod.ts';
+import { collectionPath, keyOf, objectPath, PODS } from '../../../src/kube/resource.ts';
+import { mirrorPodObject } from '../objects.ts';
+import type { World } from '../world.ts';
+import { reportProgress } from './report.ts';
+
+const LOOK_MS = 100;
+/** How long a pod takes to end. */
+const ENDING_MS = 150;
+const LEASE_MS = 10_000;
+const NO_GRACE = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
+
+/** Starts a pod that is bound, and ends one that is told to end, as a kubelet does. */
+async function runPod(world: World, pod: Pod, toldAt: Map<string, number>): Promise<void> {
+  const { uid = '', deletionTimestamp } = pod.metadata;
+  if (deletionTimestamp === undefined) {
+    if (pod.status?.phase !== 'Pending' || pod.status.conditions?.some(({ type }) => type === 'Ready') === true) return;
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    const path = objectPath(PODS, pod.metadata, 'status');
+    await world.send({
+      method: 'PATCH',
+      path,
+      body: { status: { phase: 'Running', conditions } },
+      patch: { kind: 'strategic' },
+    });
+    return;
+  }
+  if (world.stuck.has(keyOf(pod))) return;
+  const since = toldAt.get(uid) ?? Date.now();
+  toldAt.set(uid, since);
+  if (Date.now() - since < ENDING_MS) return;
+  const body = { ...NO_GRACE, preconditions: { uid } };
+  await world.send({ method: 'DELETE', path: objectPath(PODS, pod.metadata), body });
+}
+
+/** Whether a drain of the node takes the pod now: that is when the agent moves its manifest away. */
+function isCovered(world: World, node: string, pod: Pod): boolean {
+  const drains = drainsOfNode(world.maintenances(), node);
+  return drains.some(({ drainTargets }) => targetsCover(drainTargets, drainPodOf(pod)));
+}
+
+/** Keeps the mirror pod of a static pod, or its manifest away, as the kubelet and the agent of its node do together. */
+async function runStaticPod(world: World, key: string, known: Map<string, Pod>): Promise<void> {
+  const [number = '', nodeNumber = ''] = key.split('/');
+  const node = world.nodeNames[Number(nodeNumber)] ?? '';
+  const name = `s${number}-${node}`;
+  const mirror = world.pods().find((pod) => pod.metadata.name === name);
+  if (mirror !== undefined) known.set(key, mirror);
+  const last = known.get(key);
+  if (world.parked.has(key)) {
+    if (last !== undefined && isCovered(world, node, last)) return;
+    world.parked.delete(key);
+  }
+  if (mirror === undefined) {
+    if (!world.nodes().some(({ metadata }) => metadata.name === node)) return;
+    const [namespace] = world.namespaces;
+    const body = mirrorPodObject(name, namespace, node);
+    await world.send({ method: 'POST', path: collectionPath(PODS, namespace), body });
+    return;
+  }
+  const request = world.requests().find(({ metadata }) => metadata.name === mirror.metadata.uid);
+  if (request?.status?.activeInterceptors?.[0] !== KUBELET_INTERCEPTOR || !isCovered(world, node, mirror)) return;
+  await reportProgress(world, request, KUBELET_INTERCEPTOR, { message: 'The manifest is moved away.' });
+  world.parked.add(key);
+  const body = { ...NO_GRACE, preconditions: { uid: mirror.metadata.uid } };
+  await world.send({ method: 'DELETE', path: objectPath(PODS, mirror.metadata), body });
+}
+
+async function removeStaticPod(world: World, pod: Pod): Promise<void> {
+  await world.send({ method: 'DELETE', path: objectPath(PODS, pod.metadata), body: NO_GRACE });
+}
+
+async function renewLeases(world: World): Promise<void> {
+  for (const { metadata } of world.nodes()) {
+    const place = { name: metadata.name, namespace: 'kube-node-lease' };
+    const body = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: place,
+      spec: {
+        holderIdentity: metadata.name,
+        leaseDurationSeconds: 40,
+        renewTime: new Date().toISOString().replace('Z', '000Z'),
+      },
+    };
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${place.namespace}/leases/${encodeURIComponent(place.name)}`;
+    await world.send({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: 'kubelet' } });
+  }
+}
+
+/** Plays the kubelets and the agents of a history's nodes until the signal is aborted. */
+export async function runKubelets(world: World, signal: AbortSignal): Promise<void> {
+  const toldAt = new Map<string, number>();
+  const known = new Map<string, Pod>();
+  let renewedAt = 0;
+  while (!signal.aborted) {
+    if (Date.now() - renewedAt > LEASE_MS) {
+      renewedAt = Date.now();
+      await renewLeases(world);
+    }
+    const bound = world.pods().filter((pod) => world.nodeNames.includes(pod.spec.nodeName ?? ''));
+    const statics = new Set(
+      [...world.staticPods].map((key) => `s${key.split('/')[0]}-${world.nodeNames[Number(key.split('/')[1])]}`),
+    );
+    await Promise.all(
+      bound.map((pod) => {
+        const isLeftOver = /^s\d-/.test(pod.metadata.name) && !statics.has(pod.metadata.name);
+        return isLeftOver ? removeStaticPod(world, pod) : runPod(world, pod, toldAt);
+      }),
+    );
+    for (const key of world.parked) if (!world.staticPods.has(key)) world.parked.delete(key);
+    for (const key of world.staticPods) await runStaticPod(world, key, known);
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,28 @@
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
+import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
+import type { World } from '../world.ts';
+
+/** Now, in whole seconds as RFC 3339 has it. */
+export function nowText(): string {
+  return new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Writes the entry of an interceptor, with a heartbeat at its start. */
+export async function reportProgress(
+  world: World,
+  request: EvictionRequest,
+  name: string,
+  entry: { readonly message: string; readonly completionTime?: string },
+): Promise<number> {
+  const old = request.status?.interceptors?.find((each) => each.name === name);
+  const startTime = old?.startTime ?? nowText();
+  const body = {
+    apiVersion: EVICTION_REQUEST_API_VERSION,
+    kind: 'EvictionRequest',
+    metadata: { name: request.metadata.name, namespace: request.metadata.namespace, uid: request.metadata.uid },
+    status: { interceptors: [{ name, startTime, heartbeatTime: old?.heartbeatTime ?? startTime, ...entry }] },
+  };
+  const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
+  return await world.send({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: name } });
+}

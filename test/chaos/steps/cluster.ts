@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { collectionPath, DISRUPTION_BUDGETS, objectPath } from '../../../src/kube/resource.ts';
+import type { StepKinds } from '../history.ts';
+import { budgetObject } from '../objects.ts';
+import type { InterceptorMode } from '../world.ts';
+
+const MODES = ['works', 'declines', 'silent', 'beats'] as const satisfies readonly InterceptorMode[];
+
+/** What happens to the rest of the cluster: budgets, namespaces, interceptors, controllers, the API server, time. */
+export const CLUSTER_STEPS: StepKinds = {
+  'set budget': {
+    weight: 4,
+    draw: (random) => ({ state: random.pick(['open', 'closed']), namespace: random.whole(2) }),
+    perform: async (world, step) => {
+      const namespace = world.namespaces[step['namespace'] === 1 ? 1 : 0];
+      const body = budgetObject(namespace, step['state'] === 'open' ? 'open' : 'closed');
+      const path = objectPath(DISRUPTION_BUDGETS, { name: 'chaos', namespace });
+      return String(await world.send({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: 'chaos' } }));
+    },
+  },
+  'delete budget': {
+    weight: 1,
+    draw: (random) => ({ namespace: random.whole(2) }),
+    perform: async (world, step) => {
+      const namespace = world.namespaces[step['namespace'] === 1 ? 1 : 0];
+      const path = `${collectionPath(DISRUPTION_BUDGETS, namespace)}/chaos`;
+      return String(await world.send({ method: 'DELETE', path }));
+    },
+  },
+  'delete namespace': {
+    weight: 1,
+    draw: () => ({}),
+    perform: async (world) =>
+      String(await world.send({ method: 'DELETE', path: `/api/v1/namespaces/${world.namespaces[1]}` })),
+  },
+  'set interceptors': {
+    weight: 3,
+    draw: (random) => ({ mode: random.pick(MODES) }),
+    perform: (world, step) => {
+      world.interceptors = MODES.find((mode) => mode === step['mode']) ?? 'works';
+      return Promise.resolve('done');
+    },
+  },
+  'kill controller': {
+    weight: 2,
+    draw: () => ({}),
+    perform: ({ cluster }) => cluster.disturb(cluster.replicas.kill),
+  },
+  'stop controller': {
+    weight: 1,
+    draw: () => ({}),
+    perform: ({ cluster }) => cluster.disturb(cluster.replicas.stop),
+  },
+  'start controller': {
+    weight: 3,
+    draw: () => ({}),
+    perform: ({ cluster }) => cluster.disturb(cluster.replicas.start),
+  },
+  'restart API server': {
+    weight: 1,
+    draw: (random) => ({ awayMs: random.whole(3_000) }),
+    perform: ({ cluster }, step) =>
+      cluster.disturb(async () => {
+        await cluster.controlPlane.stopApiServer();
+        await sleep(Number(step['awayMs']));
+        await cluster.controlPlane.startApiServer();
+        return 'restarted';
+      }),
+  },
+  wait: {
+    weight: 4,
+    draw: (random) => ({ ms: 200 + random.whole(1_300) }),
+    perform: async (_, step) => {
+      await sleep(Number(step['ms']));
+      return 'done';
+    },
+  },
+  /** The history is judged here when nothing moves any more: see run.ts. */
+  rest: {
+    weight: 3,
+    draw: () => ({}),
+    perform: () => Promise.resolve('done'),
+  },
+};

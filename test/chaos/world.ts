@@ -1,0 +1,88 @@
+import type { EvictionRequest } from '../../src/api/eviction-request.ts';
+import type { KubeObject } from '../../src/api/meta.ts';
+import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
+import type { Node, Pod } from '../../src/api/pod.ts';
+import type { KubeClient, KubeRequest } from '../../src/kube/client.ts';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { Replicas } from './replicas.ts';
+import type { Kind, Objects, Timeline } from './timeline.ts';
+
+/** What histories share: one control plane, its record, the replicas of the controller. */
+export interface Cluster {
+  readonly controlPlane: ControlPlane;
+  readonly client: KubeClient;
+  readonly timeline: Timeline;
+  readonly replicas: Replicas;
+  /** Runs something that disturbs all histories, unless some of them are being judged; returns its outcome. */
+  disturb(action: () => Promise<string>): Promise<string>;
+  /** Runs something that wants no disturbance. */
+  inPeace<T>(action: () => Promise<T>): Promise<T>;
+}
+
+/** How the interceptors of a history behave: see stand-ins/interceptors.ts. */
+export type InterceptorMode = 'works' | 'declines' | 'silent' | 'beats';
+
+/** The part of the cluster that belongs to one history. */
+export interface World {
+  readonly cluster: Cluster;
+  /** The beginning of all names of the history. */
+  readonly id: string;
+  readonly nodeNames: readonly string[];
+  /** The label by which maintenances select nodes. */
+  readonly label: string;
+  /** The namespaces; the second one may be deleted. */
+  readonly namespaces: readonly [string, string];
+  /** Pods that do not end when they are told to, by NAMESPACE/NAME. */
+  readonly stuck: Set<string>;
+  /** Static pods by their number and the number of their node, "0/1". */
+  readonly staticPods: Set<string>;
+  /** Static pods whose manifests an agent has moved away. */
+  readonly parked: Set<string>;
+  interceptors: InterceptorMode;
+  /** Whether an object belongs to the history. */
+  owns(object: KubeObject): boolean;
+  nodes(): readonly Node[];
+  pods(): readonly Pod[];
+  maintenances(): readonly NodeMaintenance[];
+  requests(): readonly EvictionRequest[];
+  /** Sends a request as cluster admin; returns the HTTP status, or 0 where no answer came. */
+  send(request: KubeRequest): Promise<number>;
+}
+
+export const NODES_PER_HISTORY = 3;
+/** Makes the name of the last node longer than a label's value may be. */
+const LONG = `.${'long-name-'.repeat(5)}x.example`;
+
+/** Makes the part of a history; nothing is on the cluster yet. */
+export function createWorld(cluster: Cluster, id: string): World {
+  const { timeline, client } = cluster;
+  const names = Array.from({ length: NODES_PER_HISTORY }, (_, index) => `${id}-n${index}`);
+  const nodeNames = names.map((name, index) => (index === NODES_PER_HISTORY - 1 ? `${name}${LONG}` : name));
+  const namespaces = [id, `${id}-b`] as const;
+  const owns = ({ metadata }: KubeObject): boolean =>
+    metadata.namespace === undefined
+      ? metadata.name.startsWith(`${id}-`)
+      : (namespaces as readonly string[]).includes(metadata.namespace);
+  const list = <K extends Kind>(kind: K): readonly Objects[K][] => timeline.list(kind).filter(owns);
+  const never = new AbortController().signal;
+  return {
+    cluster,
+    id,
+    nodeNames,
+    label: `chaos.example/${id}`,
+    namespaces,
+    stuck: new Set(),
+    staticPods: new Set(),
+    parked: new Set(),
+    interceptors: 'works',
+    owns,
+    nodes: () => list('Node'),
+    pods: () => list('Pod'),
+    maintenances: () => list('NodeMaintenance'),
+    requests: () => list('EvictionRequest'),
+    send: async (request) => {
+      const answered = client.send(request, never).then(({ status }) => status);
+      return await answered.catch(() => 0);
+    },
+  };
+}
