@@ -3,7 +3,7 @@
  * installed, against a real API server and a real logind.
  */
 import { execFile } from 'node:child_process';
-import { access, mkdir, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
@@ -11,6 +11,7 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Program, startProgram } from '../control-plane/process.ts';
 import { connectHost } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
+import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
@@ -47,20 +48,10 @@ function startAgent(configFile: string, logind: Logind, log: string): Program {
 }
 
 async function writeConfig(folder: string, kubeconfig: string): Promise<string> {
-  const staticPodPath = path.join(folder, 'manifests');
-  await mkdir(staticPodPath);
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
-    kubeconfig,
-    staticPodPath,
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory: path.join(folder, 'run'),
-    lock: 'child',
-  };
-  const file = path.join(folder, 'config.yaml');
-  await writeFile(file, JSON.stringify(config));
-  return file;
+  await mkdir(path.join(folder, 'manifests'));
+  const found = { kubeletHealthz: undefined, containerRuntimeEndpoint: undefined };
+  const { configFile } = await writeAgentFiles(folder, { kubeconfig, lock: 'child', ...found });
+  return configFile;
 }
 
 async function benchMemory(configFile: string, logind: Logind, folder: string): Promise<void> {

@@ -23,6 +23,7 @@ import { connectHost, type HostClients, until } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { playLivingController } from '../support/stand-ins/living-controller.ts';
 import { maintenanceOf } from '../support/maintenance/objects.ts';
+import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { inWords, percentile } from './quantile.ts';
 import { makeTestFolder } from '../support/folder.ts';
@@ -156,19 +157,13 @@ async function buildRig(stack: AsyncDisposableStack, signal: AbortSignal): Promi
     client.close();
   });
   await mkdir(path.join(folder, 'manifests'));
-  const configFile = path.join(folder, 'config.yaml');
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
+  const { configFile } = await writeAgentFiles(folder, {
     kubeconfig: await controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']),
-    staticPodPath: path.join(folder, 'manifests'),
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory: path.join(folder, 'run'),
-    bootIdPath: path.join(folder, 'boot-id'),
+    kubeletHealthz: undefined,
+    containerRuntimeEndpoint: undefined,
     lock: 'child',
     cloud: { provider: 'none' },
-  };
-  await writeFile(configFile, JSON.stringify(config));
+  });
 
   const waiting = new Map<RegExp, (found: { name: string; at: number }) => void>();
   const known = new Set<string>();

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
+import { rm } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import type { Check } from '../../../src/decide/view/node-checks.ts';
 import { connectHost } from '../../logind/host.ts';
 import { startLogind } from '../../logind/rig.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
 
 const NAMES = [
   'lock',
@@ -29,18 +29,8 @@ describe('nodemaint doctor', () => {
   it('the command finds each fault on a node without an agent and says what to do, with a bus or without', async (t) => {
     const folder = await makeTestFolder('doctor');
     t.after(() => rm(folder, { recursive: true }));
-    const config = path.join(folder, 'config.yaml');
-    const keys = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      nodeName: 'node-of-the-doctor',
-      kubeconfig: '',
-      staticPodPath: path.join(folder, 'manifests'),
-      containerRuntimeEndpoint: `unix://${folder}/none.sock`,
-      stateDirectory: path.join(folder, 'state'),
-      runDirectory: path.join(folder, 'run'),
-    };
-    await writeFile(config, JSON.stringify(keys));
+    const keys = { nodeName: 'node-of-the-doctor', kubeletHealthz: undefined, lock: undefined };
+    const { configFile: config } = await writeAgentFiles(folder, keys);
     const examine = async (): Promise<ReadonlyMap<string, Check>> => {
       const { stdout, stderr, code } = await runNodemaint(['doctor', '--config', config, '-o', 'json']);
       assert.equal(code, 1, stderr);

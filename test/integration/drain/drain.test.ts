@@ -9,10 +9,10 @@ import { type ControlPlane, startControlPlane } from '../../control-plane/contro
 import { type Program, startProgram } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, deployment, staticPod } from '../../node/pods.ts';
-import { writeAgentFiles } from '../../support/agent/files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
 
 const NODE = `drain-${process.pid}`;
 /** What the kubelet says of the Node as well. */
@@ -51,7 +51,7 @@ async function buildRig(stack: AsyncDisposableStack, stopSec: number, extra: obj
   await waitFor('all four pods run', async () => (await runningPods(controlPlane)).length === 4, SLOW);
 
   stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
-  const files = await writeAgentFiles(folder, node, extra);
+  const files = await writeAgentFiles(folder, { ...keysOfNode(node), ...extra });
   await writeFile(files.bootIdPath, await readFile(KERNEL_BOOT_ID));
   return { folder, controlPlane, node, ...files, witness };
 }

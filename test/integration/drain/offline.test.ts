@@ -10,10 +10,10 @@ import { type Program } from '../../control-plane/process.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
-import { writeAgentFiles } from '../../support/agent/files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
 
 const NODE = `local-drain-${process.pid}`;
 /** Low to high by what only the API server tells of the pods, DaemonSets after all others, static pods last. */
@@ -72,7 +72,12 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   stack.defer(() => {
     runtime.close();
   });
-  const files = await writeAgentFiles(folder, node, { lock: 'child', apiWaitSec: 3, kubeletUnit: 'kubelet.service' });
+  const files = await writeAgentFiles(folder, {
+    ...keysOfNode(node),
+    lock: 'child',
+    apiWaitSec: 3,
+    kubeletUnit: 'kubelet.service',
+  });
   return { folder, controlPlane, node, runtime, logind, ...files, witness };
 }
 

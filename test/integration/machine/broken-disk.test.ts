@@ -14,6 +14,7 @@ import { createMountRoot, type MountRoot } from '../../support/disks/mounts.ts';
 import { startNodemaint } from '../../support/commands/nodemaint.ts';
 import { isThorough } from '../../support/thorough.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
 
 const NODE = 'broken-disk';
 const TIMEOUT_MS = 90_000;
@@ -49,23 +50,8 @@ class Bench implements AsyncDisposable {
     await writeFile(path.join(staticPodPath, 'high.yaml'), manifest('high', 2_000_001_000, stopSec));
     const socketPath = path.join(root, 'cri.sock');
     const runtime = await startDemoRuntime({ staticPodPath, socketPath, nodeName: NODE }, t.signal);
-    const config = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      nodeName: NODE,
-      kubeconfig: '',
-      staticPodPath,
-      kubeletHealthz: '',
-      parkedPath: path.join(root, 'parked'),
-      containerRuntimeEndpoint: `unix://${socketPath}`,
-      stateDirectory: path.join(root, 'state'),
-      runDirectory: path.join(root, 'run'),
-      bootIdPath: path.join(root, 'boot-id'),
-      lock: 'none',
-      ...more,
-    };
-    await writeFile(path.join(root, 'boot-id'), 'boot-1');
-    await writeFile(path.join(root, 'config.yaml'), JSON.stringify(config));
+    const parkedPath = path.join(root, 'parked');
+    await writeAgentFiles(root, { nodeName: NODE, parkedPath, ...more });
     return new Bench(mounts, runtime);
   }
 

@@ -1,6 +1,6 @@
 /** The maintenance that an agent makes for a shutdown, on a real API server; the test is the controller, and others. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -28,6 +28,7 @@ import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 import { patchMaintenanceStatus } from '../../support/maintenance/node-writes.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
 
 const DRAINED = {
   conditions: [
@@ -63,24 +64,10 @@ interface TestAgent extends AsyncDisposable {
 /** An agent of a node without pods, kubelet, runtime and lock: its shutdown ends when its maintenance says so. */
 async function startAgent(node: string): Promise<TestAgent> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-own-'));
-  const runDirectory = path.join(folder, 'run');
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
-    nodeName: node,
-    kubeconfig: await rig.controlPlane.kubeconfigFor(`system:node:${node}`, ['system:nodes']),
-    staticPodPath: path.join(folder, 'manifests'),
-    kubeletHealthz: '',
-    kubeletUnit: '',
-    containerRuntimeEndpoint: `unix://${folder}/no-runtime.sock`,
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory,
-    lock: 'none',
-    apiWaitSec: 5,
-  };
-  await mkdir(config.staticPodPath);
-  const configFile = path.join(folder, 'config.yaml');
-  await writeFile(configFile, JSON.stringify(config));
+  const kubeconfig = await rig.controlPlane.kubeconfigFor(`system:node:${node}`, ['system:nodes']);
+  const keys = { nodeName: node, kubeconfig, kubeletUnit: '', apiWaitSec: 5 };
+  const { configFile, runDirectory } = await writeAgentFiles(folder, keys);
+  await mkdir(path.join(folder, 'manifests'));
   const logFile = path.join(folder, 'agent.log');
   const program = startNodemaint(['agent', '--config', configFile], logFile);
   const agent: TestAgent = {

@@ -10,6 +10,7 @@ import { connectHost, type HostClients, until } from '../../logind/host.ts';
 import { type Logind, startLogind } from '../../logind/rig.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
 
 const HOLD_MS = 300;
 const MANIFEST = {
@@ -43,19 +44,7 @@ class Bench implements AsyncDisposable {
     rig.standIn.holderEnvironment = { ...rig.standIn.holderEnvironment, ...alive };
     await mkdir(path.join(folder, 'manifests'));
     await writeFile(path.join(folder, 'manifests', 'low.yaml'), JSON.stringify(MANIFEST));
-    await writeFile(path.join(folder, 'boot-id'), 'boot-1\n');
-    const config = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      nodeName: 'node-a',
-      kubeconfig: '',
-      staticPodPath: path.join(folder, 'manifests'),
-      containerRuntimeEndpoint: `unix://${folder}/no-runtime.sock`,
-      stateDirectory: path.join(folder, 'state'),
-      runDirectory: bench.runDirectory,
-      bootIdPath: path.join(folder, 'boot-id'),
-    };
-    await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
+    await writeAgentFiles(folder, { nodeName: 'node-a', kubeletHealthz: undefined, lock: undefined });
     return bench;
   }
 

@@ -1,6 +1,6 @@
 /** The watchdog of the agent's unit, with a real systemd that runs it. */
 import assert from 'node:assert/strict';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
@@ -13,6 +13,7 @@ import { until } from '../../logind/host.ts';
 import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { startManager } from '../../systemd/manager.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
 
 const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const UNIT = 'nodemaint.service';
@@ -36,23 +37,8 @@ KillMode=mixed
 async function writeConfig(t: TestContext): Promise<{ configFile: string; runDirectory: string }> {
   const folder = await makeTestFolder('watchdog');
   t.after(() => rm(folder, { recursive: true }));
-  const runDirectory = path.join(folder, 'run');
-  const configFile = path.join(folder, 'config.yaml');
   await mkdir(path.join(folder, 'manifests'));
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
-    nodeName: 'n',
-    kubeconfig: '',
-    staticPodPath: path.join(folder, 'manifests'),
-    containerRuntimeEndpoint: `unix://${folder}/cri.sock`,
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory,
-    lock: 'none',
-    cloud: { provider: 'none' },
-  };
-  await writeFile(configFile, JSON.stringify(config));
-  return { configFile, runDirectory };
+  return await writeAgentFiles(folder, { nodeName: 'n', bootIdPath: undefined, cloud: { provider: 'none' } });
 }
 
 async function numberOf(systemd: Systemd, name: string, signal: AbortSignal): Promise<number> {

@@ -19,6 +19,7 @@ import {
 import { makeTestFolder } from '../../support/folder.ts';
 import { isThorough } from '../../support/thorough.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
 
 // Unlike any other test's: while its kubelet is down, another one of that name on this machine would be taken for it.
 const NODE = `static-pods-${process.pid}`;
@@ -51,20 +52,9 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
     content = JSON.stringify(staticPod(POD, { stopSec: STOP_SEC, graceSec: 8, witness }));
     await writeFile(path.join(node.staticPodPath, FILE), content);
     stack.use(startNodemaint(['controller', '--kubeconfig', controllerConfig], path.join(folder, 'controller.log')));
-    await writeFile(path.join(folder, 'boot-id'), 'boot-1');
     // No staticPodPath and no healthz: the running kubelet has them.
-    const config = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      kubeconfig: node.kubeconfig,
-      containerRuntimeEndpoint: node.runtimeEndpoint,
-      stateDirectory: path.join(folder, 'state'),
-      runDirectory: path.join(folder, 'run'),
-      bootIdPath: path.join(folder, 'boot-id'),
-      lock: 'none',
-      apiWaitSec: 2,
-    };
-    await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
+    const found = { staticPodPath: undefined, kubeletHealthz: undefined };
+    await writeAgentFiles(folder, { ...keysOfNode(node), ...found, apiWaitSec: 2 });
     const command = nodemaintCommand(['agent', '--config', path.join(folder, 'config.yaml')]);
     agent = stack.use(node.start(command, path.join(folder, 'agent.log')));
     await waitFor('the pod runs', isRunning, { ...SLOW, program: agent });

@@ -1,7 +1,8 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
+import { writeAgentFiles } from './files.ts';
 import { waitFor } from '../wait-for.ts';
 
 /** A folder with all that a standalone agent needs, which has neither kubelet nor runtime nor lock. */
@@ -21,19 +22,7 @@ export async function inSandbox(body: (sandbox: AgentSandbox) => Promise<void>):
   const configFile = path.join(root, 'config.yaml');
   await mkdir(staticPodPath);
   const writeConfig = async (extra: Readonly<Record<string, unknown>> = {}): Promise<void> => {
-    const config = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      nodeName: 'n',
-      kubeconfig: '',
-      staticPodPath,
-      stateDirectory: path.join(root, 'state'),
-      runDirectory,
-      containerRuntimeEndpoint: `unix://${root}/cri.sock`,
-      lock: 'none',
-      ...extra,
-    };
-    await writeFile(configFile, JSON.stringify(config));
+    await writeAgentFiles(root, { nodeName: 'n', kubeletHealthz: undefined, ...extra });
   };
   await writeConfig();
   try {

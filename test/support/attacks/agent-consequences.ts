@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
-import { AGENT_LABEL, CONFIG_API_VERSION, KUBELET_INTERCEPTOR, NODE_LABEL } from '../../../src/api/names.ts';
+import { AGENT_LABEL, KUBELET_INTERCEPTOR, NODE_LABEL } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { collectionPath, EVICTION_REQUESTS, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
@@ -17,6 +17,7 @@ import { type Attack, sendAs } from './attack.ts';
 import { mirrorBody, podBody, type Scene, TEAM } from './scene.ts';
 import { make } from './steps.ts';
 import { waitFor } from '../wait-for.ts';
+import { writeAgentFiles } from '../agent/files.ts';
 
 /** For so long a consequence that must not come is waited for; an agent acts within a second. */
 const WATCHED_MS = 3_000;
@@ -32,21 +33,7 @@ async function withAgent(scene: Scene, folder: string, body: (agent: AgentOfN2) 
   const manifest = path.join(at('manifests'), 'file.yaml');
   await mkdir(at('manifests'));
   await writeFile(manifest, JSON.stringify(podBody('file', { namespace: TEAM })));
-  await writeFile(at('boot-id'), 'boot-1');
-  const config = {
-    apiVersion: CONFIG_API_VERSION,
-    kind: 'AgentConfiguration',
-    nodeName: 'n2',
-    kubeconfig: scene.n2Kubeconfig,
-    staticPodPath: at('manifests'),
-    kubeletHealthz: '',
-    containerRuntimeEndpoint: `unix://${at('cri.sock')}`,
-    stateDirectory: at('state'),
-    runDirectory: at('run'),
-    bootIdPath: at('boot-id'),
-    lock: 'none',
-  };
-  await writeFile(at('config.yaml'), JSON.stringify(config));
+  await writeAgentFiles(folder, { nodeName: 'n2', kubeconfig: scene.n2Kubeconfig });
   try {
     await using _agent = startNodemaint(['agent', '--config', at('config.yaml')], at('agent.log'));
     await waitFor('the agent hears of the cluster', async () => {

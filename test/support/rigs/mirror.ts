@@ -13,6 +13,7 @@ import {
   sendForObject,
 } from '../../../src/kube/resource.ts';
 import { type EvictionRig, NODE } from './eviction.ts';
+import { writeAgentFiles } from '../agent/files.ts';
 
 /** Static pods of NODE as the API server and the disk have them, without a kubelet and without our controller. */
 export interface MirrorRig {
@@ -41,20 +42,8 @@ export async function buildMirrorRig(rig: EvictionRig): Promise<MirrorRig> {
   const { client, controlPlane, folder } = rig;
   const staticPodPath = path.join(folder, 'manifests');
   await mkdir(staticPodPath);
-  const runDirectory = path.join(folder, 'run');
-  const configFile = path.join(folder, 'config.yaml');
-  const config = {
-    apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'AgentConfiguration',
-    kubeconfig: await controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']),
-    staticPodPath,
-    kubeletHealthz: '',
-    containerRuntimeEndpoint: `unix://${folder}/no-runtime.sock`,
-    stateDirectory: path.join(folder, 'state'),
-    runDirectory,
-    lock: 'none',
-  };
-  await writeFile(configFile, JSON.stringify(config));
+  const kubeconfig = await controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']);
+  const { configFile, runDirectory } = await writeAgentFiles(folder, { kubeconfig });
   const pathOf = (uid: string, subresource?: string): string =>
     objectPath(EVICTION_REQUESTS, { name: uid, namespace: NAMESPACE }, subresource);
   const patch = async (place: string, body: object): Promise<void> => {

@@ -6,11 +6,11 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { TEST_IMAGE } from '../../node/images.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
-import { writeAgentFiles } from '../agent/files.ts';
 import { ec2Answers, type MetadataServer, startMetadataServer } from '../stand-ins/metadata-server.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
+import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
 
 const NODE = `notices-${process.pid}`;
 /** A pod that has written nothing for so long has ended, however busy this machine is. */
@@ -82,7 +82,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
     await chmod(hook, 0o755);
   }
   const cloud = { provider: 'aws', metadataUrl: metadata.url, rebalance: 'cordon' };
-  const files = await writeAgentFiles(folder, node, { hooksDirectory: hooks, cloud });
+  const files = await writeAgentFiles(folder, { ...keysOfNode(node), hooksDirectory: hooks, cloud });
   const { runDirectory } = files;
   const agent = stack.use(startNodemaint(['agent', '--config', files.configFile], path.join(folder, 'agent.log')));
   const answers = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).node === NODE;

@@ -8,10 +8,10 @@ import { type Program } from '../../control-plane/process.ts';
 import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, staticPod } from '../../node/pods.ts';
 import { type ApiProxy, startApiProxy } from '../stand-ins/api-proxy.ts';
-import { writeAgentFiles } from '../agent/files.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { SLOW, waitFor } from '../wait-for.ts';
+import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
 
 export const NODE = `own-drain-${process.pid}`;
 export const STOP_SEC = 2;
@@ -62,7 +62,11 @@ export async function buildOwnDrainRig(
   await writeFile(path.join(node.staticPodPath, 'low.yaml'), JSON.stringify(staticPod('low', shape)));
   await writeFile(path.join(node.staticPodPath, 'high.yaml'), JSON.stringify(high));
   await waitFor('all pods run', async () => (await runningPods(controlPlane)) === count + 3, SLOW);
-  const files = await writeAgentFiles(folder, node, { nodeName: NODE, kubeconfig: agentProxy.kubeconfig });
+  const files = await writeAgentFiles(folder, {
+    ...keysOfNode(node),
+    nodeName: NODE,
+    kubeconfig: agentProxy.kubeconfig,
+  });
   return { folder, controlPlane, node, agentProxy, controllerProxy, ...files, witness };
 }
 

@@ -8,6 +8,7 @@ import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fak
 import { makeTestFolder } from '../../../support/folder.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 import { waitFor } from '../../../support/wait-for.ts';
+import { writeAgentFiles } from '../../../support/agent/files.ts';
 
 const NODE = 'place-of-static-pods';
 const MANIFEST = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: {} });
@@ -31,22 +32,12 @@ describe('the agent of a node whose kubelet is restarted with another static pod
     }
     const socketPath = path.join(folder, 'cri.sock');
     stack.use(await startDemoRuntime({ staticPodPath: second, socketPath, nodeName: NODE }, signal));
-    const runDirectory = path.join(folder, 'run');
-    const config = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      nodeName: NODE,
-      kubeconfig: '',
-      containerRuntimeEndpoint: `unix://${socketPath}`,
-      stateDirectory: path.join(folder, 'state'),
-      runDirectory,
-      lock: 'none',
-    };
-    await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config));
+    const keys = { nodeName: NODE, staticPodPath: undefined, kubeletHealthz: undefined };
+    const { configFile, runDirectory } = await writeAgentFiles(folder, keys);
     let kubelet = await startKubelet(folder, first);
     stack.defer(() => endFakeKubelet(kubelet));
     const log = path.join(folder, 'agent.log');
-    const agent = stack.use(startNodemaint(['agent', '--config', path.join(folder, 'config.yaml')], log));
+    const agent = stack.use(startNodemaint(['agent', '--config', configFile], log));
     const phase = async (): Promise<string> => (await readAgentStatus(runDirectory)).phase.kind;
     const options = { timeoutMs: 30_000, program: agent };
     await waitFor('the agent watches', async () => (await phase()) === 'watching', { ...options, signal });

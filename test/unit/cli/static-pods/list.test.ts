@@ -6,6 +6,7 @@ import type { StaticPodEntry } from '../../../../src/decide/view/static-pod-list
 import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
+import { writeAgentFiles } from '../../../support/agent/files.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const MANIFEST = JSON.stringify({
@@ -21,29 +22,12 @@ async function createMachine(stack: AsyncDisposableStack) {
   const folder = await makeTestFolder('by-hand');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const staticPodPath = path.join(folder, 'manifests');
-  const runDirectory = path.join(folder, 'run');
   const socketPath = path.join(folder, 'cri.sock');
   await mkdir(staticPodPath);
   await writeFile(path.join(staticPodPath, 'web.yaml'), MANIFEST);
   await writeFile(path.join(staticPodPath, 'db.yaml'), MANIFEST.replace('web', 'db'));
-  const configFile = path.join(folder, 'config.yaml');
-  const writeConfig = async (extra: object): Promise<void> => {
-    const config = {
-      apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'AgentConfiguration',
-      nodeName: 'n',
-      kubeconfig: '',
-      staticPodPath,
-      kubeletHealthz: '',
-      containerRuntimeEndpoint: `unix://${socketPath}`,
-      stateDirectory: path.join(folder, 'state'),
-      runDirectory,
-      lock: 'none',
-      ...extra,
-    };
-    await writeFile(configFile, JSON.stringify(config));
-  };
-  await writeConfig({});
+  const writeConfig = (extra: object) => writeAgentFiles(folder, { nodeName: 'n', ...extra });
+  const { configFile, runDirectory } = await writeConfig({});
   stack.use(await startDemoRuntime({ staticPodPath, socketPath, nodeName: 'n' }, signal));
   const run = (...args: string[]) => runNodemaint([...args, '--config', configFile]);
   const states = async (): Promise<readonly string[]> => {
