@@ -1,128 +1,162 @@
 /**
- * The moves of one manifest, without the journal: each can be repeated, and repeated after a crash in the middle of it.
- * No move removes a name that somebody else may have given to another file in the meantime.
+ * The moves of one manifest, without the journal. Each can be repeated, also after a crash in the middle of it. No move
+ * removes a name that another program may have given to another file in the meantime.
  */
 import path from 'node:path';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
 import type { ParkStep } from './journal/journal.ts';
 import type { MoverPaths } from './places.ts';
-import { createSuperseded } from './superseded.ts';
-import { createTransfer, LEAVING, type Route } from './transfer.ts';
+import { createSuperseded, type Superseded } from './superseded.ts';
+import { createTransfer, LEAVING, type Route, type Transfer } from './transfer.ts';
 
 /**
- * `restored-changed`: what came back is not what was parked; somebody wrote into it meanwhile, and that is the newest.
- * `kept-newer`: a file of that name was there; it stays, and ours lies in `.superseded` of the parked directory.
+ * `restored-changed`: the manifest is back, with newer content that was written into it while it was parked.
+ * `kept-newer`: another file of that name was there; it stays, and the parked one is in `.superseded` of the parked
+ * directory.
  */
 export type RestoreOutcome = 'restored' | 'restored-changed' | 'kept-newer';
 
-/** In the static pod directory: originals of manifests whose copies are parked, which somebody may have been writing. */
+/**
+ * In the static pod directory: originals of manifests whose copies are parked, kept because a process may have been writing
+ * into them. It exists only if the parked directory is on another file system, which rename does not reach.
+ */
 export const LEFT = '.nodemaint-superseded';
 
-/** The moves of the mover; errors are those of the disk. */
+/** The moves of one manifest. Errors are those of the disk. */
 export interface FileMoves {
-  /** Moves a manifest out, over an older parked one, which is kept; nothing where there is none. */
+  /** Moves a manifest out. An older parked one of that name is kept. Does nothing if there is no manifest. */
   park(file: string): Promise<void>;
-  /** Moves a manifest back, never over a file; `step` parked it. */
+  /** Moves a manifest back, and never overwrites a file. `step` is the one that parked it. */
   restore(file: string, step: ParkStep | undefined): Promise<RestoreOutcome>;
   /** Finishes a move between file systems that a crash interrupted. */
   settle(file: string): Promise<void>;
 }
 
-/** Makes the moves between the two directories of `paths`. */
-export function createFileMoves({ staticPodPath, parkedPath }: MoverPaths, disk: Disk): FileMoves {
-  const superseded = createSuperseded(path.join(parkedPath, '.superseded'), disk);
-  /** Made only where the parked directory is on another file system, which no rename reaches. */
-  const left = createSuperseded(path.join(staticPodPath, LEFT), disk);
-  const transfer = createTransfer(disk);
+/** Creates the moves between the two directories of `paths`. */
+export function createFileMoves(paths: MoverPaths, disk: Disk): FileMoves {
+  return new DirectoryMoves(paths, disk);
+}
 
-  const inPlace = (file: string): string => path.join(staticPodPath, file);
-  const parked = (file: string): string => path.join(parkedPath, file);
-  const wayOut = (file: string): Route => ({ from: staticPodPath, to: parkedPath, file, keeper: left });
-  const wayBack = (file: string): Route => ({ from: parkedPath, to: staticPodPath, file, keeper: superseded });
+class DirectoryMoves implements FileMoves {
+  readonly #paths: MoverPaths;
+  readonly #disk: Disk;
+  readonly #superseded: Superseded;
+  readonly #left: Superseded;
+  readonly #transfer: Transfer;
 
-  const syncBoth = async (): Promise<void> => {
-    await disk.syncDirectory(parkedPath);
-    await disk.syncDirectory(staticPodPath);
-  };
+  constructor(paths: MoverPaths, disk: Disk) {
+    this.#paths = paths;
+    this.#disk = disk;
+    this.#superseded = createSuperseded(path.join(paths.parkedPath, '.superseded'), disk);
+    this.#left = createSuperseded(path.join(paths.staticPodPath, LEFT), disk);
+    this.#transfer = createTransfer(disk);
+  }
 
-  /** Puts a file under the parked name; what had the name keeps another one. */
-  const placeParked = async (from: string, file: string): Promise<boolean> => {
-    if ((await disk.identify(parked(file))) !== undefined) await superseded.keep(parked(file));
-    await disk.rename(from, parked(file));
-    await disk.syncDirectory(path.dirname(from));
-    return true;
-  };
-
-  /** Puts a file under its own name if that is free; another name of the same file is free enough. */
-  const placeBack = async (from: string, file: string): Promise<boolean> => {
-    try {
-      await disk.link(from, inPlace(file));
-    } catch (error) {
-      if (errorCodeOf(error) !== 'EEXIST') throw error;
-      return (await disk.identify(inPlace(file))) === (await disk.identify(from));
-    }
-    return true;
-  };
-
-  const park = async (file: string): Promise<void> => {
-    const source = await disk.identify(inPlace(file));
+  async park(file: string): Promise<void> {
+    const disk = this.#disk;
+    const source = await disk.identify(this.#inPlace(file));
     if (source === undefined) return;
-    if (source === (await disk.identify(parked(file)))) {
-      // A restore was interrupted: one name is enough. It is taken first, as somebody may just be giving it to another file.
-      const leaving = path.join(staticPodPath, LEAVING, file);
-      await disk.makeDirectory(path.dirname(leaving), 0o700);
-      await disk.rename(inPlace(file), leaving);
-      if ((await disk.identify(leaving)) === (await disk.identify(parked(file)))) await disk.unlink(leaving);
-      else await placeParked(leaving, file);
-      await disk.removeDirectory(path.dirname(leaving));
-    } else {
+    if (source === (await disk.identify(this.#parked(file)))) await this.#removeSecondName(file);
+    else {
       try {
-        await placeParked(inPlace(file), file);
+        await this.#placeParked(this.#inPlace(file), file);
       } catch (error) {
         if (errorCodeOf(error) !== 'EXDEV') throw error;
-        await transfer.start(wayOut(file), (arriving) => placeParked(arriving, file));
+        await this.#transfer.start(this.#wayOut(file), (arriving) => this.#placeParked(arriving, file));
       }
     }
-    await syncBoth();
-  };
+    await disk.syncDirectory(this.#paths.parkedPath);
+    await disk.syncDirectory(this.#paths.staticPodPath);
+  }
 
-  const restoreAcross = async (file: string, way: 'start' | 'resume'): Promise<boolean> => {
-    const placed = await transfer[way](wayBack(file), (arriving) => placeBack(arriving, file));
-    if (!placed) {
-      await superseded.take(path.join(parkedPath, LEAVING, file));
-      await disk.removeDirectory(path.join(parkedPath, LEAVING));
-    }
-    return placed;
-  };
-
-  const restore = async (file: string, step: ParkStep | undefined): Promise<RestoreOutcome> => {
-    const found = await disk.fingerprint(parked(file));
+  async restore(file: string, step: ParkStep | undefined): Promise<RestoreOutcome> {
+    const { staticPodPath, parkedPath } = this.#paths;
+    const disk = this.#disk;
+    const found = await disk.fingerprint(this.#parked(file));
     if (found === undefined) return 'restored';
     if (step?.origin?.mountPoint === true && !(await disk.isMountPoint(staticPodPath))) {
-      const message = `${staticPodPath} was a mount point and nothing is mounted there now: mount it, or it would be hidden`;
+      const what = `${staticPodPath} was a mount point and nothing is mounted there now`;
+      const message = `${what}: mount it first, because a later mount would hide the manifest`;
       throw new NodemaintError('FILE_OPERATION_FAILED', message);
     }
     let placed: boolean;
     try {
-      placed = await placeBack(parked(file), file);
+      placed = await this.#placeBack(this.#parked(file), file);
       await disk.syncDirectory(staticPodPath);
-      if (placed) await disk.unlink(parked(file));
-      else await superseded.take(parked(file));
+      if (placed) await disk.unlink(this.#parked(file));
+      else await this.#superseded.take(this.#parked(file));
     } catch (error) {
       if (errorCodeOf(error) !== 'EXDEV') throw error;
-      placed = await restoreAcross(file, 'start');
+      placed = await this.#restoreAcross(file, 'start');
     }
     await disk.syncDirectory(parkedPath);
     if (!placed) return 'kept-newer';
     return step?.origin === undefined || step.sha256 === found.sha256 ? 'restored' : 'restored-changed';
-  };
+  }
 
-  /** Finishes a move between file systems that a crash interrupted. */
-  const settle = async (file: string): Promise<void> => {
-    await transfer.resume(wayOut(file), (arriving) => placeParked(arriving, file));
-    await restoreAcross(file, 'resume');
-  };
+  async settle(file: string): Promise<void> {
+    await this.#transfer.resume(this.#wayOut(file), (arriving) => this.#placeParked(arriving, file));
+    await this.#restoreAcross(file, 'resume');
+  }
 
-  return { park, restore, settle };
+  #inPlace(file: string): string {
+    return path.join(this.#paths.staticPodPath, file);
+  }
+
+  #parked(file: string): string {
+    return path.join(this.#paths.parkedPath, file);
+  }
+
+  #wayOut(file: string): Route {
+    const { staticPodPath, parkedPath } = this.#paths;
+    return { from: staticPodPath, to: parkedPath, file, keeper: this.#left };
+  }
+
+  #wayBack(file: string): Route {
+    const { staticPodPath, parkedPath } = this.#paths;
+    return { from: parkedPath, to: staticPodPath, file, keeper: this.#superseded };
+  }
+
+  /**
+   * After an interrupted restore the manifest has both names, and only the parked one is needed. The other name is moved
+   * aside before it is removed, because another program may give that name to another file at any moment.
+   */
+  async #removeSecondName(file: string): Promise<void> {
+    const disk = this.#disk;
+    const leaving = path.join(this.#paths.staticPodPath, LEAVING, file);
+    await disk.makeDirectory(path.dirname(leaving), 0o700);
+    await disk.rename(this.#inPlace(file), leaving);
+    if ((await disk.identify(leaving)) === (await disk.identify(this.#parked(file)))) await disk.unlink(leaving);
+    else await this.#placeParked(leaving, file);
+    await disk.removeDirectory(path.dirname(leaving));
+  }
+
+  /** Gives a file the parked name; an older file of that name is kept under another one. */
+  async #placeParked(from: string, file: string): Promise<boolean> {
+    if ((await this.#disk.identify(this.#parked(file))) !== undefined) await this.#superseded.keep(this.#parked(file));
+    await this.#disk.rename(from, this.#parked(file));
+    await this.#disk.syncDirectory(path.dirname(from));
+    return true;
+  }
+
+  /** Gives a file its name in the static pod directory. Returns false if another file has that name. */
+  async #placeBack(from: string, file: string): Promise<boolean> {
+    try {
+      await this.#disk.link(from, this.#inPlace(file));
+    } catch (error) {
+      if (errorCodeOf(error) !== 'EEXIST') throw error;
+      return (await this.#disk.identify(this.#inPlace(file))) === (await this.#disk.identify(from));
+    }
+    return true;
+  }
+
+  async #restoreAcross(file: string, way: 'start' | 'resume'): Promise<boolean> {
+    const placed = await this.#transfer[way](this.#wayBack(file), (arriving) => this.#placeBack(arriving, file));
+    if (!placed) {
+      await this.#superseded.take(path.join(this.#paths.parkedPath, LEAVING, file));
+      await this.#disk.removeDirectory(path.join(this.#paths.parkedPath, LEAVING));
+    }
+    return placed;
+  }
 }

@@ -4,7 +4,7 @@
  * 2. the file is renamed (park), or linked and then unlinked (restore: a link never overwrites), or, between two file
  *    systems, copied, taken, verified and removed (`transfer.ts`);
  * 3. both directories are made durable.
- * After a crash `recover` finishes or forgets what was under way; a manifest is always in at least one of the two places.
+ * After a crash `recover` finishes or abandons interrupted moves. A manifest is always in at least one of the two directories.
  */
 import path from 'node:path';
 import { describeError, NodemaintError } from '../errors.ts';
@@ -12,183 +12,216 @@ import type { Disk } from './disk.ts';
 import { ensureDirectory } from './ensure-directory.ts';
 import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep } from './journal/journal.ts';
 import { openJournal } from './journal/recovery.ts';
-import { createFileMoves, type RestoreOutcome } from './file-moves.ts';
+import { createFileMoves, type FileMoves, type RestoreOutcome } from './file-moves.ts';
 import { LEAVING } from './transfer.ts';
 import type { MoverPaths } from './places.ts';
 
-/** What a start found: manifests that are not where they should be. */
+/** What `recover` found: manifests that are not where they should be. */
 export interface Recovery {
-  /** Moves that could not be finished; the manifest is where it was. */
+  /** Moves that could not be finished; the manifest stays where it was. */
   readonly failed: readonly { readonly file: string; readonly reason: string }[];
-  /** Manifests that the journal says are parked and that somebody else has taken away. */
+  /** Manifests that are parked according to the journal and were removed by another program. */
   readonly missing: readonly string[];
-  /** What is wrong with the disk or the journal, a sentence each; the mover works all the same, as far as it can. */
+  /** Problems of the disk or the journal, one sentence each; the mover continues as far as it can. */
   readonly problems: readonly string[];
 }
 
 /**
- * `durable`: no manifest moves before the disk has the step. `best-effort`: where the disk does not take it, memory does,
- * for a shutdown that must not wait; a boot would find the manifest parked without a reason, and gives it back.
+ * `durable`: the manifest moves only after its step is durable on the disk. `best-effort`: if the disk cannot be written,
+ * the step is kept in memory, for a shutdown that must not wait; the next boot then finds a parked manifest without a
+ * step, and restores it.
  */
 export type Durability = 'durable' | 'best-effort';
 
 /** The only writer of the static pod directory, the parked directory and the journal. */
 export interface Mover {
-  /** Finishes what a crash interrupted. Call it first. Never fails: what is wrong is in its result. */
+  /** Finishes moves that a crash interrupted. Must be called first. Never fails: the result contains the problems. */
   recover(): Promise<Recovery>;
-  /** Throws FILE_OPERATION_FAILED, and has then left the manifest where it was. One that is gone is no error. */
+  /**
+   * Moves a manifest out of the static pod directory; does nothing if it is not there. Throws FILE_OPERATION_FAILED, and
+   * then the manifest is where it was.
+   */
   park(step: ParkStep, durability?: Durability): Promise<void>;
   /**
-   * Puts a manifest back, whether or not its step can be written; where somebody has written one of that name meanwhile,
-   * theirs stays and ours is set aside. Throws FILE_OPERATION_FAILED.
+   * Moves a manifest back, whether or not its step can be written. If another program has written a manifest of that name
+   * in the meantime, that one stays and the parked one is kept in `.superseded`. Throws FILE_OPERATION_FAILED.
    */
   restore(file: string): Promise<RestoreOutcome>;
-  /** The step that parked each file, where the journal knows it. */
+  /** The step that parked each file, if the journal has it. */
   parkSteps(): ReadonlyMap<string, ParkStep>;
-  /** Tries again to write the steps that the disk has not taken. Never fails. */
+  /** Tries again to write steps that could not be written to the disk. Never fails. */
   retry(): Promise<void>;
-  /** Why the disk does not have all steps; undefined where it has. */
+  /** Why the disk does not have all steps; undefined if it has. */
   problem(): string | undefined;
 }
 
-/** Makes a mover; nothing is touched before `recover`. */
+/** Creates a mover; it changes nothing before `recover`. */
 export function createMover(paths: MoverPaths, disk: Disk): Mover {
-  const { staticPodPath, parkedPath, journalPath, only } = paths;
-  const moves = createFileMoves(paths, disk);
-  const inPlace = (file: string): string => path.join(staticPodPath, file);
-  let opened: Journal | undefined;
+  return new ManifestMover(paths, disk);
+}
 
-  const journal = (): Journal => {
-    if (opened !== undefined) return opened;
+class ManifestMover implements Mover {
+  readonly #paths: MoverPaths;
+  readonly #disk: Disk;
+  readonly #moves: FileMoves;
+  /** Undefined before `recover`. */
+  #journal: Journal | undefined;
+
+  constructor(paths: MoverPaths, disk: Disk) {
+    this.#paths = paths;
+    this.#disk = disk;
+    this.#moves = createFileMoves(paths, disk);
+  }
+
+  async recover(): Promise<Recovery> {
+    const { staticPodPath, parkedPath, journalPath, journalStandIn } = this.#paths;
+    const disk = this.#disk;
+    const attempts = new Attempts();
+    await attempts.run(() => ensureDirectory(disk, parkedPath));
+    await attempts.run(() => ensureDirectory(disk, path.dirname(journalPath)));
+    const found = await openJournal({ file: journalPath, standIn: journalStandIn }, disk);
+    attempts.problems.push(...found.problems);
+    const journal = createJournal(found.place, disk, found.steps);
+    const leaving = await Promise.all(
+      [staticPodPath, parkedPath].map((directory) => attempts.run(() => disk.list(path.join(directory, LEAVING)))),
+    );
+    const failed = await this.#recoverAll(
+      journal,
+      leaving.flatMap((files) => files ?? []),
+    );
+    const parked = await attempts.run(() => disk.list(parkedPath));
+    await attempts.run(() => disk.syncDirectory(parkedPath));
+    if ((await attempts.run(() => disk.identify(staticPodPath))) !== undefined) {
+      await attempts.run(() => disk.syncDirectory(staticPodPath));
+    }
+    this.#journal = journal;
+    // A parked directory that cannot be read says nothing about missing manifests.
+    if (parked === undefined) return { failed, missing: [], problems: attempts.problems };
+    const known = new Set([...parked, ...failed.map(({ file }) => file)]);
+    const missing: string[] = [];
+    for (const [file, step] of journal.last()) {
+      if (step.op !== 'park' || known.has(file)) continue;
+      if ((await attempts.run(() => disk.identify(this.#inPlace(file)))) === undefined) missing.push(file);
+    }
+    // The journal is written again from whole lines: it stays short, and a torn last line cannot spoil the next step.
+    await journal.compact(known);
+    const problem = journal.problem();
+    return { failed, missing, problems: problem === undefined ? attempts.problems : [...attempts.problems, problem] };
+  }
+
+  async park(step: ParkStep, durability: Durability = 'durable'): Promise<void> {
+    await this.#named('park', step.file, async () => {
+      const { file } = step;
+      const { staticPodPath, parkedPath } = this.#paths;
+      this.#checkName(file);
+      await this.#moves.settle(file);
+      const found = await this.#disk.fingerprint(this.#inPlace(file));
+      if (found === undefined) return;
+      // The content must survive a power cut after the move, even if its writer has not made it durable.
+      await this.#disk.syncFile(this.#inPlace(file));
+      const { sha256, mode, uid, gid } = found;
+      const mountPoint = await this.#disk.isMountPoint(staticPodPath);
+      const origin = { path: this.#inPlace(file), parkedPath, mode, uid, gid, mountPoint };
+      const whole = { ...step, sha256, origin };
+      await (durability === 'durable' ? this.#opened().append(whole) : this.#opened().note(whole));
+      // `recover` could not create it if the disk was full then.
+      await ensureDirectory(this.#disk, parkedPath);
+      await this.#moves.park(file);
+    });
+  }
+
+  async restore(file: string): Promise<RestoreOutcome> {
+    return await this.#named('restore', file, async () => {
+      this.#checkName(file);
+      await this.#moves.settle(file);
+      const step = parkStepOf(this.#opened().last().get(file));
+      await this.#opened().note({ op: 'restore', file, ...(step && { parked: step }) });
+      return await this.#moves.restore(file, step);
+    });
+  }
+
+  parkSteps(): ReadonlyMap<string, ParkStep> {
+    const steps = new Map<string, ParkStep>();
+    for (const [file, last] of this.#journal?.last() ?? []) {
+      const step = parkStepOf(last);
+      if (step !== undefined) steps.set(file, step);
+    }
+    return steps;
+  }
+
+  async retry(): Promise<void> {
+    await this.#journal?.retry();
+  }
+
+  problem(): string | undefined {
+    return this.#journal?.problem();
+  }
+
+  #inPlace(file: string): string {
+    return path.join(this.#paths.staticPodPath, file);
+  }
+
+  #opened(): Journal {
+    if (this.#journal !== undefined) return this.#journal;
     throw new NodemaintError('FILE_OPERATION_FAILED', 'the mover has not recovered yet');
-  };
+  }
 
-  /** Refuses names that would leave the directory; they come from a directory listing or a journal, never trusted. */
-  const checkName = (file: string): void => {
-    const climbs = file === '' || file.startsWith('.') || file.includes('/') || file.includes('\0');
-    if (!climbs && (only === undefined || file === only)) return;
+  /** Refuses names that lead out of the directory: names come from a directory listing or a journal, not to be trusted. */
+  #checkName(file: string): void {
+    const { only } = this.#paths;
+    const isOutside = file === '' || file.startsWith('.') || file.includes('/') || file.includes('\0');
+    if (!isOutside && (only === undefined || file === only)) return;
     const message = `refusing to move a manifest with the name ${JSON.stringify(file)}`;
     throw new NodemaintError('FILE_OPERATION_FAILED', message);
-  };
+  }
 
-  const recoverFile = async (file: string, step: JournalStep | undefined): Promise<void> => {
-    checkName(file);
-    const parkStep = parkStepOf(step);
-    await moves.settle(file);
-    if (step?.op === 'restore') await moves.restore(file, parkStep);
-    // A park that never came to its rename is not repeated: whether the pod is to leave is decided anew.
-    else if ((await disk.identify(inPlace(file))) === (await disk.identify(path.join(parkedPath, file)))) {
-      await moves.park(file);
-    }
-  };
-
-  const named = async <T>(what: string, file: string, move: () => Promise<T>): Promise<T> => {
-    try {
-      return await move();
-    } catch (error) {
-      const places = `between ${staticPodPath} and ${parkedPath}`;
-      const message = `cannot ${what} the manifest ${JSON.stringify(file)} ${places}: ${describeError(error)}`;
-      throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
-    }
-  };
-
-  /** Every file on its own: one that cannot be moved must not keep the others. */
-  const recoverAll = async (next: Journal, leaving: readonly string[]): Promise<Recovery['failed']> => {
+  /** Recovers each file by itself: a file that cannot be moved does not keep the others from being recovered. */
+  async #recoverAll(journal: Journal, leaving: readonly string[]): Promise<Recovery['failed']> {
     const failed: { file: string; reason: string }[] = [];
-    for (const file of new Set([...next.last().keys(), ...leaving])) {
+    for (const file of new Set([...journal.last().keys(), ...leaving])) {
       try {
-        await named('recover', file, () => recoverFile(file, next.last().get(file)));
+        await this.#named('recover', file, () => this.#recoverFile(file, journal.last().get(file)));
       } catch (error) {
         failed.push({ file, reason: describeError(error) });
       }
     }
     return failed;
-  };
+  }
 
-  const recover = async (): Promise<Recovery> => {
-    const problems: string[] = [];
-    /** What `call` gives; undefined where it fails, which is said. */
-    const attempt = async <T>(call: () => Promise<T>): Promise<T | undefined> => {
-      try {
-        return await call();
-      } catch (error) {
-        problems.push(describeError(error));
-        return undefined;
-      }
+  async #recoverFile(file: string, step: JournalStep | undefined): Promise<void> {
+    this.#checkName(file);
+    await this.#moves.settle(file);
+    const isSameFile = async (): Promise<boolean> => {
+      const parked = await this.#disk.identify(path.join(this.#paths.parkedPath, file));
+      return (await this.#disk.identify(this.#inPlace(file))) === parked;
     };
-    await attempt(() => ensureDirectory(disk, parkedPath));
-    await attempt(() => ensureDirectory(disk, path.dirname(journalPath)));
-    const found = await openJournal({ file: journalPath, standIn: paths.journalStandIn }, disk);
-    problems.push(...found.problems);
-    const next = createJournal(found.place, disk, found.steps);
-    const leaving = await Promise.all(
-      [staticPodPath, parkedPath].map((directory) => attempt(() => disk.list(path.join(directory, LEAVING)))),
-    );
-    const failed = await recoverAll(
-      next,
-      leaving.flatMap((files) => files ?? []),
-    );
-    const unfinished = new Set(failed.map(({ file }) => file));
-    const parked = await attempt(() => disk.list(parkedPath));
-    await attempt(() => disk.syncDirectory(parkedPath));
-    if ((await attempt(() => disk.identify(staticPodPath))) !== undefined) {
-      await attempt(() => disk.syncDirectory(staticPodPath));
-    }
-    opened = next;
-    // A directory that cannot be read tells nothing of what is missing.
-    if (parked === undefined) return { failed, missing: [], problems };
-    const isParked = new Set(parked);
-    const missing: string[] = [];
-    for (const [file, step] of next.last()) {
-      if (step.op !== 'park' || isParked.has(file) || unfinished.has(file)) continue;
-      if ((await attempt(() => disk.identify(inPlace(file)))) === undefined) missing.push(file);
-    }
-    // Starting from whole lines keeps a torn end from spoiling the next step, and the journal short.
-    await next.compact(new Set([...isParked, ...unfinished]));
-    const problem = next.problem();
-    return { failed, missing, problems: problem === undefined ? problems : [...problems, problem] };
-  };
+    if (step?.op === 'restore') await this.#moves.restore(file, parkStepOf(step));
+    // A park that stopped before its rename is not repeated: the agent decides again whether the pod must leave.
+    else if (await isSameFile()) await this.#moves.park(file);
+  }
 
-  return {
-    recover,
-    park: async (step, durability = 'durable') => {
-      const { file } = step;
-      await named('park', file, async () => {
-        checkName(file);
-        await moves.settle(file);
-        const found = await disk.fingerprint(inPlace(file));
-        if (found === undefined) return;
-        // What its writer has finished is to outlive a power cut after the move.
-        await disk.syncFile(inPlace(file));
-        const { sha256, mode, uid, gid } = found;
-        const mountPoint = await disk.isMountPoint(staticPodPath);
-        const origin = { path: inPlace(file), parkedPath, mode, uid, gid, mountPoint };
-        const whole = { ...step, sha256, origin };
-        await (durability === 'durable' ? journal().append(whole) : journal().note(whole));
-        // It could not be made at the start where the disk was full then.
-        await ensureDirectory(disk, parkedPath);
-        await moves.park(file);
-      });
-    },
-    restore: async (file) =>
-      await named('restore', file, async () => {
-        checkName(file);
-        await moves.settle(file);
-        const step = parkStepOf(journal().last().get(file));
-        await journal().note({ op: 'restore', file, ...(step && { parked: step }) });
-        return await moves.restore(file, step);
-      }),
-    parkSteps: () => {
-      const steps = new Map<string, ParkStep>();
-      for (const [file, last] of opened?.last() ?? []) {
-        const step = parkStepOf(last);
-        if (step !== undefined) steps.set(file, step);
-      }
-      return steps;
-    },
-    retry: async () => {
-      await opened?.retry();
-    },
-    problem: () => opened?.problem(),
-  };
+  async #named<T>(what: string, file: string, move: () => Promise<T>): Promise<T> {
+    try {
+      return await move();
+    } catch (error) {
+      const where = `between ${this.#paths.staticPodPath} and ${this.#paths.parkedPath}`;
+      const message = `cannot ${what} the manifest ${JSON.stringify(file)} ${where}: ${describeError(error)}`;
+      throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
+    }
+  }
+}
+
+/** Runs calls that may fail, and collects the errors. */
+class Attempts {
+  readonly problems: string[] = [];
+
+  /** Returns the result of `call`; undefined if it fails. */
+  async run<T>(call: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await call();
+    } catch (error) {
+      this.problems.push(describeError(error));
+      return undefined;
+    }
+  }
 }

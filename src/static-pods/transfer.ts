@@ -1,17 +1,18 @@
 /**
- * Moves a manifest to another file system, where a rename cannot reach: copy, make durable, verify, remove. The manifest
- * is at first copied, then taken away from its name by a rename into a dot directory beside it. From then on nobody can
- * reach it by name; whoever has it still open for writing keeps it from being removed, and where the kernel does not tell
- * whether anybody has, it is kept beside the older contents. So no write is lost, and after a crash the dot directory says what was under way. Each step can be repeated.
+ * Moves a manifest to another file system, where rename does not work: copy, make durable, verify, remove. First the
+ * manifest is copied. Then a rename into a dot directory beside it takes its name away, so that no program can open it by
+ * name any more. If a process still has it open for writing, it is not removed; if the kernel does not tell whether one
+ * has, it is kept with the older contents. So no written byte is lost. After a crash the dot directory shows which move was
+ * under way. Each step can be repeated.
  */
 import path from 'node:path';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
 import type { Disk } from './disk.ts';
 import type { Superseded } from './superseded.ts';
 
-/** In the directory that a manifest leaves: taken from its name, not yet gone. */
+/** In the directory that a manifest leaves: manifests that have lost their name and are not removed yet. */
 export const LEAVING = '.nodemaint-leaving';
-/** In the directory that a manifest comes to: a copy, perhaps a part of one. Never the only one. */
+/** In the directory that a manifest is moved to: copies, perhaps incomplete. The original always exists too. */
 export const ARRIVING = '.nodemaint-arriving';
 
 /** One manifest on its way from one directory to another. */
@@ -19,22 +20,22 @@ export interface Route {
   readonly from: string;
   readonly to: string;
   readonly file: string;
-  /** Where in the file system of `from` it is kept when its copy has landed and somebody may still be writing into it. */
+  /** Keeps the original, in the file system of `from`, if a process may still be writing into it after the copy. */
   readonly keeper: Superseded;
 }
 
-/** Puts the verified copy under its name; returns whether it took the place, or somebody else's file has it. */
+/** Gives the verified copy its final name; returns false if another file has that name. */
 export type Place = (arriving: string) => Promise<boolean>;
 
 /** Moves between file systems. */
 export interface Transfer {
-  /** Copies, takes and lands a manifest. Where that fails, it is where it was. */
+  /** Moves a manifest. If that fails, the manifest is where it was. */
   start(route: Route, place: Place): Promise<boolean>;
-  /** Lands what a crash left behind; does nothing where there is nothing. */
+  /** Finishes a move that a crash interrupted; does nothing if there is none. */
   resume(route: Route, place: Place): Promise<boolean>;
 }
 
-function placesOf({ from, to, file }: Route) {
+function pathsOf({ from, to, file }: Route) {
   return {
     source: path.join(from, file),
     target: path.join(to, file),
@@ -43,109 +44,120 @@ function placesOf({ from, to, file }: Route) {
   };
 }
 
-/** Makes the mover's hands for another file system. */
 export function createTransfer(disk: Disk): Transfer {
-  const removeIfThere = async (file: string): Promise<void> => {
-    if ((await disk.identify(file)) !== undefined) await disk.unlink(file);
-  };
+  return new FileTransfer(disk);
+}
 
-  const isSame = async (one: string, other: string): Promise<boolean> => {
-    const [a, b] = [await disk.fingerprint(one), await disk.fingerprint(other)];
-    return a !== undefined && a.sha256 === b?.sha256 && a.kind === b.kind;
-  };
+class FileTransfer implements Transfer {
+  readonly #disk: Disk;
 
-  const copy = async (from: string, arriving: string): Promise<void> => {
-    await disk.makeDirectory(path.dirname(arriving), 0o700);
-    await removeIfThere(arriving);
-    await disk.copy(from, arriving);
-    await disk.syncFile(arriving);
-    await disk.syncDirectory(path.dirname(arriving));
-  };
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
 
-  /** Removes a file's leftover and the dot directory it is in, as far as they are there. */
-  const drop = async (file: string): Promise<void> => {
-    // Even to remove what is not there is refused by a read-only file system.
-    if ((await disk.identify(path.dirname(file))) === undefined) return;
-    await removeIfThere(file);
-    await disk.removeDirectory(path.dirname(file));
-  };
-
-  /** Gives the manifest its name back, unless somebody has written another one meanwhile. */
-  const putBack = async (route: Route): Promise<void> => {
-    const { source, leaving } = placesOf(route);
+  async start(route: Route, place: Place): Promise<boolean> {
+    const { source, leaving, arriving } = pathsOf(route);
     try {
-      await disk.link(leaving, source);
+      await this.#copy(source, arriving);
+      await this.#disk.makeDirectory(path.dirname(leaving), 0o700);
+      await this.#disk.rename(source, leaving);
+      await this.#disk.syncDirectory(path.dirname(leaving));
+      await this.#disk.syncDirectory(route.from);
     } catch (error) {
-      if (errorCodeOf(error) === 'EEXIST' && (await disk.identify(source)) !== (await disk.identify(leaving))) return;
-      if (errorCodeOf(error) !== 'EEXIST') throw error;
+      await this.#drop(arriving);
+      throw error;
     }
-    await disk.syncDirectory(route.from);
-    await drop(leaving);
-  };
+    return await this.#landOrPutBack(route, place);
+  }
 
-  const land = async (route: Route, place: Place): Promise<boolean> => {
-    const { leaving, arriving, target } = placesOf(route);
-    const { writers, maybeOthers } = await disk.writers(leaving);
+  async resume(route: Route, place: Place): Promise<boolean> {
+    const { source, leaving, arriving } = pathsOf(route);
+    const left = await this.#disk.identify(leaving);
+    // The manifest still has its name, or has it again: the name in the dot directory is not needed.
+    if (left === undefined || left === (await this.#disk.identify(source))) {
+      await this.#drop(leaving);
+      await this.#drop(arriving);
+      return true;
+    }
+    return await this.#landOrPutBack(route, place);
+  }
+
+  async #landOrPutBack(route: Route, place: Place): Promise<boolean> {
+    try {
+      return await this.#land(route, place);
+    } catch (error) {
+      // If this fails too, the manifest stays in the dot directory until the next move or start settles it.
+      await this.#putBack(route).catch(() => undefined);
+      await this.#drop(pathsOf(route).arriving).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #land(route: Route, place: Place): Promise<boolean> {
+    const { leaving, arriving, target } = pathsOf(route);
+    const { writers, maybeOthers } = await this.#disk.writers(leaving);
     if (writers.length > 0) {
       const who = writers.map(String).join(', ');
       throw new NodemaintError('FILE_OPERATION_FAILED', `process ${who} is writing it; it is tried again`);
     }
-    let placed = true;
-    // After a crash the copy may be in its place already, alone or with its first name.
-    if (!(await isSame(leaving, target))) {
-      if (!(await isSame(leaving, arriving))) await copy(leaving, arriving);
-      if (!(await isSame(leaving, arriving))) {
-        throw new NodemaintError('FILE_OPERATION_FAILED', `the copy in ${route.to} is not what was written`);
-      }
-      placed = await place(arriving);
-    }
-    await disk.syncDirectory(route.to);
-    await drop(arriving);
+    // After a crash the copy may already be in its place, with or without its name in the dot directory.
+    const placed = (await this.#isSame(leaving, target)) || (await this.#verifyAndPlace(route, place));
+    await this.#disk.syncDirectory(route.to);
+    await this.#drop(arriving);
     if (placed) {
-      // What they write is not in the copy any more, but it is not lost either.
+      // Bytes that a hidden writer still writes are missing in the copy, so the original is kept.
       if (maybeOthers) await route.keeper.take(leaving);
-      await drop(leaving);
-      await disk.syncDirectory(route.from);
+      await this.#drop(leaving);
+      await this.#disk.syncDirectory(route.from);
     }
     return placed;
-  };
+  }
 
-  const landOrPutBack = async (route: Route, place: Place): Promise<boolean> => {
-    try {
-      return await land(route, place);
-    } catch (error) {
-      // What cannot be put back now stays beside its name and is settled by the next move or start.
-      await putBack(route).catch(() => undefined);
-      await drop(placesOf(route).arriving).catch(() => undefined);
-      throw error;
+  async #verifyAndPlace(route: Route, place: Place): Promise<boolean> {
+    const { leaving, arriving } = pathsOf(route);
+    if (!(await this.#isSame(leaving, arriving))) await this.#copy(leaving, arriving);
+    if (!(await this.#isSame(leaving, arriving))) {
+      throw new NodemaintError('FILE_OPERATION_FAILED', `the copy in ${route.to} differs from the original`);
     }
-  };
+    return await place(arriving);
+  }
 
-  return {
-    start: async (route, place) => {
-      const { source, leaving, arriving } = placesOf(route);
-      try {
-        await copy(source, arriving);
-        await disk.makeDirectory(path.dirname(leaving), 0o700);
-        await disk.rename(source, leaving);
-        await disk.syncDirectory(path.dirname(leaving));
-        await disk.syncDirectory(route.from);
-      } catch (error) {
-        await drop(arriving);
-        throw error;
-      }
-      return await landOrPutBack(route, place);
-    },
-    resume: async (route, place) => {
-      const { source, leaving, arriving } = placesOf(route);
-      const left = await disk.identify(leaving);
-      // Nothing was taken, or it was being put back: one name is enough.
-      if (left === undefined || left === (await disk.identify(source))) {
-        await drop(leaving);
-        await drop(arriving);
-        return true;
-      }
-      return await landOrPutBack(route, place);
-    },
-  };
+  /** Gives the manifest its name back, unless another file has been written with that name. */
+  async #putBack(route: Route): Promise<void> {
+    const { source, leaving } = pathsOf(route);
+    const disk = this.#disk;
+    try {
+      await disk.link(leaving, source);
+    } catch (error) {
+      if (errorCodeOf(error) !== 'EEXIST') throw error;
+      if ((await disk.identify(source)) !== (await disk.identify(leaving))) return;
+    }
+    await disk.syncDirectory(route.from);
+    await this.#drop(leaving);
+  }
+
+  async #copy(from: string, arriving: string): Promise<void> {
+    await this.#disk.makeDirectory(path.dirname(arriving), 0o700);
+    await this.#removeIfThere(arriving);
+    await this.#disk.copy(from, arriving);
+    await this.#disk.syncFile(arriving);
+    await this.#disk.syncDirectory(path.dirname(arriving));
+  }
+
+  async #isSame(one: string, other: string): Promise<boolean> {
+    const [a, b] = [await this.#disk.fingerprint(one), await this.#disk.fingerprint(other)];
+    return a !== undefined && a.sha256 === b?.sha256 && a.kind === b.kind;
+  }
+
+  /** Removes a file of a dot directory, and the directory if it is empty then. Either may be missing. */
+  async #drop(file: string): Promise<void> {
+    // A read-only file system refuses to remove even what does not exist.
+    if ((await this.#disk.identify(path.dirname(file))) === undefined) return;
+    await this.#removeIfThere(file);
+    await this.#disk.removeDirectory(path.dirname(file));
+  }
+
+  async #removeIfThere(file: string): Promise<void> {
+    if ((await this.#disk.identify(file)) !== undefined) await this.#disk.unlink(file);
+  }
 }

@@ -1,25 +1,28 @@
 /**
- * The system bus as the rest of the agent sees it: calls with a time-out, and signals from a sender that is verified.
- * It connects at the first use, notices a dead bus, throws the connection away and makes a new one. While nothing
- * happens it sends nothing. It must never let a process that is not the owner of a name speak for that name.
+ * A client of the system bus: calls with a time-out, and signals whose sender is verified. It connects at the first use,
+ * detects a dead bus, closes that connection and opens a new one. It sends nothing while it is idle. A process that does
+ * not own a name on the bus must not be able to send signals in that name.
  */
 import process from 'node:process';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Clock } from '../clock.ts';
-import { type BusCall, type BusConnection, type BusReply, openBusConnection } from './connection.ts';
+import type { BusCall, BusConnection, BusReply } from './connection.ts';
 import { createBusSubscriptions, type SignalMatch } from './subscriptions.ts';
+import { BusSupervisor } from './supervisor.ts';
+import { within } from './time-limit.ts';
 
 const DEFAULT_ADDRESS = 'unix:path=/run/dbus/system_bus_socket';
 const CALL_TIMEOUT_MS = 10_000;
-const CONNECT_TIMEOUT_MS = 5_000;
 const PING_TIMEOUT_MS = 2_000;
-const FIRST_BACKOFF_MS = 20;
-const MAX_BACKOFF_MS = 1_000;
-/** A connection that lived so long was a good one: the next loss starts with a short wait again. */
-const GOOD_MS = 10_000;
+const PING: BusCall = {
+  destination: 'org.freedesktop.DBus',
+  path: '/',
+  interface: 'org.freedesktop.DBus.Peer',
+  member: 'Ping',
+};
 
-/** An error that the called service answered with; `errorName` is its D-Bus name. */
+/** The called service answered with an error; `errorName` is its D-Bus name. */
 export class BusCallError extends NodemaintError {
   readonly errorName: string;
 
@@ -31,12 +34,12 @@ export class BusCallError extends NodemaintError {
 
 /** A reconnecting client of one bus. */
 export interface SystemBus {
-  /** The time that its time-outs run on. */
+  /** The clock of its time-outs. */
   readonly clock: Clock;
   /**
-   * Calls a method and returns the reply's body as plain data (64-bit integers are bigint, variants are unwrapped).
-   * Errors: DBUS_UNAVAILABLE without a connection, DBUS_CALL_FAILED for no answer within `timeoutMs` (10 s unless told)
-   * and, as a BusCallError, for an answer that is an error.
+   * Calls a method and returns the body of the reply as plain data (64-bit integers are bigint, variants are unwrapped).
+   * Errors: DBUS_UNAVAILABLE without a connection; DBUS_CALL_FAILED if no answer comes within `timeoutMs` (default 10 s)
+   * and, as a BusCallError, if the answer is an error.
    */
   call(call: BusCall & { readonly timeoutMs?: number }, signal: AbortSignal): Promise<readonly unknown[]>;
   /** Reads a property, unwrapped. Errors as for `call`. */
@@ -49,202 +52,49 @@ export interface SystemBus {
     },
     signal: AbortSignal,
   ): Promise<unknown>;
-  /** Calls `listener` with the body of each such signal that the owner of the name `sender` sent, from now on. */
+  /** From now on calls `listener` with the body of each matching signal, if the owner of the name `sender` sent it. */
   subscribe(match: SignalMatch, listener: (body: readonly unknown[]) => void): void;
   /**
-   * Calls `listener` when signals may have been missed: the bus was lost and is back, or a service that is subscribed
-   * to has ended or started anew. Subscriptions work again by then; what they tell of is to be read anew.
+   * Calls `listener` when signals may have been missed: the bus was lost and is back, or a service with a subscription
+   * has ended or restarted. Subscriptions work again by then; the listener must read again what the signals report.
    */
   onReconnect(listener: () => void): void;
 }
 
-/** Waits for `work`, but at most `ms`; then `late` says what to throw. */
-async function within<T>(
-  clock: Clock,
-  { ms, work, late }: { readonly ms: number; readonly work: Promise<T>; readonly late: () => Error },
-  signal: AbortSignal,
-): Promise<T> {
-  signal.throwIfAborted();
-  const timer = new AbortController();
-  const onAbort = (): void => {
-    timer.abort(signal.reason);
-  };
-  signal.addEventListener('abort', onAbort, { once: true });
-  const sleeping = clock.sleep(ms, timer.signal).then(() => Promise.reject(late()));
-  try {
-    return await Promise.race([work, sleeping]);
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    timer.abort();
-    // The timer's own rejection is of no interest any more.
-    sleeping.catch(() => undefined);
-  }
-}
-
-/** Makes a client of the bus at `address`, by default the system's; it lives until `lifetime` is aborted. */
+/** Creates a client of the bus at `address` (default: the system bus); it lives until `lifetime` aborts. */
 export function createSystemBus(
   { address, log, clock }: { readonly address?: string; readonly log: Log; readonly clock: Clock },
   lifetime: AbortSignal,
 ): SystemBus {
   const busAddress = address ?? process.env['DBUS_SYSTEM_BUS_ADDRESS'] ?? DEFAULT_ADDRESS;
   const reconnectListeners: (() => void)[] = [];
-  const tellReconnected = (): void => {
-    for (const listener of reconnectListeners) {
-      try {
-        listener();
-      } catch (error) {
-        log.error({ reason: describeError(error) }, 'listener of a reconnection failed');
-      }
-    }
+  const onReconnected = (): void => {
+    runAll(reconnectListeners, log);
   };
-  const subscriptions = createBusSubscriptions({ log, onServiceChanged: tellReconnected });
-  let connection: BusConnection | undefined;
-  let attempt = Promise.withResolvers<BusConnection>();
-  let started = false;
-  let probing = false;
-
-  const failAttempt = (reason: unknown): void => {
-    const failed = attempt;
-    attempt = Promise.withResolvers();
-    // A failed attempt that nobody waits for is logged by the supervisor.
-    failed.promise.catch(() => undefined);
-    failed.reject(reason);
-  };
-
-  /** One connection from its opening to its end; resolves to why it ended, rejects where it could not be opened. */
-  const connectOnce = async (missed: boolean): Promise<Error> => {
-    const closed = Promise.withResolvers<Error>();
-    const events = { onSignal: subscriptions.dispatch, onClosed: closed.resolve };
-    const opening = new AbortController();
-    const late = (): Error => new Error('the bus does not answer');
-    const work = openBusConnection(busAddress, events, opening.signal);
-    const opened = await within(clock, { ms: CONNECT_TIMEOUT_MS, work, late }, lifetime).catch((error: unknown) => {
-      opening.abort(error);
-      // A connection that opened in the very moment of the time-out is of no use.
-      work
-        .then((tooLate) => {
-          tooLate.close(new Error('opened too late'));
-        })
-        .catch(() => undefined);
-      throw error;
-    });
-    const onAbort = (): void => {
-      opened.close(new Error('the agent ends'));
-    };
-    lifetime.addEventListener('abort', onAbort, { once: true });
-    connection = opened;
-    subscriptions.attach(opened);
-    attempt.resolve(opened);
-    if (missed) tellReconnected();
-    const reason = await closed.promise;
-    lifetime.removeEventListener('abort', onAbort);
-    subscriptions.detach();
-    connection = undefined;
-    attempt = Promise.withResolvers();
-    return reason;
-  };
-
-  const supervise = async (): Promise<void> => {
-    let backoffMs = FIRST_BACKOFF_MS;
-    let complained = '';
-    let missed = false;
-    while (!lifetime.aborted) {
-      const begunAt = clock.monotonic();
-      try {
-        const reason = await connectOnce(missed);
-        complained = '';
-        if (!lifetime.aborted)
-          log.warn({ address: busAddress, reason: reason.message }, 'lost the bus, connecting anew');
-      } catch (error) {
-        const reason = describeError(error);
-        if (reason !== complained && !lifetime.aborted)
-          log.warn({ address: busAddress, reason }, 'cannot connect to the bus');
-        complained = reason;
-        failAttempt(error);
-      }
-      missed = true;
-      if (clock.monotonic() - begunAt > GOOD_MS) backoffMs = FIRST_BACKOFF_MS;
-      await clock.sleep(backoffMs, lifetime).catch(() => undefined);
-      backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
-    }
-    failAttempt(lifetime.reason);
-  };
-
-  const start = (): void => {
-    if (started) return;
-    started = true;
-    // The supervisor never rejects; it ends with the lifetime.
-    void supervise();
-  };
-
-  const unavailable = (call: BusCall, cause: unknown): NodemaintError =>
-    new NodemaintError(
-      'DBUS_UNAVAILABLE',
-      `cannot call ${call.member} of ${call.destination}: no connection to the bus ${busAddress}: ${describeError(cause)}`,
-      { cause },
-    );
-
-  /** A call of its own over one connection, without any retry. */
-  const ask = async (open: BusConnection, call: BusCall, ms: number, signal: AbortSignal): Promise<BusReply> => {
-    const reply = Promise.withResolvers<BusReply>();
-    const forget = open.send(call, reply.resolve);
-    const seconds = ms / 1000;
-    const late = (): Error =>
-      new NodemaintError('DBUS_CALL_FAILED', `${call.destination} did not answer ${call.member} within ${seconds} s`);
-    try {
-      return await within(clock, { ms, work: reply.promise, late }, signal);
-    } finally {
-      forget();
-    }
-  };
-
-  /** After a call without an answer: is it the service that is silent, or the bus? */
-  const probe = async (suspect: BusConnection): Promise<void> => {
-    if (probing) return;
-    probing = true;
-    const destination = 'org.freedesktop.DBus';
-    const ping = { destination, path: '/', interface: 'org.freedesktop.DBus.Peer', member: 'Ping' };
-    try {
-      await ask(suspect, ping, PING_TIMEOUT_MS, lifetime);
-    } catch (error) {
-      suspect.close(new Error('the bus is silent', { cause: error }));
-    } finally {
-      probing = false;
-    }
-  };
+  const subscriptions = createBusSubscriptions({ log, onServiceChanged: onReconnected });
+  const supervisor = new BusSupervisor({ address: busAddress, log, clock, subscriptions, onReconnected }, lifetime);
+  const probe = createProbe(clock, lifetime);
 
   const call: SystemBus['call'] = async ({ timeoutMs = CALL_TIMEOUT_MS, ...message }, signal) => {
     signal.throwIfAborted();
-    if (lifetime.aborted) throw unavailable(message, lifetime.reason);
-    start();
-    const late = (): Error => unavailable(message, new Error('the bus does not answer'));
-    const open =
-      connection ??
-      (await within(clock, { ms: timeoutMs, work: attempt.promise, late }, signal).catch((error: unknown) => {
-        signal.throwIfAborted();
-        throw error instanceof NodemaintError ? error : unavailable(message, error);
-      }));
-    let reply: BusReply;
-    try {
-      reply = await ask(open, message, timeoutMs, signal);
-    } catch (error) {
-      // Nobody waits for the probe: it closes the connection or does nothing, and never rejects.
-      if (!signal.aborted) void probe(open);
+    const connection = await supervisor.connect(timeoutMs, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw unavailable(busAddress, message, error);
+    });
+    const reply = await ask(connection, message, { clock, timeoutMs }, signal).catch((error: unknown) => {
+      // The probe runs in the background: it closes a silent connection or does nothing, and never rejects.
+      if (!signal.aborted) void probe(connection);
       throw error;
-    }
+    });
     switch (reply.kind) {
       case 'return':
         return reply.body;
-      case 'error':
-        throw new BusCallError(
-          reply.name,
-          `${message.destination} refused ${message.member}: ${reply.text} (${reply.name})`,
-        );
+      case 'error': {
+        const text = `${message.destination} refused ${message.member}: ${reply.text} (${reply.name})`;
+        throw new BusCallError(reply.name, text);
+      }
       case 'closed':
-        throw unavailable(message, reply.reason);
+        throw unavailable(busAddress, message, reply.reason);
     }
   };
 
@@ -258,10 +108,64 @@ export function createSystemBus(
     },
     subscribe: (match, listener) => {
       subscriptions.add(match, listener);
-      start();
+      supervisor.start();
     },
     onReconnect: (listener) => {
       reconnectListeners.push(listener);
     },
+  };
+}
+
+function runAll(listeners: readonly (() => void)[], log: Log): void {
+  for (const listener of listeners) {
+    try {
+      listener();
+    } catch (error) {
+      log.error({ reason: describeError(error) }, 'listener of a reconnection failed');
+    }
+  }
+}
+
+function unavailable(address: string, call: BusCall, cause: unknown): NodemaintError {
+  const what = `cannot call ${call.member} of ${call.destination}`;
+  const message = `${what}: no connection to the bus ${address}: ${describeError(cause)}`;
+  return new NodemaintError('DBUS_UNAVAILABLE', message, { cause });
+}
+
+/** Sends one call over a connection and waits for its answer, without a retry. */
+async function ask(
+  connection: BusConnection,
+  call: BusCall,
+  { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
+  signal: AbortSignal,
+): Promise<BusReply> {
+  const reply = Promise.withResolvers<BusReply>();
+  const forget = connection.send(call, reply.resolve);
+  const seconds = timeoutMs / 1000;
+  const late = (): Error =>
+    new NodemaintError('DBUS_CALL_FAILED', `${call.destination} did not answer ${call.member} within ${seconds} s`);
+  try {
+    return await within(clock, { ms: timeoutMs, work: reply.promise, late }, signal);
+  } finally {
+    forget();
+  }
+}
+
+/**
+ * A function for use after a call without an answer: it asks the bus itself, and closes the connection if the bus is
+ * silent too. It never rejects, and one probe runs at a time.
+ */
+function createProbe(clock: Clock, lifetime: AbortSignal): (connection: BusConnection) => Promise<void> {
+  let isRunning = false;
+  return async (connection) => {
+    if (isRunning) return;
+    isRunning = true;
+    try {
+      await ask(connection, PING, { clock, timeoutMs: PING_TIMEOUT_MS }, lifetime);
+    } catch (error) {
+      connection.close(new Error('the bus is silent', { cause: error }));
+    } finally {
+      isRunning = false;
+    }
   };
 }

@@ -1,16 +1,16 @@
 /**
- * Throws away what other programs of this machine send to the agent's connection to the bus without having been asked,
- * before anything of it is parsed or kept: the policy of the system's bus lets every user send a signal of 32 MiB to any
- * connection, and reading one takes seconds. What the agent wants comes in three ways only: answers to its calls, signals
- * to nobody in particular, which the bus passes on by the agent's own rules, and what the bus itself says.
+ * Drops messages that other programs send to the agent's connection without being asked, before they are parsed: the
+ * policy of the system bus lets every user send a signal of 32 MiB to any connection, and parsing one takes seconds. The
+ * agent wants three kinds of messages: answers to its calls, broadcast signals (the bus forwards those that the agent has
+ * subscribed to), and signals of the bus itself.
  */
 import type { Duplex } from 'node:stream';
 
-/** Of every message (D-Bus Specification, "Message Format"); the fields of the header and the body follow. */
+/** The fixed part of each message (D-Bus Specification, "Message Format"); header fields and body follow it. */
 const HEADER_BYTES = 16;
-/** Of fields; those of the services that the agent asks take some hundred bytes. */
+/** A message with more header fields is dropped; the services that the agent asks send a few hundred bytes. */
 const MAX_FIELDS_BYTES = 64 * 1024;
-/** Of a whole message: more than any answer that the agent asks for. */
+/** A longer message is dropped; no answer that the agent needs is that long. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const LITTLE_ENDIAN = 0x6c;
 const METHOD_CALL = 1;
@@ -19,11 +19,11 @@ const DESTINATION = 6;
 const SENDER = 7;
 const BUS = 'org.freedesktop.DBus';
 
-/** The parts of a message that tell how long it is and what it is. */
+/** The type and the length of a message. */
 export interface MessageHead {
   readonly type: number;
   readonly isLittle: boolean;
-  /** With the padding after them. */
+  /** Includes the padding after the fields. */
   readonly fieldsBytes: number;
   readonly bodyBytes: number;
 }
@@ -36,13 +36,13 @@ export function headOf(header: Buffer): MessageHead {
   return { type: header[1] ?? 0, isLittle, fieldsBytes, bodyBytes: numberAt(4) };
 }
 
-/** The texts among the fields of a header, by their codes; undefined for what no bus would pass on. */
+/** The header fields that are texts, by field code; undefined for fields that no bus would forward. */
 function textsOf(fields: Buffer, isLittle: boolean): ReadonlyMap<number, string> | undefined {
   const texts = new Map<number, string>();
   const numberAt = (at: number): number => (isLittle ? fields.readUInt32LE(at) : fields.readUInt32BE(at));
   let at = 0;
   try {
-    // A field is at least a code, a signature of one letter, and a value; less is padding.
+    // A field has at least a code, a signature of one letter, and a value; fewer bytes are padding.
     while (fields.length - at >= 8) {
       const code = fields.readUInt8(at);
       const signature = fields.toString('latin1', at + 2, at + 2 + fields.readUInt8(at + 1));
@@ -63,68 +63,89 @@ function textsOf(fields: Buffer, isLittle: boolean): ReadonlyMap<number, string>
   }
 }
 
-/** Whether a message with these fields is one that the agent wants. */
+/** Whether a message with these header fields is one that the agent wants. */
 export function isWanted({ type, isLittle }: MessageHead, fields: Buffer): boolean {
   if (type !== SIGNAL) return type !== METHOD_CALL;
   const texts = textsOf(fields, isLittle);
   return texts !== undefined && (!texts.has(DESTINATION) || texts.get(SENDER) === BUS);
 }
 
-function isTooLong({ type, fieldsBytes, bodyBytes }: MessageHead): boolean {
+/** Whether a message is dropped without a look at its header fields: a method call, or too long. */
+function isRefused({ type, fieldsBytes, bodyBytes }: MessageHead): boolean {
   return type === METHOD_CALL || fieldsBytes > MAX_FIELDS_BYTES || fieldsBytes + bodyBytes > MAX_MESSAGE_BYTES;
 }
 
 /**
- * Changes what dbus-next reads from its socket: of messages nobody asked for it sees nothing. It reads single bytes while
- * it logs in, then 16 bytes and the rest of each message, in turn.
+ * Hides unwanted messages from dbus-next, which reads single bytes while it logs in, then in turn 16 bytes and the rest of
+ * each message.
  */
-export function dropUninvited(socket: Duplex): void {
-  const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
-  let skipBytes = 0;
-  let header: Buffer | null = null;
-  /** Read already, of a message that is wanted. */
-  let fields: Buffer | undefined;
+export function dropUnwanted(socket: Duplex): void {
+  const filter = new MessageFilter(socket.read.bind(socket) as RawRead, () => socket.readableLength);
+  socket.read = (size?: number): Buffer | null => filter.read(size);
+}
 
-  const skip = (): boolean => {
-    while (skipBytes > 0) {
-      const chunk = read(socket.readableLength >= skipBytes ? skipBytes : undefined);
+type RawRead = (size?: number) => Buffer | null;
+
+class MessageFilter {
+  readonly #read: RawRead;
+  readonly #available: () => number;
+  /** Bytes of an unwanted message that are still to be read and dropped. */
+  #skipBytes = 0;
+  #header: Buffer | null = null;
+  /** The fields of a wanted message whose header dbus-next has read; undefined between messages. */
+  #fields: Buffer | undefined;
+
+  constructor(read: RawRead, available: () => number) {
+    this.#read = read;
+    this.#available = available;
+  }
+
+  read(size: number | undefined): Buffer | null {
+    // The stream itself calls read() without a size to start reading.
+    if (size === undefined || size <= 1) return this.#read(size);
+    return this.#fields === undefined ? this.#nextHeader() : this.#rest(size, this.#fields);
+  }
+
+  /** Reads on to the header of the next wanted message; null if more bytes have to arrive first. */
+  #nextHeader(): Buffer | null {
+    while (this.#skip()) {
+      const header = this.#header ?? this.#read(HEADER_BYTES);
+      this.#header = header;
+      if (header === null) return null;
+      // The connection ended in the middle of a header.
+      if (header.length < HEADER_BYTES) return (this.#header = null);
+      const head = headOf(header);
+      if (isRefused(head)) this.#skipBytes = head.fieldsBytes + head.bodyBytes;
+      else {
+        const fields = head.fieldsBytes === 0 ? Buffer.alloc(0) : this.#read(head.fieldsBytes);
+        if (fields === null) return null;
+        if (isWanted(head, fields)) {
+          this.#fields = fields;
+          this.#header = null;
+          return header;
+        }
+        this.#skipBytes = head.bodyBytes;
+      }
+      this.#header = null;
+    }
+    return null;
+  }
+
+  /** Drops what is left of an unwanted message. Returns whether all of it is gone. */
+  #skip(): boolean {
+    while (this.#skipBytes > 0) {
+      const chunk = this.#read(this.#available() >= this.#skipBytes ? this.#skipBytes : undefined);
       if (chunk === null) return false;
-      skipBytes -= chunk.length;
+      this.#skipBytes -= chunk.length;
     }
     return true;
-  };
-  const nextHeader = (): Buffer | null => {
-    while (skip()) {
-      header ??= read(HEADER_BYTES);
-      if (header === null) return null;
-      // The bus has ended in the middle of it.
-      if (header.length < HEADER_BYTES) return (header = null);
-      const head = headOf(header);
-      if (isTooLong(head)) skipBytes = head.fieldsBytes + head.bodyBytes;
-      else {
-        const found = head.fieldsBytes === 0 ? Buffer.alloc(0) : read(head.fieldsBytes);
-        if (found === null) return null;
-        if (isWanted(head, found)) {
-          fields = found;
-          break;
-        }
-        skipBytes = head.bodyBytes;
-      }
-      header = null;
-    }
-    const wanted = fields === undefined ? null : header;
-    if (wanted !== null) header = null;
-    return wanted;
-  };
-  const rest = (size: number, known: Buffer): Buffer | null => {
-    const body = size === known.length ? Buffer.alloc(0) : read(size - known.length);
+  }
+
+  /** The rest of a message, which begins with its fields; null if more bytes have to arrive first. */
+  #rest(size: number, fields: Buffer): Buffer | null {
+    const body = size === fields.length ? Buffer.alloc(0) : this.#read(size - fields.length);
     if (body === null) return null;
-    fields = undefined;
-    return Buffer.concat([known, body]);
-  };
-  socket.read = (size?: number): Buffer | null => {
-    // The stream itself asks for nothing, to go on.
-    if (size === undefined || size <= 1) return read(size);
-    return fields === undefined ? nextHeader() : rest(size, fields);
-  };
+    this.#fields = undefined;
+    return Buffer.concat([fields, body]);
+  }
 }

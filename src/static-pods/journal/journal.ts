@@ -1,8 +1,8 @@
 /**
- * The journal of the mover: what it is about to do, made durable before it does it. The parked directory says which
- * manifests are parked; the journal says why, since when and what they were, and which way an interrupted move was
- * going. One JSON line a step, each with a checksum; a torn last line is an interrupted write and is dropped, anything
- * else is corruption. Lines are only ever added; the whole is replaced by an atomic compaction.
+ * The journal of the mover: each step is made durable here before it is done. The parked directory shows which manifests
+ * are parked; the journal says why, since when, what they were, and in which direction an interrupted move went. One JSON
+ * line per step, each with a checksum. A torn last line is an interrupted write and is dropped; any other damage is
+ * corruption. Lines are only appended; compaction replaces the whole file atomically.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import type { Disk } from '../disk.ts';
 import { ensureDirectory } from '../ensure-directory.ts';
 
-/** The pod that the kubelet made of the manifest when it was parked: what is in the file may change or be unreadable. */
+/** The pod as the kubelet knew it when its manifest was parked: the file itself may change or become unreadable. */
 const podSchema = z.object({
   namespace: z.string(),
   name: z.string(),
@@ -23,7 +23,7 @@ const podSchema = z.object({
   graceSec: z.number(),
 });
 const originSchema = z.object({
-  /** The whole path that the manifest had, and the directory it was parked in. */
+  /** The full path of the manifest, and the directory in which it is parked. */
   path: z.string(),
   parkedPath: z.string(),
   mode: z.number(),
@@ -39,29 +39,29 @@ const parkSchema = z.object({
   maintenance: z.string(),
   at: z.number(),
   bootId: z.string(),
-  /** Whether `maintenance` is a shutdown of this node that its agent made: the boot after it ends it. */
+  /** Whether the agent created `maintenance` for a shutdown of this node: the next boot ends that maintenance. */
   shutdown: z.boolean().optional(),
   pod: podSchema.optional(),
   origin: originSchema.optional(),
 });
-/** `parked`: the step that parked it, which is still true if the restore does not succeed. */
+/** `parked`: the step that parked the manifest; it still applies if the restore fails. */
 const restoreSchema = z.object({ op: z.literal('restore'), file: z.string(), parked: parkSchema.optional() });
 const stepSchema = z.discriminatedUnion('op', [parkSchema, restoreSchema]);
 
-/** The intent to park a manifest. The mover itself sets `origin` and `sha256`, from the file. */
+/** The intent to park a manifest. The mover reads `origin` and `sha256` from the file. */
 export type ParkStep = z.infer<typeof parkSchema>;
 /** One step of the mover. */
 export type JournalStep = z.infer<typeof stepSchema>;
 
 const CHECKSUM_LENGTH = 16;
-/** A writer that fights over a file must not make the journal grow without end. */
+/** The journal is compacted when it has this many lines more than needed, so that a file written in a loop cannot fill the disk. */
 const COMPACT_AFTER = 256;
 
 function checksum(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, CHECKSUM_LENGTH);
 }
 
-/** The line of a step, with its newline; of what a caller adds to a step, nothing is written. */
+/** The line of a step, with its newline. Members that are not in the schema are left out. */
 export function formatStep(step: JournalStep): string {
   const text = JSON.stringify(stepSchema.parse(step));
   return `${checksum(text)} ${text}\n`;
@@ -77,13 +77,13 @@ function parseLine(line: string): JournalStep | undefined {
   }
 }
 
-/** What a journal holds: the steps that can be read, and the numbers of the lines that cannot, but for a torn end. */
+/** Parses a journal: the readable steps, and the numbers of damaged lines. A torn last line is not counted as damaged. */
 export function readSteps(text: string): {
   readonly steps: readonly JournalStep[];
   readonly damaged: readonly number[];
 } {
   const lines = text.split('\n');
-  // An interrupted write: the step was not taken.
+  // The write of this line was interrupted, so its step was never done.
   if (parseLine(lines.at(-1) ?? '') === undefined) lines.pop();
   const parsed = lines.map((line, index) => parseLine(line) ?? index + 1);
   return {
@@ -92,7 +92,7 @@ export function readSteps(text: string): {
   };
 }
 
-/** Parses a journal; throws JOURNAL_CORRUPT, naming the line, for anything but a torn end. */
+/** Parses a journal. Throws JOURNAL_CORRUPT with the line number, unless the only damage is a torn last line. */
 export function parseJournal(text: string, path: string): readonly JournalStep[] {
   const { steps, damaged } = readSteps(text);
   if (damaged.length === 0) return steps;
@@ -100,7 +100,7 @@ export function parseJournal(text: string, path: string): readonly JournalStep[]
   throw new NodemaintError('JOURNAL_CORRUPT', message);
 }
 
-/** The step that parked the file of `step`, where it is known. */
+/** The step that parked the file of `step`; undefined if it is not known. */
 export function parkStepOf(step: JournalStep | undefined): ParkStep | undefined {
   return step?.op === 'park' ? step : step?.parked;
 }
@@ -110,7 +110,7 @@ export function lastSteps(steps: readonly JournalStep[]): ReadonlyMap<string, Jo
   return new Map(steps.map((step) => [step.file, step]));
 }
 
-/** The text of a file; undefined where there is none. Throws what the disk does. */
+/** The text of a file; undefined if there is none. Throws the errors of Node.js. */
 export async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
@@ -120,111 +120,141 @@ export async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** Reads the journal, changing nothing; an absent one is empty. Throws JOURNAL_CORRUPT, and what the disk does. */
+/** Reads the journal without changing it; a missing file is an empty journal. Throws JOURNAL_CORRUPT and the errors of Node.js. */
 export async function readJournal(file: string, standIn?: string): Promise<readonly JournalStep[]> {
   const ahead = standIn === undefined ? undefined : await readIfThere(standIn);
   if (ahead !== undefined) return readSteps(ahead).steps;
   return parseJournal((await readIfThere(file)) ?? '', file);
 }
 
-/** The journal, opened by its one writer. */
+/** The journal, open for its only writer. */
 export interface Journal {
   /** The last step of each file. */
   last(): ReadonlyMap<string, JournalStep>;
-  /** Adds a step and makes it durable; throws what the disk does, and the step is then not in it. */
+  /** Adds a step and makes it durable. Throws the errors of the disk, and then the step is not added. */
   append(step: JournalStep): Promise<void>;
   /**
-   * Adds a step as durably as can be: on the disk, else in the stand-in, which outlives the process and not the boot, else
-   * in memory. Never fails.
+   * Adds a step as durably as possible: on the disk, else in the stand-in, which survives the process but not a reboot,
+   * else in memory. Never fails.
    */
   note(step: JournalStep): Promise<void>;
-  /** Forgets the steps of files that are not parked; on the disk as far as that takes it. Never fails. */
+  /** Removes the steps of files that are not parked; on the disk if it can be written. Never fails. */
   compact(parked: ReadonlySet<string>): Promise<void>;
-  /** Tries again what the disk did not take. Never fails. */
+  /** Tries again to write steps that could not be written to the disk. Never fails. */
   retry(): Promise<void>;
-  /** Why the last write failed; undefined where the disk has all steps. */
+  /** Why the last write failed; undefined if the disk has all steps. */
   problem(): string | undefined;
 }
 
-/** Where a journal is kept. */
-export interface JournalPlace {
+/** The files of a journal. */
+export interface JournalLocation {
   readonly file: string;
-  /** On a file system in memory, for steps that the disk does not take. */
+  /** A file on a file system in memory, for steps that cannot be written to the disk. */
   readonly standIn?: string | undefined;
-  /** Why the file may not be written: there is something in it that cannot be read. */
+  /** Why the file must not be written: a part of it cannot be read. */
   readonly sealed?: string | undefined;
 }
 
-/** Makes a writer that goes on after `steps`, which were read. */
-export function createJournal(place: JournalPlace, disk: Disk, steps: readonly JournalStep[]): Journal {
-  const { file, standIn, sealed } = place;
-  let last: ReadonlyMap<string, JournalStep> = lastSteps(steps);
-  // The end of the file may be torn: the first step starts a new one.
-  let lines = Number.POSITIVE_INFINITY;
-  let problem = sealed;
-  /** Whether there are steps that the file does not have. */
-  let isAhead = false;
+/** Creates the writer of a journal that holds `steps` already. */
+export function createJournal(location: JournalLocation, disk: Disk, steps: readonly JournalStep[]): Journal {
+  return new JournalFile(location, disk, steps);
+}
 
-  const replace = async (target: string, next: ReadonlyMap<string, JournalStep>): Promise<void> => {
+class JournalFile implements Journal {
+  readonly #location: JournalLocation;
+  readonly #disk: Disk;
+  #last: ReadonlyMap<string, JournalStep>;
+  /** Lines of the file; undefined if its end may be torn, and then the next step writes a new file. */
+  #lines: number | undefined;
+  #problem: string | undefined;
+  /** Whether there are steps that the file does not have. */
+  #isAhead = false;
+
+  constructor(location: JournalLocation, disk: Disk, steps: readonly JournalStep[]) {
+    this.#location = location;
+    this.#disk = disk;
+    this.#last = lastSteps(steps);
+    this.#problem = location.sealed;
+  }
+
+  last(): ReadonlyMap<string, JournalStep> {
+    return this.#last;
+  }
+
+  async append(step: JournalStep): Promise<void> {
+    await this.#save(this.#with(step), step);
+  }
+
+  async note(step: JournalStep): Promise<void> {
+    const next = this.#with(step);
+    await this.#save(next, step).catch(() => this.#saveInStandIn(next));
+  }
+
+  async compact(parked: ReadonlySet<string>): Promise<void> {
+    const next = new Map([...this.#last].filter(([name]) => parked.has(name)));
+    await this.#save(next).catch(() => undefined);
+  }
+
+  async retry(): Promise<void> {
+    if (this.#problem !== undefined) await this.#save(this.#last).catch(() => undefined);
+  }
+
+  problem(): string | undefined {
+    return this.#problem;
+  }
+
+  #with(step: JournalStep): ReadonlyMap<string, JournalStep> {
+    return new Map(this.#last).set(step.file, step);
+  }
+
+  /** Makes the file hold `next`; `step` is the one step that `next` has more than the file, if it is one. */
+  async #save(next: ReadonlyMap<string, JournalStep>, step?: JournalStep): Promise<void> {
+    const { file, standIn, sealed } = this.#location;
+    try {
+      if (sealed !== undefined) throw new Error(sealed);
+      if (step === undefined || this.#lines === undefined || this.#lines >= COMPACT_AFTER + 2 * next.size) {
+        await this.#replace(file, next);
+        this.#lines = next.size;
+      } else {
+        await this.#disk.append(file, formatStep(step));
+        await this.#disk.syncFile(file);
+        this.#lines += 1;
+      }
+    } catch (error) {
+      // The file may end in half a line, for instance on a full disk.
+      this.#lines = undefined;
+      this.#problem = `cannot write the journal ${file}: ${describeError(error)}`;
+      throw error;
+    }
+    this.#last = next;
+    this.#problem = undefined;
+    if (!this.#isAhead) return;
+    this.#isAhead = false;
+    if (standIn !== undefined) await this.#disk.unlink(standIn).catch(() => undefined);
+  }
+
+  async #saveInStandIn(next: ReadonlyMap<string, JournalStep>): Promise<void> {
+    const { standIn } = this.#location;
+    this.#last = next;
+    this.#isAhead = true;
+    if (standIn === undefined) return;
+    try {
+      await ensureDirectory(this.#disk, path.dirname(standIn));
+      await this.#replace(standIn, next);
+    } catch {
+      // The steps are kept in memory only.
+    }
+  }
+
+  async #replace(target: string, next: ReadonlyMap<string, JournalStep>): Promise<void> {
+    const disk = this.#disk;
     const temporary = `${target}.new`;
-    // What a crash left there, or anybody else: the name is fixed, so that there is never more than one.
+    // A crash or another program may have left a file of that name. The name is fixed, so there is never more than one.
     if ((await disk.identify(temporary)) !== undefined) await disk.unlink(temporary);
     await disk.create(temporary, 0o600);
     await disk.append(temporary, [...next.values()].map(formatStep).join(''));
     await disk.syncFile(temporary);
     await disk.rename(temporary, target);
     await disk.syncDirectory(path.dirname(target));
-  };
-
-  /** Makes the file hold `next`; `step` is what `next` has more than the file, where that is one step. */
-  const save = async (next: ReadonlyMap<string, JournalStep>, step?: JournalStep): Promise<void> => {
-    try {
-      if (sealed !== undefined) throw new Error(sealed);
-      if (step === undefined || lines >= COMPACT_AFTER + 2 * next.size) {
-        await replace(file, next);
-        lines = next.size;
-      } else {
-        await disk.append(file, formatStep(step));
-        await disk.syncFile(file);
-        lines += 1;
-      }
-    } catch (error) {
-      // Half a line may be at the end, as on a full disk: the next step starts a new file.
-      lines = Number.POSITIVE_INFINITY;
-      problem = `cannot write the journal ${file}: ${describeError(error)}`;
-      throw error;
-    }
-    last = next;
-    problem = undefined;
-    if (!isAhead) return;
-    isAhead = false;
-    if (standIn !== undefined) await disk.unlink(standIn).catch(() => undefined);
-  };
-
-  const saveBeside = async (next: ReadonlyMap<string, JournalStep>): Promise<void> => {
-    last = next;
-    isAhead = true;
-    if (standIn === undefined) return;
-    try {
-      await ensureDirectory(disk, path.dirname(standIn));
-      await replace(standIn, next);
-    } catch {
-      // Memory is what is left.
-    }
-  };
-
-  const withStep = (step: JournalStep): ReadonlyMap<string, JournalStep> => new Map(last).set(step.file, step);
-  return {
-    last: () => last,
-    append: (step) => save(withStep(step), step),
-    note: (step) => save(withStep(step), step).catch(() => saveBeside(withStep(step))),
-    compact: async (parked) => {
-      const next = new Map([...last].filter(([name]) => parked.has(name)));
-      await save(next).catch(() => undefined);
-    },
-    retry: async () => {
-      if (problem !== undefined) await save(last).catch(() => undefined);
-    },
-    problem: () => problem,
-  };
+  }
 }

@@ -1,11 +1,11 @@
 /** Opens the journal at a start, whatever a crash or a broken disk has left of it. */
 import { describeError } from '../../errors.ts';
 import type { Disk } from '../disk.ts';
-import { type JournalPlace, type JournalStep, readIfThere, readSteps } from './journal.ts';
+import { type JournalLocation, type JournalStep, readIfThere, readSteps } from './journal.ts';
 
 /** A journal as it was found. */
 export interface FoundJournal {
-  readonly place: JournalPlace;
+  readonly place: JournalLocation;
   readonly steps: readonly JournalStep[];
   /** What is wrong with it, a sentence each. */
   readonly problems: readonly string[];
@@ -22,7 +22,7 @@ async function readStandIn(standIn: string | undefined): Promise<readonly Journa
  * Finds the steps. A journal with damaged lines is set aside for a person, and what can be read of it counts; one that
  * cannot be read, or set aside, is left as it is and not written any more.
  */
-export async function openJournal(place: JournalPlace, disk: Pick<Disk, 'rename'>): Promise<FoundJournal> {
+export async function openJournal(place: JournalLocation, disk: Pick<Disk, 'rename'>): Promise<FoundJournal> {
   const { file, standIn } = place;
   const ahead = await readStandIn(standIn);
   let text: string | undefined;

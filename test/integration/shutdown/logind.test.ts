@@ -145,7 +145,7 @@ describe('the clients of logind and systemd', () => {
     process.kill(rig.dbusPid(), 'SIGSTOP');
     const call = { ...LOGIN1, interface: 'org.freedesktop.login1.Manager', member: 'ListInhibitors', timeoutMs: 100 };
     await assert.rejects(host.bus.call(call, t.signal), hasCode('DBUS_CALL_FAILED', /did not answer/));
-    await until('the bus is given up', () => host.logged.includes('lost the bus, connecting anew'));
+    await until('the bus is given up', () => host.logged.includes('lost the bus, connecting again'));
     process.kill(rig.dbusPid(), 'SIGCONT');
     await until('reconnected', () => reconnected === 1);
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
