@@ -1,4 +1,4 @@
-/** Notices of Google Compute Engine by its metadata server. */
+/** Notices from the metadata server of Google Compute Engine. */
 import * as z from 'zod';
 import type { Notice } from '../decide/notice/notices.ts';
 import { parseNoticeTime } from '../decide/notice/time.ts';
@@ -8,10 +8,12 @@ import { timed } from './notice-times.ts';
 
 const ROOT = '/computeMetadata/v1/instance';
 const HEADERS = { 'Metadata-Flavor': 'Google' };
-/** How long the server is asked to hold a question to which nothing has changed, and how much later it is given up. */
+const PROVIDER = 'gcp';
+/** The server is asked to delay its answer this long while the value does not change. */
 const HOLD_SEC = 300;
-const HOLD_SLACK_MS = 30_000;
-/** Between two held questions, so that a server that does not hold them is not asked without a pause. */
+/** A delayed answer that takes longer than this has failed. */
+const WAIT_MS = HOLD_SEC * 1000 + 30_000;
+/** The pause between two delayed requests, for a server that answers at once instead. */
 const HELD_EVERY_MS = 1_000;
 
 const EVENTS: Readonly<Record<string, Omit<Notice, 'id' | 'provider'> | null>> = {
@@ -34,79 +36,83 @@ const upcomingSchema = z.object({
   type: z.string().max(100).optional(),
 });
 
-/** A duration as Google writes it in JSON: 600, "600", "600s" or {"seconds": "600"}; in milliseconds. */
+/** Parses a duration in Google's JSON forms: 600, "600", "600s" or {"seconds": "600"}; in milliseconds. */
 function durationMs(value: unknown): number | undefined {
   if (typeof value === 'object' && value !== null) return durationMs((value as { seconds?: unknown }).seconds);
   const seconds = /^(\d{1,6})s?$/.exec(String(value))?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-/** The places where Compute Engine announces the end of a machine. */
-export function gcpSources(metadata: Metadata): readonly NoticeSource[] {
-  const provider = 'gcp';
+type Finding = Omit<Notice, 'id' | 'provider'>;
 
-  /** A key that is always there: the server holds the question until the value changes. */
-  const held = (key: string, parse: (text: string) => Omit<Notice, 'id' | 'provider'> | null): NoticeSource => {
-    let etag: string | undefined;
-    return {
-      name: `${provider} ${key}`,
-      everyMs: HELD_EVERY_MS,
-      read: async (signal) => {
-        const query =
-          etag === undefined
-            ? ''
-            : `?wait_for_change=true&timeout_sec=${HOLD_SEC}&last_etag=${encodeURIComponent(etag)}`;
-        const timeoutMs = etag === undefined ? undefined : HOLD_SEC * 1000 + HOLD_SLACK_MS;
-        etag = undefined;
-        const request = { path: `${ROOT}/${key}${query}`, headers: HEADERS };
-        const answer = await metadata.send(timeoutMs === undefined ? request : { ...request, timeoutMs }, signal);
-        const text = textOf(answer, key);
-        if (text === undefined) throw metadataError(`${key}: HTTP 404 for a key that every machine has`);
-        const found = parse(text);
-        etag = answer.etag;
-        return found === null ? [] : [{ id: `gcp/${key}/${text}`, provider, ...found }];
-      },
-    };
+/** A key that every machine has: the server delays the answer until the value changes. */
+function heldSource(metadata: Metadata, key: string, parse: (text: string) => Finding | null): NoticeSource {
+  let etag: string | undefined;
+  return {
+    name: `${PROVIDER} ${key}`,
+    everyMs: HELD_EVERY_MS,
+    read: async (signal) => {
+      const plain = { path: `${ROOT}/${key}`, headers: HEADERS };
+      const request = etag === undefined ? plain : { ...plain, path: plain.path + waitQuery(etag), timeoutMs: WAIT_MS };
+      etag = undefined;
+      const answer = await metadata.send(request, signal);
+      const text = textOf(answer, key);
+      if (text === undefined) throw metadataError(`${key}: HTTP 404 for a key that every machine has`);
+      const found = parse(text);
+      etag = answer.etag;
+      return found === null ? [] : [{ id: `gcp/${key}/${text}`, provider: PROVIDER, ...found }];
+    },
   };
+}
 
-  /** A directory that only some machines have, at some times: there is nothing that could be held. */
-  const polled = (key: string, everyMs: number, parse: (text: string) => Notice | undefined): NoticeSource => ({
-    name: `${provider} ${key}`,
+function waitQuery(etag: string): string {
+  return `?wait_for_change=true&timeout_sec=${HOLD_SEC}&last_etag=${encodeURIComponent(etag)}`;
+}
+
+/** A directory that exists only on some machines and at some times, so that the server cannot wait for its change. */
+function polledSource(
+  metadata: Metadata,
+  { key, everyMs }: { readonly key: string; readonly everyMs: number },
+  parse: (text: string) => Notice | undefined,
+): NoticeSource {
+  return {
+    name: `${PROVIDER} ${key}`,
     everyMs,
     read: async (signal) => {
-      const text = textOf(
-        await metadata.send({ path: `${ROOT}/${key}/?recursive=true`, headers: HEADERS }, signal),
-        key,
-      );
+      const request = { path: `${ROOT}/${key}/?recursive=true`, headers: HEADERS };
+      const text = textOf(await metadata.send(request, signal), key);
       const found = text === undefined || text === '' ? undefined : parse(text);
       return found === undefined ? [] : [found];
     },
-  });
+  };
+}
 
-  const preempted = held('preempted', (text) => {
+/** The sources from which Compute Engine announces the end of a machine. */
+export function gcpSources(metadata: Metadata): readonly NoticeSource[] {
+  const preempted = heldSource(metadata, 'preempted', (text) => {
     if (text !== 'TRUE' && text !== 'FALSE') throw metadataError('preempted: neither TRUE nor FALSE');
     return text === 'TRUE' ? { kind: 'preempt', reason: 'GCE preemption', leastMs: 30_000 } : null;
   });
-  const maintenance = held('maintenance-event', (text) => {
+  const maintenance = heldSource(metadata, 'maintenance-event', (text) => {
     const found = Object.hasOwn(EVENTS, text) ? EVENTS[text] : undefined;
     if (found === undefined) throw metadataError(`maintenance-event: not a value: ${text.slice(0, 60)}`);
     return found;
   });
-  const shutdown = polled('shutdown-details', 10_000, (text) => {
+  const shutdown = polledSource(metadata, { key: 'shutdown-details', everyMs: 10_000 }, (text) => {
     const details = parseJson(shutdownSchema, text, 'shutdown-details');
     if (details?.stopState !== 'PENDING_STOP') return undefined;
     const asked = details.requestTimestamp === undefined ? undefined : parseNoticeTime(details.requestTimestamp);
     const lasts = durationMs(details.maxDuration);
     const time = asked === undefined || lasts === undefined ? {} : { notBefore: asked + lasts };
-    return { id: 'gcp/shutdown', kind: 'terminate', reason: 'GCE graceful shutdown', provider, ...time };
+    return { id: 'gcp/shutdown', kind: 'terminate', reason: 'GCE graceful shutdown', provider: PROVIDER, ...time };
   });
-  const upcoming = polled('upcoming-maintenance', 60_000, (text) => {
+  const upcoming = polledSource(metadata, { key: 'upcoming-maintenance', everyMs: 60_000 }, (text) => {
     const found = parseJson(upcomingSchema, text, 'upcoming-maintenance');
     if (found?.windowStartTime === undefined) return undefined;
     const reason = `GCE ${(found.type ?? 'upcoming').toLowerCase()} maintenance`;
     const id = `gcp/upcoming/${found.windowStartTime}`;
     const time = found.maintenanceStatus === 'ONGOING' ? {} : timed(found.windowStartTime);
-    return { id, kind: 'reboot', reason, provider, ...time };
+    return { id, kind: 'reboot', reason, provider: PROVIDER, ...time };
   });
   return [preempted, maintenance, shutdown, upcoming];
 }

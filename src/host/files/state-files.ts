@@ -1,7 +1,7 @@
 /**
- * The small files in which the agent remembers over restarts and boots. A disk that is full, read-only or broken keeps
- * nobody from going on: what it does not take stays in memory and in the run directory, which outlives the agent but not
- * the boot, and is written as soon as the disk takes it.
+ * The small files that keep the agent's state over restarts and reboots. A full, read-only or broken disk does not stop the
+ * agent: what cannot be written stays in memory and in the run directory, which survives the agent but not a reboot, and is
+ * written as soon as the disk works again.
  */
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -20,31 +20,32 @@ export interface StateDisk {
   rename(from: string, to: string): Promise<void>;
 }
 
-/** The agent's memory by file name. No call fails: what the disk does not take or give is in `problem`. */
+/** The agent's state by file name. No method fails: `problem` reports errors of the disk. */
 export interface StateFiles {
-  /** What was written last; undefined where there is nothing, or nothing that can be read. */
+  /** The content that was written last; undefined if there is none, or it cannot be read. */
   read(name: string): Promise<string | undefined>;
+  /** Replaces the content. Empty content removes the file. */
   write(name: string, data: string): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Renames what `read` gave to NAME.SUFFIX, for a person to look at; returns the new path, undefined where that failed. */
+  /** Renames a file to NAME.SUFFIX, so that a person can inspect it. Returns the new path; undefined if that failed. */
   setAside(name: string, suffix: string): Promise<string | undefined>;
-  /** Tries again to write what the disk has not taken. */
+  /** Tries again to write what could not be written. */
   retry(): Promise<void>;
-  /** What is wrong with the disk, for people; undefined while all is written. */
+  /** What is wrong with the disk, for people; undefined if everything is written. */
   problem(): string | undefined;
 }
 
 export interface StateFilesOptions {
-  /** On a disk, for what has to outlive a boot. */
+  /** A directory on a disk, for state that must survive a reboot. */
   readonly directory: string;
-  /** On a file system in memory, for what the disk does not take. */
+  /** A directory in memory, for state that cannot be written to the disk. */
   readonly runDirectory: string;
   readonly disk?: StateDisk;
 }
 
 const MODE = 0o600;
 
-/** The disk as it is. */
+/** The disk of this machine. */
 export function createStateDisk(): StateDisk {
   return {
     makeDirectory: async (directory) => {
@@ -66,92 +67,122 @@ export function createStateDisk(): StateDisk {
   };
 }
 
-/** The folder of the run directory that has what the disk did not take. */
+/** The folder of the run directory for state that could not be written to the disk. */
 export function standInDirectory(runDirectory: string): string {
   return path.join(runDirectory, 'state');
 }
 
-/** Opens the files; takes up what an earlier agent of this boot could not write. Changes nothing. */
+/** Opens the files, with the writes that an earlier agent of this boot could not complete. Changes nothing. */
 export async function openStateFiles(options: StateFilesOptions): Promise<StateFiles> {
   const { directory, runDirectory, disk = createStateDisk() } = options;
-  const standIn = standInDirectory(runDirectory);
-  /** What the disk has not taken; '' stands for a file that is to be removed. */
-  const pending = new Map<string, string>();
-  let problem: { readonly code: unknown; readonly text: string } | undefined;
+  const files = new DurableStateFiles(directory, standInDirectory(runDirectory), disk);
+  await files.load();
+  return files;
+}
 
-  const complain = (doing: string, name: string, error: unknown): void => {
-    const code = errorCodeOf(error);
-    // One sentence as long as it is the same trouble, whichever file shows it.
-    if (problem !== undefined && problem.code === code) return;
-    problem = { code, text: `cannot ${doing} ${path.join(directory, name)}: ${describeError(error)}` };
-  };
-  const keepBeside = async (name: string, data: string): Promise<void> => {
-    pending.set(name, data);
-    try {
-      await disk.makeDirectory(standIn);
-      await disk.replace(path.join(standIn, name), data);
-    } catch {
-      // Memory is what is left; the agent's restart would forget it, and decide anew from what it sees.
-    }
-  };
-  const put = async (name: string, data: string): Promise<void> => {
-    const file = path.join(directory, name);
-    try {
-      if (data === '') await disk.remove(file);
-      else {
-        await disk.makeDirectory(directory);
-        await disk.replace(file, data);
-      }
-    } catch (error) {
-      complain('write', name, error);
-      await keepBeside(name, data);
-      return;
-    }
-    // In this order: after a crash in between, the one in the run directory counts, and is at most one step older.
-    pending.delete(name);
-    await disk.remove(path.join(standIn, name)).catch(() => undefined);
-    if (pending.size === 0) problem = undefined;
-  };
+/** A write that the disk has not taken: new content, or the removal of the file. */
+type Pending = { readonly kind: 'content'; readonly data: string } | { readonly kind: 'removed' };
 
-  for (const name of await disk.list(standIn).catch((): string[] => [])) {
-    if (name.startsWith('.')) continue;
-    const data = await disk.read(path.join(standIn, name)).catch(() => undefined);
-    if (data !== undefined) pending.set(name, data);
+class DurableStateFiles implements StateFiles {
+  readonly #directory: string;
+  readonly #standIn: string;
+  readonly #disk: StateDisk;
+  readonly #pending = new Map<string, Pending>();
+  #problem: { readonly code: unknown; readonly text: string } | undefined;
+
+  constructor(directory: string, standIn: string, disk: StateDisk) {
+    this.#directory = directory;
+    this.#standIn = standIn;
+    this.#disk = disk;
   }
 
-  return {
-    read: async (name) => {
-      const kept = pending.get(name);
-      if (kept !== undefined) return kept === '' ? undefined : kept;
-      try {
-        return await disk.read(path.join(directory, name));
-      } catch (error) {
-        if (errorCodeOf(error) !== 'ENOENT') complain('read', name, error);
-        return undefined;
+  /** Reads what an earlier agent has left in the run directory. */
+  async load(): Promise<void> {
+    for (const name of await this.#disk.list(this.#standIn).catch((): string[] => [])) {
+      if (name.startsWith('.')) continue;
+      const data = await this.#disk.read(path.join(this.#standIn, name)).catch(() => undefined);
+      // In the run directory an empty file stands for a removed one.
+      if (data !== undefined) this.#pending.set(name, data === '' ? { kind: 'removed' } : { kind: 'content', data });
+    }
+  }
+
+  async read(name: string): Promise<string | undefined> {
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) return pending.kind === 'content' ? pending.data : undefined;
+    try {
+      return await this.#disk.read(path.join(this.#directory, name));
+    } catch (error) {
+      if (errorCodeOf(error) !== 'ENOENT') this.#noteProblem('read', name, error);
+      return undefined;
+    }
+  }
+
+  async write(name: string, data: string): Promise<void> {
+    await this.#put(name, data === '' ? { kind: 'removed' } : { kind: 'content', data });
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#put(name, { kind: 'removed' });
+  }
+
+  async setAside(name: string, suffix: string): Promise<string | undefined> {
+    const pending = this.#pending.get(name);
+    const aside = path.join(this.#directory, `${name}.${suffix}`);
+    try {
+      if (pending === undefined) await this.#disk.rename(path.join(this.#directory, name), aside);
+      else await this.#disk.replace(aside, pending.kind === 'content' ? pending.data : '');
+    } catch (error) {
+      this.#noteProblem('set aside', name, error);
+      return undefined;
+    }
+    if (pending !== undefined) {
+      this.#pending.delete(name);
+      await this.#disk.remove(path.join(this.#standIn, name)).catch(() => undefined);
+    }
+    return aside;
+  }
+
+  async retry(): Promise<void> {
+    for (const [name, pending] of this.#pending) await this.#put(name, pending);
+  }
+
+  problem(): string | undefined {
+    return this.#problem?.text;
+  }
+
+  async #put(name: string, change: Pending): Promise<void> {
+    const file = path.join(this.#directory, name);
+    try {
+      if (change.kind === 'removed') await this.#disk.remove(file);
+      else {
+        await this.#disk.makeDirectory(this.#directory);
+        await this.#disk.replace(file, change.data);
       }
-    },
-    write: put,
-    remove: (name) => put(name, ''),
-    setAside: async (name, suffix) => {
-      const kept = pending.get(name);
-      const from = path.join(kept === undefined ? directory : standIn, name);
-      const aside = path.join(directory, `${name}.${suffix}`);
-      try {
-        if (kept === undefined) await disk.rename(from, aside);
-        else await disk.replace(aside, kept);
-      } catch (error) {
-        complain('set aside', name, error);
-        return undefined;
-      }
-      if (kept !== undefined) {
-        pending.delete(name);
-        await disk.remove(from).catch(() => undefined);
-      }
-      return aside;
-    },
-    retry: async () => {
-      for (const [name, data] of pending) await put(name, data);
-    },
-    problem: () => problem?.text,
-  };
+    } catch (error) {
+      this.#noteProblem('write', name, error);
+      await this.#keepInRunDirectory(name, change);
+      return;
+    }
+    // In this order: after a crash in between, the file in the run directory is used, which is at most one write older.
+    this.#pending.delete(name);
+    await this.#disk.remove(path.join(this.#standIn, name)).catch(() => undefined);
+    if (this.#pending.size === 0) this.#problem = undefined;
+  }
+
+  async #keepInRunDirectory(name: string, change: Pending): Promise<void> {
+    this.#pending.set(name, change);
+    try {
+      await this.#disk.makeDirectory(this.#standIn);
+      await this.#disk.replace(path.join(this.#standIn, name), change.kind === 'content' ? change.data : '');
+    } catch {
+      // It is kept in memory only. A restarted agent would lose it, and decide again from what it observes.
+    }
+  }
+
+  #noteProblem(doing: string, name: string, error: unknown): void {
+    const code = errorCodeOf(error);
+    // While the same error continues, the text stays the same, whichever file the error is for.
+    if (this.#problem !== undefined && this.#problem.code === code) return;
+    this.#problem = { code, text: `cannot ${doing} ${path.join(this.#directory, name)}: ${describeError(error)}` };
+  }
 }

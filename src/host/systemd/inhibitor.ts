@@ -1,8 +1,8 @@
 /**
- * The lock that delays a shutdown. logind hands it out as a file descriptor, which Node.js cannot receive, so a
- * systemd-inhibit holds it: in a unit of its own, which outlives the agent and ends by itself when the agent shows no
- * sign of life, or as a child of the agent. The lock depends on neither bus nor logind staying up. While a shutdown is
- * under way no new lock is granted; that is an outcome, not an error.
+ * The inhibitor lock that delays a shutdown. logind grants it as a file descriptor, which Node.js cannot receive, so a
+ * systemd-inhibit process holds it: in its own unit, which survives the agent and ends when the agent's heartbeat stops, or
+ * as a child of the agent. The lock stays if the bus or logind ends. While a shutdown is being prepared, logind grants no
+ * new lock; that is a result, not an error.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { constants } from 'node:fs';
@@ -22,15 +22,15 @@ const WHY = 'Waiting for the pods of this node to leave';
 export const HOLDER_UNIT = 'nodemaint-inhibitor.service';
 const CHILD_START_MS = 10_000;
 const LISTED_WITHIN_MS = 5_000;
-const LOOK_MS = 20;
+const POLL_MS = 20;
 
-/** What became of asking for the lock. */
+/** The result of `acquire`. */
 export type LockOutcome =
   | { readonly kind: 'held' }
-  /** A shutdown is being prepared, or units are being stopped: the lock is as it was, and cannot be taken now. */
+  /** A shutdown is being prepared, or units are being stopped: no lock can be taken now. `held` is its present state. */
   | { readonly kind: 'shutdown-under-way'; readonly held: boolean };
 
-/** A lock of the kind delay on shutdown. */
+/** An inhibitor lock of mode delay on shutdown. */
 export interface ShutdownLock {
   /**
    * Takes the lock unless it is held, and returns when logind lists it. Idempotent. Error: LOCK_FAILED, which says what
@@ -39,9 +39,9 @@ export interface ShutdownLock {
   acquire(signal: AbortSignal): Promise<LockOutcome>;
   /** Whether logind lists the lock. Errors: those of the bus. */
   held(signal: AbortSignal): Promise<boolean>;
-  /** Gives the lock back, and returns when its holder has ended. Idempotent. Error: LOCK_FAILED. */
+  /** Releases the lock, and returns when its holder has ended. Idempotent. Error: LOCK_FAILED. */
   release(signal: AbortSignal): Promise<void>;
-  /** Shows the holder that the agent lives; at least once a minute while the lock shall be held. Error: LOCK_FAILED. */
+  /** Tells the holder that the agent runs; needed at least once a minute to keep the lock. Error: LOCK_FAILED. */
   heartbeat(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ async function listOwn(login1: Login1, signal: AbortSignal): Promise<readonly In
   return all.filter((lock) => isOwnLock(lock, process.getuid?.()));
 }
 
-/** A lock that is never there, for machines without logind. `acquire` says that it is held: nothing more can be had. */
+/** A stand-in for machines without logind: `acquire` reports success, and logind never lists a lock. */
 export function createNoLock(): ShutdownLock {
   return {
     acquire: () => Promise.resolve({ kind: 'held' }),
@@ -71,37 +71,38 @@ interface Holder {
   readonly child: ChildProcessWithoutNullStreams;
   readonly exited: Promise<string>;
   alive: boolean;
+  /** Whether this process ends the holder on purpose. */
   releasing: boolean;
 }
 
-/** Lets this process end while the child still runs; the pipe then ends the child. */
-function letGo(child: ChildProcessWithoutNullStreams): void {
+/** Allows this process to end while the child runs; the closed pipe then ends the child. */
+function detach(child: ChildProcessWithoutNullStreams): void {
   child.unref();
   for (const stream of [child.stdin, child.stdout, child.stderr]) (stream as unknown as Socket).unref();
 }
 
-/** Starts systemd-inhibit around a cat, whose echo proves that the lock is held. Rejects with what it said on its end. */
+/** Starts systemd-inhibit with a cat, whose echo proves that the lock is held. Rejects with its error output if it ends. */
 async function startHolder(clock: Clock, onLost: () => void, signal: AbortSignal): Promise<Holder> {
   const options = ['--what=shutdown', '--mode=delay', `--who=${LOCK_OWNER}`, `--why=${WHY}`];
-  // A group of its own, so that a Ctrl-C at the agent's terminal does not take the lock before the agent has decided.
+  // Its own process group: a Ctrl-C at the agent's terminal must not end the lock before the agent has decided to.
   const child = spawn('systemd-inhibit', [...options, 'cat'], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
   const exited = Promise.withResolvers<string>();
   const echoed = Promise.withResolvers<void>();
   const holder: Holder = { child, exited: exited.promise, alive: true, releasing: false };
-  let complaint = '';
-  let proven = false;
+  let stderr = '';
+  let isHeld = false;
   const onEnd = (how: string): void => {
     holder.alive = false;
     child.stdin.destroy();
     exited.resolve(how);
-    echoed.reject(new Error(complaint.trim() === '' ? how : complaint.trim()));
-    if (proven && !holder.releasing) onLost();
+    echoed.reject(new Error(stderr.trim() === '' ? how : stderr.trim()));
+    if (isHeld && !holder.releasing) onLost();
   };
   child.stderr.on('data', (chunk: Buffer) => {
-    complaint = (complaint + chunk.toString()).slice(-1000);
+    stderr = (stderr + chunk.toString()).slice(-1000);
   });
   child.stdout.once('data', () => {
-    proven = true;
+    isHeld = true;
     echoed.resolve();
   });
   child.stdin.on('error', () => undefined);
@@ -119,10 +120,10 @@ async function startHolder(clock: Clock, onLost: () => void, signal: AbortSignal
   signal.addEventListener('abort', onAbort, { once: true });
   const late = clock
     .sleep(CHILD_START_MS, timer.signal)
-    .then(() => Promise.reject(new Error(`no sign of the lock within ${CHILD_START_MS / 1000} s`)));
+    .then(() => Promise.reject(new Error(`systemd-inhibit did not take the lock within ${CHILD_START_MS / 1000} s`)));
   try {
     await Promise.race([echoed.promise, late]);
-    letGo(child);
+    detach(child);
     return holder;
   } catch (error) {
     holder.releasing = true;
@@ -136,18 +137,18 @@ async function startHolder(clock: Clock, onLost: () => void, signal: AbortSignal
   }
 }
 
-/** Ends the holder; the closed pipe ends cat, and with it systemd-inhibit. */
+/** Ends the holder: the closed pipe ends cat, and then systemd-inhibit ends. */
 async function endHolder(holder: Holder): Promise<void> {
   holder.releasing = true;
   holder.child.stdin.end();
-  const patience = setTimeout(() => holder.child.kill('SIGKILL'), 1000);
+  const killTimer = setTimeout(() => holder.child.kill('SIGKILL'), 1000);
   await holder.exited;
-  clearTimeout(patience);
+  clearTimeout(killTimer);
 }
 
 /**
- * Makes a lock that a child process holds: it goes when the agent goes, however that ends. `onLost` is called when the
- * child ends although nobody released it.
+ * A lock that a child process holds: it is released when the agent ends, for whatever reason. `onLost` is called when the
+ * child ends without a call of `release`.
  */
 export function createChildLock({
   login1,
@@ -203,79 +204,98 @@ export function createChildLock({
   };
 }
 
-/**
- * Makes a lock that the unit nodemaint-inhibitor.service holds: it outlives the agent, SIGKILL included. The unit gives
- * it back by itself when the number in `heartbeatPath` has not changed for three minutes.
- */
-export function createUnitLock({
-  login1,
-  systemd,
-  log,
-  heartbeatPath,
-  clock = createSystemClock(),
-}: {
+interface UnitLockOptions {
   readonly login1: Login1;
   readonly systemd: Systemd;
   readonly log: Log;
   readonly heartbeatPath: string;
   readonly clock?: Clock;
-}): ShutdownLock {
-  const held = async (signal: AbortSignal): Promise<boolean> => (await listOwn(login1, signal)).length > 0;
-  const heartbeat = async (): Promise<void> => {
+}
+
+/**
+ * A lock that the unit nodemaint-inhibitor.service holds: it stays when the agent ends, even by SIGKILL. The unit releases
+ * it by itself when the number in the file `heartbeatPath` has not changed for three minutes.
+ */
+export function createUnitLock(options: UnitLockOptions): ShutdownLock {
+  return new UnitLock(options);
+}
+
+class UnitLock implements ShutdownLock {
+  readonly #options: Required<UnitLockOptions>;
+
+  constructor({ clock = createSystemClock(), ...options }: UnitLockOptions) {
+    this.#options = { ...options, clock };
+  }
+
+  async acquire(signal: AbortSignal): Promise<LockOutcome> {
+    try {
+      return await this.#acquire(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const fix = `install the unit with install.sh, or see "systemctl status ${HOLDER_UNIT}"`;
+      throw lockFailed('take the shutdown lock', fix, error);
+    }
+  }
+
+  async held(signal: AbortSignal): Promise<boolean> {
+    return (await listOwn(this.#options.login1, signal)).length > 0;
+  }
+
+  async release(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.systemd.stopUnit(HOLDER_UNIT, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw lockFailed('release the shutdown lock', `run "systemctl stop ${HOLDER_UNIT}"`, error);
+    }
+  }
+
+  async heartbeat(): Promise<void> {
+    const { heartbeatPath } = this.#options;
     try {
       await mkdir(path.dirname(heartbeatPath), { recursive: true });
       await using file = await open(heartbeatPath, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o644);
-      // Over the old number, of the same length: a file of this kind is never empty when the holder reads it.
+      // The new number overwrites the old one of the same length, so the holder never reads an empty file.
       await file.write(`${String(process.hrtime.bigint()).padStart(20, '0')}\n`, 0);
     } catch (error) {
-      throw lockFailed(`write ${heartbeatPath}`, 'the lock is given back after three minutes without it', error);
+      throw lockFailed(`write ${heartbeatPath}`, 'without it the lock is released after three minutes', error);
     }
-  };
-  const cannotTake = async (signal: AbortSignal): Promise<boolean> =>
-    (await login1.preparingForShutdown(signal)) || (await systemd.isGoingDown(signal));
-  /** The unit is active a moment before its systemd-inhibit has the lock. */
-  const untilHeld = async (signal: AbortSignal): Promise<void> => {
-    const until = clock.monotonic() + LISTED_WITHIN_MS;
-    while (!(await held(signal))) {
-      const state = await systemd.unitActiveState(HOLDER_UNIT, signal);
-      if (state !== 'active' || clock.monotonic() > until)
-        throw new Error(`logind lists no lock, ${HOLDER_UNIT} is ${state}`);
-      await clock.sleep(LOOK_MS, signal);
-    }
-  };
-  const acquire = async (signal: AbortSignal): Promise<LockOutcome> => {
-    // First of all: a living agent without a bus must not lose its lock.
-    await heartbeat();
-    if (await held(signal)) return { kind: 'held' };
-    if (await cannotTake(signal)) return { kind: 'shutdown-under-way', held: false };
+  }
+
+  async #acquire(signal: AbortSignal): Promise<LockOutcome> {
+    const { systemd, log } = this.#options;
+    // The heartbeat comes first: an agent that runs without a bus must not lose its lock.
+    await this.heartbeat();
+    if (await this.held(signal)) return { kind: 'held' };
+    if (await this.#isUnderWay(signal)) return { kind: 'shutdown-under-way', held: false };
     try {
-      // Active without a lock: starting it again would do nothing.
+      // The unit may be active without a lock, and then starting it would do nothing.
       await systemd.stopUnit(HOLDER_UNIT, signal);
       await systemd.startUnit(HOLDER_UNIT, signal);
-      await untilHeld(signal);
+      await this.#waitUntilHeld(signal);
     } catch (error) {
-      if (await cannotTake(signal)) return { kind: 'shutdown-under-way', held: false };
+      if (await this.#isUnderWay(signal)) return { kind: 'shutdown-under-way', held: false };
       throw error;
     }
     log.info({ unit: HOLDER_UNIT }, 'shutdown lock taken');
     return { kind: 'held' };
-  };
-  return {
-    held,
-    heartbeat,
-    acquire: (signal) =>
-      acquire(signal).catch((error: unknown) => {
-        signal.throwIfAborted();
-        const fix = `install the unit with install.sh, or see "systemctl status ${HOLDER_UNIT}"`;
-        throw lockFailed('take the shutdown lock', fix, error);
-      }),
-    release: async (signal) => {
-      try {
-        await systemd.stopUnit(HOLDER_UNIT, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        throw lockFailed('release the shutdown lock', `run "systemctl stop ${HOLDER_UNIT}"`, error);
+  }
+
+  async #isUnderWay(signal: AbortSignal): Promise<boolean> {
+    const { login1, systemd } = this.#options;
+    return (await login1.preparingForShutdown(signal)) || (await systemd.isGoingDown(signal));
+  }
+
+  /** Waits for the lock: the unit becomes active a moment before its systemd-inhibit has it. */
+  async #waitUntilHeld(signal: AbortSignal): Promise<void> {
+    const { systemd, clock } = this.#options;
+    const until = clock.monotonic() + LISTED_WITHIN_MS;
+    while (!(await this.held(signal))) {
+      const state = await systemd.unitActiveState(HOLDER_UNIT, signal);
+      if (state !== 'active' || clock.monotonic() > until) {
+        throw new Error(`logind lists no lock, ${HOLDER_UNIT} is ${state}`);
       }
-    },
-  };
+      await clock.sleep(POLL_MS, signal);
+    }
+  }
 }

@@ -1,7 +1,7 @@
 /**
- * What systemd-logind knows about the machine's shutdown: whether one is being prepared, is scheduled, who asked for it,
- * and which locks hold it. Only reads and listens. No signal is relied upon: PreparingForShutdown has no change signal,
- * and the signal for a shutdown that was called off is not always sent, so callers read again after each.
+ * systemd-logind over D-Bus: whether a shutdown is being prepared or is scheduled, who requested it, and which locks hold
+ * it. Signals are hints only: PreparingForShutdown has no change signal, and the signal for a canceled shutdown is not
+ * always sent. So callers read again after each signal.
  */
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
@@ -14,13 +14,13 @@ import { SCHEDULED_FILE } from './scheduled-file.ts';
 
 const SERVICE = { destination: 'org.freedesktop.login1', path: '/org/freedesktop/login1' };
 const MANAGER = 'org.freedesktop.login1.Manager';
-/** What logind shows for "no time". */
+/** The value of logind for "no time". */
 const USEC_INFINITY = 2n ** 64n - 1n;
-/** A shutdown scheduled for later than this is not the one that is under way. */
+/** A shutdown that is scheduled for later than this is not the one that is being prepared. */
 const DUE_MS = 60_000;
 const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus', interface: 'org.freedesktop.DBus' };
 const NO_OWNER = 'org.freedesktop.DBus.Error.NameHasNoOwner';
-/** The calls of org.freedesktop.login1(5); the numbers are SD_LOGIND_KEXEC_REBOOT and SD_LOGIND_SOFT_REBOOT. */
+/** The calls that request a shutdown (org.freedesktop.login1(5)); the numbers are SD_LOGIND_KEXEC_REBOOT and SD_LOGIND_SOFT_REBOOT. */
 const REQUESTS: Readonly<Record<ShutdownKind, Pick<BusCall, 'member' | 'signature' | 'body'>>> = {
   poweroff: { member: 'PowerOff', signature: 'b', body: [false] },
   reboot: { member: 'Reboot', signature: 'b', body: [false] },
@@ -47,42 +47,42 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 /** An inhibitor lock as logind lists it. */
 export type Inhibitor = DelayLock;
 
-/** Who asked for a shutdown, as far as logind knows. */
+/** Who requested a shutdown, as far as logind knows. */
 export interface ShutdownRequester {
   readonly kind?: ShutdownKind;
   readonly uid?: number;
   readonly tty?: string;
-  /** The message to all users that came with it. */
+  /** The message to all users that was given with the request. */
   readonly wall?: string;
 }
 
-/** Errors of all that read: DBUS_UNAVAILABLE; DBUS_CALL_FAILED, also for an answer that is not what logind says. */
+/** Errors of all methods that call logind: DBUS_UNAVAILABLE; DBUS_CALL_FAILED, also for an answer of an unexpected form. */
 export interface Login1 {
   /**
-   * Calls `listener` on PrepareForShutdown and, with the kind of shutdown, on PrepareForShutdownWithMetadata. One event
-   * may come as both.
+   * Calls `listener` on PrepareForShutdown and, with the kind of shutdown, on PrepareForShutdownWithMetadata. logind may
+   * send both for one event.
    */
   onPrepareForShutdown(listener: (active: boolean, metadata?: { readonly type?: string }) => void): void;
-  /** Calls `listener` when the scheduled shutdown may have changed; systemd before 257 never tells over the bus. */
+  /** Calls `listener` when the scheduled shutdown may have changed; systemd before 257 does not signal that. */
   onScheduleChange(listener: () => void): void;
   /**
-   * The process that is logind, another one after each restart; undefined where it is not on the bus. Its name on the bus
-   * does not tell them apart: a bus that was restarted with it gives the same names again. Under systemd 257 logind may run
-   * and not be on the bus: after a restart of D-Bus a shutdown then passes all locks by, unannounced.
+   * The process ID of logind, which changes with each restart; undefined if logind is not on the bus. Its unique name on the
+   * bus does not show a restart, because a bus that was restarted too assigns the same names again. With systemd 257, after
+   * a restart of D-Bus, logind may run without being on the bus; a shutdown then ignores all locks and is not announced.
    */
   processId(signal: AbortSignal): Promise<number | undefined>;
-  /** Asks for a shutdown as systemctl does, for one that logind forgot when it was restarted. */
+  /** Requests a shutdown, as systemctl does. Used for a shutdown that logind has lost in a restart. */
   request(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
   preparingForShutdown(signal: AbortSignal): Promise<boolean>;
   scheduledShutdown(signal: AbortSignal): Promise<ScheduledShutdown | null>;
-  /** The longest time for which logind lets locks delay a shutdown, in milliseconds. */
+  /** The longest time for which locks can delay a shutdown, in milliseconds. */
   inhibitDelayMaxMs(signal: AbortSignal): Promise<number>;
   listInhibitors(signal: AbortSignal): Promise<readonly Inhibitor[]>;
-  /** Who asked for the present shutdown and which kind it is, as far as logind tells; never fails for lack of it. */
+  /** Who requested the present shutdown, and its kind. Members that logind does not report are absent; never fails. */
   shutdownRequester(signal: AbortSignal): Promise<ShutdownRequester>;
 }
 
-/** Undoes systemd's C-style escapes, which write each byte beyond ASCII in octal. */
+/** Decodes systemd's C-style escapes, in which each byte beyond ASCII is an octal number. */
 function unescape(text: string): string {
   const bytes = text.replaceAll(/\\(?:([0-7]{3})|x([0-9a-f]{2})|(.))/g, (_match, octal, hex, char: string) => {
     if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal as string, 8));
@@ -93,8 +93,8 @@ function unescape(text: string): string {
 }
 
 /**
- * Reads the lines KEY=VALUE of the file in which logind keeps a scheduled shutdown; what is missing or of no use is left
- * out. A shutdown that is not due at `now`, in milliseconds since the epoch, tells nothing.
+ * Parses the lines KEY=VALUE of the file in which logind keeps a scheduled shutdown; missing and invalid values are left
+ * out. The result is empty for a shutdown that is not due at `now` (milliseconds since the epoch).
  */
 export function parseScheduledFile(text: string, now: number): ShutdownRequester {
   const fields = new Map<string, string>();
@@ -119,110 +119,129 @@ function typeOf(metadata: unknown): string | undefined {
   return metadataValue.safeParse(metadata).data?.type;
 }
 
-/** What `schema` makes of an answer that need not be one; throws DBUS_CALL_FAILED. */
+/** Parses an answer of logind. Throws DBUS_CALL_FAILED if it does not fit the schema. */
 function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw new NodemaintError(
     'DBUS_CALL_FAILED',
-    `${what} of logind is of another kind: ${z.prettifyError(result.error)}`,
+    `${what} of logind has an unexpected form: ${z.prettifyError(result.error)}`,
   );
 }
 
-/** Makes the reader of logind on `bus`; `scheduledFile` is where logind keeps the scheduled shutdown. */
+/** Creates the reader of logind on `bus`; `scheduledFile` is the file in which logind keeps a scheduled shutdown. */
 export function createLogin1(
   bus: SystemBus,
   { scheduledFile = SCHEDULED_FILE }: { readonly scheduledFile?: string } = {},
 ): Login1 {
-  let announcedType: string | undefined;
+  return new Login1Client(bus, scheduledFile);
+}
 
-  const read = (name: string, signal: AbortSignal): Promise<unknown> =>
-    bus.getProperty({ ...SERVICE, interface: MANAGER, name }, signal);
-  const preparingForShutdown = async (signal: AbortSignal): Promise<boolean> =>
-    parseAnswer(z.boolean(), 'PreparingForShutdown', await read('PreparingForShutdown', signal));
+class Login1Client implements Login1 {
+  readonly #bus: SystemBus;
+  readonly #scheduledFile: string;
+  /** The kind of the present shutdown, as logind announced it; undefined if it did not. */
+  #announcedType: string | undefined;
 
-  const scheduledShutdown: Login1['scheduledShutdown'] = async (signal) => {
-    const value = await read('ScheduledShutdown', signal);
+  constructor(bus: SystemBus, scheduledFile: string) {
+    this.#bus = bus;
+    this.#scheduledFile = scheduledFile;
+  }
+
+  onPrepareForShutdown(listener: (active: boolean, metadata?: { readonly type?: string }) => void): void {
+    const match = { sender: SERVICE.destination, path: SERVICE.path, interface: MANAGER };
+    this.#bus.subscribe({ ...match, member: 'PrepareForShutdown' }, ([active]) => {
+      if (typeof active !== 'boolean') return;
+      if (!active) this.#announcedType = undefined;
+      listener(active);
+    });
+    this.#bus.subscribe({ ...match, member: 'PrepareForShutdownWithMetadata' }, ([active, metadata]) => {
+      if (typeof active !== 'boolean') return;
+      const type = typeOf(metadata);
+      this.#announcedType = active ? type : undefined;
+      listener(active, type === undefined ? {} : { type });
+    });
+  }
+
+  onScheduleChange(listener: () => void): void {
+    const match = { sender: SERVICE.destination, path: SERVICE.path, interface: 'org.freedesktop.DBus.Properties' };
+    this.#bus.subscribe({ ...match, member: 'PropertiesChanged' }, (body) => {
+      const { data } = changedBody.safeParse(body);
+      if (data === undefined) return;
+      const names = [...Object.keys(data[1]), ...data[2]];
+      if (names.some((name) => SCHEDULE_PROPERTIES.includes(name))) listener();
+    });
+  }
+
+  async processId(signal: AbortSignal): Promise<number | undefined> {
+    const call = { ...DBUS, member: 'GetConnectionUnixProcessID', signature: 's', body: [SERVICE.destination] };
+    try {
+      return parseAnswer(z.uint32(), 'process', (await this.#bus.call(call, signal))[0]);
+    } catch (error) {
+      if (error instanceof BusCallError && error.errorName === NO_OWNER) return undefined;
+      throw error;
+    }
+  }
+
+  async request(kind: ShutdownKind, signal: AbortSignal): Promise<void> {
+    await this.#bus.call({ ...SERVICE, interface: MANAGER, ...REQUESTS[kind] }, signal);
+  }
+
+  async preparingForShutdown(signal: AbortSignal): Promise<boolean> {
+    return parseAnswer(z.boolean(), 'PreparingForShutdown', await this.#read('PreparingForShutdown', signal));
+  }
+
+  async scheduledShutdown(signal: AbortSignal): Promise<ScheduledShutdown | null> {
+    const value = await this.#read('ScheduledShutdown', signal);
     const [kind, usec] = parseAnswer(scheduledValue, 'ScheduledShutdown', value);
     if (kind === '') return null;
-    // While one is prepared the number is 0 or, from systemd 257 on, a monotonic time: no date in either case.
-    const isDate = usec > 0n && usec < USEC_INFINITY && !(await preparingForShutdown(signal));
+    // While a shutdown is prepared the number is 0 or, from systemd 257 on, a monotonic time; neither is a date.
+    const isDate = usec > 0n && usec < USEC_INFINITY && !(await this.preparingForShutdown(signal));
     return { kind, at: isDate ? Number(usec / 1000n) : null };
-  };
+  }
 
-  /** The kind, as the newest source that knows it tells. */
-  const readKind = async (signal: AbortSignal): Promise<ShutdownRequester['kind']> => {
+  async inhibitDelayMaxMs(signal: AbortSignal): Promise<number> {
+    const value = await this.#read('InhibitDelayMaxUSec', signal);
+    return Number(parseAnswer(z.bigint().nonnegative(), 'InhibitDelayMaxUSec', value)) / 1000;
+  }
+
+  async listInhibitors(signal: AbortSignal): Promise<readonly Inhibitor[]> {
+    const call: BusCall = { ...SERVICE, interface: MANAGER, member: 'ListInhibitors' };
+    const [answer] = await this.#bus.call(call, signal);
+    const rows = parseAnswer(inhibitorRows, 'ListInhibitors', answer);
+    return rows.map(([what, who, why, mode, uid, pid]) => ({ what, who, why, mode, uid, pid }));
+  }
+
+  async shutdownRequester(signal: AbortSignal): Promise<ShutdownRequester> {
+    const kind = await this.#readKind(signal);
+    const text = await readFile(this.#scheduledFile, { encoding: 'utf8', signal }).catch(() => '');
+    signal.throwIfAborted();
+    return { ...parseScheduledFile(text, this.#bus.clock.now()), ...(kind === undefined ? {} : { kind }) };
+  }
+
+  #read(name: string, signal: AbortSignal): Promise<unknown> {
+    return this.#bus.getProperty({ ...SERVICE, interface: MANAGER, name }, signal);
+  }
+
+  /** The kind of the present shutdown, from the newest interface that reports it; undefined if none does. */
+  async #readKind(signal: AbortSignal): Promise<ShutdownKind | undefined> {
     const sources = [
-      async () => typeOf(await read('PreparingForShutdownWithMetadata', signal)),
-      () => Promise.resolve(announcedType),
-      async () => {
-        // One for later tells nothing about the one that is under way.
-        const scheduled = await scheduledShutdown(signal);
-        return (scheduled?.at ?? 0) <= bus.clock.now() + DUE_MS ? scheduled?.kind : undefined;
-      },
+      async () => typeOf(await this.#read('PreparingForShutdownWithMetadata', signal)),
+      () => Promise.resolve(this.#announcedType),
+      () => this.#dueKind(signal),
     ];
     for (const source of sources) {
-      // A property that this version lacks, or a bus that is away: the next source may know.
+      // This version may not have the property, or the bus may be away: the next source is tried.
       const kind = shutdownKind(await source().catch(() => undefined));
       signal.throwIfAborted();
       if (kind !== undefined) return kind;
     }
     return undefined;
-  };
+  }
 
-  return {
-    onPrepareForShutdown: (listener) => {
-      const signal = { sender: SERVICE.destination, path: SERVICE.path, interface: MANAGER };
-      bus.subscribe({ ...signal, member: 'PrepareForShutdown' }, ([active]) => {
-        if (typeof active !== 'boolean') return;
-        if (!active) announcedType = undefined;
-        listener(active);
-      });
-      bus.subscribe({ ...signal, member: 'PrepareForShutdownWithMetadata' }, ([active, metadata]) => {
-        if (typeof active !== 'boolean') return;
-        const type = typeOf(metadata);
-        announcedType = active ? type : undefined;
-        listener(active, type === undefined ? {} : { type });
-      });
-    },
-    onScheduleChange: (listener) => {
-      const match = { sender: SERVICE.destination, path: SERVICE.path, interface: 'org.freedesktop.DBus.Properties' };
-      bus.subscribe({ ...match, member: 'PropertiesChanged' }, (body) => {
-        const { data } = changedBody.safeParse(body);
-        if (data === undefined) return;
-        const names = [...Object.keys(data[1]), ...data[2]];
-        if (names.some((name) => SCHEDULE_PROPERTIES.includes(name))) listener();
-      });
-    },
-    processId: async (signal) => {
-      const call = { ...DBUS, member: 'GetConnectionUnixProcessID', signature: 's', body: [SERVICE.destination] };
-      try {
-        return parseAnswer(z.uint32(), 'process', (await bus.call(call, signal))[0]);
-      } catch (error) {
-        if (error instanceof BusCallError && error.errorName === NO_OWNER) return undefined;
-        throw error;
-      }
-    },
-    request: async (kind, signal) => {
-      await bus.call({ ...SERVICE, interface: MANAGER, ...REQUESTS[kind] }, signal);
-    },
-    preparingForShutdown,
-    scheduledShutdown,
-    inhibitDelayMaxMs: async (signal) => {
-      const value = await read('InhibitDelayMaxUSec', signal);
-      return Number(parseAnswer(z.bigint().nonnegative(), 'InhibitDelayMaxUSec', value)) / 1000;
-    },
-    listInhibitors: async (signal) => {
-      const call: BusCall = { ...SERVICE, interface: MANAGER, member: 'ListInhibitors' };
-      const [answer] = await bus.call(call, signal);
-      const rows = parseAnswer(inhibitorRows, 'ListInhibitors', answer);
-      return rows.map(([what, who, why, mode, uid, pid]) => ({ what, who, why, mode, uid, pid }));
-    },
-    shutdownRequester: async (signal) => {
-      const kind = await readKind(signal);
-      const text = await readFile(scheduledFile, { encoding: 'utf8', signal }).catch(() => '');
-      signal.throwIfAborted();
-      return { ...parseScheduledFile(text, bus.clock.now()), ...(kind === undefined ? {} : { kind }) };
-    },
-  };
+  /** The kind of a scheduled shutdown, unless it is scheduled for later and thus not the present one. */
+  async #dueKind(signal: AbortSignal): Promise<string | undefined> {
+    const scheduled = await this.scheduledShutdown(signal);
+    return (scheduled?.at ?? 0) <= this.#bus.clock.now() + DUE_MS ? scheduled?.kind : undefined;
+  }
 }

@@ -1,7 +1,7 @@
 /**
- * What systemd, process 1, knows and does: whether the machine is going down, and starting and stopping the unit that
- * holds the lock. Also tells systemd the state of this unit. What is not ours it starts, stops or restarts only where a
- * shutdown could not come to its end without that: the target of a shutdown that logind prepares, the kubelet, logind.
+ * systemd, process 1, over D-Bus: it tells whether the machine is going down, and it starts and stops the unit that holds
+ * the lock. Other units are started, stopped or restarted only if a shutdown could not finish otherwise: the target of a
+ * shutdown that logind prepares, the kubelet, logind. Also reports the state of the agent's own unit to systemd.
  */
 import { execFile } from 'node:child_process';
 import process from 'node:process';
@@ -16,47 +16,134 @@ const SERVICE = { destination: 'org.freedesktop.systemd1', path: '/org/freedeskt
 const MANAGER = 'org.freedesktop.systemd1.Manager';
 const SHUTDOWN_TARGET = 'shutdown.target';
 const JOB_TIMEOUT_MS = 20_000;
-/** So long a main process has for SIGTERM, before SIGKILL. */
+/** A main process that has not ended this long after SIGTERM gets SIGKILL. */
 const TERM_MS = 10_000;
 const SIGTERM = 15;
 const SIGKILL = 9;
 const ENDED = ['inactive', 'failed'];
-const FIRST_LOOK_MS = 20;
-const MAX_LOOK_MS = 500;
+const FIRST_POLL_MS = 20;
+const MAX_POLL_MS = 500;
 const NOTIFY_TIMEOUT_MS = 5_000;
 const MAX_SERVICES = 32;
-/** As ListUnitsByPatterns gives them: the name first, the object's path seventh. */
+const PID = z.int().min(0);
+/** The answer of ListUnitsByPatterns: a row per unit, with its name first and its object path seventh. */
 const UNIT_ROWS = z.tuple([z.array(z.array(z.unknown()))]);
 
-/** Errors of all: DBUS_UNAVAILABLE; DBUS_CALL_FAILED where systemd refuses, or a unit does not get where it should. */
+/** Errors of all methods: DBUS_UNAVAILABLE; DBUS_CALL_FAILED if systemd refuses, or a unit does not reach its state. */
 export interface Systemd {
   /** The manager's SystemState: initializing, starting, running, degraded, maintenance, stopping. */
   systemState(signal: AbortSignal): Promise<string>;
-  /** Whether systemd is stopping all units, or has it as a job; false while logind still delays a shutdown. */
+  /** Whether systemd stops all units now, or has that as a queued job; false while logind still delays a shutdown. */
   isGoingDown(signal: AbortSignal): Promise<boolean>;
-  /** The kind of shutdown that is queued as a job: reboot.target and its like; undefined where none is. */
+  /** The kind of shutdown that is queued as a job (reboot.target, …); undefined if none is. */
   queuedShutdown(signal: AbortSignal): Promise<ShutdownKind | undefined>;
-  /** How often the machine was soft-rebooted since its boot; undefined where systemd does not count (before 256). */
+  /** The number of soft reboots since the boot; undefined if systemd does not count them (before 256). */
   softReboots(signal: AbortSignal): Promise<number | undefined>;
-  /** A property of a unit, of the interface Unit or Service, drop-ins included; undefined where there is none. */
+  /** A property of a unit, with its drop-ins applied, from the interface Unit or Service; undefined if there is none. */
   unitProperty(unit: string, kind: 'Unit' | 'Service', name: string, signal: AbortSignal): Promise<unknown>;
-  /** The loaded services of these names or shell patterns that have processes. `timeoutMs` is for each call. */
+  /** The loaded services with processes whose names match one of the shell patterns. `timeoutMs` applies to each call. */
   services(patterns: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<readonly KubeletService[]>;
   /** Starts a unit and waits until it is active. Idempotent. */
   startUnit(name: string, signal: AbortSignal): Promise<void>;
-  /** Starts a unit anew and waits until it is active. */
+  /** Restarts a unit and waits until it is active. */
   restartUnit(name: string, signal: AbortSignal): Promise<void>;
-  /** Stops a unit and waits until it is not active any more. Idempotent; a unit that is not installed is stopped. */
+  /** Stops a unit and waits until it has ended. Idempotent; a unit that is not installed counts as stopped. */
   stopUnit(name: string, signal: AbortSignal): Promise<void>;
   /**
-   * Ends the main process of a unit whose stop job waits, and leaves the job to systemd. Only for a unit that has such a
-   * job: it is what keeps Restart= from starting the unit again (systemd, service.c, service_enter_dead). Idempotent.
+   * Ends the main process of a unit that has a waiting stop job, and leaves the job to systemd. Only for such a unit:
+   * without the job, Restart= would start the unit again (systemd, service.c, service_enter_dead). Idempotent.
    */
   endUnit(name: string, signal: AbortSignal): Promise<void>;
-  /** Begins a shutdown that logind prepares, as logind does when it has waited long enough; passes all locks by. */
+  /** Starts a shutdown that logind prepares, as logind does when its delay is over; ignores all locks. */
   goDown(kind: ShutdownKind, signal: AbortSignal): Promise<void>;
-  /** active, inactive, failed, activating, deactivating, …; inactive for a unit that is not installed. */
+  /** The ActiveState: active, inactive, failed, activating, deactivating, …; inactive if the unit is not installed. */
   unitActiveState(name: string, signal: AbortSignal): Promise<string>;
+}
+
+/** Parses an answer of systemd. Throws DBUS_CALL_FAILED if it does not fit the schema. */
+function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const why = z.prettifyError(result.error);
+  throw new NodemaintError('DBUS_CALL_FAILED', `the answer of systemd to ${what} has an unexpected form: ${why}`);
+}
+
+const SYSTEMD_MANAGER = { ...SERVICE, interface: MANAGER };
+
+/** Creates the client of process 1 on `bus`. */
+export function createSystemd(bus: SystemBus): Systemd {
+  const units = new Units(bus);
+  return {
+    systemState: (signal) => readSystemState(bus, signal),
+    isGoingDown: async (signal) => {
+      if ((await readSystemState(bus, signal)) === 'stopping') return true;
+      const { activeState, hasJob } = await units.read(SHUTDOWN_TARGET, signal);
+      return hasJob || activeState === 'active';
+    },
+    queuedShutdown: async (signal) => {
+      const names = SHUTDOWN_KINDS.map((kind) => `${kind}.target`);
+      const targets = await units.readAll(names, signal);
+      return SHUTDOWN_KINDS.find((kind) => targets.some(({ name, hasJob }) => hasJob && name === `${kind}.target`));
+    },
+    softReboots: (signal) =>
+      unlessRefused(async () => {
+        const count = await bus.getProperty({ ...SYSTEMD_MANAGER, name: 'SoftRebootsCount' }, signal);
+        return z.uint32().safeParse(count).data;
+      }),
+    unitProperty: (unit, kind, name, signal) =>
+      unlessRefused(async () => {
+        const load = { ...SYSTEMD_MANAGER, member: 'LoadUnit', signature: 's', body: [unit] };
+        const [objectPath] = await bus.call(load, signal);
+        const object = { destination: SERVICE.destination, path: String(objectPath) };
+        return await bus.getProperty({ ...object, interface: `org.freedesktop.systemd1.${kind}`, name }, signal);
+      }),
+    services: (patterns, timeoutMs, signal) => listServices(bus, { patterns, timeoutMs }, signal),
+    unitActiveState: async (name, signal) => (await units.read(name, signal)).activeState,
+    goDown: async (kind, signal) => {
+      const body = [`${kind}.target`, 'replace-irreversibly'];
+      await bus.call({ ...SYSTEMD_MANAGER, member: 'StartUnit', signature: 'ss', body }, signal);
+    },
+    startUnit: (name, signal) => units.start('StartUnit', name, signal),
+    restartUnit: (name, signal) => units.start('RestartUnit', name, signal),
+    stopUnit: (name, signal) => units.stop(name, signal),
+    endUnit: (name, signal) => units.endMainProcess(name, signal),
+  };
+}
+
+async function readSystemState(bus: SystemBus, signal: AbortSignal): Promise<string> {
+  return String(await bus.getProperty({ ...SYSTEMD_MANAGER, name: 'SystemState' }, signal));
+}
+
+/** The result of `call`; undefined if systemd answers with an error, for instance because it has no such property. */
+async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof BusCallError) return undefined;
+    throw error;
+  }
+}
+
+async function listServices(
+  bus: SystemBus,
+  { patterns, timeoutMs }: { readonly patterns: readonly string[]; readonly timeoutMs: number },
+  signal: AbortSignal,
+): Promise<readonly KubeletService[]> {
+  const body = [[], patterns];
+  const list = { ...SYSTEMD_MANAGER, member: 'ListUnitsByPatterns', signature: 'asas', body, timeoutMs };
+  const [rows] = parseAnswer(UNIT_ROWS, list.member, await bus.call(list, signal));
+  const services: KubeletService[] = [];
+  for (const [unit, , , , , , objectPath] of rows.slice(0, MAX_SERVICES)) {
+    const object = { destination: SERVICE.destination, path: String(objectPath) };
+    const read = async (name: string): Promise<unknown> => {
+      const get = { interface: 'org.freedesktop.DBus.Properties', member: 'Get', signature: 'ss', timeoutMs };
+      return (await bus.call({ ...object, ...get, body: ['org.freedesktop.systemd1.Service', name] }, signal))[0];
+    };
+    const mainPid = PID.safeParse(await read('MainPID')).data ?? 0;
+    const controlGroup = z.string().safeParse(await read('ControlGroup')).data ?? '';
+    if (mainPid !== 0 || controlGroup !== '') services.push({ unit: String(unit), mainPid, controlGroup });
+  }
+  return services;
 }
 
 interface UnitView {
@@ -65,153 +152,91 @@ interface UnitView {
   readonly hasJob: boolean;
 }
 
-/** What `schema` makes of an answer that need not be one; throws DBUS_CALL_FAILED. */
-function parseAnswer<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const why = z.prettifyError(result.error);
-  throw new NodemaintError('DBUS_CALL_FAILED', `the answer of systemd to ${what} is of another kind: ${why}`);
-}
+/** Reads units, starts and stops them, and waits for the result. */
+class Units {
+  readonly #bus: SystemBus;
 
-/** Makes the client of process 1 on `bus`. */
-export function createSystemd(bus: SystemBus): Systemd {
-  const manager = { ...SERVICE, interface: MANAGER };
-  const readUnits = async (names: readonly string[], signal: AbortSignal): Promise<readonly UnitView[]> => {
-    // One call; a unit that is not loaded or does not exist is listed all the same.
-    const list = { ...manager, member: 'ListUnitsByNames', signature: 'as', body: [names] };
-    const [rows] = parseAnswer(UNIT_ROWS, list.member, await bus.call(list, signal));
+  constructor(bus: SystemBus) {
+    this.#bus = bus;
+  }
+
+  /** Reads units in one call; systemd also lists units that are not loaded or do not exist. */
+  async readAll(names: readonly string[], signal: AbortSignal): Promise<readonly UnitView[]> {
+    const list = { ...SYSTEMD_MANAGER, member: 'ListUnitsByNames', signature: 'as', body: [names] };
+    const [rows] = parseAnswer(UNIT_ROWS, list.member, await this.#bus.call(list, signal));
     return rows.map((row) => ({ name: String(row[0]), activeState: String(row[3]), hasJob: row[7] !== 0 }));
-  };
-  const readUnit = async (name: string, signal: AbortSignal): Promise<UnitView> =>
-    (await readUnits([name], signal))[0] ?? { name, activeState: 'inactive', hasJob: false };
-  const systemState = async (signal: AbortSignal): Promise<string> =>
-    String(await bus.getProperty({ ...manager, name: 'SystemState' }, signal));
+  }
 
-  /** Waits until `claim` holds or can never hold any more; returns the state in which that was. */
-  const watchUnit = async (
+  async read(name: string, signal: AbortSignal): Promise<UnitView> {
+    return (await this.readAll([name], signal))[0] ?? { name, activeState: 'inactive', hasJob: false };
+  }
+
+  async start(member: 'StartUnit' | 'RestartUnit', name: string, signal: AbortSignal): Promise<void> {
+    await this.#bus.call({ ...SYSTEMD_MANAGER, member, signature: 'ss', body: [name, 'replace'] }, signal);
+    await this.#settle(name, ['active', 'reloading'], signal);
+  }
+
+  async stop(name: string, signal: AbortSignal): Promise<void> {
+    if ((await this.read(name, signal)).activeState === 'inactive') return;
+    const body = [name, 'replace'];
+    await this.#bus.call({ ...SYSTEMD_MANAGER, member: 'StopUnit', signature: 'ss', body }, signal);
+    await this.#settle(name, ENDED, signal);
+  }
+
+  async endMainProcess(name: string, signal: AbortSignal): Promise<void> {
+    const hasEnded = ({ activeState }: UnitView): boolean => ENDED.includes(activeState);
+    for (const { number, withinMs } of [
+      { number: SIGTERM, withinMs: TERM_MS },
+      { number: SIGKILL, withinMs: JOB_TIMEOUT_MS },
+    ]) {
+      if (hasEnded(await this.read(name, signal))) return;
+      const body = [name, 'main', number];
+      await this.#bus.call({ ...SYSTEMD_MANAGER, member: 'KillUnit', signature: 'ssi', body }, signal);
+      const { holds, activeState } = await this.#watch(name, hasEnded, withinMs, signal);
+      if (holds) return;
+      if (number === SIGKILL) throw unexpectedState(name, activeState, ENDED);
+    }
+  }
+
+  /** Waits for the end of the unit's job; throws if the unit is in none of `states` then. */
+  async #settle(name: string, states: readonly string[], signal: AbortSignal): Promise<void> {
+    const isSettled = ({ activeState, hasJob }: UnitView): boolean => states.includes(activeState) && !hasJob;
+    const { holds, activeState } = await this.#watch(name, isSettled, JOB_TIMEOUT_MS, signal);
+    if (!holds) throw unexpectedState(name, activeState, states);
+  }
+
+  /** Polls a unit until `claim` holds, or the unit has come to rest without it, or the time is over. */
+  async #watch(
     name: string,
     claim: (unit: UnitView) => boolean,
     withinMs: number,
     signal: AbortSignal,
-  ): Promise<{ readonly holds: boolean; readonly activeState: string }> => {
-    const until = bus.clock.monotonic() + withinMs;
-    for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(waitMs * 2, MAX_LOOK_MS)) {
-      const unit = await readUnit(name, signal);
+  ): Promise<{ readonly holds: boolean; readonly activeState: string }> {
+    const { clock } = this.#bus;
+    const until = clock.monotonic() + withinMs;
+    for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(waitMs * 2, MAX_POLL_MS)) {
+      const unit = await this.read(name, signal);
       const { activeState, hasJob } = unit;
       if (claim(unit)) return { holds: true, activeState };
-      const moving = hasJob || activeState.endsWith('activating');
-      if (!moving || bus.clock.monotonic() >= until) return { holds: false, activeState };
-      await bus.clock.sleep(waitMs, signal);
+      const isChanging = hasJob || activeState.endsWith('activating');
+      if (!isChanging || clock.monotonic() >= until) return { holds: false, activeState };
+      await clock.sleep(waitMs, signal);
     }
-  };
-  const refuse = (name: string, activeState: string, states: readonly string[]): never => {
-    const message = `unit ${name} is ${activeState} and did not become ${states.join(' or ')}`;
-    throw new NodemaintError('DBUS_CALL_FAILED', message);
-  };
-  /** Waits for the end of the unit's job, and that it ended in one of `states`. */
-  const settle = async (name: string, states: readonly string[], signal: AbortSignal): Promise<void> => {
-    const isThere = ({ activeState, hasJob }: UnitView): boolean => states.includes(activeState) && !hasJob;
-    const { holds, activeState } = await watchUnit(name, isThere, JOB_TIMEOUT_MS, signal);
-    if (!holds) refuse(name, activeState, states);
-  };
-  const bringUp =
-    (member: 'StartUnit' | 'RestartUnit'): Systemd['startUnit'] =>
-    async (name, signal) => {
-      await bus.call({ ...manager, member, signature: 'ss', body: [name, 'replace'] }, signal);
-      await settle(name, ['active', 'reloading'], signal);
-    };
+  }
+}
 
-  return {
-    systemState,
-    isGoingDown: async (signal) => {
-      if ((await systemState(signal)) === 'stopping') return true;
-      const { activeState, hasJob } = await readUnit(SHUTDOWN_TARGET, signal);
-      return hasJob || activeState === 'active';
-    },
-    queuedShutdown: async (signal) => {
-      const targets = await readUnits(
-        SHUTDOWN_KINDS.map((kind) => `${kind}.target`),
-        signal,
-      );
-      return SHUTDOWN_KINDS.find((kind) => targets.some(({ name, hasJob }) => hasJob && name === `${kind}.target`));
-    },
-    softReboots: async (signal) => {
-      try {
-        return z.uint32().safeParse(await bus.getProperty({ ...manager, name: 'SoftRebootsCount' }, signal)).data;
-      } catch (error) {
-        if (error instanceof BusCallError) return undefined;
-        throw error;
-      }
-    },
-    unitProperty: async (unit, kind, name, signal) => {
-      try {
-        const [place] = await bus.call({ ...manager, member: 'LoadUnit', signature: 's', body: [unit] }, signal);
-        const at = { destination: SERVICE.destination, path: String(place) };
-        return await bus.getProperty({ ...at, interface: `org.freedesktop.systemd1.${kind}`, name }, signal);
-      } catch (error) {
-        if (error instanceof BusCallError) return undefined;
-        throw error;
-      }
-    },
-    services: async (patterns, timeoutMs, signal) => {
-      const list = { ...manager, member: 'ListUnitsByPatterns', signature: 'asas', body: [[], patterns], timeoutMs };
-      const [rows] = parseAnswer(UNIT_ROWS, list.member, await bus.call(list, signal));
-      const views: KubeletService[] = [];
-      for (const [unit, , , , , , place] of rows.slice(0, MAX_SERVICES)) {
-        const of = {
-          destination: SERVICE.destination,
-          path: String(place),
-          interface: 'org.freedesktop.DBus.Properties',
-        };
-        const read = async (name: string): Promise<unknown> => {
-          const body = ['org.freedesktop.systemd1.Service', name];
-          return (await bus.call({ ...of, member: 'Get', signature: 'ss', body, timeoutMs }, signal))[0];
-        };
-        const mainPid =
-          z
-            .int()
-            .min(0)
-            .safeParse(await read('MainPID')).data ?? 0;
-        const controlGroup = z.string().safeParse(await read('ControlGroup')).data ?? '';
-        if (mainPid !== 0 || controlGroup !== '') views.push({ unit: String(unit), mainPid, controlGroup });
-      }
-      return views;
-    },
-    unitActiveState: async (name, signal) => (await readUnit(name, signal)).activeState,
-    goDown: async (kind, signal) => {
-      const body = [`${kind}.target`, 'replace-irreversibly'];
-      await bus.call({ ...manager, member: 'StartUnit', signature: 'ss', body }, signal);
-    },
-    startUnit: bringUp('StartUnit'),
-    restartUnit: bringUp('RestartUnit'),
-    stopUnit: async (name, signal) => {
-      if ((await readUnit(name, signal)).activeState === 'inactive') return;
-      await bus.call({ ...manager, member: 'StopUnit', signature: 'ss', body: [name, 'replace'] }, signal);
-      await settle(name, ENDED, signal);
-    },
-    endUnit: async (name, signal) => {
-      const hasEnded = ({ activeState }: UnitView): boolean => ENDED.includes(activeState);
-      for (const [number, withinMs] of [
-        [SIGTERM, TERM_MS],
-        [SIGKILL, JOB_TIMEOUT_MS],
-      ] as const) {
-        if (hasEnded(await readUnit(name, signal))) return;
-        await bus.call({ ...manager, member: 'KillUnit', signature: 'ssi', body: [name, 'main', number] }, signal);
-        const { holds, activeState } = await watchUnit(name, hasEnded, withinMs, signal);
-        if (holds) return;
-        if (number === SIGKILL) refuse(name, activeState, ENDED);
-      }
-    },
-  };
+function unexpectedState(name: string, activeState: string, states: readonly string[]): NodemaintError {
+  const message = `unit ${name} is ${activeState} and did not become ${states.join(' or ')}`;
+  return new NodemaintError('DBUS_CALL_FAILED', message);
 }
 
 /**
- * Tells systemd this unit's state, for example `{READY: '1', STATUS: '…'}`, through systemd-notify, because Node.js has no
- * datagram sockets in the file system. Does nothing outside of a unit; a failure is not an error.
+ * Reports the state of the agent's unit to systemd, for example `{READY: '1', STATUS: '…'}`, by systemd-notify, because
+ * Node.js has no Unix datagram sockets. Does nothing outside of a unit; a failure is not an error.
  */
 export async function notifySystemd(state: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
   if ((process.env['NOTIFY_SOCKET'] ?? '') === '') return;
-  // A line break would begin another assignment.
+  // A line break would start another assignment.
   const assignments = Object.entries(state).map(([key, value]) => `${key}=${value.replaceAll(/[\r\n]+/g, ' ')}`);
   try {
     await promisify(execFile)('systemd-notify', assignments, { signal, timeout: NOTIFY_TIMEOUT_MS });

@@ -187,7 +187,11 @@ class JournalFile implements Journal {
 
   async note(step: JournalStep): Promise<void> {
     const next = this.#with(step);
-    await this.#save(next, step).catch(() => this.#saveInStandIn(next));
+    try {
+      await this.#save(next, step);
+    } catch {
+      await this.#saveInStandIn(next);
+    }
   }
 
   async compact(parked: ReadonlySet<string>): Promise<void> {
