@@ -14,14 +14,14 @@ const LIMITS = {
   'circles between folders': 5,
   'upward imports': 0,
   'members of the context of the agent': 30,
-  'functions over 60 lines': 44,
+  'functions over 60 lines': 31,
   'functions with more than 4 parameters': 23,
   'agent files that no unit test imports': 35,
 } as const;
 
 /** How many files may break each cap of .oxlintrc.json. A limit may only be lowered. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
-  'max-lines-per-function': 40,
+  'max-lines-per-function': 27,
   'max-params': 21,
   complexity: 8,
 };
