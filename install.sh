@@ -1,11 +1,10 @@
 #!/bin/sh
-# Installs node-maintenance-agent on a Debian machine, upgrades it, or takes it off again. Run it as root from a checkout
-# in which "npm ci && npm run build" was run. It never overwrites a configuration.
+# Installs node-maintenance-agent on a Debian machine, upgrades it, or removes it. Run it as root from a checkout in which
+# "npm ci && npm run build" was run. It never overwrites a configuration.
 #
-# Each installation is a folder of its own below /usr/lib/nodemaint/versions: program, Node.js, lock holder and units.
-# systemd and people reach them through links by way of /usr/lib/nodemaint/current, which one rename switches. So an
-# installation that is interrupted at any point leaves either the old one or the new one, whole; and going back is the
-# same rename.
+# Each installation is a separate folder below /usr/lib/nodemaint/versions: program, Node.js, lock holder and units.
+# systemd and people reach it through links that go through /usr/lib/nodemaint/current. One rename switches that link. So an
+# interrupted installation leaves either the old or the new one, complete; and going back is the same rename.
 set -eu
 umask 022
 
@@ -13,17 +12,17 @@ usage() {
   cat <<'TEXT'
 usage: install.sh [install|rollback|uninstall] [options]
 
-  install              install or upgrade the agent and start it (default); goes back by itself if it does not come up
+  install              install or upgrade the agent and start it (default); goes back by itself if the agent does not start
     --kubeconfig FILE    kubeconfig of the agent (default: the kubelet's, /etc/kubernetes/kubelet.conf)
-    --standalone         no cluster: hold shutdowns for the static pods of this machine only
+    --standalone         without a cluster: hold shutdowns only for the static pods of this machine
     --static-pods DIR    the kubelet's staticPodPath (default: as the running kubelet has it)
     --runtime SOCKET     CRI socket (default: /run/containerd/containerd.sock)
     --disable-kubelet-graceful-shutdown
-                         switch the kubelet's own graceful shutdown off by a drop-in, and restart the kubelet
+                         switch the kubelet's own graceful shutdown off by a drop-in; restarts the kubelet
     --no-start           install, but do not start
-  rollback             go back to the installation before the one that runs
+  rollback             go back to the previous installation
   uninstall            stop the agent and remove it; refuses while manifests are parked
-    --restart-kubelet    restart the kubelet if its drop-in was taken away
+    --restart-kubelet    restart the kubelet if its drop-in was removed
     --purge              remove the configuration and the state too
 TEXT
 }
@@ -42,10 +41,10 @@ lib=/usr/lib/nodemaint
 versions=$lib/versions
 current=$lib/current
 previous=$lib/previous
-# There from the switch to an installation until it was seen to work.
+# This file exists from the switch to an installation until that installation was seen to work.
 unproven=$lib/unproven
 units=/usr/lib/systemd/system
-# Where earlier versions of this script put the units, and administrators put theirs.
+# Earlier versions of this script put the units here; administrators put theirs here.
 admin_units=/etc/systemd/system
 wanted=$admin_units/multi-user.target.wants/nodemaint.service
 logind=/etc/systemd/logind.conf.d/zz-nodemaint.conf
@@ -53,7 +52,7 @@ polkit=/etc/polkit-1/rules.d/10-nodemaint.rules
 paths_drop_in=$admin_units/nodemaint.service.d/50-paths.conf
 config=/etc/nodemaint/config.yaml
 state=/var/lib/nodemaint
-# What the agent writes into its state directory.
+# The files that the agent writes into its state directory.
 state_files='record.json journal running notices.json pods.json static-pods.json kubelet-drop-in kubelet-stopped'
 up_sec=180
 
@@ -91,17 +90,17 @@ done
 [ "$(id -u)" = 0 ] || fail "run it as root"
 [ -d /run/systemd/system ] || fail "systemd does not run on this machine"
 exec 9> /run/nodemaint-install.lock
-flock -n 9 || fail "another install.sh is at work on this machine"
+flock -n 9 || fail "another install.sh runs on this machine"
 
 # --- files
 
-# Points the link NAME to TARGET, as one step.
+# Points the link NAME to TARGET, in one step.
 link() {
   [ "$(readlink "$2" || true)" != "$1" ] || return 0
   ln -sfn "$1" "$2.new" && mv -fT "$2.new" "$2"
 }
 
-# Copies FROM to TO, as one step that a power cut does not leave half done.
+# Copies FROM to TO, in one step: after a power cut TO is old or new, never half written.
 put() {
   cmp -s "$1" "$2" && return 0
   install -D -m 0644 "$1" "$2.new" && sync "$2.new" && mv -fT "$2.new" "$2" && sync "$(dirname "$2")"
@@ -116,7 +115,7 @@ version_of() {
   basename "$(readlink "$1" || true)"
 }
 
-# --- a new installation, tried before anything else is touched
+# --- a new installation, which is tried before anything else is changed
 
 find_build() {
   case $(uname -m) in
@@ -129,7 +128,7 @@ find_build() {
   [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
 }
 
-# The program of the folder DIR for people, which stays with its own Node.js when another installation takes its place.
+# Writes the command nodemaint of the folder DIR. It keeps using the Node.js of that folder after an upgrade.
 write_wrapper() {
   printf '#!/bin/sh\nexec "%s/node" "%s/nodemaint.cjs" "$@"\n' "$2" "$2" > "$1/nodemaint"
   chmod 0755 "$1/nodemaint"
@@ -148,7 +147,7 @@ stage() {
   try_staged
   new=$version-$(date -u +%Y%m%dT%H%M%SZ)-$$
   write_wrapper "$staged" "$versions/$new"
-  # Everything is on the disk before it has its name.
+  # Everything is on the disk before the folder gets its name.
   sync -f "$staged"
   mv -T "$staged" "$versions/$new"
   sync "$versions"
@@ -167,7 +166,7 @@ absolute() {
   realpath -ms -- "$1"
 }
 
-# A text as YAML has it between single quotes.
+# A text as a YAML string in single quotes.
 quoted() {
   printf "'%s'" "$(printf '%s' "$1" | sed "s/'/''/g")"
 }
@@ -183,7 +182,7 @@ write_config() {
   fi
   case ${runtime#unix://} in
     /*) ;;
-    *) fail "--runtime $runtime is no socket; it is a path from the root, such as /run/containerd/containerd.sock" ;;
+    *) fail "--runtime $runtime is not a socket; name an absolute path, such as /run/containerd/containerd.sock" ;;
   esac
   cat <<TEXT
 apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
@@ -194,7 +193,7 @@ TEXT
   [ -z "$static_pods" ] || echo "staticPodPath: $(quoted "$(absolute "$static_pods")")"
 }
 
-# Checks the configuration, one that is kept too, with the new program.
+# Checks the configuration, new or existing, with the new program.
 prepare_config() {
   candidate=$config
   if [ -e "$config" ]; then
@@ -210,7 +209,7 @@ prepare_config() {
   }
   kubeconfig=$("$versions/$new/nodemaint" config show kubeconfig --config "$candidate")
   case $kubeconfig in
-    /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $kubeconfig: it sees no home directories; put the kubeconfig elsewhere" ;;
+    /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $kubeconfig, because it sees no home directories; put the kubeconfig elsewhere" ;;
   esac
   [ "$candidate" = "$config" ] || put_config
 }
@@ -221,7 +220,7 @@ put_config() {
   sync "$(dirname "$config")"
 }
 
-# The agent's unit may write where kubelets usually have their manifests. Other places of this machine are added to that.
+# The agent's unit may write to the usual locations of manifests. This adds the other locations of this machine.
 write_paths() {
   "$versions/$1/nodemaint" config show staticPodPath parkedPath stateDirectory runDirectory --config "$config" > "$lib/places"
   {
@@ -239,7 +238,7 @@ write_paths() {
     rm -f "$paths_drop_in"
     return 0
   fi
-  printf '%s\n' "# Written by install.sh: places of this machine that the agent writes, beyond those of nodemaint.service." \
+  printf '%s\n' "# Written by install.sh: places of this machine that the agent writes, in addition to those of nodemaint.service." \
     '[Service]' "$lines" > "$lib/paths.conf"
   put "$lib/paths.conf" "$paths_drop_in"
   rm -f "$lib/paths.conf"
@@ -254,7 +253,7 @@ writable_line() {
 
 # --- the switch from one installation to another
 
-# Makes an installation of what earlier versions of this script put directly into $lib, so that there is a way back.
+# Earlier versions of this script put files directly into $lib. This makes an installation of them, to which one can go back.
 adopt_flat_layout() {
   [ -f "$lib/node" ] && [ ! -L "$lib/node" ] || return 0
   flat=$versions/.flat
@@ -278,14 +277,14 @@ adopt_flat_layout() {
   switch_to "$adopted"
 }
 
-# The installation to go back to: the one that runs, unless it never was seen to work.
+# Finds the installation to go back to: the current one, unless it was never seen to work.
 find_good() {
   good=$(version_of "$current")
   if [ -e "$unproven" ] && ! is_up; then good=$(version_of "$previous"); fi
   [ -n "$good" ] && [ -d "$versions/$good" ] || good=
 }
 
-# Makes an installation the one that systemd and people use. The running agent goes on until it is restarted.
+# Makes systemd and people use an installation. The running agent continues until it is restarted.
 switch_to() {
   link "versions/$1" "$current" && sync "$lib" || return 1
   for name in node nodemaint.cjs lock-holder nodemaint; do
@@ -306,7 +305,7 @@ switch_to() {
   systemctl daemon-reload
 }
 
-# What "systemctl enable" does, but for this: it would follow all links, to the unit of this one installation.
+# Does what "systemctl enable" does, which itself would follow all links to the unit of this one installation.
 enable_unit() {
   case $(readlink "$admin_units/nodemaint.service" || true) in
     "$versions"/*) rm -f "$admin_units/nodemaint.service" ;;
@@ -315,7 +314,7 @@ enable_unit() {
   link "$units/nodemaint.service" "$wanted"
 }
 
-# Removes our links to units, those for which find(1) has this condition.
+# Removes our links to units that match this condition of find(1).
 remove_unit_links() {
   find "$units" -mindepth 1 -maxdepth 2 -lname "$current/systemd/system/*" "$@" -delete
   find "$units" -mindepth 1 -maxdepth 1 -type d -name '*.d' -empty -delete
@@ -327,21 +326,21 @@ put_polkit() {
   put "$rules" "$polkit"
 }
 
-# logind reads its drop-ins on SIGHUP only, and takes them over within a second.
+# logind reads its drop-ins only on SIGHUP, and applies them within a second.
 reload_logind() {
   systemctl kill --signal=HUP systemd-logind.service || true
 }
 
 # --- whether the agent that runs is up
 
-# Asks the agent: its phase, the kind of its lock, and whether that is held.
+# Asks the agent for its phase, the kind of its lock, and whether the lock is held.
 ask_agent() {
   "$lib/nodemaint" status -o json 2> /dev/null | "$lib/node" -e '
     const { phase, lock } = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
     console.log(phase.kind, lock.kind, lock.held);' 2> /dev/null
 }
 
-# Whether it answers and holds the lock, or has none to hold. The agent looks after the lock's holder once a minute.
+# Whether the agent answers and holds the lock, or needs no lock. The agent checks the lock holder once a minute.
 is_up() {
   answer=$(ask_agent) || answer='no answer'
   case $answer in
@@ -355,13 +354,13 @@ uptime_sec() {
   sed 's/\..*//' /proc/uptime
 }
 
-# READY=1 comes before the agent has read anything, so it is asked, and again some seconds later, when it has to be the
-# same process: one that ends and is started anew all the time answers now and then.
+# The agent sends READY=1 before it has read anything, so this asks the agent itself. It asks again some seconds later, when
+# the process must be the same: an agent that crashes and restarts again and again also answers now and then.
 wait_until_up() {
   until_sec=$(($(uptime_sec) + up_sec))
   until is_up; do
     if [ "$(uptime_sec)" -ge "$until_sec" ]; then
-      why="it does not hold the lock after $up_sec s (its phase, kind of lock, and whether it is held: $answer)"
+      why="the agent does not hold the lock after $up_sec s (its phase, kind of lock, and whether it is held: $answer)"
       return 1
     fi
     sleep 1
@@ -369,7 +368,7 @@ wait_until_up() {
   process=$(systemctl show -P InvocationID nodemaint.service)
   sleep 3
   if ! is_up || [ "$(systemctl show -P InvocationID nodemaint.service)" != "$process" ]; then
-    why='it, or the holder of its lock, ended again after it had come up'
+    why='the agent, or the holder of its lock, ended again after its start'
     return 1
   fi
 }
@@ -377,11 +376,11 @@ wait_until_up() {
 bring_up() {
   [ "$start" = yes ] || return 0
   hold_meanwhile
-  timeout 180 systemctl restart nodemaint.service || { why='systemd cannot start it'; return 1; }
+  timeout 180 systemctl restart nodemaint.service || { why='systemd cannot start the agent'; return 1; }
   wait_until_up
 }
 
-# An agent that is not in a drain gives its lock back when it is stopped. This script holds one until it ends.
+# An agent that is not draining releases its lock when it is stopped. Meanwhile this script holds a lock, until it ends.
 hold_meanwhile() {
   [ -z "$meanwhile" ] || return 0
   systemd-inhibit --what=shutdown --mode=delay --who=install.sh '--why=The agent is being restarted' \
@@ -389,9 +388,9 @@ hold_meanwhile() {
   meanwhile=$!
 }
 
-# --- activation, and the way back
+# --- activation and rollback
 
-# Switches to an installation and sees that it comes up; from the switch on every way out of this script but success goes
+# Switches to an installation and checks that it starts. After the switch every end of this script except success goes
 # back.
 activate() {
   [ -z "$good" ] || link "versions/$good" "$previous"
@@ -406,13 +405,13 @@ activate() {
   step=finished
 }
 
-# Runs at every end of this script.
+# Runs whenever this script ends.
 on_exit() {
   code=$?
   trap '' INT TERM HUP
   [ "$step" != switched ] || go_back "$code"
   rm -rf "$versions/.staged" "$config.new"
-  # The program that runs is not removed.
+  # The current program is not removed.
   [ -z "$new" ] || [ "$(version_of "$current")" = "$new" ] || rm -rf "${versions:?}/$new"
   [ -z "$meanwhile" ] || kill "$meanwhile" 2> /dev/null || true
   exit "$code"
@@ -420,10 +419,10 @@ on_exit() {
 
 go_back() {
   [ "$1" -lt 128 ] || why='this script was interrupted'
-  warn "the new installation $(version_of "$current") did not come up: $why. The last lines of its log:"
+  warn "the new installation $(version_of "$current") did not start: $why. The last lines of its log:"
   journalctl --no-pager --lines=20 --unit=nodemaint.service --unit=nodemaint-inhibitor.service >&2 || true
   if [ -z "$good" ]; then
-    warn "there is no earlier installation to go back to; systemd goes on trying to start this one"
+    warn "there is no earlier installation to go back to; systemd continues to try to start this one"
     return 0
   fi
   warn "going back to $good"
@@ -432,11 +431,11 @@ go_back() {
     sync -f "$lib"
     warn "the upgrade FAILED; the earlier installation $good runs again"
   else
-    warn "the upgrade FAILED, and the earlier installation $good did not come up either: $why. THIS NODE IS NOT PROTECTED; see: journalctl -u nodemaint"
+    warn "the upgrade FAILED, and the earlier installation $good did not start either: $why. THIS NODE IS NOT PROTECTED; see: journalctl -u nodemaint"
   fi
 }
 
-# Only what runs and the one before it are kept.
+# Keeps only the current and the previous installation.
 remove_older() {
   for dir in "$versions"/*; do
     case ${dir##*/} in
@@ -448,21 +447,21 @@ remove_older() {
 
 # --- the three actions
 
-# The kubelet's own graceful shutdown would kill pods by its own clock, at the same moment as the drain begins. It is
-# switched off with consent only.
-tend_kubelet_shutdown() {
+# The kubelet's own graceful shutdown would kill pods by its own clock when the drain begins. This switches it off only if
+# the user asked for it.
+handle_kubelet_shutdown() {
   if [ "$disable_kubelet_shutdown" = yes ]; then
     said=$("$lib/nodemaint" disable-kubelet-shutdown --config "$config") || return 0
     echo "$said"
     case $said in
       *Wrote*) systemctl try-restart kubelet.service ;;
     esac
-    # The agent takes over the order that the kubelet had.
+    # The agent takes over the kubelet's order.
     case $said in
       *'is now the drainPlan'*) systemctl try-restart nodemaint.service ;;
     esac
   elif "$lib/nodemaint" doctor --config "$config" 2> /dev/null | grep -q '^warn .*graceful shutdown is on'; then
-    warn "warning: the kubelet's own graceful shutdown is on; it will kill pods beside the agent."
+    warn "warning: the kubelet's own graceful shutdown is on; it will kill pods during a drain."
     echo "  Switch it off with: install.sh --disable-kubelet-graceful-shutdown" >&2
   fi
 }
@@ -478,7 +477,7 @@ do_install() {
   find_good
   activate "$new"
   remove_older
-  tend_kubelet_shutdown
+  handle_kubelet_shutdown
   if [ "$start" = yes ]; then
     echo "node-maintenance-agent $version is installed, runs, and holds the lock; see: nodemaint status"
   else
@@ -500,7 +499,7 @@ ask_places() {
   PATH=$lib:$PATH "$1" config show staticPodPath parkedPath stateDirectory --config "$asked"
 }
 
-# Asks the program where this machine's manifests and state are; the one of this checkout where an older one cannot tell.
+# Asks the program where this machine's manifests and state are. If an older program cannot tell, asks the one of this checkout.
 find_places() {
   static=/etc/kubernetes/manifests
   parked=/etc/kubernetes/nodemaint-parked
@@ -519,7 +518,7 @@ $places
 TEXT
 }
 
-# Manifests that are parked would be forgotten, and their pods never come back.
+# Without the agent, parked manifests would never be put back.
 refuse_while_parked() {
   [ -d "$static" ] || static=$(dirname "$static")
   found=$(
@@ -528,7 +527,7 @@ refuse_while_parked() {
   )
   [ -z "$found" ] || fail "these manifests are parked:
 $found
-  end the maintenance first (nodemaint cancel, or complete its NodeMaintenance), or give them back: nodemaint restore --all"
+  end the maintenance first (nodemaint cancel, or complete its NodeMaintenance), or put them back: nodemaint restore --all"
 }
 
 undo_kubelet_drop_in() {
@@ -541,7 +540,7 @@ undo_kubelet_drop_in() {
 remove_program() {
   systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
   systemctl stop nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
-  # Units of an installation by an earlier version of this script.
+  # Units that an earlier version of this script installed.
   files_in "$here/systemd/system" | while read -r file; do
     rm -f "$admin_units/$file"
     rmdir "$(dirname "$admin_units/$file")" 2> /dev/null || true
@@ -554,7 +553,7 @@ remove_program() {
   reload_logind
 }
 
-# Removes what the agent has made. Of directories that a configuration may have named, only the files that are ours.
+# Removes the agent's files. In directories that a configuration may have named, it removes only our own files.
 purge() {
   for name in $state_files; do rm -f "$state/$name" "$state/.$name.new"; done
   rm -rf /etc/nodemaint /var/cache/nodemaint /run/nodemaint
@@ -570,7 +569,7 @@ do_uninstall() {
   undo_kubelet_drop_in
   remove_program
   [ "$purge" = no ] || purge
-  echo "node-maintenance-agent is removed from this machine; for the cluster's part see docs/usage/install.md, Uninstall"
+  echo "node-maintenance-agent is removed from this machine; to remove it from the cluster, see docs/usage/install.md (Uninstall)"
 }
 
 step=begun

@@ -44,7 +44,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'an agent that ends at its start',
     make: `sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' ${BUNDLE}`,
-    says: /did not come up: systemd cannot start it[^]*no agent today[^]*earlier installation .* runs again/,
+    says: /did not start: systemd cannot start the agent[^]*no agent today[^]*earlier installation .* runs again/,
     before: false,
     gate: true,
   },
@@ -65,7 +65,7 @@ sed -i 's/^up_sec=.*/up_sec=20/' /root/next/install.sh`,
   {
     name: 'a unit that systemd cannot read',
     make: `sed -i 's,^ExecStart=.*,ExecStart=nothing/there,' /root/next/systemd/system/nodemaint.service`,
-    says: /did not come up: systemd cannot start it[^]*earlier installation .* runs again/,
+    says: /did not start: systemd cannot start the agent[^]*earlier installation .* runs again/,
     before: false,
   },
 ];

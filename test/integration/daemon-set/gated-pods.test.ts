@@ -78,7 +78,7 @@ describe('the right of a node to release gated DaemonSet pods', () => {
     await kubectl(['delete', 'daemonset', 'logger', '--cascade=foreground']);
 
     await apply(FOREIGN);
-    const refused = /may only delete pods that the gate of a maintenance holds/;
+    const refused = /may only delete pods that the gate of a maintenance keeps from starting/;
     assert.match(await answer('DELETE', HELD, ACCOUNT), refused);
     await kubectl(['patch', 'nm', 'm', '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
     await kubectl(['delete', 'nm', 'm']);
@@ -91,7 +91,7 @@ describe('the right of a node to release gated DaemonSet pods', () => {
       metadata: { name: 'nameless', namespace: 'default' },
       spec: { ...FOREIGN.spec, schedulingGates: [{ name: MAINTENANCE_GATE }] },
     });
-    assert.match(await answer('DELETE', IN, ACCOUNT), /that say for which node they are held/);
+    assert.match(await answer('DELETE', IN, ACCOUNT), /with the label nodemaintenance.x-k8s.io\/held-for/);
     await kubectl(['delete', 'pod', 'nameless', '--force', '--grace-period=0']);
 
     // As in the seconds after every start of an API server, before it knows the kinds of CRDs; here for good.

@@ -71,7 +71,7 @@ describe('a hostile interceptor whose turn it is', () => {
   it('a hostile interceptor cannot change what the EvictionRequest controller manages', async () => {
     const name = await started(rig, NAMES);
     const { targetInterceptors } = firstStatus([OWN, LAST]);
-    const inactive = /the active interceptor can be taken away only when/;
+    const inactive = /the active interceptor can be removed only when/;
     const attempts: readonly (readonly [object, RegExp])[] = [
       [{ observedGeneration: 0 }, /observedGeneration may not decrease/],
       [{ observedGeneration: 99 }, MANAGED],

@@ -52,7 +52,7 @@ describe('the entries of interceptors', () => {
   });
 
   it('an entry starts with a name and an empty message', async () => {
-    const words = /entries start with their name and an empty message alone/;
+    const words = /a new entry may have only its name and an empty message/;
     const time = '2026-01-01T10:00:00Z';
     const began = [{ message: 'x' }, { completionTime: time }, { startTime: time, heartbeatTime: time }];
     for (const extra of [...began, { expectedFinishTime: time }]) {

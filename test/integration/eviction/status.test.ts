@@ -85,7 +85,7 @@ describe('targetInterceptors', () => {
     const words = /must be a fully qualified domain name in lower case/;
     await refuse(await createRequest(rig), firstStatus(['single', LAST]), words);
     await refuse(await createRequest(rig), firstStatus(['A.example.com', LAST]), words);
-    const reserved = /k8s.io and kubernetes.io are reserved, and this name is not on the list of allowed ones/;
+    const reserved = /k8s.io and kubernetes.io are reserved, and this name is not on the list of allowed names/;
     for (const each of ['evil.k8s.io', 'k8s.io', 'x.kubelet.k8s.io', 'kubernetes.io', 'a.kubernetes.io']) {
       await refuse(await createRequest(rig), firstStatus([each, LAST]), reserved);
     }
@@ -130,7 +130,7 @@ describe('activeInterceptors', () => {
 
   it('activeInterceptors are cleared only when the last has completed, or when the request ends', async () => {
     const name = await started(rig, NAMES);
-    const kept = /can be taken away only when it is the last and has completed, or when the request is Evicted/;
+    const kept = /can be removed only when it is the last and has completed, or when the request is Evicted/;
     assertAllowed(await report(rig.admin, name, { name: A, completionTime: '2026-01-01T11:00:00Z' }));
     await refuse(name, { activeInterceptors: [], processedInterceptors: [A] }, kept);
     await refuse(name, { activeInterceptors: null, processedInterceptors: [A] }, kept);
@@ -147,9 +147,17 @@ describe('activeInterceptors', () => {
     await allow(name, none);
     await refuse(name, { activeInterceptors: [LAST] }, words);
     const early = await started(rig, NAMES);
-    await refuse(early, { ...canceled, processedInterceptors: [A] }, /nobody is active in a request that is Evicted/);
+    await refuse(
+      early,
+      { ...canceled, processedInterceptors: [A] },
+      /no interceptor may be active in a request that is Evicted/,
+    );
     await allow(early, { ...canceled, activeInterceptors: [], processedInterceptors: [A] });
-    await refuse(early, { activeInterceptors: [B] }, /nobody is active in a request that is Evicted or Canceled/);
+    await refuse(
+      early,
+      { activeInterceptors: [B] },
+      /no interceptor may be active in a request that is Evicted or Canceled/,
+    );
   });
 });
 
@@ -159,7 +167,7 @@ describe('processedInterceptors', () => {
     await refuse(
       await createRequest(rig),
       { ...firstStatus(NAMES), activeInterceptors: [B], processedInterceptors: [A] },
-      /nobody was active yet/,
+      /no interceptor was active before/,
     );
     const name = await started(rig, NAMES);
     await refuse(name, { processedInterceptors: [A] }, words);

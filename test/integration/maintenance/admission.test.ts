@@ -79,7 +79,7 @@ describe('the immutable fields of a NodeMaintenance', () => {
     for (const stage of STAGES) {
       const name = await madeMaintenance(rig.admin, { stage });
       const response = await patchMaintenance(rig.admin, name, { spec: { nodeSelector: byName('node-b') } });
-      assertRefused(response, /nodeSelector is immutable: complete this maintenance and make another one/);
+      assertRefused(response, /nodeSelector is immutable: complete this maintenance and create another one/);
       assertAllowed(await patchMaintenance(rig.admin, name, { spec: { reason: 'another' } }));
     }
   });

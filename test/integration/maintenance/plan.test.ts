@@ -23,7 +23,7 @@ describe('a NodeMaintenance with bad input', () => {
     ...(matchLabels === undefined ? {} : { podSelector: { matchLabels } }),
   });
   const order = /drainPlan is out of order: first podType Default, then DaemonSet, then Static; of the same podType/;
-  const twice = /drainPlan has duplicate entries: the same podType, podPriority and podSelector may come once/;
+  const twice = /drainPlan has duplicate entries: the same podType, podPriority and podSelector may occur only once/;
   const term = (requirement: object): object => ({
     nodeSelector: { nodeSelectorTerms: [{ matchExpressions: [requirement] }] },
   });

@@ -80,7 +80,7 @@ describe('the rights of a user who makes, changes or deletes a NodeMaintenance',
 
   it('the user must be allowed to delete all nodes where more than twelve are named', async () => {
     const thirteen = byName(...TWELVE, 'rack-12');
-    assertRefused(await asked(ofRack, thirteen), /it names 13 nodes: more than 12 take the right to delete all nodes$/);
+    assertRefused(await asked(ofRack, thirteen), /it names 13 nodes: more than 12 need the right to delete all nodes$/);
     assertAllowed(await asked(ofAll, thirteen));
   });
 
@@ -157,7 +157,7 @@ describe('a node', () => {
     const { name } = body.metadata;
     assertAllowed(await patchMaintenance(node, name, { spec: { stage: 'Complete' } }));
     assertAllowed(await deleteMaintenance(node, name));
-    assertRefused(await asked(node, byName('node-a')), /a node may only make/);
+    assertRefused(await asked(node, byName('node-a')), /a node may only create/);
   });
 
   it("the name of a node gives a user outside the nodes' group no way around the right to delete nodes", async () => {

@@ -177,7 +177,7 @@ describe('a node and the maintenances that are there', () => {
       const answer = await send(node, { method: 'PATCH', path, body, patch: { kind: 'apply', manager: `m${at}` } });
       if (answer.status !== 200) refused = statusMessage(answer);
     }
-    assert.match(refused, /so many names of field managers/);
+    assert.match(refused, /more than 16 names of field managers/);
     assertAllowed(await deleteMaintenance(node, name));
   });
 
@@ -221,7 +221,10 @@ describe('a node and EvictionRequests', () => {
       await report(node, name, { ...entry, message: 'x'.repeat(1025) }),
       /a message of at most 1024 characters/,
     );
-    assertRefused(await report(node, name, { ...entry, message: 'x' }, 'mallory'), /under the name kubelet.k8s.io/);
+    assertRefused(
+      await report(node, name, { ...entry, message: 'x' }, 'mallory'),
+      /as the field manager kubelet.k8s.io/,
+    );
     assertAllowed(await report(node, name, { ...entry, message: 'x'.repeat(1024) }));
     const whole = { labels: { [NODE_LABEL]: nodeLabel(LONG) }, annotations: { [NODE_LABEL]: LONG } };
     const long = await started(rig, targets, whole);

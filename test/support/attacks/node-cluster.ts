@@ -128,7 +128,7 @@ const OTHERS: Family = {
   ],
 };
 
-const HELD = policy('nodemaint-held-pods', /only delete pods that the gate of a maintenance holds/u);
+const HELD = policy('nodemaint-held-pods', /only delete pods that the gate of a maintenance keeps from starting/u);
 const RELEASES: Family = {
   attacker: 'n1',
   title: 'the account nodemaint-agent-release, which agents may act as',

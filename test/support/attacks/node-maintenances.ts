@@ -12,15 +12,15 @@ const OF_PERSON = { name: 'of-a-person' };
 const OF_BOTH = { name: 'rack' };
 
 const OWN_ONLY = 'nodemaint-node-maintenances';
-const ALONE = policy(OWN_ONLY, /only make, change or delete a NodeMaintenance that selects itself alone/u);
+const ALONE = policy(OWN_ONLY, /only create, change or delete a NodeMaintenance that selects itself alone/u);
 const LABEL = policy(OWN_ONLY, /that has its own name in the label nodemaintenance.x-k8s.io\/agent/u);
-const ITSELF = policy(OWN_ONLY, /only write what becomes of itself/u);
+const ITSELF = policy(OWN_ONLY, /only write the status of itself into/u);
 const SHORT = policy(OWN_ONLY, /only write short texts/u);
 const DRAINED_ONLY = policy(OWN_ONLY, /only write the condition Drained/u);
 const ANNOTATIONS = policy(OWN_ONLY, /only write the annotations deadline, deadline-since and boot-id/u);
 const METADATA = policy(OWN_ONLY, /finalizers or ownerReferences/u);
 const SELECTORS = policy(OWN_ONLY, /at most 100 labels or expressions/u);
-const NAMES = policy('nodemaint-node-maintenance-names', /only make NodeMaintenances called shutdown-NODE-X/u);
+const NAMES = policy('nodemaint-node-maintenance-names', /only create NodeMaintenances with the name shutdown-NODE-X/u);
 
 /** A new maintenance of n1 that its agent could make, but for what is told. */
 function made(metadata: object, spec: Readonly<Record<string, unknown>> = {}): () => KubeRequest {

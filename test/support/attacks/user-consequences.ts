@@ -129,7 +129,10 @@ export const USER_AGAINST_AGENTS: readonly Attack[] = [
       );
       const path = `${collectionPath(PODS, TEAM)}?fieldSelector=metadata.name%3Dtrap`;
       const answer = await sendAs(scene.clients.n1, { ...dry('DELETE', path), as: RELEASE });
-      assertRefusedBy(answer, policy('nodemaint-held-pods', /only delete pods that the gate of a maintenance holds/u));
+      assertRefusedBy(
+        answer,
+        policy('nodemaint-held-pods', /only delete pods that the gate of a maintenance keeps from starting/u),
+      );
     },
   },
   {

@@ -4,8 +4,8 @@ import { byName } from '../../maintenance/objects.ts';
 /** The node whose identity is stolen. */
 export const NODE = 'node-a';
 /** Words of the refusals. */
-export const NAMES = /a node may only make NodeMaintenances called shutdown-NODE-X/;
-export const ALONE = /a node may only make, change or delete a NodeMaintenance that selects itself alone/;
+export const NAMES = /a node may only create NodeMaintenances with the name shutdown-NODE-X/;
+export const ALONE = /a node may only create, change or delete a NodeMaintenance that selects itself alone/;
 export const LABEL = /that has its own name in the label/;
 
 /** Whose it is, the name, and whether the node `by` may take it. */
@@ -92,11 +92,11 @@ export const changes: [string, object, RegExp][] = [
 ];
 /** What it may not write into the status of its own maintenance. */
 export const statuses: [string, object, RegExp][] = [
-  ['of another node', { nodeStatuses: [{ nodeRef: { name: 'node-b' } }] }, /only write what becomes of itself/],
+  ['of another node', { nodeStatuses: [{ nodeRef: { name: 'node-b' } }] }, /only write the status of itself into/],
   [
     'of itself many times',
     { nodeStatuses: [{ nodeRef: { name: NODE } }, { nodeRef: { name: NODE } }] },
-    /only write what becomes of itself/,
+    /only write the status of itself into/,
   ],
   [
     'with a long message',
