@@ -71,4 +71,22 @@ describe('the documentation', () => {
     }
     assert.deepEqual(missing, []);
   });
+
+  it('quotes only titles of tests that exist', async () => {
+    const files = globSync('test/**/*.test.ts', { cwd: ROOT });
+    const sources = await Promise.all(files.map((file) => readFile(path.join(ROOT, file), 'utf8')));
+    const tests = sources.join('\n').replaceAll("\\'", "'");
+    const rules = ['eviction-request-rules.md', 'node-maintenance.md'].map((name) =>
+      path.join(DOCS, 'reference', name),
+    );
+    const cells = (await Promise.all(rules.map((page) => readFile(page, 'utf8')))).flatMap((text) =>
+      text.split('\n').flatMap((line) => (line.startsWith('|') ? line.split('|').slice(-2, -1) : [])),
+    );
+    const titles = cells.flatMap((cell) => [...cell.matchAll(/"([^"]+)"/g)].map(([, title = '']) => title));
+    assert.ok(titles.length > 40);
+    assert.deepEqual(
+      titles.filter((title) => !tests.includes(title)),
+      [],
+    );
+  });
 });
