@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClusterAccess } from '../../src/kube/access/cluster.ts';
 import { createKubeClient } from '../../src/kube/client.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
@@ -15,8 +14,6 @@ import type { Cluster } from './world.ts';
 
 /** The user as whom the controller writes. */
 export const CONTROLLER_USER = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
-/** A disturbance waits so long for the histories that are being judged, and is left out then. */
-const PATIENCE_MS = 2_000;
 const START_MS = 180_000;
 
 /** Refuses the controller's changes of nodes that carry a label, as policies of others may. */
@@ -47,31 +44,38 @@ export interface ChaosCluster extends Cluster, AsyncDisposable {
   readonly writes: WriteLog;
 }
 
-/** Lets disturbances happen only while no history is being judged. */
-function createPeace(): Pick<Cluster, 'disturb' | 'inPeace'> {
-  const judging = new Set<symbol>();
+/** Keeps disturbances and judgements apart: a disturbance waits for those that are under way, and new ones wait for it. */
+function createPeace(): Pick<Cluster, 'disturb' | 'inPeace' | 'disturbedAt'> {
+  const judging = new Set<Promise<unknown>>();
   let disturbing: Promise<unknown> = Promise.resolve();
+  let disturbedAt = Date.now();
   return {
     disturb: async (action) => {
-      const deadline = Date.now() + PATIENCE_MS;
-      while (judging.size > 0) {
-        if (Date.now() > deadline) return 'left out, for another history is being judged';
-        await sleep(50);
-      }
-      const done = disturbing.then(action);
+      const run = async (): Promise<string> => {
+        await Promise.allSettled(judging);
+        disturbedAt = Date.now();
+        const outcome = await action();
+        disturbedAt = Date.now();
+        return outcome;
+      };
+      const done = disturbing.then(run);
       disturbing = done.catch(() => undefined);
       return await done;
     },
     inPeace: async (action) => {
-      const own = Symbol('judging');
-      judging.add(own);
-      try {
+      for (let last: unknown; last !== disturbing; ) {
+        last = disturbing;
         await disturbing;
-        return await action();
+      }
+      const running = action();
+      judging.add(running);
+      try {
+        return await running;
       } finally {
-        judging.delete(own);
+        judging.delete(running);
       }
     },
+    disturbedAt: () => disturbedAt,
   };
 }
 

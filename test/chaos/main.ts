@@ -1,12 +1,13 @@
 /** `npm run chaos -- [--seed N | --seeds N] …`: plays random histories against the controller; test/chaos/README.md. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { type ChaosCluster, startChaosCluster } from './cluster.ts';
-import { generateHistory, type History } from './history.ts';
+import { describeStep, generateHistory, type History } from './history.ts';
 import { INVARIANTS, type Invariant, signatureOf } from './invariants/violation.ts';
 import { type Outcome, runHistory } from './run.ts';
-import { shrinkHistory } from './shrink.ts';
+import { type Play, shrinkHistory } from './shrink.ts';
 import { STEP_KINDS } from './steps/kinds.ts';
 
 const { values } = parseArgs({
@@ -38,22 +39,32 @@ async function historiesOf(): Promise<readonly History[]> {
   return Array.from({ length: Number(values.repeat) }, () => histories).flat();
 }
 
-function report({ history, lines, violations, seconds }: Outcome): void {
+function report({ history, performed, violations, seconds }: Outcome): void {
   const verdict = violations.length === 0 ? 'ok' : 'FAILED';
   console.log(`seed ${history.seed}: ${verdict} in ${seconds.toFixed(1)} s, ${history.steps.length} steps`);
   if (violations.length === 0) return;
   for (const violation of violations) {
     console.log(`  ${signatureOf(violation)}\n      ${violation.detail.slice(0, 600)}`);
   }
-  for (const line of lines) console.log(`    ${line}`);
+  for (const { at, step, outcome } of performed) {
+    console.log(`    ${at.toFixed(1).padStart(5)} s  ${describeStep(step)} → ${outcome}`);
+  }
 }
 
-/** Plays the histories side by side; those that time has no room for are named. */
-async function runAll(
-  cluster: ChaosCluster,
-  histories: readonly History[],
-  until: number,
-): Promise<readonly Outcome[]> {
+/** Plays so many histories side by side at the most; the others wait. */
+function createPlay(cluster: ChaosCluster, most: number): Play {
+  const playing = new Set<Promise<unknown>>();
+  return async (history, question) => {
+    while (playing.size >= most) await Promise.race(playing);
+    const running = runHistory(cluster, history, question);
+    const ended = running.catch(() => undefined).finally(() => playing.delete(ended));
+    playing.add(ended);
+    return await running;
+  };
+}
+
+/** Plays the histories; those that time has no room for are named. */
+async function runAll(play: Play, histories: readonly History[], until: number): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const waiting = [...histories];
   const lane = async (): Promise<void> => {
@@ -63,7 +74,7 @@ async function runAll(
         process.exitCode = 1;
         continue;
       }
-      const outcome = await runHistory(cluster, next, invariants);
+      const outcome = await play(next, { invariants });
       outcomes.push(outcome);
       report(outcome);
     }
@@ -72,47 +83,56 @@ async function runAll(
   return outcomes;
 }
 
-/** Shrinks a failing history for each of its violations. */
-async function shrinkAll(cluster: ChaosCluster, outcome: Outcome, seconds: number): Promise<void> {
-  for (const violation of outcome.violations) {
-    const signature = signatureOf(violation);
-    const goal = { invariants, signature, until: performance.now() + seconds * 1000 };
-    const smallest = await shrinkHistory(cluster, outcome.history, goal);
-    if (smallest === undefined) console.log(`seed ${outcome.history.seed}: did not fail again: ${signature}`);
-    else {
-      console.log(`seed ${outcome.history.seed}, shrunk to ${smallest.history.steps.length} steps for ${signature}`);
-      console.log(`  ${JSON.stringify(smallest.history)}`);
-      report(smallest);
+/** The violations, each with the outcomes of the histories that show it. */
+function byViolation(outcomes: readonly Outcome[]): ReadonlyMap<string, readonly Outcome[]> {
+  const found = new Map<string, Outcome[]>();
+  for (const outcome of outcomes) {
+    for (const violation of outcome.violations) {
+      const signature = signatureOf(violation);
+      found.set(signature, [...(found.get(signature) ?? []), outcome]);
     }
   }
+  return found;
+}
+
+/** Shrinks the shortest of the histories that show a violation. */
+async function shrink(play: Play, signature: string, outcomes: readonly Outcome[]): Promise<void> {
+  const [shortest] = outcomes.toSorted((a, b) => a.seconds - b.seconds);
+  if (shortest === undefined) return;
+  const { seed } = shortest.history;
+  const goal = { invariants, signature, until: performance.now() + Number(values.shrink) * 1000 };
+  const smallest = await shrinkHistory(play, shortest, goal);
+  if (smallest === undefined) {
+    console.log(`seed ${seed}: did not fail again: ${signature}`);
+    return;
+  }
+  console.log(`seed ${seed}, shrunk to ${smallest.history.steps.length} steps for ${signature}`);
+  console.log(`  ${JSON.stringify(smallest.history)}`);
+  report(smallest);
+}
+
+async function keepLogs(cluster: ChaosCluster, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const files = (await readdir(cluster.controlPlane.logs)).filter((name) => name.startsWith('controller-'));
+  for (const file of files) await copyFile(path.join(cluster.controlPlane.logs, file), path.join(folder, file));
 }
 
 async function main(): Promise<void> {
   const until = performance.now() + Number(values.seconds) * 1000;
   await using cluster = await startChaosCluster();
-  const outcomes = await runAll(cluster, await historiesOf(), until);
-  const failed = outcomes.filter(({ violations }) => violations.length > 0);
-  const signatures = new Map<string, number[]>();
-  for (const { history, violations } of failed) {
-    for (const violation of violations) {
-      const signature = signatureOf(violation);
-      signatures.set(signature, [...(signatures.get(signature) ?? []), history.seed]);
-    }
+  const play = createPlay(cluster, Number(values.parallel));
+  const outcomes = await runAll(play, await historiesOf(), until);
+  const found = byViolation(outcomes);
+  for (const [signature, failed] of found) {
+    const seeds = failed.map(({ history }) => history.seed).join(', ');
+    console.log(`${failed.length} × ${signature}: seeds ${seeds}`);
   }
-  for (const [signature, seeds] of signatures) console.log(`${seeds.length} × ${signature}: seeds ${seeds.join(', ')}`);
-  if (values.shrink !== undefined) {
-    for (const outcome of failed) await shrinkAll(cluster, outcome, Number(values.shrink));
-  }
-  if (values['keep-logs'] !== undefined) {
-    for (const [index] of Array.from({ length: 50 }).entries()) {
-      const text = await readFile(`${cluster.controlPlane.logs}/controller-${index}.log`, 'utf8').catch(
-        () => undefined,
-      );
-      if (text !== undefined) await writeFile(`${values['keep-logs']}/controller-${index}.log`, text);
-    }
-  }
-  console.log(`${outcomes.length} histories, ${failed.length} failed`);
-  if (failed.length > 0) process.exitCode = 1;
+  const failed = outcomes.filter(({ violations }) => violations.length > 0).length;
+  console.log(`${outcomes.length} histories, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+  if (values['keep-logs'] !== undefined) await keepLogs(cluster, values['keep-logs']);
+  if (values.shrink === undefined) return;
+  await Promise.all([...found].map(([signature, failing]) => shrink(play, signature, failing)));
 }
 
 const unknown = [...invariants].filter((name) => !(name in INVARIANTS));

@@ -66,8 +66,10 @@ async function untilRest(world: World): Promise<boolean> {
 
 /** Waits for rest in mid-history, and judges what is told then. */
 export async function judgeAtRest(world: World): Promise<readonly Violation[]> {
-  if (!(await untilRest(world))) return [];
-  return [...checkStatus(world), ...checkGivenBack(world)];
+  return await world.cluster.inPeace(async () => {
+    if (!(await untilRest(world))) return [];
+    return [...checkStatus(world), ...checkGivenBack(world)];
+  });
 }
 
 async function patch(world: World, resource: Resource, object: KubeObject, body: object): Promise<void> {
@@ -128,11 +130,14 @@ function unfinished(world: World): Violation[] {
   });
 }
 
-async function untilNone(look: () => readonly Violation[]): Promise<readonly Violation[]> {
-  const deadline = Date.now() + BOUND_MS;
+/** Looks until nothing is found, or the bound is over since the last disturbance. */
+async function untilNone(world: World, look: () => readonly Violation[]): Promise<readonly Violation[]> {
+  const begun = Date.now();
   for (;;) {
     const found = look();
-    if (found.length === 0 || Date.now() > deadline) return found;
+    if (found.length === 0) return found;
+    const isLed = await world.cluster.replicas.settle(0, SETTLE_MS);
+    if (isLed && Date.now() > Math.max(begun, world.cluster.disturbedAt()) + BOUND_MS) return look();
     await sleep(LOOK_MS);
   }
 }
@@ -140,8 +145,7 @@ async function untilNone(look: () => readonly Violation[]): Promise<readonly Vio
 /** Unblocks the world and waits for the ends of all drains. */
 export async function judgeDrained(world: World): Promise<readonly Violation[]> {
   await unblock(world);
-  if (!(await world.cluster.replicas.settle(SETTLED_MS, SETTLE_MS))) return [];
-  const late = await untilNone(() => unfinished(world));
+  const late = await untilNone(world, () => unfinished(world));
   return [...late, ...(await judgeAtRest(world))];
 }
 
@@ -152,7 +156,7 @@ export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): P
     if (index % 2 === 0) await patch(world, NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });
     else await world.send({ method: 'DELETE', path: objectPath(NODE_MAINTENANCES, maintenance.metadata) });
   }
-  return await untilNone(() => checkLeftOvers(world, cordonedByPerson));
+  return await untilNone(world, () => checkLeftOvers(world, cordonedByPerson));
 }
 
 /** Takes everything of a history off the cluster. */

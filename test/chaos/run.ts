@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ChaosCluster, CONTROLLER_USER } from './cluster.ts';
-import { describeStep, type History } from './history.ts';
+import { type History, type Step } from './history.ts';
 import { checkForeign } from './invariants/foreign.ts';
 import { checkLeaving } from './invariants/leaving.ts';
 import { type Invariant, signatureOf, type Violation } from './invariants/violation.ts';
@@ -13,11 +13,18 @@ import { createWorld, type World } from './world.ts';
 /** Between two steps: some things are seen by the product before the next one comes, some are not. */
 const PAUSE_MS = 80;
 
+/** A step that was performed. */
+export interface Performed {
+  /** Seconds since the first step. */
+  readonly at: number;
+  readonly step: Step;
+  readonly outcome: string;
+}
+
 /** What came of a history. */
 export interface Outcome {
   readonly history: History;
-  /** Each step with its outcome. */
-  readonly lines: readonly string[];
+  readonly performed: readonly Performed[];
   /** Each kind of violation once. */
   readonly violations: readonly Violation[];
   readonly seconds: number;
@@ -25,19 +32,18 @@ export interface Outcome {
 
 let runs = 0;
 
-async function performSteps(world: World, history: History, lines: string[]): Promise<readonly Violation[]> {
+async function performSteps(world: World, history: History, performed: Performed[]): Promise<readonly Violation[]> {
   const found: Violation[] = [];
-  const begun = Date.now();
+  const begun = performance.now();
   for (const step of history.steps) {
-    const at = ((Date.now() - begun) / 1000).toFixed(1).padStart(5);
+    const at = (performance.now() - begun) / 1000;
+    let outcome = 'no such step';
     if (step.do === 'rest') {
-      const judged = await world.cluster.inPeace(() => judgeAtRest(world));
+      const judged = await judgeAtRest(world);
       found.push(...judged);
-      lines.push(`${at} s  rest → ${judged.map(signatureOf).join('; ') || 'nothing found'}`);
-    } else {
-      const outcome = await STEP_KINDS[step.do]?.perform(world, step.with);
-      lines.push(`${at} s  ${describeStep(step)} → ${outcome ?? 'no such step'}`);
-    }
+      outcome = judged.map(signatureOf).join('; ') || 'nothing found';
+    } else outcome = (await STEP_KINDS[step.do]?.perform(world, step.with)) ?? outcome;
+    performed.push({ at, step, outcome });
     await sleep(PAUSE_MS);
   }
   return found;
@@ -58,35 +64,38 @@ async function judge(cluster: ChaosCluster, world: World, from: number): Promise
   return [...checkLeaving(changes, writes, CONTROLLER_USER), ...checkForeign(changes, writes, CONTROLLER_USER)];
 }
 
+/** What to look for in a run. */
+export interface Question {
+  readonly invariants: ReadonlySet<Invariant>;
+  /** The run ends as soon as this violation is found. */
+  readonly signature?: string;
+}
+
 /** Plays a history on the cluster and judges it by the invariants that are asked for. */
-export async function runHistory(
-  cluster: ChaosCluster,
-  history: History,
-  invariants: ReadonlySet<Invariant>,
-): Promise<Outcome> {
-  const begun = Date.now();
+export async function runHistory(cluster: ChaosCluster, history: History, question: Question): Promise<Outcome> {
+  const begun = performance.now();
   runs += 1;
   const world = createWorld(cluster, `h${history.seed}r${runs}`);
   const from = cluster.timeline.changes.length;
-  const lines: string[] = [];
+  const performed: Performed[] = [];
   const found: Violation[] = [];
+  const isAnswered = (): boolean => found.some((each) => signatureOf(each) === question.signature);
   const stopping = new AbortController();
   await cluster.inPeace(() => cluster.replicas.settle(0, 20_000));
-  await layOut(world);
+  await cluster.inPeace(() => layOut(world));
   const playing = Promise.all([runKubelets(world, stopping.signal), runInterceptors(world, stopping.signal)]);
   try {
-    found.push(...(await performSteps(world, history, lines)));
-    const isCordoned = history.steps.some((step) => step.do === 'cordon node');
-    await cluster.inPeace(async () => {
-      found.push(...(await judgeDrained(world)));
-      found.push(...(await judgeLeftOvers(world, isCordoned)));
-    });
+    found.push(...(await performSteps(world, history, performed)));
     found.push(...(await judge(cluster, world, from)));
+    const isCordoned = history.steps.some((step) => step.do === 'cordon node');
+    if (!isAnswered()) found.push(...(await judgeDrained(world)));
+    if (!isAnswered()) found.push(...(await judgeLeftOvers(world, isCordoned)));
+    if (!isAnswered()) found.push(...(await judge(cluster, world, from)));
   } finally {
-    await clean(world);
+    await cluster.inPeace(() => clean(world));
     stopping.abort();
     await playing;
   }
-  const violations = distinct(found.filter(({ invariant }) => invariants.has(invariant)));
-  return { history, lines, violations, seconds: (Date.now() - begun) / 1000 };
+  const violations = distinct(found.filter(({ invariant }) => question.invariants.has(invariant)));
+  return { history, performed, violations, seconds: (performance.now() - begun) / 1000 };
 }

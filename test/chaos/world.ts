@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { KubeObject } from '../../src/api/meta.ts';
 import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
@@ -13,10 +14,12 @@ export interface Cluster {
   readonly client: KubeClient;
   readonly timeline: Timeline;
   readonly replicas: Replicas;
-  /** Runs something that disturbs all histories, unless some of them are being judged; returns its outcome. */
+  /** Runs something that disturbs all histories, while none of them is judged at rest; returns its outcome. */
   disturb(action: () => Promise<string>): Promise<string>;
-  /** Runs something that wants no disturbance. */
+  /** Runs something short that wants no disturbance. */
   inPeace<T>(action: () => Promise<T>): Promise<T>;
+  /** When the last disturbance was, in milliseconds since the epoch. */
+  disturbedAt(): number;
 }
 
 /** How the interceptors of a history behave: see stand-ins/interceptors.ts. */
@@ -45,11 +48,14 @@ export interface World {
   pods(): readonly Pod[];
   maintenances(): readonly NodeMaintenance[];
   requests(): readonly EvictionRequest[];
-  /** Sends a request as cluster admin; returns the HTTP status, or 0 where no answer came. */
+  /** Sends a request as cluster admin; returns the HTTP status, or 0 where no API server answers for 20 s. */
   send(request: KubeRequest): Promise<number>;
 }
 
 export const NODES_PER_HISTORY = 3;
+/** A call waits so long for an API server that is away; some history restarts it. */
+const UNREACHABLE_MS = 20_000;
+const UNREACHABLE_AGAIN_MS = 200;
 /** Makes the name of the last node longer than a label's value may be. */
 const LONG = `.${'long-name-'.repeat(5)}x.example`;
 
@@ -81,8 +87,15 @@ export function createWorld(cluster: Cluster, id: string): World {
     maintenances: () => list('NodeMaintenance'),
     requests: () => list('EvictionRequest'),
     send: async (request) => {
-      const answered = client.send(request, never).then(({ status }) => status);
-      return await answered.catch(() => 0);
+      const deadline = Date.now() + UNREACHABLE_MS;
+      for (;;) {
+        const status = await client.send(request, never).then(
+          (answer) => answer.status,
+          () => 0,
+        );
+        if (status !== 0 || Date.now() > deadline) return status;
+        await sleep(UNREACHABLE_AGAIN_MS);
+      }
     },
   };
 }

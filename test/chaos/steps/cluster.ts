@@ -42,7 +42,7 @@ export const CLUSTER_STEPS: StepKinds = {
     },
   },
   'kill controller': {
-    weight: 2,
+    weight: 1,
     draw: () => ({}),
     perform: ({ cluster }) => cluster.disturb(cluster.replicas.kill),
   },
@@ -52,7 +52,7 @@ export const CLUSTER_STEPS: StepKinds = {
     perform: ({ cluster }) => cluster.disturb(cluster.replicas.stop),
   },
   'start controller': {
-    weight: 3,
+    weight: 1,
     draw: () => ({}),
     perform: ({ cluster }) => cluster.disturb(cluster.replicas.start),
   },

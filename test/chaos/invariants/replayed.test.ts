@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { KubeObject } from '../../../src/api/meta.ts';
+import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
+import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
+import type { Write } from '../audit.ts';
+import type { Change, Kind } from '../timeline.ts';
+import { checkForeign } from './foreign.ts';
+import { checkLeaving } from './leaving.ts';
+import { signatureOf, type Violation } from './violation.ts';
+
+const CONTROLLER = 'controller';
+const ALL: readonly DrainPlanEntry[] = (['Default', 'DaemonSet', 'Static'] as const).map((podType) => ({
+  podType,
+  podPriority: 2_147_483_647,
+}));
+const DAEMON_SET = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true };
+
+/** Writes down changes, five seconds apart, and who made them. */
+function recorder(): {
+  add(kind: Kind, object: KubeObject, user?: string, deleted?: boolean): void;
+  evict(key: string): void;
+  leaving(): readonly string[];
+  foreign(): readonly string[];
+} {
+  const changes: Change[] = [];
+  const writes: Write[] = [];
+  const at = (): number => changes.length * 5_000;
+  const words = (found: readonly Violation[]): readonly string[] => found.map(signatureOf);
+  return {
+    add: (kind, object, user = 'person', deleted = false) => {
+      const revision = changes.length + 1;
+      const { namespace, name } = object.metadata;
+      const key = namespace === undefined ? name : `${namespace}/${name}`;
+      writes.push({ user, verb: 'patch', resource: '', key, revision, at: at() });
+      changes.push({ revision, at: at(), kind, key, object, deleted });
+    },
+    evict: (key) => {
+      writes.push({ user: CONTROLLER, verb: 'create', resource: 'pods/eviction', key, revision: undefined, at: at() });
+    },
+    leaving: () => words(checkLeaving(changes, writes, CONTROLLER)),
+    foreign: () => words(checkForeign(changes, writes, CONTROLLER)),
+  };
+}
+
+const node = (metadata: object = {}, rest: object = {}): KubeObject => ({
+  metadata: { name: 'n', ...metadata },
+  ...rest,
+});
+const pod = (name: string, metadata: object = {}): KubeObject =>
+  ({ metadata: { name, namespace: 'x', uid: name, ...metadata }, spec: { nodeName: 'n' } }) as KubeObject;
+const drain = (drainTargets: readonly DrainPlanEntry[]): KubeObject => {
+  const maintenance = maintenanceOf({ nodeSelector: byName('n'), stage: 'Drain' }, { name: 'm' });
+  return { ...maintenance, status: { nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets }] } } as KubeObject;
+};
+const request = (name: string, ...requesters: readonly string[]): KubeObject =>
+  ({
+    metadata: { name, namespace: 'x' },
+    spec: { target: { pod: { name, uid: name } }, requesters: requesters.map((each) => ({ name: each })) },
+  }) as KubeObject;
+
+describe('checks of a replayed history', () => {
+  it('the request of a covered pod is right, and of another pod it is found', () => {
+    const covered = recorder();
+    covered.add('Node', node());
+    covered.add('Pod', pod('p'));
+    covered.add('NodeMaintenance', drain(ALL.slice(0, 1)), CONTROLLER);
+    covered.add('EvictionRequest', request('p', MAINTENANCE_REQUESTER), CONTROLLER);
+    assert.deepEqual(covered.leaving(), []);
+    covered.add('Pod', pod('q', { ownerReferences: [DAEMON_SET] }));
+    covered.add('EvictionRequest', request('q', MAINTENANCE_REQUESTER), CONTROLLER);
+    assert.deepEqual(covered.leaving(), ['covered: a DaemonSet pod is requested that no drain covers']);
+  });
+
+  it('an eviction without a drain and without another requester is found', () => {
+    for (const requesters of [[MAINTENANCE_REQUESTER], ['other.example']]) {
+      const history = recorder();
+      history.add('Node', node());
+      history.add('Pod', pod('p'));
+      history.add('EvictionRequest', request('p', ...requesters));
+      history.evict('x/p');
+      history.add('Pod', pod('p', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+      const wrong = ['covered: a Default pod is evicted that no drain covers'];
+      assert.deepEqual(history.leaving(), requesters[0] === MAINTENANCE_REQUESTER ? wrong : []);
+    }
+  });
+
+  it('a tier that begins too early is found', () => {
+    const history = recorder();
+    history.add('Node', node());
+    history.add('Pod', pod('p'));
+    history.add('Pod', pod('q', { ownerReferences: [DAEMON_SET] }));
+    history.add('NodeMaintenance', drain(ALL.slice(0, 1)), CONTROLLER);
+    assert.deepEqual(history.leaving(), []);
+    history.add('NodeMaintenance', drain(ALL.slice(0, 2)), CONTROLLER);
+    const what = 'a DaemonSet pod is targeted while an earlier Default pod is on its node';
+    assert.deepEqual(history.leaving(), [`tiers: ${what}`]);
+  });
+
+  it('a lost finalizer, a changed label and a taken cordon of others are found', () => {
+    const history = recorder();
+    history.add('NodeMaintenance', drain([]));
+    history.add('NodeMaintenance', { ...drain([]), metadata: { name: 'm', finalizers: ['other.example/x'] } });
+    history.add('NodeMaintenance', drain(ALL), CONTROLLER);
+    history.add('Node', node({ annotations: { 'nodemaintenance.x-k8s.io/cordoned': 'm' } }));
+    history.add(
+      'Node',
+      node({ annotations: { 'nodemaintenance.x-k8s.io/cordoned': 'm' } }, { spec: { unschedulable: true } }),
+    );
+    history.add('Node', node({ labels: { a: 'b' } }), CONTROLLER);
+    assert.deepEqual(history.foreign(), [
+      'foreign: finalizers of a NodeMaintenance that the product does not own is changed',
+      'foreign: the cordon of somebody else is taken off a node',
+      'foreign: labels of a Node that the product does not own is changed',
+    ]);
+  });
+});
