@@ -18,7 +18,7 @@ const { values } = parseArgs({
     steps: { type: 'string', default: '40' },
     seconds: { type: 'string', default: '180' },
     repeat: { type: 'string', default: '1' },
-    parallel: { type: 'string', default: '5' },
+    parallel: { type: 'string', default: '4' },
     invariants: { type: 'string', default: Object.keys(INVARIANTS).join(',') },
     history: { type: 'string' },
     shrink: { type: 'string' },

@@ -58,7 +58,8 @@ async function untilRest(world: World): Promise<boolean> {
   if (!(await world.cluster.replicas.settle(SETTLED_MS, SETTLE_MS))) return false;
   const deadline = Date.now() + REST_MS;
   while (Date.now() < deadline) {
-    if (Date.now() - lastChangeAt(world) > QUIET_MS) return true;
+    const since = Math.max(lastChangeAt(world), world.cluster.disturbedAt());
+    if (Date.now() - since > QUIET_MS) return true;
     await sleep(LOOK_MS);
   }
   return false;

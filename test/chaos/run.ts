@@ -41,7 +41,7 @@ async function performSteps(world: World, history: History, performed: Performed
     if (step.do === 'rest') {
       const judged = await judgeAtRest(world);
       found.push(...judged);
-      outcome = judged.map(signatureOf).join('; ') || 'nothing found';
+      outcome = distinct(judged).map(signatureOf).join('; ') || 'nothing found';
     } else outcome = (await STEP_KINDS[step.do]?.perform(world, step.with)) ?? outcome;
     performed.push({ at, step, outcome });
     await sleep(PAUSE_MS);

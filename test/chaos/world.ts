@@ -18,7 +18,7 @@ export interface Cluster {
   disturb(action: () => Promise<string>): Promise<string>;
   /** Runs something short that wants no disturbance. */
   inPeace<T>(action: () => Promise<T>): Promise<T>;
-  /** When the last disturbance was, in milliseconds since the epoch. */
+  /** When the consequences of the last disturbance are over, in milliseconds since the epoch. */
   disturbedAt(): number;
 }
 
