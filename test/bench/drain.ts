@@ -18,6 +18,7 @@ import { startProgram } from '../control-plane/process.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
 import { type AuditedCall, createAuditLog } from './audit-log.ts';
 import { makeTestFolder } from '../support/folder.ts';
+import { drainOf } from '../support/maintenance/objects.ts';
 
 const PODS_PER_NODE = 100;
 const END_MS = 30_000;
@@ -126,13 +127,7 @@ export async function benchDrain(command: readonly [string, ...string[]], signal
   );
   const began = Date.now();
   const kubectl = await time(controlPlane, drainer ?? '', [['drain', 'node-k', '--force', '--timeout=300s']]);
-  const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node-n'] }] };
-  const maintenance = {
-    apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'NodeMaintenance',
-    metadata: { name: 'bench' },
-    spec: { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [byName] } },
-  };
+  const maintenance = drainOf('bench', ['node-n']);
   const file = path.join(folder, 'maintenance.json');
   await writeFile(file, JSON.stringify(maintenance));
   const ours = await time(controlPlane, person ?? '', [

@@ -22,8 +22,8 @@ import { createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simulated-node.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
+import { SILENT_LOG } from '../support/silent-log.ts';
 
-const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */
 const MOST_TURNS = 60;
@@ -62,7 +62,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
   const { runtime } = node;
   const knownPods = { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() };
   const onChange = (): void => undefined;
-  const localDrain = createOfflineDrainer({ runtime, kubelet, knownPods, clock, log: LOG, onChange }, signal);
+  const localDrain = createOfflineDrainer({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const staticPods = createStaticPods({
     store: () => ({
       paths: node.paths,
@@ -77,7 +77,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
     kubeletUp: () => Promise.resolve(true),
     kubeletStopped: () => kubelet.isStopped(),
     clock,
-    log: LOG,
+    log: SILENT_LOG,
   });
   const context = { config: { drainPlan: [] }, offlineDrain: localDrain, staticPods, clock } as unknown as DrainContext;
   let record: AgentRecord = { ...parts.record };

@@ -4,12 +4,11 @@ import { createSystemClock } from '../../src/host/clock.ts';
 import { createSystemBus } from '../../src/host/dbus/bus.ts';
 import { createKubeletFinder } from '../../src/host/kubelet/finder.ts';
 import { createSystemd } from '../../src/host/systemd/systemd1.ts';
+import { SILENT_LOG } from '../support/silent-log.ts';
 
 const [, , address = '', kubeconfig = ''] = process.argv;
 const lifetime = new AbortController();
-const ignore = (): void => undefined;
-const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-const bus = createSystemBus({ address, log, clock: createSystemClock() }, lifetime.signal);
+const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
 const finder = createKubeletFinder({
   scope: { kubeconfig, nodeName: 'none' },
   systemd: createSystemd(bus),

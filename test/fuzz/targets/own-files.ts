@@ -11,12 +11,11 @@ import { locateStaticPods } from '../../../src/agent/static-pods/directory.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { openStateFiles, type StateFiles } from '../../../src/host/files/state-files.ts';
 import { formatStep, parseJournal } from '../../../src/static-pods/journal/journal.ts';
-import type { Log } from '../../../src/telemetry/log.ts';
 import { mutatedJson, mutatedText } from '../mutate.ts';
 import { assertFinite, attempt, type FuzzTarget, textTarget, textOf } from '../target.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const QUIET = (): void => undefined;
-const LOG: Log = { debug: QUIET, info: QUIET, warn: QUIET, error: QUIET };
 
 const STEP = {
   op: 'park',
@@ -122,14 +121,14 @@ export const OWN_FILE_TARGETS: readonly FuzzTarget[] = [
     return record;
   }),
   stateTarget('notices-memory', 'notices.json', mutatedJson(NOTICES), async (state) => {
-    const memory = await openNoticeMemory(state, 'boot', LOG);
+    const memory = await openNoticeMemory(state, 'boot', SILENT_LOG);
     memory.seenAt('new', 5);
     memory.keep(new Set(['new']));
     await memory.save();
     return memory.seenAt('new', 6);
   }),
   stateTarget('known-pods', 'pods.json', mutatedJson(PODS), async (state) => {
-    const rest = { nodeName: 'n1', client: undefined, clock: createSystemClock(), log: LOG };
+    const rest = { nodeName: 'n1', client: undefined, clock: createSystemClock(), log: SILENT_LOG };
     return [...(await createKnownPods({ state, ...rest }).read())];
   }),
   stateTarget(
@@ -137,7 +136,12 @@ export const OWN_FILE_TARGETS: readonly FuzzTarget[] = [
     'static-pods.json',
     mutatedJson(PLACE),
     async (state, folder) =>
-      await locateStaticPods({ stateDirectory: folder, runDirectory: path.join(folder, 'run') }, state, undefined, LOG),
+      await locateStaticPods(
+        { stateDirectory: folder, runDirectory: path.join(folder, 'run') },
+        state,
+        undefined,
+        SILENT_LOG,
+      ),
   ),
   stateTarget('boot-id', 'boot_id', mutatedText('3b1f0d2e-0000-4000-8000-000000000000\n'), async (_state, folder) => {
     await writeFile(path.join(folder, 'soft-reboots'), '3\n');

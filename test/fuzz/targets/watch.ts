@@ -2,13 +2,12 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { linesOf } from '../../../src/kube/lines.ts';
 import { PODS } from '../../../src/kube/resource.ts';
 import { createObjectCache } from '../../../src/kube/watch.ts';
-import type { Log } from '../../../src/telemetry/log.ts';
 import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { mutatedText } from '../mutate.ts';
 import { type FuzzTarget, textOf } from '../target.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const QUIET = (): void => undefined;
-const LOG: Log = { debug: QUIET, info: QUIET, warn: QUIET, error: QUIET };
 
 const WATCH_LINES = [
   '{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"b","resourceVersion":"5"}}}\n',
@@ -45,7 +44,11 @@ export const WATCH_TARGET: FuzzTarget = {
         ending.abort();
         return Promise.resolve();
       };
-      const cache = createObjectCache({ resource: PODS }, QUIET, { client, clock: { ...clock, sleep }, log: LOG });
+      const cache = createObjectCache({ resource: PODS }, QUIET, {
+        client,
+        clock: { ...clock, sleep },
+        log: SILENT_LOG,
+      });
       await cache.run(ending.signal);
       for (const { metadata } of cache.list())
         if (cache.get(`${metadata.namespace}/${metadata.name}`) === undefined && metadata.namespace !== undefined)

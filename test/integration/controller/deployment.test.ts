@@ -15,6 +15,7 @@ import { startNode, type TestNode } from '../../node/node.ts';
 import { deployment } from '../../node/pods.ts';
 import { installManifests } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const NODES = ['node-a', 'node-b'] as const;
@@ -99,18 +100,7 @@ describe('the Deployment of the controller on real nodes', () => {
   };
   /** Drains the node by a maintenance, waits until it is drained, and completes it. */
   const drain = async (name: string, node: string): Promise<void> => {
-    const maintenance = {
-      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'NodeMaintenance',
-      metadata: { name },
-      spec: {
-        stage: 'Drain',
-        reason: 'test',
-        nodeSelector: {
-          nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }],
-        },
-      },
-    };
+    const maintenance = drainOf(name, [node], { reason: 'test' });
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
     const drained = 'jsonpath={.status.conditions[?(@.type=="Drained")].status}';
     await until(`${name} is drained`, async () => (await kubectl('get', 'nm', name, '-o', drained)) === 'True');

@@ -6,9 +6,10 @@ import { isGated } from '../../../src/decide/daemon-set/gate.ts';
 import { targetNodeOf } from '../../../src/decide/pod.ts';
 import { startNode } from '../../node/node.ts';
 import { daemonSet } from '../../node/pods.ts';
-import { maintenanceOf, podsOf } from '../../support/rigs/daemon-set.ts';
+import { podsOf } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const A = 'node-a';
 const B = 'node-b';
@@ -49,7 +50,7 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     await kubectl(['apply', '-f', '-'], JSON.stringify(daemonSet('logger', { stopSec: 1 })));
     await waitFor('it runs on both nodes', async () => (await runs('logger', A)) && (await runs('logger', B)), SLOW);
     const first = await podOn('logger', A);
-    await kubectl(['apply', '-f', '-'], JSON.stringify(maintenanceOf('firmware', A)));
+    await kubectl(['apply', '-f', '-'], JSON.stringify(drainOf('firmware', [A], { reason: 'new firmware' })));
     await kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
 
     const held = await podOn('logger', A);

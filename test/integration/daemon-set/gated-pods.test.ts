@@ -8,9 +8,10 @@ import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, DAEMON_SETS, objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { daemonSet } from '../../node/pods.ts';
-import { maintenanceOf, setTargets } from '../../support/rigs/daemon-set.ts';
+import { setTargets } from '../../support/rigs/daemon-set.ts';
 import { installManifests } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release';
@@ -47,7 +48,7 @@ describe('the right of a node to release gated DaemonSet pods', () => {
       (JSON.parse(await kubectl(['get', 'pods', '-o', 'json'])) as { items: readonly Pod[] }).items;
 
     await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
-    await apply(maintenanceOf('m', NODE));
+    await apply(drainOf('m', [NODE]));
     await setTargets(controlPlane, 'm', NODE, [{ podType: 'DaemonSet', podPriority: 1000 }]);
     await apply(daemonSet('logger'));
     await waitFor('the gate holds the pod', async () => {

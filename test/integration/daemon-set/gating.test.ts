@@ -7,17 +7,11 @@ import type { Pod } from '../../../src/api/pod.ts';
 import { isGated } from '../../../src/decide/daemon-set/gate.ts';
 import { labelSelectorMatches } from '../../../src/decide/selector.ts';
 import { daemonSet } from '../../node/pods.ts';
-import {
-  maintenanceOf,
-  podOfDaemonSet,
-  podsOf,
-  sayOfNode,
-  setTargets,
-  startEndingPods,
-} from '../../support/rigs/daemon-set.ts';
+import { podOfDaemonSet, podsOf, sayOfNode, setTargets, startEndingPods } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE, type Running } from '../../support/rigs/eviction.ts';
 import { installManifests, runNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
 const GATE = 'nodemaint-daemonset-gate';
@@ -66,7 +60,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
   /** Deletes the gate's policy, and waits until the API server does not apply it any more. No controller may run. */
   const removeGate = async (): Promise<void> => {
     const node = 'node-of-no-kubelet';
-    await apply(maintenanceOf('probe', node));
+    await apply(drainOf('probe', [node]));
     const target = { podType: 'DaemonSet', podPriority: 1_000_000_000 };
     await setTargets(rig.controlPlane, 'probe', node, [target]);
     await waitFor('the policy applies', () => getsGate({ app: 'any' }, undefined, node));
@@ -111,7 +105,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
         await kubectl(['delete', 'nm', 'policy']);
       },
     };
-    await apply(maintenanceOf('policy', NODE));
+    await apply(drainOf('policy', [NODE]));
     await setTargets(rig.controlPlane, 'policy', NODE, [{ podType: 'DaemonSet', podPriority: 1_000_000_000 }]);
     await waitFor('the policy knows it', () => getsGate({ app: 'logger' }));
     assert.equal(await getsGate({ app: 'logger' }, 'system-node-critical'), false, 'another priority');
@@ -136,7 +130,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     await apply(unscheduled('slip'));
     await waitFor('its pod is there', async () => (await podsOf(rig.controlPlane, 'slip')).length === 1);
     const uids = new Set<string>();
-    await apply(maintenanceOf('slipped', NODE));
+    await apply(drainOf('slipped', [NODE]));
     await waitFor('it is removed again and again', async () => {
       for (const { metadata } of await podsOf(rig.controlPlane, 'slip')) uids.add(metadata.uid ?? '');
       return uids.size >= 4;
@@ -156,7 +150,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     await using _case = await startCase('without the gate');
     await apply(daemonSet('escape', { graceSec: 1 }));
     await waitFor('it is bound', () => isRunning('escape'));
-    await apply(maintenanceOf('chased', NODE));
+    await apply(drainOf('chased', [NODE], { reason: 'new firmware' }));
     // It is there while the pod waits for its deletion: 2, 4, 8, then each time 15 s, less what the machine takes.
     const message = /escape has come back [3-9] times in spite of the node maintenance \(new firmware\)/;
     const isTold = async (): Promise<boolean> => message.test(await kubectl(['get', 'evreq', '-o', 'json']));
@@ -178,7 +172,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
       await kubectl(['apply', '-f', '-'], withoutDeployments(text));
       await apply(daemonSet('refused', { graceSec: 1 }));
       await waitFor('it is bound', () => isRunning('refused'));
-      await apply(maintenanceOf('old', NODE));
+      await apply(drainOf('old', [NODE]));
       await kubectl(['wait', '--for=condition=Drained', 'nm/old', '--timeout=60s']);
       await waitFor('it is refused', async () => {
         const events = await kubectl(['get', 'events', '--field-selector=reason=FailedCreate', '-o', 'json']);
@@ -201,7 +195,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
       await runNodemaint(['uninstall-cluster', '--kubeconfig', rig.controlPlane.adminKubeconfig, ...flags]);
     const hold = async (name: string): Promise<void> => {
       await waitFor('it is bound', () => isRunning('last'));
-      await apply(maintenanceOf(name, NODE));
+      await apply(drainOf(name, [NODE]));
       await waitFor('it is held', () => isTargetHeld('last'));
     };
     await apply(daemonSet('last', { graceSec: 1 }));

@@ -8,6 +8,7 @@ import { podSpec } from '../../node/pods.ts';
 import { hasEnded } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from '../../support/rigs/eviction.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const DEPLOYMENT = 'deployment.apps.k8s.io';
 const REPLICA_SET = 'replicaset.apps.k8s.io';
@@ -129,12 +130,6 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
 
 /** What a person does to drain a node. */
 async function drain(rig: EvictionRig, node: string): Promise<void> {
-  const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
-  const maintenance = {
-    apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-    kind: 'NodeMaintenance',
-    metadata: { name: 'surge' },
-    spec: { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [byName] } },
-  };
+  const maintenance = drainOf('surge', [node]);
   await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
 }

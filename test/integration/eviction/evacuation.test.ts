@@ -4,6 +4,7 @@ import { entryOf } from '../../support/eviction/actors.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { type EvictionWebhook, startEvictionWebhook } from '../../support/stand-ins/eviction-webhook.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
 const DRAINER = 'drainer.example.com';
@@ -90,13 +91,7 @@ describe('evictions in the background (KEP-1397) on a real API server', () => {
     await rig.controlPlane.kubectl(['delete', 'evreq', '--all']);
     for (const name of ['one', 'two', 'three']) await rig.createPod(name, EVICT_ONLY);
     await rig.createPod('zero', IN_PROGRESS);
-    const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] };
-    const maintenance = {
-      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'NodeMaintenance',
-      metadata: { name: 'limited' },
-      spec: { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [byName] } },
-    };
+    const maintenance = drainOf('limited', [NODE]);
     await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
     const requested = async (): Promise<string[]> => {
       const format = ['-o', 'jsonpath={.items[*].spec.target.pod.name}'];

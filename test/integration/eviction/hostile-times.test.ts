@@ -6,6 +6,7 @@ import type { Pod } from '../../../src/api/pod.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../../src/kube/resource.ts';
 import { buildEvictionRig, type EvictionRig, intercepts } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const INTERCEPTOR = 'hostile.example.com';
 const FOREVER_SEC = 1e13;
@@ -38,12 +39,7 @@ describe('a pod with a grace period of 10^13 s in a maintenance of two nodes, on
     await rig.createPod('elsewhere', {}, { nodeName: 'seven' });
     const claimed = await rig.createPod('claimed', intercepts(INTERCEPTOR, 10_000), { nodeName: 'seven' });
     await rig.startController();
-    const nodeSelectorTerms = ['six', 'seven'].map((name) => {
-      return { matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }] };
-    });
-    const kind = { apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1', kind: 'NodeMaintenance' };
-    const spec = { stage: 'Drain', nodeSelector: { nodeSelectorTerms } };
-    await apply({ ...kind, metadata: { name: 'both' }, spec });
+    await apply(drainOf('both', ['six', 'seven']));
 
     const nodeStatuses = async (): Promise<readonly NodeStatus[]> => {
       const { status } = JSON.parse(await kubectl(['get', 'nm', 'both', '-o', 'json'])) as NodeMaintenance;

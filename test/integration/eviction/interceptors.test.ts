@@ -7,15 +7,10 @@ import {
   conditionWith,
   createRequest,
   firstStatus,
-  patchStatus,
   report,
   started,
 } from '../../support/rigs/admission.ts';
-
-const A = 'a.example.com';
-const B = 'b.example.com';
-const LAST = 'imperative-eviction.k8s.io';
-const NAMES = [A, B, LAST];
+import { A, allow, B, LAST, NAMES, refuse } from '../../support/eviction/status-writes.ts';
 
 let rig: AdmissionRig;
 before(async () => {
@@ -25,30 +20,20 @@ after(async () => {
   await rig[Symbol.asyncDispose]();
 });
 
-/** The EvictionRequest controller writes this. */
-async function allow(name: string, status: object): Promise<void> {
-  assertAllowed(await patchStatus(rig.controller, name, status));
-}
-
-/** The EvictionRequest controller tries to write this. */
-async function refuse(name: string, status: object, words: RegExp): Promise<void> {
-  assertRefused(await patchStatus(rig.controller, name, status), words);
-}
-
 describe('the entries of interceptors', () => {
   it('the entries of interceptors are as many as targetInterceptors, with the same names, and stay', async () => {
     const words = /interceptors must have the names of targetInterceptors, one entry each/;
     const entries = (...names: string[]): object => ({
       interceptors: names.map((each) => ({ name: each, message: '' })),
     });
-    await refuse(await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B) }, words);
-    await refuse(await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B, 'c.example.com') }, words);
-    await refuse(await createRequest(rig), entries(A), words);
+    await refuse(rig, await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B) }, words);
+    await refuse(rig, await createRequest(rig), { ...firstStatus(NAMES), ...entries(A, B, 'c.example.com') }, words);
+    await refuse(rig, await createRequest(rig), entries(A), words);
     const name = await started(rig, NAMES);
-    await refuse(name, entries(A, B), words);
-    await refuse(name, { interceptors: [] }, words);
-    await refuse(name, { interceptors: null }, /interceptors may not be unset/);
-    await refuse(name, { interceptors: [{ name: A }, { name: B }, { name: LAST }] }, /message: Required value/);
+    await refuse(rig, name, entries(A, B), words);
+    await refuse(rig, name, { interceptors: [] }, words);
+    await refuse(rig, name, { interceptors: null }, /interceptors may not be unset/);
+    await refuse(rig, name, { interceptors: [{ name: A }, { name: B }, { name: LAST }] }, /message: Required value/);
   });
 
   it('an entry starts with a name and an empty message', async () => {
@@ -58,13 +43,18 @@ describe('the entries of interceptors', () => {
     for (const extra of [...began, { expectedFinishTime: time }]) {
       const status = firstStatus(NAMES);
       const [first, ...others] = status.interceptors ?? [];
-      await refuse(await createRequest(rig), { ...status, interceptors: [{ ...first, ...extra }, ...others] }, words);
+      await refuse(
+        rig,
+        await createRequest(rig),
+        { ...status, interceptors: [{ ...first, ...extra }, ...others] },
+        words,
+      );
     }
     const later = await createRequest(rig);
-    await allow(later, { ...firstStatus(NAMES), interceptors: null });
+    await allow(rig, later, { ...firstStatus(NAMES), interceptors: null });
     const { interceptors = [] } = firstStatus(NAMES);
-    await refuse(later, { interceptors: interceptors.map((each) => ({ ...each, message: 'x' })) }, words);
-    await allow(later, { interceptors });
+    await refuse(rig, later, { interceptors: interceptors.map((each) => ({ ...each, message: 'x' })) }, words);
+    await allow(rig, later, { interceptors });
   });
 
   it('an entry changes only while its interceptor is active', async () => {
@@ -72,10 +62,10 @@ describe('the entries of interceptors', () => {
     const words = /only the entry of the interceptor in activeInterceptors can change/;
     assertRefused(await report(rig.admin, name, { name: B, message: 'early' }), words);
     assertAllowed(await report(rig.admin, name, { name: A, message: 'in time' }));
-    await allow(name, { activeInterceptors: [B], processedInterceptors: [A] });
+    await allow(rig, name, { activeInterceptors: [B], processedInterceptors: [A] });
     assertRefused(await report(rig.admin, name, { name: A, message: 'late' }), words);
     assertAllowed(await report(rig.admin, name, { name: B, message: 'in time' }));
-    await allow(name, {
+    await allow(rig, name, {
       conditions: [conditionWith('Canceled', 'True')],
       activeInterceptors: [],
       processedInterceptors: [A, B],

@@ -15,6 +15,7 @@ import { createSystemd, type Systemd } from '../../../src/host/systemd/systemd1.
 import { until } from '../../logind/host.ts';
 import { openTestState } from '../../support/agent/state.ts';
 import { type ServiceManager, startManager } from '../../systemd/manager.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 /** As kubeadm and k3s have them, but for the pause before the restart. */
 const UNITS = {
@@ -56,9 +57,7 @@ async function startUnits(
   t.after(() => {
     lifetime.abort();
   });
-  const ignore = (): void => undefined;
-  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-  const bus = createSystemBus({ address, log, clock: createSystemClock() }, lifetime.signal);
+  const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
   const systemd = createSystemd(bus);
   for (const unit of units) {
     const starts = async (): Promise<boolean> =>

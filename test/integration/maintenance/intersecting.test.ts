@@ -5,6 +5,7 @@ import type { Pod } from '../../../src/api/pod.ts';
 import { describeEntry } from '../../../src/decide/drain/plan.ts';
 import { buildEvictionRig, type EvictionRig, type Running } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const PRIORITIES = [2000, 5000, 10_000, 15_000];
 
@@ -54,11 +55,8 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     priorities: readonly number[],
     nodes: readonly string[],
   ): Promise<void> => {
-    const byName = { matchFields: nodes.map((node) => ({ key: 'metadata.name', operator: 'In', values: [node] })) };
-    const terms = byName.matchFields.map((field) => ({ matchFields: [field] }));
     const drainPlan = priorities.map((podPriority) => ({ podPriority, podType: 'Default' }));
-    const spec = { stage: 'Drain', nodeSelector: { nodeSelectorTerms: terms }, drainPlan };
-    await apply({ apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1', kind: 'NodeMaintenance', metadata: { name }, spec });
+    await apply(drainOf(name, nodes, { drainPlan }));
   };
 
   /** What a kubelet does: the terminating pods of a node go, up to a priority. */

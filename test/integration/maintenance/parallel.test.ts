@@ -4,6 +4,7 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
 import { runCommand } from '../../support/commands/command.ts';
 import { SOON, waitFor } from '../../support/wait-for.ts';
+import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
 
 const NODES = ['one', 'two', 'three'];
 
@@ -24,10 +25,7 @@ describe('limits of a drain, on a real API server', () => {
     await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
 
   const drain = async (node: string, labels: Readonly<Record<string, string>> = {}): Promise<void> => {
-    const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
-    const spec = { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [byName] } };
-    const kind = { apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1', kind: 'NodeMaintenance' };
-    await apply({ ...kind, metadata: { name: `drain-${node}`, labels }, spec });
+    await apply(maintenanceOf({ stage: 'Drain', nodeSelector: byName(node) }, { name: `drain-${node}`, labels }));
   };
 
   const messageOf = async (node: string): Promise<string> => {

@@ -5,6 +5,7 @@ import type { Pod } from '../../../src/api/pod.ts';
 import { describeEntry } from '../../../src/decide/drain/plan.ts';
 import { buildEvictionRig } from '../../support/rigs/eviction.ts';
 import { SOON, waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 const MAX = 2_147_483_647;
 const POSTGRES = { matchLabels: { app: 'postgres' } };
@@ -61,14 +62,7 @@ describe('KEP-4212, "PodTypes and Label Selectors Progression", on a real API se
     await rig.createPod('mirror', { 'kubernetes.io/config.mirror': 'hash' }, on(5000));
 
     await rig.startController();
-    const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['five'] }] };
-    const spec = { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [byName] }, drainPlan: PLAN };
-    await apply({
-      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'NodeMaintenance',
-      metadata: { name: 'progression' },
-      spec,
-    });
+    await apply(drainOf('progression', ['five'], { drainPlan: PLAN }));
 
     const targets = async (): Promise<readonly string[]> => {
       const { status } = JSON.parse(await kubectl(['get', 'nm', 'progression', '-o', 'json'])) as NodeMaintenance;

@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
 import { until } from '../../logind/host.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const FLOODER = path.join(import.meta.dirname, 'bus-flooder.ts');
 const NOBODY = 65_534;
@@ -29,9 +30,7 @@ describe('a user who floods the agent with signals over the system bus', () => {
     t.after(() => {
       lifetime.abort();
     });
-    const ignore = (): void => undefined;
-    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-    const bus = createSystemBus({ address, log, clock: createSystemClock() }, lifetime.signal);
+    const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
     const names = async (): Promise<readonly string[]> =>
       (await bus.call({ ...DBUS, member: 'ListNames' }, t.signal))[0] as string[];
     await until('the bus answers', () => names().then(Boolean, () => false));

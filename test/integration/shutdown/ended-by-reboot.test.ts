@@ -3,9 +3,10 @@ import { after, before, describe, it } from 'node:test';
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { daemonSet } from '../../node/pods.ts';
-import { maintenanceOf, podsOf, sayOfNode } from '../../support/rigs/daemon-set.ts';
+import { podsOf, sayOfNode } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 /** The API server goes away in the middle of a shutdown, and comes back when the machine was booted. */
 describe('a shutdown whose machine was booted before the controller could see it', () => {
@@ -31,7 +32,7 @@ describe('a shutdown whose machine was booted before the controller could see it
     // One that ends on its own time: the DaemonSet's turn has not come when the API server goes away.
     const web = await rig.createPod('web');
     const metadata = { name: 'shutdown', labels: { [AGENT_LABEL]: NODE }, annotations: { [BOOT_ANNOTATION]: 'first' } };
-    await kubectl(['create', '-f', '-'], JSON.stringify({ ...maintenanceOf('shutdown', NODE), metadata }));
+    await kubectl(['create', '-f', '-'], JSON.stringify({ ...drainOf('shutdown', [NODE]), metadata }));
     const first = await rig.startController();
     await rig.waitFor(web, 'its eviction is requested', () => true);
     const cordoned = ['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'];

@@ -7,6 +7,7 @@ import { removeFailedPods } from '../../../src/kube/failed-pods.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const NODE = 'node-a';
 
@@ -53,9 +54,7 @@ describe("a node's own identity after a shutdown", () => {
     assert.deepEqual(await removeFailedPods(client, NODE, signal), []);
 
     const end = new AbortController();
-    const nothing = (): void => undefined;
-    const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-    const events = createEventRecorder('nodemaint-agent', { client, clock: createSystemClock(), log });
+    const events = createEventRecorder('nodemaint-agent', { client, clock: createSystemClock(), log: SILENT_LOG });
     const running = events.run(end.signal);
     const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE, uid: NODE } };
     events.tell(subject, {

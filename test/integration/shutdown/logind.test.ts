@@ -6,8 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { BusCallError, createSystemBus } from '../../../src/host/dbus/bus.ts';
-import { connectHost, until } from '../../logind/host.ts';
+import { connectHost, type HostClients, until } from '../../logind/host.ts';
 import { capabilitiesOf, startLogind } from '../../logind/rig.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const DELAY = { inhibitDelayMaxSec: 60 };
 const SYS_BOOT = 1n << 22n;
@@ -15,6 +16,18 @@ const LOGIN1 = { destination: 'org.freedesktop.login1', path: '/org/freedesktop/
 
 function hasCode(code: string, words: RegExp): (error: unknown) => boolean {
   return (error) => error instanceof NodemaintError && error.code === code && words.test(error.message);
+}
+
+/** Counts the announcements of a shutdown and the new connections to the bus from now on. */
+function countSignals(host: HostClients): { readonly heard: number; readonly reconnected: number } {
+  const told = { heard: 0, reconnected: 0 };
+  host.login1.onPrepareForShutdown(() => {
+    told.heard += 1;
+  });
+  host.bus.onReconnect(() => {
+    told.reconnected += 1;
+  });
+  return told;
 }
 
 describe('the clients of logind and systemd', () => {
@@ -152,11 +165,9 @@ describe('the clients of logind and systemd', () => {
   });
 
   it('a call without a bus fails at once', async (t: TestContext) => {
-    const nothing = (): void => undefined;
-    const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
     const lifetime = new AbortController();
     const address = 'unix:path=/nonexistent/bus';
-    const bus = createSystemBus({ address, log, clock: createSystemClock() }, lifetime.signal);
+    const bus = createSystemBus({ address, log: SILENT_LOG, clock: createSystemClock() }, lifetime.signal);
     const call = { ...LOGIN1, interface: 'org.freedesktop.login1.Manager', member: 'ListInhibitors' };
     for (let times = 0; times < 3; times += 1) {
       await assert.rejects(bus.call(call, t.signal), hasCode('DBUS_UNAVAILABLE', /no connection to the bus .*ENOENT/));
@@ -169,37 +180,23 @@ describe('the clients of logind and systemd', () => {
     it(`the client reports a restart of logind by ${killedBy}, and hears its signals again`, async (t: TestContext) => {
       await using rig = await startLogind(DELAY, t.signal);
       using host = connectHost(rig);
-      let heard = 0;
-      let reconnected = 0;
-      host.login1.onPrepareForShutdown(() => {
-        heard += 1;
-      });
-      host.bus.onReconnect(() => {
-        reconnected += 1;
-      });
+      const told = countSignals(host);
       assert.equal(await host.login1.preparingForShutdown(t.signal), false);
       await rig.restartLogind(killedBy);
-      await until('told', () => reconnected > 0);
+      await until('told', () => told.reconnected > 0);
       await rig.reboot();
-      await until('signal', () => heard > 0);
+      await until('signal', () => told.heard > 0);
     });
   }
 
   it('the client reports a restart of the bus, and hears signals again', async (t: TestContext) => {
     await using rig = await startLogind(DELAY, t.signal);
     using host = connectHost(rig);
-    let heard = 0;
-    let reconnected = 0;
-    host.login1.onPrepareForShutdown(() => {
-      heard += 1;
-    });
-    host.bus.onReconnect(() => {
-      reconnected += 1;
-    });
+    const told = countSignals(host);
     assert.equal(await host.login1.preparingForShutdown(t.signal), false);
     const begunAt = performance.now();
     await rig.restartDbus();
-    await until('told', () => reconnected > 0);
+    await until('told', () => told.reconnected > 0);
     t.diagnostic(`back ${(performance.now() - begunAt).toFixed(0)} ms after the bus was killed`);
     await until('logind answers', async () => {
       const answer = await host.login1.preparingForShutdown(t.signal).catch(() => undefined);
@@ -207,7 +204,7 @@ describe('the clients of logind and systemd', () => {
     });
     // The owner of the name is known to the subscription by now, because the bus answers in order.
     await rig.reboot();
-    await until('signal', () => heard > 0);
+    await until('signal', () => told.heard > 0);
     await delay(50);
     assert.ok(!host.logged.includes('listener of a signal failed'));
   });

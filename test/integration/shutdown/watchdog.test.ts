@@ -14,6 +14,7 @@ import { readAgentStatus } from '../../support/commands/nodemaint.ts';
 import { startManager } from '../../systemd/manager.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const MAIN = path.join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 const UNIT = 'nodemaint.service';
@@ -56,9 +57,10 @@ describe('the watchdog of the agent', () => {
     t.after(() => {
       lifetime.abort();
     });
-    const ignore = (): void => undefined;
-    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-    const bus = createSystemBus({ address: manager.address, log, clock: createSystemClock() }, lifetime.signal);
+    const bus = createSystemBus(
+      { address: manager.address, log: SILENT_LOG, clock: createSystemClock() },
+      lifetime.signal,
+    );
     const systemd = createSystemd(bus);
     const starts = (): Promise<boolean> =>
       systemd.startUnit(UNIT, t.signal).then(

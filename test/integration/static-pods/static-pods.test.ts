@@ -20,6 +20,7 @@ import { makeTestFolder } from '../../support/folder.ts';
 import { isThorough } from '../../support/thorough.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
 
 // Unlike any other test's: while its kubelet is down, another one of that name on this machine would be taken for it.
 const NODE = `static-pods-${process.pid}`;
@@ -120,13 +121,7 @@ describe('a static pod under a real kubelet, containerd and API server', () => {
   });
 
   it('the static pod ends in its own time, stays away over a restart of the kubelet, and comes back under its name', async () => {
-    const byName = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] };
-    const maintenance = {
-      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-      kind: 'NodeMaintenance',
-      metadata: { name: 'firmware' },
-      spec: { stage: 'Drain', reason: 'firmware', nodeSelector: { nodeSelectorTerms: [byName] } },
-    };
+    const maintenance = drainOf('firmware', [NODE], { reason: 'firmware' });
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
     let message = '';
     await waitFor(

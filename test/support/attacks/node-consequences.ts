@@ -9,7 +9,8 @@ import { collectionPath, EVENTS, NODE_MAINTENANCES, objectPath, PODS } from '../
 import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { type Attack, sendAs } from './attack.ts';
 import { podBody, type Scene, TEAM } from './scene.ts';
-import { LOG, make } from './steps.ts';
+import { make } from './steps.ts';
+import { SILENT_LOG } from '../silent-log.ts';
 import { waitFor } from '../wait-for.ts';
 
 interface StoredEvent {
@@ -29,7 +30,7 @@ async function eventInSpiteOf(scene: Scene, message: string, before: (event: Sto
   };
   const tell = async (): Promise<void> => {
     const stop = new AbortController();
-    const recorder = createEventRecorder('test', { client: controller, clock: createSystemClock(), log: LOG });
+    const recorder = createEventRecorder('test', { client: controller, clock: createSystemClock(), log: SILENT_LOG });
     const running = recorder.run(stop.signal);
     recorder.tell(subject, { type: 'Warning', reason: 'WentDown', message });
     await waitFor('the Event is written', async () => (await all()).some(({ count }) => count === 1));

@@ -2,13 +2,6 @@ import assert from 'node:assert/strict';
 import { sendForObject } from '../../../src/kube/resource.ts';
 import type { Scene } from './scene.ts';
 
-/** What the parts log is not looked at. */
-export const LOG = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-
-export function ignore(): void {
-  // Nothing.
-}
-
 /** Makes an object as somebody, which must work. */
 export async function make<T>(scene: Scene, actor: keyof Scene['clients'], path: string, body: object): Promise<T> {
   const made = await sendForObject<T>(

@@ -9,7 +9,8 @@ import { collectionPath, DAEMON_SETS, EVICTION_REQUESTS, objectPath, PODS } from
 import { requestFor } from '../rigs/admission.ts';
 import { assertRefusedBy, type Attack, policy, sendAs } from './attack.ts';
 import { dry, OTHER_TEAM, podBody, RELEASE, requestOf, type Scene, TEAM } from './scene.ts';
-import { ignore, LOG, make } from './steps.ts';
+import { make } from './steps.ts';
+import { SILENT_LOG } from '../silent-log.ts';
 import { waitFor } from '../wait-for.ts';
 
 const GATE = 'nodemaintenance.x-k8s.io/maintenance';
@@ -157,9 +158,9 @@ export const USER_AGAINST_AGENTS: readonly Attack[] = [
       const dependencies = {
         client: scene.clients.n1,
         clock: createSystemClock(),
-        log: { ...LOG, warn: (fields: object) => refusals.push(JSON.stringify(fields)) },
+        log: { ...SILENT_LOG, warn: (fields: object) => refusals.push(JSON.stringify(fields)) },
         nodeName: 'n1',
-        onChange: ignore,
+        onChange: () => undefined,
       };
       const gates = createSelfGates(dependencies);
       gates.arm();

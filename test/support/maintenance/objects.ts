@@ -16,3 +16,8 @@ export function maintenanceOf(spec: Readonly<Record<string, unknown>> = {}, meta
     spec: { nodeSelector: byName('node-a'), ...spec },
   };
 }
+
+/** The NodeMaintenance NAME in the stage Drain, of these nodes. */
+export function drainOf(name: string, nodes: readonly string[], spec: object = {}): NodeMaintenance {
+  return maintenanceOf({ stage: 'Drain', nodeSelector: byName(...nodes), ...spec }, { name });
+}

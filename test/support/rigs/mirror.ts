@@ -14,6 +14,7 @@ import {
 } from '../../../src/kube/resource.ts';
 import { type EvictionRig, NODE } from './eviction.ts';
 import { writeAgentFiles } from '../agent/files.ts';
+import { drainOf } from '../maintenance/objects.ts';
 
 /** Static pods of NODE as the API server and the disk have them, without a kubelet and without our controller. */
 export interface MirrorRig {
@@ -95,14 +96,7 @@ export async function buildMirrorRig(rig: EvictionRig): Promise<MirrorRig> {
     target: async (drainTargets) => {
       const name = 'upgrade';
       if (!made) {
-        const nodeSelectorTerms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] }];
-        const spec = { stage: 'Drain', reason: 'OS upgrade', nodeSelector: { nodeSelectorTerms } };
-        const body = {
-          apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
-          kind: 'NodeMaintenance',
-          metadata: { name },
-          spec,
-        };
+        const body = drainOf(name, [NODE], { reason: 'OS upgrade' });
         await sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [], never);
         made = true;
       }

@@ -16,14 +16,12 @@ import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createEvictionAttempts } from '../../../src/kube/eviction/memories.ts';
 import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
-import type { Log } from '../../../src/telemetry/log.ts';
 import { createSteppingClock, type SteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { openTestState } from '../../support/agent/state.ts';
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 const CONFIG = '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration}';
 const HOUR = 3_600_000;
-const QUIET = (): void => undefined;
-const SILENT: Log = { debug: QUIET, info: QUIET, warn: QUIET, error: QUIET };
 const SIGNAL = new AbortController().signal;
 
 /** An API server that is asked and has nothing. */
@@ -56,7 +54,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
       const { client } = countingClient();
       const cluster = { state: () => 'absent', create: () => Promise.reject(new Error(`away ${(count += 1)}`)) };
       const config = parseAgentConfig(CONFIG, 'agent.yaml');
-      const context = { client, clock, cluster, config, log: SILENT, nodeName: 'n1' } as unknown as DrainContext;
+      const context = { client, clock, cluster, config, log: SILENT_LOG, nodeName: 'n1' } as unknown as DrainContext;
       const handOver = createHandOver(context);
       const phase = {
         kind: 'draining',
@@ -78,7 +76,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     5_000,
     (clock) => {
       const { client, asked } = countingClient();
-      const gates = createSelfGates({ client, clock, log: SILENT, nodeName: 'n1', onChange: () => undefined });
+      const gates = createSelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
       return Promise.resolve(async () => {
         await gates.release(SIGNAL);
         return asked();
@@ -91,7 +89,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     async (clock, t) => {
       const { client, asked } = countingClient();
       const state = await openTestState(await temporary(t));
-      const known = createKnownPods({ state, nodeName: 'n1', client, clock, log: SILENT });
+      const known = createKnownPods({ state, nodeName: 'n1', client, clock, log: SILENT_LOG });
       return async () => {
         await known.refresh(SIGNAL);
         return asked();

@@ -1,34 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DemoRuntime, startDemoRuntime } from '../../../src/demo/runtime.ts';
-import { type ContainerRuntime, createContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
+import { createSocketFolder, openRuntime } from '../../support/runtime-socket.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const { signal } = new AbortController();
-
-async function createFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-cri-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
-
-function open(t: TestContext, socketPath: string): ContainerRuntime {
-  const runtime = createContainerRuntime(`unix://${socketPath}`);
-  t.after(() => {
-    runtime.close();
-  });
-  return runtime;
-}
-
-/** Waits for something that the processes of the sandbox do in their own time. */
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await condition()); await delay(20)) {
-    assert.ok(Date.now() < end, 'nothing happened for 20 s');
-  }
-}
 
 describe('the sandbox runtime, through the container runtime client', () => {
   interface Sandbox {
@@ -39,8 +19,8 @@ describe('the sandbox runtime, through the container runtime client', () => {
   }
 
   async function start(t: TestContext, stopSeconds: Readonly<Record<string, number>>): Promise<Sandbox> {
-    const folder = await createFolder(t);
-    const manifests = await createFolder(t);
+    const folder = await createSocketFolder(t);
+    const manifests = await createSocketFolder(t);
     for (const [name, seconds] of Object.entries(stopSeconds)) {
       const annotations = { 'demo.nodemaint/stop-seconds': String(seconds) };
       const metadata = { name, namespace: 'apps', labels: { app: name }, annotations };
@@ -52,7 +32,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
     const socketPath = path.join(folder, 'cri.sock');
     const kubelet = await startDemoRuntime({ staticPodPath: manifests, socketPath, nodeName: 'Node-1' }, signal);
     t.after(() => kubelet[Symbol.asyncDispose]());
-    return { folder, manifests, kubelet, runtime: open(t, socketPath) };
+    return { folder, manifests, kubelet, runtime: openRuntime(t, socketPath) };
   }
 
   it('tells the version', async (t) => {
@@ -86,13 +66,13 @@ describe('the sandbox runtime, through the container runtime client', () => {
     const { folder, manifests, kubelet, runtime } = await start(t, { web: 0.3 });
     const [before] = await runtime.livePods(signal);
     await rename(path.join(manifests, 'web.yaml'), path.join(folder, 'web.yaml'));
-    await until(() => kubelet.pods()[0]?.state === 'stopping');
+    await waitFor('the pod stops', () => kubelet.pods()[0]?.state === 'stopping');
     assert.equal((await runtime.livePods(signal))[0]?.id, before?.id);
-    await until(async () => (await runtime.livePods(signal)).length === 0);
+    await waitFor('no pod is alive', async () => (await runtime.livePods(signal)).length === 0);
     assert.equal(kubelet.pods()[0]?.state, 'ended');
 
     await rename(path.join(folder, 'web.yaml'), path.join(manifests, 'web.yaml'));
-    await until(async () => (await runtime.livePods(signal)).length === 1);
+    await waitFor('one pod is alive', async () => (await runtime.livePods(signal)).length === 1);
     const [after] = await runtime.livePods(signal);
     assert.equal(after?.podUid, before?.podUid);
     assert.notEqual(after?.id, before?.id);
@@ -141,7 +121,10 @@ describe('the sandbox runtime, through the container runtime client', () => {
     const options = { staticPodPath: manifests, socketPath: path.join(folder, 'cri.sock'), nodeName: 'node-1' };
     const again = await startDemoRuntime(options, signal);
     t.after(() => again[Symbol.asyncDispose]());
-    await until(async () => (await Promise.allSettled([runtime.version(signal)]))[0].status === 'fulfilled');
+    await waitFor(
+      'the runtime answers',
+      async () => (await Promise.allSettled([runtime.version(signal)]))[0].status === 'fulfilled',
+    );
     runtime.close();
     await runtime.version(signal);
   });

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createWorkQueue } from '../../../src/kube/queue.ts';
-
-const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 describe('a queue of many keys whose runs only compute', () => {
   it('lets timers and connections have their turn between any two of them', async () => {
@@ -20,7 +19,7 @@ describe('a queue of many keys whose runs only compute', () => {
         return Promise.resolve({});
       },
       1,
-      { clock: createSystemClock(), log: LOG },
+      { clock: createSystemClock(), log: SILENT_LOG },
     );
     const timer = setInterval(() => {
       ticks += 1;

@@ -5,8 +5,7 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
 import { createObjectCache, type WatchDependencies } from '../../../src/kube/watch.ts';
-
-const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+import { SILENT_LOG } from '../../support/silent-log.ts';
 
 /** The monotonic clock. */
 const now = { ms: 0 };
@@ -33,7 +32,7 @@ async function pausesOf(
     return Promise.resolve();
   };
   const clock = { ...createSystemClock(), sleep, monotonic: () => now.ms };
-  const cache = createObjectCache({ resource: NODE_MAINTENANCES }, () => undefined, { client, clock, log: LOG });
+  const cache = createObjectCache({ resource: NODE_MAINTENANCES }, () => undefined, { client, clock, log: SILENT_LOG });
   await cache.run(stop.signal);
   return { pauses, lists };
 }

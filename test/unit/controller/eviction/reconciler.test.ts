@@ -8,8 +8,7 @@ import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
 import { createRequestNotes } from '../../../../src/controller/cache/request-notes.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import { createInterceptorReconciler } from '../../../../src/kube/eviction/interceptor.ts';
-
-const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+import { SILENT_LOG } from '../../../support/silent-log.ts';
 
 /** A request of this number whose turn is the imperative interceptor's, and its pod. */
 function requestOf(number: number): EvictionRequest {
@@ -33,7 +32,7 @@ describe('what the controller remembers of requests', () => {
       // No answer to an eviction is the hardest case: nothing is known of what became of it.
       client: { send: () => Promise.reject(new Error('away')) },
       clock: createSystemClock(),
-      log: LOG,
+      log: SILENT_LOG,
       options: controllerOptionsSchema.parse({}),
       metrics: { evictionAttempted: () => undefined },
       events: { tell: () => undefined },

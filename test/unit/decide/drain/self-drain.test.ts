@@ -7,7 +7,7 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { soleNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import { awaitingPodOf, maintenancesOfNode, resolveSelfDrains } from '../../../../src/decide/drain/self-drain.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
-import { byName } from '../../../support/maintenance/objects.ts';
+import { byName, maintenanceOf } from '../../../support/maintenance/objects.ts';
 
 const NODE = 'node-a';
 const LOGGER: DrainPod = {
@@ -19,14 +19,15 @@ const LOGGER: DrainPod = {
   labels: {},
 };
 
-function maintenanceOf(
+function drain(
   nodes: readonly string[],
   status?: NodeMaintenanceStatus,
   labels: Readonly<Record<string, string>> = {},
   stage: Stage = 'Drain',
 ): NodeMaintenance {
   const metadata = { name: 'm', labels, creationTimestamp: '2026-01-01T00:00:00Z' };
-  return { metadata, spec: { stage, nodeSelector: byName(...nodes) }, ...(status === undefined ? {} : { status }) };
+  const made = maintenanceOf({ stage, nodeSelector: byName(...nodes) }, metadata);
+  return status === undefined ? made : { ...made, status };
 }
 
 const RECORDED: NodeMaintenanceStatus = {
@@ -46,33 +47,33 @@ function evicting(maintenance: NodeMaintenance): readonly string[] {
 describe('the drains that an agent moves on for its own node', () => {
   it('are those of the node alone, and of others those that a controller had taken up there', () => {
     const names = (maintenance: NodeMaintenance): number => maintenancesOfNode([maintenance], NODE).length;
-    assert.equal(names(maintenanceOf([NODE])), 1);
-    assert.equal(names(maintenanceOf([NODE], undefined, {}, 'Cordon')), 1);
-    assert.equal(names(maintenanceOf([NODE], undefined, {}, 'Complete')), 0);
-    assert.equal(names(maintenanceOf(['node-b'])), 0);
-    assert.equal(names(maintenanceOf([NODE, 'node-b'])), 0);
-    assert.equal(names(maintenanceOf([NODE, 'node-b'], RECORDED)), 1);
+    assert.equal(names(drain([NODE])), 1);
+    assert.equal(names(drain([NODE], undefined, {}, 'Cordon')), 1);
+    assert.equal(names(drain([NODE], undefined, {}, 'Complete')), 0);
+    assert.equal(names(drain(['node-b'])), 0);
+    assert.equal(names(drain([NODE, 'node-b'])), 0);
+    assert.equal(names(drain([NODE, 'node-b'], RECORDED)), 1);
   });
 
   it('go through their plan where they are of the node alone', () => {
-    assert.deepEqual(evicting(maintenanceOf([NODE])), ['logger']);
+    assert.deepEqual(evicting(drain([NODE])), ['logger']);
   });
 
   it('stay where they are where they wait for nodes that the agent does not see', () => {
-    assert.deepEqual(evicting(maintenanceOf([NODE, 'node-b'], RECORDED)), []);
+    assert.deepEqual(evicting(drain([NODE, 'node-b'], RECORDED)), []);
   });
 
   it('go on waiting where a controller holds them back, unless the machine goes down with them', () => {
-    assert.deepEqual(evicting(maintenanceOf([NODE], WAITING)), []);
-    assert.deepEqual(evicting(maintenanceOf([NODE], WAITING, { [AGENT_LABEL]: NODE })), ['logger']);
-    assert.deepEqual(evicting(maintenanceOf([NODE], WAITING, { [AGENT_LABEL]: 'node-b' })), []);
+    assert.deepEqual(evicting(drain([NODE], WAITING)), []);
+    assert.deepEqual(evicting(drain([NODE], WAITING, { [AGENT_LABEL]: NODE })), ['logger']);
+    assert.deepEqual(evicting(drain([NODE], WAITING, { [AGENT_LABEL]: 'node-b' })), []);
   });
 });
 
 describe('a maintenance of one node alone', () => {
   it('selects it by its name and by nothing else', () => {
-    assert.equal(soleNodeOf(maintenanceOf([NODE])), NODE);
-    assert.equal(soleNodeOf(maintenanceOf([NODE, 'node-b'])), undefined);
+    assert.equal(soleNodeOf(drain([NODE])), NODE);
+    assert.equal(soleNodeOf(drain([NODE, 'node-b'])), undefined);
     const [term] = byName(NODE).nodeSelectorTerms;
     const spec = (nodeSelectorTerms: readonly object[]): NodeMaintenance => {
       return { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms } } };

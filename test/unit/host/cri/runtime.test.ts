@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
@@ -10,25 +8,12 @@ import { promisify } from 'node:util';
 import * as grpc from '@grpc/grpc-js';
 import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
 import { NodemaintError } from '../../../../src/errors.ts';
-import { type ContainerRuntime, createContainerRuntime } from '../../../../src/host/cri/runtime.ts';
+import { createContainerRuntime } from '../../../../src/host/cri/runtime.ts';
 import { createConnection } from '../../../../src/host/cri/connection.ts';
 import { describeRuntimeV1 } from '../../../../src/host/cri/proto.ts';
+import { createSocketFolder, openRuntime } from '../../../support/runtime-socket.ts';
 
 const { signal } = new AbortController();
-
-async function createFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-cri-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
-
-function open(t: TestContext, socketPath: string): ContainerRuntime {
-  const runtime = createContainerRuntime(`unix://${socketPath}`);
-  t.after(() => {
-    runtime.close();
-  });
-  return runtime;
-}
 
 function unavailable(pattern: RegExp): (error: unknown) => true {
   return (error) => {
@@ -41,7 +26,7 @@ function unavailable(pattern: RegExp): (error: unknown) => true {
 
 describe('the container runtime client, with a runtime that is not well', () => {
   async function serve(t: TestContext, answers: Readonly<Record<string, object>> | undefined): Promise<string> {
-    const socketPath = path.join(await createFolder(t), 'cri.sock');
+    const socketPath = path.join(await createSocketFolder(t), 'cri.sock');
     const server = new grpc.Server();
     if (answers !== undefined) {
       const description = describeRuntimeV1() as Parameters<typeof fromJSON>[0];
@@ -68,11 +53,11 @@ describe('the container runtime client, with a runtime that is not well', () => 
   }
 
   it('names the socket and the fix when nothing listens', async (t) => {
-    const socketPath = path.join(await createFolder(t), 'missing.sock');
+    const socketPath = path.join(await createSocketFolder(t), 'missing.sock');
     const pattern = new RegExp(
       `cannot list the containers at .* unix://${socketPath}: nothing listens there; start the`,
     );
-    await assert.rejects(open(t, socketPath).livePods(signal), unavailable(pattern));
+    await assert.rejects(openRuntime(t, socketPath).livePods(signal), unavailable(pattern));
   });
 
   it('refuses what is no unix socket', () => {
@@ -90,12 +75,12 @@ describe('the container runtime client, with a runtime that is not well', () => 
   });
 
   it('names the plugin when the runtime serves no CRI', async (t) => {
-    const runtime = open(t, await serve(t, undefined));
+    const runtime = openRuntime(t, await serve(t, undefined));
     await assert.rejects(runtime.version(signal), unavailable(/does not serve CRI runtime\.v1; enable its CRI plugin/));
   });
 
   it('does not wait longer than its deadline', async (t) => {
-    const socketPath = path.join(await createFolder(t), 'silent.sock');
+    const socketPath = path.join(await createSocketFolder(t), 'silent.sock');
     const server = createServer((socket) => t.after(() => socket.destroy())).listen(socketPath);
     t.after(() => server.close());
     const connection = createConnection(`unix://${socketPath}`);
@@ -113,7 +98,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
       state: `CONTAINER_${state}`,
     }));
     const items = containers.map(({ podSandboxId: id }) => ({ id, state: 'SANDBOX_NOTREADY' }));
-    const runtime = open(t, await serve(t, { ListContainers: { containers }, ListPodSandbox: { items } }));
+    const runtime = openRuntime(t, await serve(t, { ListContainers: { containers }, ListPodSandbox: { items } }));
     const pods = await runtime.livePods(signal);
     assert.deepEqual(
       pods.map(({ id, ready, runningContainers }) => [id, ready, runningContainers]),
@@ -129,12 +114,12 @@ describe('the container runtime client, with a runtime that is not well', () => 
     const items = [{ id: 's', state: 'SANDBOX_NOTREADY' }];
     const noSpace = new Error('failed to update container state: no space left on device');
     const lists = { ListContainers: { containers }, ListPodSandbox: { items } };
-    const runtime = open(t, await serve(t, { ...lists, StopContainer: noSpace, StopPodSandbox: {} }));
+    const runtime = openRuntime(t, await serve(t, { ...lists, StopContainer: noSpace, StopPodSandbox: {} }));
     assert.equal((await runtime.livePods(signal)).length, 1);
     await runtime.stopPod('s', 1, signal);
     assert.deepEqual(await runtime.livePods(signal), []);
     const ready = [{ id: 's', state: 'SANDBOX_READY' }];
-    const other = open(t, await serve(t, { ...lists, ListPodSandbox: { items: ready }, StopPodSandbox: {} }));
+    const other = openRuntime(t, await serve(t, { ...lists, ListPodSandbox: { items: ready }, StopPodSandbox: {} }));
     await other.stopPod('s', 1, signal);
     assert.equal((await other.livePods(signal)).length, 1, 'not one that is ready again');
   });
@@ -143,8 +128,8 @@ describe('the container runtime client, with a runtime that is not well', () => 
     const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
     const refused = new Error('refused');
     const answers = { ListContainers: { containers }, StopContainer: refused };
-    await open(t, await serve(t, { ...answers, StopPodSandbox: {} })).stopPod('s', 1, signal);
-    const runtime = open(t, await serve(t, { ...answers, StopPodSandbox: refused }));
+    await openRuntime(t, await serve(t, { ...answers, StopPodSandbox: {} })).stopPod('s', 1, signal);
+    const runtime = openRuntime(t, await serve(t, { ...answers, StopPodSandbox: refused }));
     await assert.rejects(runtime.stopPod('s', 1, signal), unavailable(/cannot stop the pod sandbox s at .*refused/));
   });
 });

@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import { createSelfGates } from '../../../../../src/agent/drain/self/gates.ts';
 import { createSystemClock } from '../../../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../../../../src/kube/client.ts';
-
-const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
 
 describe('the release of the held pods of a node', () => {
   it('asks in the namespaces of DaemonSets alone, each once, and for no more of these than their names', async () => {
@@ -25,7 +24,7 @@ describe('the release of the held pods of a node', () => {
       close: () => undefined,
     };
     const clock = createSystemClock();
-    const gates = createSelfGates({ client, clock, log: LOG, nodeName: 'n1', onChange: () => undefined });
+    const gates = createSelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
     await gates.release(AbortSignal.timeout(5_000));
     const [list, ...deletions] = asked;
     assert.ok(list?.path.startsWith('/apis/apps/v1/daemonsets?') && list.namesOnly === true);
