@@ -1,4 +1,4 @@
-/** Writes docs/reference/security-attacks.md anew. */
+/** Writes docs/reference/security-attacks.md from the attacks that the tests try. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { attackPage } from './table.ts';

@@ -8,7 +8,7 @@ const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'docs', 'reference
 
 describe('the table of attacks in the documentation', () => {
   it('is that of the attacks which test/integration/security/attacks.test.ts tries', async () => {
-    const how = 'write it anew with: node test/support/attacks/write-page.ts';
+    const how = 'write it again with: node test/support/attacks/write-page.ts';
     assert.equal(await readFile(PAGE, 'utf8'), attackPage(), how);
   });
 
