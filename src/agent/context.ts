@@ -8,7 +8,7 @@ import type { ManualRequests } from './static-pods/manual.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KnownPods } from './drain/offline/known-pods.ts';
-import type { OfflineDrainer } from './drain/offline/offline-drain.ts';
+import type { OfflinePods } from './drain/offline/offline-pods.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { LockKeeping } from './shutdown/lock.ts';
 import type { Hooks } from './shutdown/hooks.ts';
@@ -51,7 +51,7 @@ export interface AgentContext {
   /** Absent where no cluster is configured. */
   readonly client: KubeClient | undefined;
   /** The drain of all pods without an API server; absent where the kubelet cannot be stopped. */
-  readonly offlineDrain: OfflineDrainer | undefined;
+  readonly offlinePods: OfflinePods | undefined;
   readonly knownPods: KnownPods;
   readonly runtime: ContainerRuntime;
   readonly staticPods: StaticPods;

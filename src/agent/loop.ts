@@ -178,7 +178,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     await context.otherLocks.reconcile(record.phase, signal);
     await context.notices.reconcile(record.phase, signal);
     if (record.phase.kind === 'watching' || record.phase.kind === 'recovering') {
-      await context.offlineDrain?.giveBack(signal);
+      await context.offlinePods?.giveBack(signal);
       await context.knownPods.refresh(signal);
     }
     if (cluster !== undefined) {

@@ -37,7 +37,7 @@ import { createLoopWatchdog, pulseEveryMs } from './watchdog.ts';
 import { nodeNameOf } from './node-name.ts';
 import { createKubeletRefusals } from './static-pods/kubelet-refusals.ts';
 import { createKnownPods } from './drain/offline/known-pods.ts';
-import { createOfflineDrainer } from './drain/offline/offline-drain.ts';
+import { createOfflinePods } from './drain/offline/offline-pods.ts';
 import { createHooks } from './shutdown/hooks.ts';
 import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
 import { openNoticeMemory } from './notices/memory.ts';
@@ -181,10 +181,10 @@ export async function runAgent(
     cluster,
     client,
     knownPods,
-    offlineDrain:
+    offlinePods:
       kubelet === undefined
         ? undefined
-        : createOfflineDrainer({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
+        : createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
     runtime,
     ...createClusterParts(cluster, parts, runtime, living),
     manualRequests: byHand,

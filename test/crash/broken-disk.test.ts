@@ -8,7 +8,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { DrainContext } from '../../src/agent/drain/context.ts';
 import { findLeaving } from '../../src/agent/drain/drain.ts';
-import { createOfflineDrainer } from '../../src/agent/drain/offline/offline-drain.ts';
+import { createOfflinePods } from '../../src/agent/drain/offline/offline-pods.ts';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/shutdown/record.ts';
 import { createStaticPods, type StaticPodIntent } from '../../src/agent/static-pods/static-pods.ts';
 import { phaseAtStart } from '../../src/decide/shutdown/lost-record.ts';
@@ -62,7 +62,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
   const { runtime } = node;
   const knownPods = { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() };
   const onChange = (): void => undefined;
-  const localDrain = createOfflineDrainer({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
+  const localDrain = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const staticPods = createStaticPods({
     store: () => ({
       paths: node.paths,

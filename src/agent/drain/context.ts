@@ -5,7 +5,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import type { StaticPods } from '../static-pods/static-pods.ts';
-import type { OfflineDrainer } from './offline/offline-drain.ts';
+import type { OfflinePods } from './offline/offline-pods.ts';
 import type { SelfDrainer } from './self/self-drain.ts';
 
 /** The parts of the agent that drain this node. Where no cluster is configured, those of the cluster are undefined. */
@@ -16,7 +16,7 @@ export interface DrainContext {
   readonly log: Log;
   readonly staticPods: Pick<StaticPods, 'stuck'>;
   /** Undefined where the kubelet cannot be stopped. */
-  readonly offlineDrain: OfflineDrainer | undefined;
+  readonly offlinePods: OfflinePods | undefined;
   readonly cluster: Cluster | undefined;
   readonly client: KubeClient | undefined;
   readonly interceptor: KubeletInterceptor | undefined;

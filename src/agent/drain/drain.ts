@@ -45,7 +45,7 @@ async function leaveLocally(
   { record, view: all, saveTargets }: LeavingFacts,
   signal: AbortSignal,
 ): Promise<Leaving> {
-  const { config, offlineDrain: localDrain, selfDrain: ownDrain, staticPods } = context;
+  const { config, offlinePods: localDrain, selfDrain: ownDrain, staticPods } = context;
   ownDrain?.stop();
   const stuck = staticPods.stuck();
   const isHopeless = localDrain === undefined || localDrain.hasGivenUp();

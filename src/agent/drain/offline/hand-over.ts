@@ -45,7 +45,7 @@ const CALL_MS = 10_000;
  * are deleted there, for the kubelet would start them again; then the kubelet.
  */
 export function createHandOver(context: DrainContext): HandOver {
-  const { client, clock, cluster, config, offlineDrain: localDrain, log, nodeName } = context;
+  const { client, clock, cluster, config, offlinePods: localDrain, log, nodeName } = context;
   let triedAt = -Infinity;
   let answersSince: number | undefined;
 

@@ -33,7 +33,7 @@ export interface OfflineStop {
 }
 
 /** The hands of a local drain beside the mover of manifests. */
-export interface OfflineDrainer {
+export interface OfflinePods {
   /** Looks at the pods that run. */
   observe(signal: AbortSignal): Promise<OfflineView>;
   /**
@@ -47,7 +47,7 @@ export interface OfflineDrainer {
   hasGivenUp(): boolean;
 }
 
-export interface OfflineDrainDependencies {
+export interface OfflinePodsDependencies {
   readonly runtime: ContainerRuntime;
   readonly kubelet: KubeletUnit;
   readonly knownPods: KnownPods;
@@ -64,7 +64,7 @@ const MAX_REFUSALS = 3;
 const NOTHING: OfflineView = { seen: true, pods: [], staticPods: [] };
 
 /** Makes the hands, whose work in the background ends with `lifetime`. */
-export function createOfflineDrainer(dependencies: OfflineDrainDependencies, lifetime: AbortSignal): OfflineDrainer {
+export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetime: AbortSignal): OfflinePods {
   const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
   const stops = createSandboxStops(runtime, clock, onChange);
   let awaySince: number | undefined;
