@@ -16,7 +16,8 @@ import type { KubeletInterceptor } from './static-pods/interceptor.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { Notices } from './notices/notices.ts';
 import type { OverduePods } from './drain/overdue-pods.ts';
-import type { SelfDrainer } from './drain/self/self-drain.ts';
+import type { ControllerWatch } from './drain/controller-watch.ts';
+import type { DrainStep } from './drain/drain.ts';
 import type { Mover } from '../static-pods/mover.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
@@ -44,8 +45,10 @@ export interface AgentContext {
   readonly cluster: Cluster | undefined;
   /** Absent where no cluster is configured. */
   readonly interceptor: KubeletInterceptor | undefined;
-  /** The drain of this node while no controller lives; absent where no cluster is configured. */
-  readonly selfDrain: SelfDrainer | undefined;
+  /** The drain of this node, whoever drains it. */
+  readonly drain: DrainStep;
+  /** Whether a controller is alive; absent where no cluster is configured. */
+  readonly controller: ControllerWatch | undefined;
   /** Absent where no cluster is configured. */
   readonly overduePods: OverduePods | undefined;
   /** Absent where no cluster is configured. */

@@ -11,7 +11,6 @@ import { decidePhase, describePhase, isNamed, type Phase, type PhaseFacts } from
 import { describeError, NodemaintError } from '../errors.ts';
 import type { AgentContext } from './context.ts';
 import { createHandOver } from './drain/offline/hand-over.ts';
-import { findLeaving } from './drain/drain.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
 import { keepDeadline } from './drain/deadline.ts';
 import { completeOwn, ensureMaintenance, removeLeftovers } from './cluster/shutdown-maintenance.ts';
@@ -97,7 +96,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       keepsParked(pod.maintenance, facts) && !context.manualRequests.isWanted(pod);
     const saveTargets = (offlineTargets: AgentRecord['offlineTargets']): Promise<void> =>
       save({ ...record, offlineTargets });
-    const leaving = await findLeaving(context, { record, view, parking: facts, keepParked, saveTargets }, signal);
+    const leaving = await context.drain.pass({ record, view, retention: facts, keepParked, saveTargets }, signal);
     context.manualRequests.settle(view);
     const leave = context.manualRequests.withParks(view, leaving.leave);
     const shutdown = phase.kind === 'draining' ? phase.maintenance : undefined;
@@ -132,7 +131,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       maxHoldMs: config.maxHoldSec === undefined ? undefined : config.maxHoldSec * 1000,
       maintenance: cluster?.state(name) ?? 'absent',
       freeName: names[randomInt(Math.max(1, names.length))],
-      apiSilentMs: context.selfDrain?.apiSilentMs() ?? 0,
+      apiSilentMs: context.controller?.apiSilentMs() ?? 0,
       handedOver,
       drained,
       manifestsStuck: staticPods.stuck().size > 0,
@@ -191,7 +190,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       const isDrained = effectiveDrains(parkingFacts(context, record.phase, askingSinceBootMs)).length > 0;
       if (isDrained && !wasDrained) await context.locateStaticPods(signal);
       wasDrained = isDrained;
-      cluster.watchRequests(isDrained || context.selfDrain?.isBusy() === true);
+      cluster.watchRequests(isDrained || context.controller?.isBusy() === true);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;
@@ -204,7 +203,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     // What was done is to be seen, and shown.
     const acting = (turn?.decision.actions.length ?? 0) > 0;
     const tending = (cluster?.requests() ?? []).length > 0 || ending || acting;
-    return record.phase.kind !== 'watching' || tending || context.selfDrain?.isBusy() === true;
+    return record.phase.kind !== 'watching' || tending || context.controller?.isBusy() === true;
   };
 
   const waitMs = (): number => {

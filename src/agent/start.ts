@@ -38,6 +38,7 @@ import { nodeNameOf } from './node-name.ts';
 import { createKubeletRefusals } from './static-pods/kubelet-refusals.ts';
 import { createKnownPods } from './drain/offline/known-pods.ts';
 import { createOfflinePods } from './drain/offline/offline-pods.ts';
+import { createDrainParts } from './drain/parts.ts';
 import { createHooks } from './shutdown/hooks.ts';
 import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
 import { openNoticeMemory } from './notices/memory.ts';
@@ -161,6 +162,21 @@ export async function runAgent(
   const alive = (): void => {
     pulse.alive();
   };
+  const staticPods = createStaticPods({
+    store: () => keeper.store(),
+    nodeName,
+    bootId,
+    runtime,
+    kubeletUp: (look) => isKubeletUp(config.kubeletHealthz, find, look),
+    kubeletStopped: async () => (await kubelet?.isStopped()) === true,
+    clock,
+    log,
+  });
+  const offlinePods =
+    kubelet === undefined
+      ? undefined
+      : createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
+  const clusterParts = createClusterParts(cluster, parts, runtime, living);
   const context: AgentContext = {
     config,
     state,
@@ -181,26 +197,19 @@ export async function runAgent(
     cluster,
     client,
     knownPods,
-    offlinePods:
-      kubelet === undefined
-        ? undefined
-        : createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living),
+    offlinePods,
     runtime,
-    ...createClusterParts(cluster, parts, runtime, living),
+    ...clusterParts,
+    ...createDrainParts(
+      { pods: offlinePods, staticPods, drainPlan: config.drainPlan, clock },
+      { cluster, interceptor: clusterParts.interceptor, dependencies: parts },
+      living,
+    ),
     manualRequests: byHand,
     journal: { problem: () => keeper.store().mover.problem(), retry: () => keeper.store().mover.retry() },
     locateStaticPods: (look) => keeper.relocate(look),
     directoryWatch: createDirectoryWatch(() => keeper.store().paths.staticPodPath, wake),
-    staticPods: createStaticPods({
-      store: () => keeper.store(),
-      nodeName,
-      bootId,
-      runtime,
-      kubeletUp: (look) => isKubeletUp(config.kubeletHealthz, find, look),
-      kubeletStopped: async () => (await kubelet?.isStopped()) === true,
-      clock,
-      log,
-    }),
+    staticPods,
     warnings: () => keeper.warnings(),
     notify: async (status) => {
       await notifySystemd({ READY: '1', STATUS: status }, signal);

@@ -6,9 +6,8 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { DrainContext } from '../../src/agent/drain/context.ts';
-import { findLeaving } from '../../src/agent/drain/drain.ts';
 import { createOfflinePods } from '../../src/agent/drain/offline/offline-pods.ts';
+import { createDrainParts } from '../../src/agent/drain/parts.ts';
 import { type AgentRecord, readRecord, RECORD_FILE, writeRecord } from '../../src/agent/shutdown/record.ts';
 import { createStaticPods, type StaticPodIntent } from '../../src/agent/static-pods/static-pods.ts';
 import { phaseAtStart } from '../../src/decide/shutdown/lost-record.ts';
@@ -24,6 +23,8 @@ import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simu
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 
+const NO_CLUSTER = { cluster: undefined, interceptor: undefined, dependencies: undefined };
+const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */
 const MOST_TURNS = 60;
@@ -62,7 +63,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
   const { runtime } = node;
   const knownPods = { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() };
   const onChange = (): void => undefined;
-  const localDrain = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
+  const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const staticPods = createStaticPods({
     store: () => ({
       paths: node.paths,
@@ -79,7 +80,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
     clock,
     log: SILENT_LOG,
   });
-  const context = { config: { drainPlan: [] }, offlineDrain: localDrain, staticPods, clock } as unknown as DrainContext;
+  const { drain: step } = createDrainParts({ pods, staticPods, drainPlan: [], clock }, NO_CLUSTER, signal);
   let record: AgentRecord = { ...parts.record };
   const save = async (next: AgentRecord): Promise<void> => {
     record = next;
@@ -93,7 +94,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
     const keepParked = (): boolean => true;
     const saveTargets = (offlineTargets: AgentRecord['offlineTargets']): Promise<void> =>
       save({ ...record, offlineTargets });
-    const leaving = await findLeaving(context, { record, view, parking: {} as never, keepParked, saveTargets }, signal);
+    const leaving = await step.pass({ record, view, retention: {} as never, keepParked, saveTargets }, signal);
     if (leaving.drained) {
       await save({ ...record, phase: { ...record.phase, kind: 'released', releasedAt: node.now } as Phase });
       return true;

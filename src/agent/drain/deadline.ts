@@ -1,4 +1,5 @@
 import { DEADLINE_ANNOTATION } from '../../api/names.ts';
+import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { decideOfflineDeadline, type OfflineDeadline } from '../../decide/deadline/offline.ts';
 import type { RuntimePod } from '../../decide/shutdown/runtime-pods.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
@@ -6,21 +7,32 @@ import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../
 import { podKey } from '../../decide/static-pod/moves.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
-import type { DrainContext } from './context.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
 
 /** Writes an earlier deadline to the NodeMaintenance of the shutdown, which was made with the first one. */
-export async function keepDeadline(context: DrainContext, phase: Phase, signal: AbortSignal): Promise<void> {
+export async function keepDeadline(
+  {
+    cluster,
+    log,
+  }: { readonly cluster: Pick<Cluster, 'state' | 'maintenance' | 'setDeadline'> | undefined; readonly log: Log },
+  phase: Phase,
+  signal: AbortSignal,
+): Promise<void> {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return;
-  if (context.cluster?.state(phase.maintenance) !== 'open') return;
-  const known = context.cluster.maintenance(phase.maintenance);
+  if (cluster?.state(phase.maintenance) !== 'open') return;
+  const known = cluster.maintenance(phase.maintenance);
   if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === preciseRfc3339(phase.deadline.at))
     return;
   try {
-    await context.cluster.setDeadline(known, phase.deadline, signal);
+    await cluster.setDeadline(known, phase.deadline, signal);
   } catch (error) {
     signal.throwIfAborted();
-    context.log.warn({ maintenance: phase.maintenance, reason: describeError(error) }, 'cannot tell the deadline yet');
+    log.warn(
+      { maintenance: phase.maintenance, reason: describeError(error) },
+      'cannot write the deadline to the maintenance yet',
+    );
   }
 }
 
@@ -33,20 +45,31 @@ function staticPodsLeft(view: StaticPodView): readonly Omit<DeadlinePod, 'podTyp
   ];
 }
 
-/** What the deadline of the shutdown means for the static pods; undefined where it has none. */
-export function staticDeadlineOf(context: DrainContext, phase: Phase, view: StaticPodView): StaticDeadline | undefined {
+/** What the deadline of the shutdown means for the static pods `now`; undefined where it has none. `drainPlan` is as configured. */
+export function staticDeadlineOf(
+  phase: Phase,
+  view: StaticPodView,
+  drainPlan: readonly DrainPlanEntry[],
+  now: number,
+): StaticDeadline | undefined {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return undefined;
-  return decideStaticDeadline(phase.deadline, staticPodsLeft(view), context.config.drainPlan, context.clock.now());
+  return decideStaticDeadline(phase.deadline, staticPodsLeft(view), drainPlan, now);
 }
 
-/** What it means for a drain without an API server; undefined where it has none. */
+/** What an offline drain is about: the pods that the runtime shows, the static pods, and the plan as configured. */
+export interface OfflineScope {
+  readonly pods: readonly RuntimePod[];
+  readonly view: StaticPodView;
+  readonly drainPlan: readonly DrainPlanEntry[];
+}
+
+/** What the deadline of the shutdown means for a drain without an API server `now`; undefined where it has none. */
 export function offlineDeadlineOf(
-  context: DrainContext,
-  phase: Extract<Phase, { kind: 'draining' }>,
-  pods: readonly RuntimePod[],
-  view: StaticPodView,
+  { deadline }: Extract<Phase, { kind: 'draining' }>,
+  { pods, view, drainPlan }: OfflineScope,
+  now: number,
 ): OfflineDeadline | undefined {
-  if (phase.deadline === undefined) return undefined;
+  if (deadline === undefined) return undefined;
   const statics = staticPodsLeft(view).map((pod) => ({ ...pod, podType: 'Static' as const, uid: pod.file }));
-  return decideOfflineDeadline(phase.deadline, [...pods, ...statics], context.config.drainPlan, context.clock.now());
+  return decideOfflineDeadline(deadline, [...pods, ...statics], drainPlan, now);
 }

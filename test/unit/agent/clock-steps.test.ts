@@ -4,8 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { DrainContext } from '../../../src/agent/drain/context.ts';
-import { createHandOver } from '../../../src/agent/drain/offline/hand-over.ts';
+import { createHandOver, type HandOverDependencies } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
 import { createSelfGates } from '../../../src/agent/drain/self/gates.ts';
 import { createParkTimes } from '../../../src/agent/static-pods/park-times.ts';
@@ -54,7 +53,18 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
       const { client } = countingClient();
       const cluster = { state: () => 'absent', create: () => Promise.reject(new Error(`away ${(count += 1)}`)) };
       const config = parseAgentConfig(CONFIG, 'agent.yaml');
+<<<<<<< HEAD
       const context = { client, clock, cluster, config, log: SILENT_LOG, nodeName: 'n1' } as unknown as DrainContext;
+=======
+      const context = {
+        client,
+        clock,
+        cluster,
+        config,
+        log: SILENT,
+        nodeName: 'n1',
+      } as unknown as HandOverDependencies;
+>>>>>>> d4566d0 (Who drains the node is decided by one rule, and the three drains implement one interface)
       const handOver = createHandOver(context);
       const phase = {
         kind: 'draining',

@@ -5,6 +5,7 @@ import { decideCordon } from '../../../decide/maintenance/maintenance.ts';
 import { mayHandOver } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
+import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { deletePod } from '../../../kube/eviction/evictor.ts';
 import { listAll } from '../../../kube/list.ts';
@@ -17,8 +18,10 @@ import {
   PODS,
   sendForObject,
 } from '../../../kube/resource.ts';
-import type { DrainContext } from '../context.ts';
+import type { Log } from '../../../telemetry/log.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
 import type { AgentRecord } from '../../shutdown/record.ts';
+import type { OfflinePods } from './offline-pods.ts';
 
 /** The way back from a local drain. */
 export interface HandOver {
@@ -27,6 +30,18 @@ export interface HandOver {
    * to do is done; each step may be repeated.
    */
   attempt(record: AgentRecord, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface HandOverDependencies {
+  readonly config: { readonly drainPlan: readonly DrainPlanEntry[] };
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Undefined where no cluster is configured; so is the client. */
+  readonly cluster: Pick<Cluster, 'state' | 'create'> | undefined;
+  readonly client: KubeClient | undefined;
+  /** Undefined where the kubelet cannot be stopped. */
+  readonly offlinePods: Pick<OfflinePods, 'observe' | 'giveBack'> | undefined;
 }
 
 const EVERY_MS = 5_000;
@@ -44,8 +59,8 @@ const CALL_MS = 10_000;
  * reached, so that nobody begins anew and no DaemonSet pod comes back; then the cordon, and the pods that have ended here
  * are deleted there, for the kubelet would start them again; then the kubelet.
  */
-export function createHandOver(context: DrainContext): HandOver {
-  const { client, clock, cluster, config, offlinePods: localDrain, log, nodeName } = context;
+export function createHandOver(dependencies: HandOverDependencies): HandOver {
+  const { client, clock, cluster, config, offlinePods, log, nodeName } = dependencies;
   let triedAt = -Infinity;
   let answersSince: number | undefined;
 
@@ -95,11 +110,11 @@ export function createHandOver(context: DrainContext): HandOver {
         await cordon(client, phase.maintenance, signal);
         answersSince ??= clock.monotonic();
         if (clock.monotonic() - answersSince < STEADY_MS) return false;
-        if (localDrain !== undefined) {
-          const view = await localDrain.observe(signal);
+        if (offlinePods !== undefined) {
+          const view = await offlinePods.observe(signal);
           if (!view.seen) return false;
           await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), offlineTargets, signal);
-          if (!(await localDrain.giveBack(signal))) return false;
+          if (!(await offlinePods.giveBack(signal))) return false;
         }
         log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
         return true;

@@ -1,0 +1,63 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
+import type { ControllerLife } from '../../decide/shutdown/drainer.ts';
+import { isEffective, type RetentionFacts } from '../../decide/static-pod/retention.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { ControllerLiveness, ControllerState } from './self/controller-liveness.ts';
+import type { GiveBack } from './self/give-back.ts';
+
+/** What decides, beside the phase, who drains the node. */
+export interface ControllerObservation {
+  readonly controller: ControllerLife;
+  /** The maintenances of the node that are in progress and in effect. */
+  readonly maintenances: readonly NodeMaintenance[];
+}
+
+/** Observes whether a controller is alive, while the node is under maintenance or has something to be given back. */
+export interface ControllerWatch {
+  observe(retention: RetentionFacts, signal: AbortSignal): Promise<ControllerObservation>;
+  /** Forgets what was observed: the API server is given up for now. */
+  suspend(): void;
+  /** Whether the loop has to look again soon: somebody has to act, and it is not known to be a controller. */
+  isBusy(): boolean;
+  /** What was observed last; undefined while it does not matter. */
+  state(): ControllerState | undefined;
+  /** For how long the API server has not answered, in milliseconds; 0 where it has, or was not asked. */
+  apiSilentMs(): number;
+}
+
+const OBSERVE_EVERY_MS = 2_000;
+/** Nothing is known of the controller, and no maintenance of the node. */
+export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', maintenances: [] };
+
+export function createControllerWatch(
+  cluster: Pick<Cluster, 'synced' | 'maintenances'>,
+  liveness: ControllerLiveness,
+  giveBack: Pick<GiveBack, 'owe' | 'isOwed' | 'leaveToController'>,
+  nodeName: string,
+): ControllerWatch {
+  let need: 'none' | 'maintenance' | 'give-back' = 'none';
+  return {
+    observe: async (retention, signal) => {
+      if (!cluster.synced()) return NOTHING_KNOWN;
+      const effective = cluster.maintenances().filter(({ metadata }) => isEffective(metadata.name, retention));
+      const maintenances = maintenancesOfNode(effective, nodeName);
+      if (maintenances.length > 0) giveBack.owe();
+      need = maintenances.length > 0 ? 'maintenance' : giveBack.isOwed() ? 'give-back' : 'none';
+      if (need === 'none') {
+        liveness.forget();
+        return NOTHING_KNOWN;
+      }
+      const { kind } = await liveness.observe(OBSERVE_EVERY_MS, signal);
+      if (need === 'give-back' && kind === 'alive') giveBack.leaveToController();
+      return { controller: kind, maintenances };
+    },
+    suspend: () => {
+      need = 'none';
+      liveness.forget();
+    },
+    isBusy: () => need !== 'none' && liveness.last()?.kind !== 'alive',
+    state: () => liveness.last(),
+    apiSilentMs: () => liveness.apiSilentMs(),
+  };
+}

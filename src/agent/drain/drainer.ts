@@ -1,0 +1,70 @@
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import { reachesStaticPods } from '../../decide/drain/plan.ts';
+import type { NodeDrain } from '../../decide/maintenance/maintenance.ts';
+import type { Phase } from '../../decide/shutdown/phase.ts';
+import type { ParkedPod } from '../../decide/static-pod/moves.ts';
+import type { RetentionFacts } from '../../decide/static-pod/retention.ts';
+import type { AgentRecord } from '../shutdown/record.ts';
+import type { StaticPodIntent } from '../static-pods/static-pods.ts';
+import type { StaticPodView } from '../static-pods/view.ts';
+import type { Waiting } from '../waiting.ts';
+
+/** What the caller of a pass has read. */
+export interface PassFacts {
+  readonly record: Pick<AgentRecord, 'phase' | 'offlineTargets'>;
+  readonly view: StaticPodView;
+  readonly retention: RetentionFacts;
+  readonly keepParked: (pod: ParkedPod) => boolean;
+  /** Writes the targets of an offline drain to disk, before anything is done by them. */
+  readonly saveTargets: (targets: readonly DrainPlanEntry[]) => Promise<void>;
+}
+
+/** What a drainer goes by. */
+export interface DrainFacts extends PassFacts {
+  /** The maintenances of this node that are in progress and in effect; none while the API server has not told. */
+  readonly maintenances: readonly NodeMaintenance[];
+}
+
+/** What one pass of a drain came to. */
+export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'> {
+  /** Whether the drain of this shutdown has nothing left to wait for. */
+  readonly drained: boolean;
+  /** Why pods are left that cannot be ended before the machine goes down; absent where none is. */
+  readonly left?: string;
+  /** What a drain by this agent waits for, beside the static pods. */
+  readonly waiting: readonly Waiting[];
+}
+
+/** Lets the pods of this node leave. One of three is chosen in each pass. */
+export interface Drainer {
+  /** One pass: lets the other pods leave and returns which static pods leave. What can be tried again never throws. */
+  pass(facts: DrainFacts, signal: AbortSignal): Promise<DrainPass>;
+  /** Ends watches and forgets attempts. Called in each pass in which another drainer is chosen. */
+  stop(): void;
+}
+
+/** A pass that lets nothing leave. */
+export const EMPTY_PASS: DrainPass = {
+  leave: new Map(),
+  targeted: new Set(),
+  mirrors: undefined,
+  drained: false,
+  waiting: [],
+};
+
+/** Drains nothing: the agent has no cluster, or nothing to stop pods with. */
+export const NO_DRAINER: Drainer = { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined };
+
+/** The name of this shutdown's maintenance while the node drains for it. */
+export function drainedFor(phase: Phase): string | undefined {
+  return phase.kind === 'draining' ? phase.maintenance : undefined;
+}
+
+/**
+ * Whether only static pods are left for a maintenance, and their manifests must not be moved: these pods never leave, so
+ * the machine goes down when all others have.
+ */
+export function leavesOnlyRefused(view: StaticPodView, drains: readonly NodeDrain[], maintenance: string): boolean {
+  const own = drains.filter((drain) => drain.maintenance === maintenance);
+  return view.refusal !== undefined && own.some(({ drainTargets }) => reachesStaticPods(drainTargets));
+}

@@ -1,0 +1,50 @@
+import type { Cluster, ClusterDependencies } from '../cluster/cluster.ts';
+import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
+import { createControllerDrainer } from './controller-drain.ts';
+import { type ControllerWatch, createControllerWatch } from './controller-watch.ts';
+import { createDrainStep, type DrainStep } from './drain.ts';
+import { NO_DRAINER } from './drainer.ts';
+import { createOfflineDrainer, type OfflineDrainDependencies } from './offline/offline-drain.ts';
+import { createControllerLiveness } from './self/controller-liveness.ts';
+import { createSelfGates } from './self/gates.ts';
+import { createGiveBack } from './self/give-back.ts';
+import { createSelfDrainer } from './self/self-drain.ts';
+
+/** The drain of the node as the agent's loop uses it. */
+export interface DrainParts {
+  readonly drain: DrainStep;
+  /** Undefined where no cluster is configured. */
+  readonly controller: ControllerWatch | undefined;
+}
+
+/** What the drain needs of a node's cluster; all of it is undefined where none is configured. */
+export interface ClusterScope {
+  readonly cluster: Cluster | undefined;
+  readonly interceptor: KubeletInterceptor | undefined;
+  readonly dependencies: ClusterDependencies | undefined;
+}
+
+/** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
+export function createDrainParts(
+  offline: OfflineDrainDependencies,
+  { cluster, interceptor, dependencies }: ClusterScope,
+  lifetime: AbortSignal,
+): DrainParts {
+  const { drainPlan, clock } = offline;
+  const offlineDrainer = createOfflineDrainer(offline);
+  if (cluster === undefined || interceptor === undefined || dependencies === undefined) {
+    const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline: offlineDrainer };
+    return { drain: createDrainStep({ drainers, controller: undefined, drainPlan, clock }), controller: undefined };
+  }
+  const { client, log, nodeName } = dependencies;
+  const liveness = createControllerLiveness(client, log);
+  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), () => cluster.own().length > 0);
+  const controller = createControllerWatch(cluster, liveness, giveBack, nodeName);
+  const byController = createControllerDrainer(cluster, interceptor);
+  const drainers = {
+    controller: byController,
+    self: createSelfDrainer({ cluster, liveness, giveBack, byController }, dependencies, lifetime),
+    offline: offlineDrainer,
+  };
+  return { drain: createDrainStep({ drainers, controller, drainPlan, clock }), controller };
+}

@@ -1,0 +1,102 @@
+import type { EvictionRequest } from '../../../api/eviction-request.ts';
+import type { Pod } from '../../../api/pod.ts';
+import { endOptionsOf, interceptorsUntil } from '../../../decide/deadline/maintenance.ts';
+import { awaitingPodOf, evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
+import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
+import { endOf, podTypeOf } from '../../../decide/pod.ts';
+import type { Clock } from '../../../host/clock.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
+import { keyOf } from '../../../kube/resource.ts';
+import type { Waiting } from '../../waiting.ts';
+import type { SelfRemovals } from './daemon-sets.ts';
+import type { SelfEvictions } from './evictions.ts';
+
+/** The pods of the node, its drains, and what these mean for each pod. */
+export interface PodScope {
+  readonly own: readonly SelfDrain[];
+  readonly pods: readonly Pod[];
+  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+  /** When a deadline ends the trust in the pod's interceptors, in milliseconds since the epoch; undefined for never. */
+  readonly trustUntil: (pod: Pod) => number | undefined;
+  readonly isOutOfTime: (pod: Pod) => boolean;
+  readonly optionsOf: (pod: Pod) => EndOptions;
+}
+
+/** What the pass over the pods acts on. */
+export interface PodPass extends PodScope {
+  /** The drains as the status of the maintenances records them. */
+  readonly recorded: readonly NodeDrain[];
+  /** Asked right before each step that takes a pod away. */
+  readonly mayAct: () => Promise<boolean>;
+}
+
+export interface EndedPods {
+  /** Static pods, NAMESPACE/NAME, that wait for interceptors. */
+  readonly awaiting: ReadonlySet<string>;
+  readonly waiting: readonly Waiting[];
+}
+
+/** Ends the targeted pods of the node: by eviction, and those of DaemonSets by deletion. */
+export interface PodEnder {
+  scopeOf(own: readonly SelfDrain[], pods: readonly Pod[], requests: readonly EvictionRequest[]): PodScope;
+  /** Takes the next step of every targeted pod. Throws API_UNREACHABLE and API_REFUSED. */
+  end(pass: PodPass, signal: AbortSignal): Promise<EndedPods>;
+}
+
+export interface PodEnderDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly evictions: Pick<SelfEvictions, 'evict'>;
+  readonly removals: Pick<SelfRemovals, 'remove'>;
+}
+
+export function createPodEnder({ client, clock, evictions, removals }: PodEnderDependencies): PodEnder {
+  const endPod = async (pod: Pod, pass: PodPass, signal: AbortSignal): Promise<Waiting | undefined> => {
+    const podType = podTypeOf(pod);
+    const options = pass.optionsOf(pod);
+    if (pod.metadata.deletionTimestamp !== undefined) {
+      // A controller that is alive again may give the same order: it changes nothing.
+      if (podType !== 'Static') await shortenEnd(client, pod, options, clock.now(), signal);
+      const expectedAt = endOf(pod)?.endsAt ?? clock.now();
+      return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt };
+    }
+    const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.isOutOfTime(pod));
+    if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message, since: 0 };
+    // A static pod leaves by its manifest.
+    if (podType === 'Static') return undefined;
+    if (podType === 'DaemonSet') return await removals.remove(pod, pass.recorded, options, pass.mayAct, signal);
+    const end = { options, trustUntil: pass.trustUntil(pod) };
+    return await evictions.evict(pod, pass.requestOf(pod), end, pass.mayAct, signal);
+  };
+
+  return {
+    scopeOf: (own, pods, requests) => {
+      const byPod = new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
+      const maintenances = own.map(({ maintenance }) => maintenance);
+      const trustUntil = (pod: Pod): number | undefined => interceptorsUntil(pod, pods, maintenances);
+      return {
+        own,
+        pods,
+        trustUntil,
+        requestOf: ({ metadata }) => byPod.get(metadata.uid ?? ''),
+        isOutOfTime: (pod) => clock.now() >= (trustUntil(pod) ?? Infinity),
+        optionsOf: (pod) => endOptionsOf(pod, pods, maintenances, clock.now()),
+      };
+    },
+    end: async (pass, signal) => {
+      const evicting = evictingUids(pass.own);
+      const awaiting = new Set<string>();
+      const waiting: Waiting[] = [];
+      for (const pod of pass.pods) {
+        const isStatic = podTypeOf(pod) === 'Static';
+        const isAwaiting = isStatic && awaitingPodOf(pod, pass.requestOf(pod), pass.isOutOfTime(pod)) !== undefined;
+        if (isAwaiting) awaiting.add(keyOf(pod));
+        if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
+        const waits = await endPod(pod, pass, signal);
+        if (waits !== undefined) waiting.push(waits);
+      }
+      return { awaiting, waiting };
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ControllerObservation } from '../../../../src/agent/drain/controller-watch.ts';
+import { createDrainStep } from '../../../../src/agent/drain/drain.ts';
+import { type DrainFacts, type Drainer, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { ControllerLife, DrainerKind } from '../../../../src/decide/shutdown/drainer.ts';
+import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const SHUTDOWN = { maintenance: 'm', origin: 'logind', reason: 'r', since: 1, bootId: 'b' } as const;
+const MAINTENANCE: NodeMaintenance = { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms: [] } } };
+
+function phaseOf(mode: 'cluster' | 'offline', deadlineAt?: number): Phase {
+  const deadline = deadlineAt === undefined ? {} : { deadline: { at: deadlineAt, since: 0 } };
+  return { kind: 'draining', mode, ...SHUTDOWN, ...deadline };
+}
+
+function factsOf(phase: Phase): PassFacts {
+  const pod = { file: 'web.yaml', namespace: 'default', podName: 'web-n', priority: 0, labels: {}, graceSec: 30 };
+  return {
+    record: { phase, offlineTargets: [] },
+    view: { inPlace: [pod as never], ended: [], parked: [], live: undefined },
+    retention: {} as never,
+    keepParked: () => true,
+    saveTargets: () => Promise.resolve(),
+  };
+}
+
+/** The step with three drainers that note what is asked of them. */
+function stepOf(life: ControllerLife): {
+  readonly step: ReturnType<typeof createDrainStep>;
+  readonly calls: string[];
+  readonly facts: DrainFacts[];
+} {
+  const calls: string[] = [];
+  const facts: DrainFacts[] = [];
+  const drainerOf = (kind: DrainerKind): Drainer => ({
+    pass: (given) => {
+      calls.push(`${kind} passes`);
+      facts.push(given);
+      return Promise.resolve(EMPTY_PASS);
+    },
+    stop: () => {
+      calls.push(`${kind} stops`);
+    },
+  });
+  const controller = {
+    observe: (): Promise<ControllerObservation> => {
+      calls.push('the controller is observed');
+      return Promise.resolve({ controller: life, maintenances: [MAINTENANCE] });
+    },
+    suspend: () => {
+      calls.push('the observation ends');
+    },
+  };
+  const drainers = {
+    controller: drainerOf('controller'),
+    self: drainerOf('self'),
+    offline: drainerOf('offline'),
+  };
+  return { step: createDrainStep({ drainers, controller, drainPlan: [], clock: createSystemClock() }), calls, facts };
+}
+
+describe('the drain of the node', () => {
+  const rows: [string, ControllerLife, readonly string[]][] = [
+    ['alive', 'alive', ['the controller is observed', 'self stops', 'offline stops', 'controller passes']],
+    ['dead', 'dead', ['the controller is observed', 'controller stops', 'offline stops', 'self passes']],
+  ];
+  for (const [title, life, expected] of rows) {
+    it(`stops the other drainers before the chosen one passes, with a controller that is ${title}`, async () => {
+      const { step, calls, facts } = stepOf(life);
+      await step.pass(factsOf(phaseOf('cluster')), SIGNAL);
+      assert.deepEqual(calls, expected);
+      assert.deepEqual(facts[0]?.maintenances, [MAINTENANCE]);
+    });
+  }
+
+  it('observes no controller while the API server is given up', async () => {
+    const { step, calls } = stepOf('alive');
+    await step.pass(factsOf(phaseOf('offline')), SIGNAL);
+    assert.deepEqual(calls, ['the observation ends', 'controller stops', 'self stops', 'offline passes']);
+  });
+
+  it('lets a static pod leave when its deadline has come, whoever drains the node', async () => {
+    for (const mode of ['cluster', 'offline'] as const) {
+      const pass = await stepOf('unknown').step.pass(factsOf(phaseOf(mode, 1)), SIGNAL);
+      assert.deepEqual([...pass.leave.keys()], ['default/web-n'], mode);
+      assert.deepEqual([...pass.targeted], ['default/web-n'], mode);
+    }
+  });
+
+  it('lets no static pod leave by a deadline that is far away', async () => {
+    const pass = await stepOf('unknown').step.pass(factsOf(phaseOf('cluster', Date.now() + 3_600_000)), SIGNAL);
+    assert.equal(pass.leave.size, 0);
+  });
+});
