@@ -13,7 +13,7 @@ import type { KnownPods } from './known-pods.ts';
 import { createSandboxStops, type StopEvent } from '../../../host/cri/pod-stops.ts';
 import type { Waiting } from '../../waiting.ts';
 
-/** What the runtime shows; not `seen` where it does not answer. */
+/** The pods that the runtime shows; `seen` is false where it does not answer. */
 export interface OfflineView {
   readonly seen: boolean;
   /** All but static pods, whose manifests tell more. */
@@ -32,18 +32,18 @@ export interface OfflineStop {
   readonly hasStuck: boolean;
 }
 
-/** The hands of a local drain beside the mover of manifests. */
+/** Ends pods over the container runtime, with the kubelet stopped. */
 export interface OfflinePods {
-  /** Looks at the pods that run. */
+  /** Reads the pods that run. */
   observe(signal: AbortSignal): Promise<OfflineView>;
   /**
    * Lets pods end: SIGTERM, their grace period, all at the same time and in the background. The kubelet is stopped before
    * the first one. A pod that is ending already is shortened where a deadline has come closer.
    */
   stop(view: OfflineView, stop: OfflineStop, signal: AbortSignal): Promise<readonly Waiting[]>;
-  /** Starts the kubelet again where it was stopped for a drain; returns whether it is not stopped by us any more. */
+  /** Starts the kubelet again where it was stopped for a drain; returns whether it is no longer stopped by this agent. */
   giveBack(signal: AbortSignal): Promise<boolean>;
-  /** Whether the kubelet could not be stopped so often that it is not tried any more. */
+  /** Whether stopping the kubelet failed so often that it is not tried any more. */
   hasGivenUp(): boolean;
 }
 
@@ -57,53 +57,84 @@ export interface OfflinePodsDependencies {
   readonly onChange: () => void;
 }
 
-/** So long the runtime may be away, for instance while it restarts, before pods that nobody can see stop to count. */
+/** If the runtime does not answer for this long, pods that cannot be seen no longer keep the drain from its end. */
 const RUNTIME_AWAY_MS = 120_000;
-/** So often a kubelet may refuse to stop before the drain goes on with static pods alone, which need it. */
+/** After this many failed attempts to stop the kubelet only static pods are drained: they need it running. */
 const MAX_REFUSALS = 3;
 const NOTHING: OfflineView = { seen: true, pods: [], staticPods: [] };
 
-/** Makes the hands, whose work in the background ends with `lifetime`. */
+function nameOf({ namespace, name }: RuntimePod): string {
+  return `${namespace}/${name}`;
+}
+
+function isStatic({ podType }: RuntimePod): boolean {
+  return podType === 'Static';
+}
+
+function stopEventOf(log: Log, pod: RuntimePod, graceSec: number): StopEvent {
+  return {
+    begun: () => {
+      log.info({ pod: nameOf(pod), podType: pod.podType, graceSec }, 'stopping pod over the container runtime');
+    },
+    failed: (reason) => {
+      log.warn({ pod: nameOf(pod), reason }, 'pod not stopped, trying again');
+    },
+  };
+}
+
+/** The kubelet, which would start again what is stopped over the runtime. */
+interface KubeletStop {
+  /** Whether the kubelet is stopped; where it cannot be, a pod that is would only come back. */
+  stop(signal: AbortSignal): Promise<boolean>;
+  hasGivenUp(): boolean;
+}
+
+function createKubeletStop(kubelet: KubeletUnit, log: Log): KubeletStop {
+  let refusals = 0;
+  const hasGivenUp = (): boolean => refusals >= MAX_REFUSALS;
+  return {
+    hasGivenUp,
+    stop: async (signal) => {
+      if (hasGivenUp()) return false;
+      try {
+        await kubelet.stop(signal);
+        return true;
+      } catch (error) {
+        signal.throwIfAborted();
+        refusals += 1;
+        log.error({ reason: describeError(error), givenUp: hasGivenUp() }, 'cannot stop the kubelet for the drain');
+        return false;
+      }
+    },
+  };
+}
+
+/** Work in the background ends with `lifetime`. */
 export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetime: AbortSignal): OfflinePods {
   const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
   const stops = createSandboxStops(runtime, clock, onChange);
+  const kubeletStop = createKubeletStop(kubelet, log);
   let awaySince: number | undefined;
-  let refusals = 0;
 
-  /** Whether the kubelet is out of the way; where it cannot be stopped, a pod that is would only come back. */
-  const withoutKubelet = async (signal: AbortSignal): Promise<boolean> => {
-    if (refusals >= MAX_REFUSALS) return false;
-    try {
-      await kubelet.stop(signal);
-      return true;
-    } catch (error) {
-      signal.throwIfAborted();
-      refusals += 1;
-      const reason = describeError(error);
-      log.error({ reason, givenUp: refusals >= MAX_REFUSALS }, 'cannot stop the kubelet for the drain');
-      return false;
-    }
-  };
-
-  const newsOf = (pod: RuntimePod, graceSec: number): StopEvent => {
-    const name = `${pod.namespace}/${pod.name}`;
+  const stopPod = (pod: RuntimePod, graces: OfflineStop['graces']): Waiting => {
+    const graceSec = Math.min(pod.graceSec, graces.get(pod.uid) ?? pod.graceSec);
+    const event = stopEventOf(log, pod, graceSec);
+    const begun = pod.sandboxIds.map((id) => stops.begin(id, graceSec, event, lifetime));
     return {
-      begun: () => {
-        log.info({ pod: name, podType: pod.podType, graceSec }, 'stopping pod over the container runtime');
-      },
-      failed: (reason) => {
-        log.warn({ pod: name, reason }, 'pod not stopped, trying again');
-      },
+      what: nameOf(pod),
+      on: 'container runtime',
+      message: 'is terminating',
+      since: Math.min(...begun.map(({ since }) => since)),
+      expectedAt: Math.max(...begun.map(({ endsAt }) => endsAt)),
     };
   };
 
   return {
     observe: async (signal) => {
-      if (refusals >= MAX_REFUSALS) return NOTHING;
+      if (kubeletStop.hasGivenUp()) return NOTHING;
       try {
         const all = runtimePodsOf(await runtime.livePods(signal), await knownPods.read());
         awaySince = undefined;
-        const isStatic = ({ podType }: RuntimePod): boolean => podType === 'Static';
         return { seen: true, pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };
       } catch (error) {
         signal.throwIfAborted();
@@ -112,29 +143,14 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
         return { ...NOTHING, seen: clock.monotonic() - awaySince >= RUNTIME_AWAY_MS };
       }
     },
-    hasGivenUp: () => refusals >= MAX_REFUSALS,
+    hasGivenUp: () => kubeletStop.hasGivenUp(),
     stop: async (view, { evicting, parked, graces, hasStuck }, signal) => {
-      if ((view.pods.length > 0 || hasStuck) && !(await withoutKubelet(signal))) return [];
-      const stopped = await kubelet.isStopped();
+      if ((view.pods.length > 0 || hasStuck) && !(await kubeletStop.stop(signal))) return [];
       const uids = new Set(evicting.map(({ uid }) => uid));
-      const waiting: Waiting[] = [];
-      // A static pod whose manifest is parked is the kubelet's to stop, as long as there is one.
-      const statics = stopped
-        ? view.staticPods.filter(({ namespace, name }) => parked.has(`${namespace}/${name}`))
-        : [];
-      for (const pod of [...view.pods.filter(({ uid }) => uids.has(uid)), ...statics]) {
-        const graceSec = Math.min(pod.graceSec, graces.get(pod.uid) ?? pod.graceSec);
-        const news = newsOf(pod, graceSec);
-        const told = pod.sandboxIds.map((id) => stops.begin(id, graceSec, news, lifetime));
-        waiting.push({
-          what: `${pod.namespace}/${pod.name}`,
-          on: 'container runtime',
-          message: 'is terminating',
-          since: Math.min(...told.map(({ since }) => since)),
-          expectedAt: Math.max(...told.map(({ endsAt }) => endsAt)),
-        });
-      }
-      return waiting;
+      // As long as the kubelet runs, it stops a static pod itself whose manifest is parked.
+      const isOurs = await kubelet.isStopped();
+      const statics = isOurs ? view.staticPods.filter((pod) => parked.has(nameOf(pod))) : [];
+      return [...view.pods.filter(({ uid }) => uids.has(uid)), ...statics].map((pod) => stopPod(pod, graces));
     },
     giveBack: async (signal) => {
       try {

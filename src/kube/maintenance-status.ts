@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
+import { isSignificantChange } from '../decide/drain/status.ts';
+import type { Clock } from '../host/clock.ts';
+import type { KubeClient } from './client.ts';
+import { createRecentWrites } from './read-your-writes.ts';
+import { NODE_MAINTENANCES, objectPath, sendForObject } from './resource.ts';
+
+/** What became of a status. */
+export type StatusOutcome =
+  /** The API server has it. */
+  | { readonly kind: 'recorded' }
+  /** Only counts and texts differ, and some were written less than `countEveryMs` ago. */
+  | { readonly kind: 'throttled'; readonly againMs: number }
+  /** The maintenance changed meanwhile or is gone, or no write was allowed: what follows from it must not be done. */
+  | { readonly kind: 'not-recorded' };
+
+/** Writes statuses of maintenances, each only where nobody else has written since it was decided on. */
+export interface MaintenanceStatusWriter {
+  /** The maintenance as our last write left it, where the copy of the cache does not show that yet. */
+  latest(copy: NodeMaintenance): NodeMaintenance;
+  /** Writes the fields of `status` that differ. `mayWrite` is asked right before. Throws API_UNREACHABLE and API_REFUSED. */
+  write(
+    maintenance: NodeMaintenance,
+    status: NodeMaintenanceStatus,
+    signal: AbortSignal,
+    mayWrite?: () => Promise<boolean>,
+  ): Promise<StatusOutcome>;
+  forget(name: string): void;
+}
+
+/** Each pod that leaves changes a count: `countEveryMs` is the time between two writes that say nothing else. */
+export function createMaintenanceStatusWriter(
+  client: KubeClient,
+  clock: Clock,
+  countEveryMs: number,
+): MaintenanceStatusWriter {
+  const ownWrites = createRecentWrites<NodeMaintenance>();
+  /** By name: the copy that was decided on last. */
+  const copies = new Map<string, NodeMaintenance>();
+  /** By name, on the monotonic clock. */
+  const writtenAt = new Map<string, number>();
+  return {
+    latest: (copy) => {
+      copies.set(copy.metadata.name, copy);
+      return ownWrites.latest(copy.metadata.name, copy) ?? copy;
+    },
+    write: async (maintenance, status, signal, mayWrite) => {
+      const { name, resourceVersion } = maintenance.metadata;
+      if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status)) return { kind: 'recorded' };
+      const againMs = (writtenAt.get(name) ?? -Infinity) + countEveryMs - clock.monotonic();
+      if (againMs > 0 && !isSignificantChange(maintenance.status, status)) return { kind: 'throttled', againMs };
+      if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };
+      const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
+      const body = { metadata: { resourceVersion }, status };
+      const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+      const fresh = await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
+      if (fresh === undefined) return { kind: 'not-recorded' };
+      writtenAt.set(name, clock.monotonic());
+      ownWrites.note(name, copies.get(name), fresh);
+      return { kind: 'recorded' };
+    },
+    forget: (name) => {
+      copies.delete(name);
+      writtenAt.delete(name);
+      ownWrites.forget(name);
+    },
+  };
+}
