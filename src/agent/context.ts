@@ -16,8 +16,7 @@ import type { KubeletInterceptor } from './static-pods/interceptor.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { Notices } from './notices/notices.ts';
 import type { OverduePods } from './drain/overdue-pods.ts';
-import type { ControllerWatch } from './drain/controller-watch.ts';
-import type { DrainStep } from './drain/drain.ts';
+import type { DrainParts } from './drain/parts.ts';
 import type { Mover } from '../static-pods/mover.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
@@ -46,9 +45,7 @@ export interface AgentContext {
   /** Absent where no cluster is configured. */
   readonly interceptor: KubeletInterceptor | undefined;
   /** The drain of this node, whoever drains it. */
-  readonly drain: DrainStep;
-  /** Whether a controller is alive; absent where no cluster is configured. */
-  readonly controller: ControllerWatch | undefined;
+  readonly drain: DrainParts;
   /** Absent where no cluster is configured. */
   readonly overduePods: OverduePods | undefined;
   /** Absent where no cluster is configured. */

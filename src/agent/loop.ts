@@ -96,7 +96,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       keepsParked(pod.maintenance, facts) && !context.manualRequests.isWanted(pod);
     const saveTargets = (offlineTargets: AgentRecord['offlineTargets']): Promise<void> =>
       save({ ...record, offlineTargets });
-    const leaving = await context.drain.pass({ record, view, retention: facts, keepParked, saveTargets }, signal);
+    const leaving = await context.drain.step.pass({ record, view, retention: facts, keepParked, saveTargets }, signal);
     context.manualRequests.settle(view);
     const leave = context.manualRequests.withParks(view, leaving.leave);
     const shutdown = phase.kind === 'draining' ? phase.maintenance : undefined;
@@ -131,7 +131,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       maxHoldMs: config.maxHoldSec === undefined ? undefined : config.maxHoldSec * 1000,
       maintenance: cluster?.state(name) ?? 'absent',
       freeName: names[randomInt(Math.max(1, names.length))],
-      apiSilentMs: context.controller?.apiSilentMs() ?? 0,
+      apiSilentMs: context.drain.controller?.apiSilentMs() ?? 0,
       handedOver,
       drained,
       manifestsStuck: staticPods.stuck().size > 0,
@@ -190,7 +190,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
       const isDrained = effectiveDrains(parkingFacts(context, record.phase, askingSinceBootMs)).length > 0;
       if (isDrained && !wasDrained) await context.locateStaticPods(signal);
       wasDrained = isDrained;
-      cluster.watchRequests(isDrained || context.controller?.isBusy() === true);
+      cluster.watchRequests(isDrained || context.drain.controller?.isBusy() === true);
     }
     const { drained } = await tendStaticPods(signal);
     moved = (await movePhase(drained, signal)) || moved;
@@ -203,7 +203,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     // What was done is to be seen, and shown.
     const acting = (turn?.decision.actions.length ?? 0) > 0;
     const tending = (cluster?.requests() ?? []).length > 0 || ending || acting;
-    return record.phase.kind !== 'watching' || tending || context.controller?.isBusy() === true;
+    return record.phase.kind !== 'watching' || tending || context.drain.controller?.isBusy() === true;
   };
 
   const waitMs = (): number => {

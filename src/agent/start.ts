@@ -200,7 +200,7 @@ export async function runAgent(
     offlinePods,
     runtime,
     ...clusterParts,
-    ...createDrainParts(
+    drain: createDrainParts(
       { pods: offlinePods, staticPods, drainPlan: config.drainPlan, clock },
       { cluster, interceptor: clusterParts.interceptor, dependencies: parts },
       living,

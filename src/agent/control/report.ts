@@ -67,7 +67,7 @@ export function buildStatus(context: AgentContext, facts: StatusFacts): AgentSta
   const scheduled = context.detector.scheduled();
   const name = phase.kind === 'watching' ? undefined : phase.maintenance;
   const maintenance = name === undefined ? undefined : cluster?.maintenance(name);
-  const controller = context.controller?.state();
+  const controller = context.drain.controller?.state();
   const node = maintenance?.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
   return {
     node: nodeName,

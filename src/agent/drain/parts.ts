@@ -12,7 +12,7 @@ import { createSelfDrainer } from './self/self-drain.ts';
 
 /** The drain of the node as the agent's loop uses it. */
 export interface DrainParts {
-  readonly drain: DrainStep;
+  readonly step: DrainStep;
   /** Undefined where no cluster is configured. */
   readonly controller: ControllerWatch | undefined;
 }
@@ -34,7 +34,7 @@ export function createDrainParts(
   const offlineDrainer = createOfflineDrainer(offline);
   if (cluster === undefined || interceptor === undefined || dependencies === undefined) {
     const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline: offlineDrainer };
-    return { drain: createDrainStep({ drainers, controller: undefined, drainPlan, clock }), controller: undefined };
+    return { step: createDrainStep({ drainers, controller: undefined, drainPlan, clock }), controller: undefined };
   }
   const { client, log, nodeName } = dependencies;
   const liveness = createControllerLiveness(client, log);
@@ -46,5 +46,5 @@ export function createDrainParts(
     self: createSelfDrainer({ cluster, liveness, giveBack, byController }, dependencies, lifetime),
     offline: offlineDrainer,
   };
-  return { drain: createDrainStep({ drainers, controller, drainPlan, clock }), controller };
+  return { step: createDrainStep({ drainers, controller, drainPlan, clock }), controller };
 }

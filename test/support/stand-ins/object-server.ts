@@ -1,0 +1,41 @@
+/** An API server of a few objects in memory, for parts that send single requests and want to be seen doing so. */
+import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
+import type { Log } from '../../../src/telemetry/log.ts';
+
+const quiet = (): void => undefined;
+export const QUIET_LOG: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+
+export interface ObjectServer {
+  readonly client: KubeClient;
+  /** What was asked, as METHOD PATH without the query. */
+  readonly asked: string[];
+  readonly requests: KubeRequest[];
+  /** The bodies of the answers to GET, by path. */
+  readonly objects: Map<string, object>;
+  /** Answers these requests, METHOD PATH, with a status in place of success. */
+  readonly refused: Map<string, number>;
+}
+
+/** Answers GET with the objects, and every other request with its own body. */
+export function createObjectServer(objects: Readonly<Record<string, object>> = {}): ObjectServer {
+  const server: ObjectServer = {
+    asked: [],
+    requests: [],
+    objects: new Map(Object.entries(objects)),
+    refused: new Map(),
+    client: {
+      send: (request): Promise<KubeResponse> => {
+        const [path = ''] = request.path.split('?');
+        const what = `${request.method} ${path}`;
+        server.asked.push(what);
+        server.requests.push(request);
+        const found = request.method === 'GET' ? server.objects.get(path) : (request.body ?? {});
+        const status = server.refused.get(what) ?? (found === undefined ? 404 : 200);
+        return Promise.resolve({ status, headers: {}, body: status === 200 ? found : { message: `HTTP ${status}` } });
+      },
+      watch: async function* () {},
+      close: quiet,
+    },
+  };
+  return server;
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createControllerWatch } from '../../../../src/agent/drain/controller-watch.ts';
+import type { ControllerState } from '../../../../src/agent/drain/self/controller-liveness.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { RetentionFacts } from '../../../../src/decide/static-pod/retention.ts';
+
+const SIGNAL = new AbortController().signal;
+const RETENTION: RetentionFacts = {
+  phase: { kind: 'watching' },
+  onBoot: 'complete',
+  clusterConfigured: true,
+  own: [],
+  drains: [],
+  apiSilent: false,
+};
+const MAINTENANCE: NodeMaintenance = {
+  metadata: { name: 'm' },
+  spec: {
+    stage: 'Drain',
+    nodeSelector: {
+      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }],
+    },
+  },
+};
+
+/** A watch over a cluster and a Lease that the test sets. */
+function open(world: { maintenances: NodeMaintenance[]; owed: boolean; life: ControllerState['kind'] }) {
+  const reads: number[] = [];
+  let last: ControllerState | undefined;
+  const watch = createControllerWatch(
+    { synced: () => true, maintenances: () => world.maintenances },
+    {
+      observe: (maxAgeMs) => {
+        reads.push(maxAgeMs);
+        last = { kind: world.life, silentMs: 0 };
+        return Promise.resolve(last);
+      },
+      last: () => last,
+      apiSilentMs: () => 0,
+      forget: () => {
+        last = undefined;
+      },
+    },
+    {
+      owe: () => {
+        world.owed = true;
+      },
+      isOwed: () => world.owed,
+      leaveToController: () => {
+        world.owed = false;
+      },
+    },
+    'n1',
+  );
+  return { watch, reads };
+}
+
+describe('the watch on the controller', () => {
+  it('reads no Lease on a node that nothing drains and that owes nothing', async () => {
+    const { watch, reads } = open({ maintenances: [], owed: false, life: 'alive' });
+    assert.deepEqual(await watch.observe(RETENTION, SIGNAL), { controller: 'unknown', maintenances: [] });
+    assert.deepEqual(reads, []);
+    assert.equal(watch.isBusy(), false);
+  });
+
+  it('notes during a maintenance that its cordon has to be given back', async () => {
+    const world = { maintenances: [MAINTENANCE], owed: false, life: 'alive' as const };
+    const { watch } = open(world);
+    const observed = await watch.observe(RETENTION, SIGNAL);
+    assert.deepEqual(observed, { controller: 'alive', maintenances: [MAINTENANCE] });
+    assert.equal(world.owed, true);
+  });
+
+  const lives: [ControllerState['kind'], boolean][] = [
+    ['alive', false],
+    ['unknown', true],
+    ['dead', true],
+  ];
+  for (const [life, isBusy] of lives) {
+    it(`${isBusy ? 'is' : 'is not'} busy during a maintenance whose controller is ${life}`, async () => {
+      const { watch } = open({ maintenances: [MAINTENANCE], owed: false, life });
+      await watch.observe(RETENTION, SIGNAL);
+      assert.equal(watch.isBusy(), isBusy);
+    });
+  }
+
+  it('leaves what is owed after a maintenance to a controller that is alive, and to no other', async () => {
+    for (const [life, isOwed] of lives) {
+      const world = { maintenances: [] as NodeMaintenance[], owed: true, life };
+      await open(world).watch.observe(RETENTION, SIGNAL);
+      assert.equal(world.owed, isOwed, life);
+    }
+  });
+
+  it('is not busy after it was suspended', async () => {
+    const { watch } = open({ maintenances: [MAINTENANCE], owed: false, life: 'dead' });
+    await watch.observe(RETENTION, SIGNAL);
+    watch.suspend();
+    assert.equal(watch.isBusy(), false);
+    assert.equal(watch.state(), undefined);
+  });
+
+  it('passes over a maintenance that is not in effect, such as that of an earlier shutdown', async () => {
+    const { watch } = open({ maintenances: [MAINTENANCE], owed: false, life: 'dead' });
+    const observed = await watch.observe({ ...RETENTION, own: ['m'] }, SIGNAL);
+    assert.deepEqual(observed.maintenances, []);
+  });
+});

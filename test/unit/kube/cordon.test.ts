@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CORDONED_ANNOTATION } from '../../../src/api/names.ts';
+import { syncCordon } from '../../../src/kube/cordon.ts';
+import { createObjectServer } from '../../support/stand-ins/object-server.ts';
+
+const SIGNAL = new AbortController().signal;
+const PATH = '/api/v1/nodes/n1';
+const FREE = { metadata: { name: 'n1' } };
+const OURS = { metadata: { name: 'n1', annotations: { [CORDONED_ANNOTATION]: 'm' } }, spec: { unschedulable: true } };
+
+describe('syncCordon', () => {
+  it('cordons a node that a maintenance wants, and reads it only where no copy is given', async () => {
+    const server = createObjectServer({ [PATH]: FREE });
+    assert.equal(await syncCordon(server.client, { node: 'n1', wantedBy: ['m'] }, SIGNAL), 'changed');
+    assert.equal(await syncCordon(server.client, { node: FREE, wantedBy: ['m'] }, SIGNAL), 'changed');
+    assert.deepEqual(server.asked, [`GET ${PATH}`, `PATCH ${PATH}`, `PATCH ${PATH}`]);
+    assert.deepEqual(server.requests.at(-1)?.body, {
+      metadata: { annotations: { [CORDONED_ANNOTATION]: 'm' } },
+      spec: { unschedulable: true },
+    });
+  });
+
+  it('takes back its own cordon alone', async () => {
+    const server = createObjectServer();
+    assert.equal(await syncCordon(server.client, { node: OURS, wantedBy: [] }, SIGNAL), 'changed');
+    const theirs = { metadata: { name: 'n1' }, spec: { unschedulable: true } };
+    assert.equal(await syncCordon(server.client, { node: theirs, wantedBy: [] }, SIGNAL), 'unchanged');
+    assert.deepEqual(server.asked, [`PATCH ${PATH}`]);
+  });
+
+  it('writes nothing where no write is allowed, and does not ask where there is nothing to write', async () => {
+    const server = createObjectServer();
+    let questions = 0;
+    const mayWrite = (): Promise<boolean> => {
+      questions += 1;
+      return Promise.resolve(false);
+    };
+    assert.equal(await syncCordon(server.client, { node: FREE, wantedBy: ['m'], mayWrite }, SIGNAL), 'not-allowed');
+    assert.equal(await syncCordon(server.client, { node: OURS, wantedBy: ['m'], mayWrite }, SIGNAL), 'unchanged');
+    assert.equal(questions, 1);
+    assert.deepEqual(server.asked, []);
+  });
+
+  it('leaves a node alone that does not exist, and throws what the server refuses', async () => {
+    const server = createObjectServer();
+    assert.equal(await syncCordon(server.client, { node: 'n1', wantedBy: ['m'] }, SIGNAL), 'unchanged');
+    server.refused.set(`PATCH ${PATH}`, 403);
+    await assert.rejects(syncCordon(server.client, { node: FREE, wantedBy: ['m'] }, SIGNAL), { code: 'API_REFUSED' });
+  });
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
+import { createMaintenanceStatusWriter } from '../../../src/kube/maintenance-status.ts';
+import { createObjectServer } from '../../support/stand-ins/object-server.ts';
+import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const PATCH = 'PATCH /apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/m/status';
+
+function statusOf(position: number, podsEvacuating: number): NodeMaintenanceStatus {
+  return { drainPlanPosition: position, nodeStatuses: [{ nodeRef: { name: 'n1' }, podsEvacuating }] };
+}
+
+function maintenanceOf(status?: NodeMaintenanceStatus): NodeMaintenance {
+  return {
+    metadata: { name: 'm', resourceVersion: '7' },
+    spec: { nodeSelector: { nodeSelectorTerms: [] } },
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+describe('the writer of the status of a maintenance', () => {
+  it('writes with the version that was decided on, and nothing where nothing differs', async () => {
+    const { client, asked, requests } = createObjectServer();
+    const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
+    assert.deepEqual(await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL), { kind: 'recorded' });
+    assert.deepEqual(requests[0]?.body, { metadata: { resourceVersion: '7' }, status: statusOf(1, 3) });
+    assert.deepEqual(await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(1, 3), SIGNAL), { kind: 'recorded' });
+    assert.deepEqual(asked, [PATCH]);
+  });
+
+  it('puts off a count that follows another write too soon, but no target', async () => {
+    const { client, asked } = createObjectServer();
+    const clock = createSteppingClock();
+    const writer = createMaintenanceStatusWriter(client, clock, 5_000);
+    await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL);
+    clock.pass(1_000);
+    const count = await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(1, 2), SIGNAL);
+    assert.deepEqual(count, { kind: 'throttled', againMs: 4_000 });
+    const target = await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(2, 2), SIGNAL);
+    assert.deepEqual(target, { kind: 'recorded' });
+    clock.pass(5_000);
+    const later = await writer.write(maintenanceOf(statusOf(2, 2)), statusOf(2, 1), SIGNAL);
+    assert.deepEqual(later, { kind: 'recorded' });
+    assert.equal(asked.length, 3);
+  });
+
+  it('says that a status is not recorded after a conflict, and where no write is allowed', async () => {
+    const { client, asked, refused } = createObjectServer();
+    const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
+    const never = (): Promise<boolean> => Promise.resolve(false);
+    assert.equal((await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL, never)).kind, 'not-recorded');
+    assert.deepEqual(asked, []);
+    refused.set(PATCH, 409);
+    assert.equal((await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL)).kind, 'not-recorded');
+    refused.clear();
+    assert.equal((await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL)).kind, 'recorded', 'not throttled');
+  });
+
+  it('goes by its own write until the cache shows another version', async () => {
+    const { client } = createObjectServer();
+    const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
+    const copy = maintenanceOf();
+    await writer.write(writer.latest(copy), statusOf(1, 3), SIGNAL);
+    assert.deepEqual(writer.latest(copy).status, statusOf(1, 3));
+    const newer = { ...copy, metadata: { ...copy.metadata, resourceVersion: '9' } };
+    assert.equal(writer.latest(newer), newer);
+  });
+});
