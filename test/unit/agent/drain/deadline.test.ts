@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { keepDeadline, offlineDeadlineOf, staticDeadlineOf } from '../../../../src/agent/drain/deadline.ts';
+import { DEADLINE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Deadline } from '../../../../src/decide/deadline/budget.ts';
+import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import { preciseRfc3339 } from '../../../../src/decide/time.ts';
+import { NodemaintError } from '../../../../src/errors.ts';
+import { QUIET_LOG } from '../../../support/stand-ins/object-server.ts';
+
+const SIGNAL = new AbortController().signal;
+const DEADLINE: Deadline = { at: 100_000, since: 0 };
+const VIEW = { inPlace: [], ended: [], parked: [], live: undefined };
+
+function phaseOf(deadline?: Deadline): Extract<Phase, { kind: 'draining' }> {
+  return {
+    kind: 'draining',
+    mode: 'cluster',
+    maintenance: 'm',
+    origin: 'logind',
+    reason: 'r',
+    since: 1,
+    bootId: 'b',
+    ...(deadline === undefined ? {} : { deadline }),
+  };
+}
+
+/** A cluster with the maintenance of the shutdown, and what was written to it. */
+function clusterOf(annotations: Readonly<Record<string, string>>, refuses = false) {
+  const written: Deadline[] = [];
+  const maintenance: NodeMaintenance = {
+    metadata: { name: 'm', annotations },
+    spec: { nodeSelector: { nodeSelectorTerms: [] } },
+  };
+  const cluster = {
+    state: () => 'open' as const,
+    maintenance: () => maintenance,
+    setDeadline: (_: NodeMaintenance, deadline: Deadline) => {
+      if (refuses) return Promise.reject(new NodemaintError('API_REFUSED', 'no'));
+      written.push(deadline);
+      return Promise.resolve();
+    },
+  };
+  return { cluster, written };
+}
+
+describe('the deadline of a shutdown', () => {
+  it('is written to its maintenance where that has another', async () => {
+    const earlier = clusterOf({ [DEADLINE_ANNOTATION]: preciseRfc3339(200_000) });
+    await keepDeadline({ cluster: earlier.cluster, log: QUIET_LOG }, phaseOf(DEADLINE), SIGNAL);
+    assert.deepEqual(earlier.written, [DEADLINE]);
+    const same = clusterOf({ [DEADLINE_ANNOTATION]: preciseRfc3339(100_000) });
+    await keepDeadline({ cluster: same.cluster, log: QUIET_LOG }, phaseOf(DEADLINE), SIGNAL);
+    assert.deepEqual(same.written, []);
+  });
+
+  it('does not keep the loop where the API server refuses it', async () => {
+    const { cluster } = clusterOf({}, true);
+    await keepDeadline({ cluster, log: QUIET_LOG }, phaseOf(DEADLINE), SIGNAL);
+  });
+
+  it('means nothing for the pods of a shutdown that has none', () => {
+    assert.equal(staticDeadlineOf(phaseOf(), VIEW, [], 0), undefined);
+    assert.equal(offlineDeadlineOf(phaseOf(), { pods: [], view: VIEW, drainPlan: [] }, 0), undefined);
+  });
+
+  it('makes the static pods due that are in place when their time has come', () => {
+    const pod = { file: 'web.yaml', namespace: 'default', podName: 'web-n1', priority: 0, labels: {}, graceSec: 30 };
+    const view = { ...VIEW, inPlace: [pod as never] };
+    assert.equal(staticDeadlineOf(phaseOf(DEADLINE), view, [], 0)?.due.length, 0);
+    assert.equal(staticDeadlineOf(phaseOf(DEADLINE), view, [], 99_000)?.due.length, 1);
+  });
+});
