@@ -24,7 +24,6 @@ import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 
 const NO_CLUSTER = { cluster: undefined, interceptor: undefined, dependencies: undefined };
-const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */
 const MOST_TURNS = 60;

@@ -1,9 +1,5 @@
 /** An API server of a few objects in memory, for parts that send single requests and want to be seen doing so. */
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
-import type { Log } from '../../../src/telemetry/log.ts';
-
-const quiet = (): void => undefined;
-export const QUIET_LOG: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 
 export interface ObjectServer {
   readonly client: KubeClient;
@@ -34,7 +30,7 @@ export function createObjectServer(objects: Readonly<Record<string, object>> = {
         return Promise.resolve({ status, headers: {}, body: status === 200 ? found : { message: `HTTP ${status}` } });
       },
       watch: async function* () {},
-      close: quiet,
+      close: () => undefined,
     },
   };
   return server;

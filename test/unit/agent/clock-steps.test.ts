@@ -53,18 +53,14 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
       const { client } = countingClient();
       const cluster = { state: () => 'absent', create: () => Promise.reject(new Error(`away ${(count += 1)}`)) };
       const config = parseAgentConfig(CONFIG, 'agent.yaml');
-<<<<<<< HEAD
-      const context = { client, clock, cluster, config, log: SILENT_LOG, nodeName: 'n1' } as unknown as DrainContext;
-=======
       const context = {
         client,
         clock,
         cluster,
         config,
-        log: SILENT,
+        log: SILENT_LOG,
         nodeName: 'n1',
       } as unknown as HandOverDependencies;
->>>>>>> d4566d0 (Who drains the node is decided by one rule, and the three drains implement one interface)
       const handOver = createHandOver(context);
       const phase = {
         kind: 'draining',

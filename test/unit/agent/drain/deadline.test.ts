@@ -7,7 +7,7 @@ import type { Deadline } from '../../../../src/decide/deadline/budget.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { preciseRfc3339 } from '../../../../src/decide/time.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
-import { QUIET_LOG } from '../../../support/stand-ins/object-server.ts';
+import { SILENT_LOG } from '../../../support/silent-log.ts';
 
 const SIGNAL = new AbortController().signal;
 const DEADLINE: Deadline = { at: 100_000, since: 0 };
@@ -48,16 +48,16 @@ function clusterOf(annotations: Readonly<Record<string, string>>, refuses = fals
 describe('the deadline of a shutdown', () => {
   it('is written to its maintenance where that has another', async () => {
     const earlier = clusterOf({ [DEADLINE_ANNOTATION]: preciseRfc3339(200_000) });
-    await keepDeadline({ cluster: earlier.cluster, log: QUIET_LOG }, phaseOf(DEADLINE), SIGNAL);
+    await keepDeadline({ cluster: earlier.cluster, log: SILENT_LOG }, phaseOf(DEADLINE), SIGNAL);
     assert.deepEqual(earlier.written, [DEADLINE]);
     const same = clusterOf({ [DEADLINE_ANNOTATION]: preciseRfc3339(100_000) });
-    await keepDeadline({ cluster: same.cluster, log: QUIET_LOG }, phaseOf(DEADLINE), SIGNAL);
+    await keepDeadline({ cluster: same.cluster, log: SILENT_LOG }, phaseOf(DEADLINE), SIGNAL);
     assert.deepEqual(same.written, []);
   });
 
   it('does not keep the loop where the API server refuses it', async () => {
     const { cluster } = clusterOf({}, true);
-    await keepDeadline({ cluster, log: QUIET_LOG }, phaseOf(DEADLINE), SIGNAL);
+    await keepDeadline({ cluster, log: SILENT_LOG }, phaseOf(DEADLINE), SIGNAL);
   });
 
   it('means nothing for the pods of a shutdown that has none', () => {

@@ -7,7 +7,7 @@ import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts'
 import type { Phase } from '../../../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { ContainerRuntime, PodSandbox } from '../../../../../src/host/cri/runtime.ts';
-import { QUIET_LOG } from '../../../../support/stand-ins/object-server.ts';
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -125,7 +125,7 @@ function openPods(kubeletStops: boolean) {
       kubelet: kubelet as never,
       knownPods: { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() },
       clock: createSteppingClock(),
-      log: QUIET_LOG,
+      log: SILENT_LOG,
       onChange: () => undefined,
     },
     SIGNAL,

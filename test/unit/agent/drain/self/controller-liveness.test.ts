@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createControllerLiveness } from '../../../../../src/agent/drain/self/controller-liveness.ts';
-import { createObjectServer, QUIET_LOG } from '../../../../support/stand-ins/object-server.ts';
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
+import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 
 const SIGNAL = new AbortController().signal;
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/nodemaint-system/leases/nodemaint-controller';
@@ -12,13 +13,13 @@ function leaseOf(renewTime: string): object {
 
 describe('the liveness of the controller', () => {
   it('is dead where there is no Lease, for no controller was ever started', async () => {
-    const liveness = createControllerLiveness(createObjectServer().client, QUIET_LOG);
+    const liveness = createControllerLiveness(createObjectServer().client, SILENT_LOG);
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'dead');
   });
 
   it('is unknown after one reading, and alive when the Lease has changed', async () => {
     const server = createObjectServer({ [LEASE]: leaseOf('1') });
-    const liveness = createControllerLiveness(server.client, QUIET_LOG);
+    const liveness = createControllerLiveness(server.client, SILENT_LOG);
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'unknown');
     server.objects.set(LEASE, leaseOf('2'));
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'alive');
@@ -27,7 +28,7 @@ describe('the liveness of the controller', () => {
 
   it('is not read again within the time asked for', async () => {
     const server = createObjectServer({ [LEASE]: leaseOf('1') });
-    const liveness = createControllerLiveness(server.client, QUIET_LOG);
+    const liveness = createControllerLiveness(server.client, SILENT_LOG);
     await liveness.observe(60_000, SIGNAL);
     await liveness.observe(60_000, SIGNAL);
     assert.equal(server.asked.length, 1);
@@ -35,7 +36,7 @@ describe('the liveness of the controller', () => {
 
   it('is unknown while the API server refuses to tell, whose silence is counted', async () => {
     const server = createObjectServer();
-    const liveness = createControllerLiveness(server.client, QUIET_LOG);
+    const liveness = createControllerLiveness(server.client, SILENT_LOG);
     await liveness.observe(0, SIGNAL);
     server.refused.set(`GET ${LEASE}`, 500);
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'unknown');

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSelfCordon } from '../../../../../src/agent/drain/self/cordon.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
-import { createObjectServer, QUIET_LOG } from '../../../../support/stand-ins/object-server.ts';
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
+import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -16,7 +17,7 @@ function open() {
   const cordon = createSelfCordon({
     client: server.client,
     clock,
-    log: QUIET_LOG,
+    log: SILENT_LOG,
     nodeName: 'n1',
     onChange: () => undefined,
   });

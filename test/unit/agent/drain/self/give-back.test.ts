@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { createGiveBack } from '../../../../../src/agent/drain/self/give-back.ts';
 import { CORDONED_ANNOTATION } from '../../../../../src/api/names.ts';
 import { createSystemClock } from '../../../../../src/host/clock.ts';
-import { createObjectServer, type ObjectServer, QUIET_LOG } from '../../../../support/stand-ins/object-server.ts';
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
+import { createObjectServer, type ObjectServer } from '../../../../support/stand-ins/object-server.ts';
 
 const SIGNAL = new AbortController().signal;
 const NODE = '/api/v1/nodes/n1';
@@ -15,7 +16,7 @@ function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServe
   const gates: string[] = [];
   let armed: boolean | undefined;
   const giveBack = createGiveBack(
-    { client: server.client, clock: createSystemClock(), log: QUIET_LOG, nodeName: 'n1', onChange: () => undefined },
+    { client: server.client, clock: createSystemClock(), log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined },
     {
       arm: () => {
         armed = true;

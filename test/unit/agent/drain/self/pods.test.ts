@@ -7,7 +7,8 @@ import type { EvictionRequest } from '../../../../../src/api/eviction-request.ts
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../../src/api/pod.ts';
 import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
-import { createObjectServer, QUIET_LOG } from '../../../../support/stand-ins/object-server.ts';
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
+import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -40,7 +41,7 @@ function podOf(name: string, metadata: Partial<Pod['metadata']> = {}): Pod {
 function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
   const server = createObjectServer();
   const clock = createSteppingClock();
-  const dependencies = { client: server.client, clock, log: QUIET_LOG, nodeName: 'n1', onChange: () => undefined };
+  const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
   const evictions = createSelfEvictions(dependencies);
   const ender = createPodEnder({
     client: server.client,
