@@ -122,7 +122,7 @@ function openPods(kubeletStops: boolean) {
   const pods = createOfflinePods(
     {
       runtime,
-      kubelet: kubelet as never,
+      kubelet,
       knownPods: { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() },
       clock: createSteppingClock(),
       log: SILENT_LOG,
