@@ -121,7 +121,6 @@ export async function demoCommand(terminal: Terminal, signal: AbortSignal): Prom
       say('The agent is up. Now a shutdown is announced: nodemaint trigger --reason "kernel update"\n');
       await askAgent(sandbox.runDirectory, { verb: 'trigger', reason: 'kernel update' });
       await waitFor('the pods end', ({ phase }) => phase.kind === 'released', true);
-      view.end();
       say('\nAll pods have ended and the machine may go down. Manifests in the static pod directory: none; parked:');
       for (const name of await readdir(path.join(root, 'nodemaint-parked')))
         if (!name.startsWith('.')) say(`  ${name}`);

@@ -128,7 +128,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
   }
   const screen = createEvictScreen(terminal, output !== 'table');
   const context = { client, clock: createSystemClock(), requester, name, namespace, screen, terminal };
-  const watched = await watchEvictions(targets, context, options.timeoutMs, terminal.stop, terminal.signal);
+  const watched = await watchEvictions(targets, context, options.timeoutMs, terminal.stop);
   if (output !== 'table')
     terminal.write(
       formatRequests([...requestsOf(results.filter(({ kind }) => kind === 'nothing')), ...watched.requests], output),

@@ -7,6 +7,7 @@ import {
 import { rfc3339 } from '../../decide/time.ts';
 import { printable } from '../../printable.ts';
 import { cut, type FrameSize, type FrameLine, type LineStyle } from '../terminal/paint.ts';
+import { fitFrame } from '../follow/screen.ts';
 import { formatSpan } from '../terminal/text.ts';
 
 /** A pod and how far its eviction is. */
@@ -157,12 +158,5 @@ export function progressFrame(
   const over = pods.filter(({ progress }) => isOver(progress));
   const going = pods.filter(({ progress }) => !isOver(progress));
   const lines = [...going, ...over].flatMap((pod) => podLines(pod, size, now));
-  const notes: FrameLine[] = note === undefined ? [] : [{ text: printable(note), style: 'warn' }];
-  const room = Math.max(1, size.rows - 1 - notes.length);
-  const hidden = lines.length - room + 1;
-  const shown: FrameLine[] =
-    lines.length <= room
-      ? lines
-      : [...lines.slice(0, room - 1), { text: `... and ${hidden} more lines`, style: 'dim' }];
-  return [...shown, ...notes].map(({ text, style }) => ({ text: cut(text, size.columns), style }));
+  return fitFrame(lines, note, size);
 }

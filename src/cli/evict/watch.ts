@@ -1,183 +1,141 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { Pod } from '../../api/pod.ts';
-import { transformPod, transformRequest } from '../../kube/transform.ts';
-import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../../decide/view/eviction-progress.ts';
 import { otherRequesters } from '../../decide/eviction/requester.ts';
-import { describeError, NodemaintError } from '../../errors.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
-import { missingPermission } from '../../kube/refusal.ts';
+import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../../decide/view/eviction-progress.ts';
+import { describeError } from '../../errors.ts';
 import type { EvictionRequester } from '../../kube/eviction/requester.ts';
-import { createObjectCache } from '../../kube/watch.ts';
-import type { Log } from '../../telemetry/log.ts';
+import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
+import { transformPod, transformRequest } from '../../kube/transform.ts';
+import type { ObjectCache } from '../../kube/watch.ts';
 import { printable } from '../../printable.ts';
-import type { EvictScreen } from './screen.ts';
+import { type FollowContext, Follower, type FollowStop } from '../follow/follower.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import type { EvictScreen } from './screen.ts';
 
 /** What watching needs from outside. */
-export interface EvictWatchContext {
-  readonly client: KubeClient;
-  readonly clock: Clock;
+export interface EvictWatchContext extends FollowContext {
   readonly requester: EvictionRequester;
   /** The name of the requester entry. */
   readonly name: string;
   readonly namespace: string;
   readonly screen: EvictScreen;
-  readonly terminal: Terminal;
+  readonly terminal: Pick<Terminal, 'warn' | 'signal'>;
 }
 
 /** How watching ended. */
 export interface EvictWatchResult {
-  readonly ending: 'over' | 'timeout' | 'interrupted';
+  readonly ending: 'over' | FollowStop;
   /** How far each pod was, by its name. */
   readonly progress: ReadonlyMap<string, EvictProgress>;
-  /** The requests as they were seen last, in the order of the pods. */
+  /** The last known version of each request, in the order of the pods. */
   readonly requests: readonly EvictionRequest[];
 }
 
-const TICK_MS = 1_000;
-/** A controller that lives says so within a moment after the pod has gone; it is not waited for longer. */
-const CONFIRMATION_MS = 5_000;
-/** A lost connection is mentioned until it must have been taken up again. */
-const OUTAGE_SLACK_MS = 2_000;
+/** The copies of what is watched. */
+interface Copies {
+  readonly pods: Pick<ObjectCache<Pod>, 'get'>;
+  readonly requests: Pick<ObjectCache<EvictionRequest>, 'get'>;
+}
 
-/** Whether the server denied us something, rather than being in trouble itself. */
-function isDenial(error: unknown): error is NodemaintError {
-  const words = /is forbidden|Unauthorized|ended with 40[13]/;
-  return error instanceof NodemaintError && error.code === 'API_REFUSED' && words.test(error.message);
+/** A pod whose eviction is watched, and what is known of it. */
+interface WatchedPod {
+  readonly target: EvictTarget;
+  progress?: EvictProgress;
+  /** As it was seen last. */
+  request?: EvictionRequest;
+  /** On the monotonic clock. */
+  goneAt?: number;
+  /** The removal of the finished request. */
+  cleanUp?: Promise<void>;
+}
+
+/** How long a pod that is gone waits for the controller to confirm its eviction, which takes a moment. */
+const CONFIRMATION_MS = 5_000;
+
+/**
+ * Deletes a finished request, or removes our requester entry where others still have theirs (KEP-4563, "EvictionRequest
+ * Completion and Deletion"). A failure is a warning: the controller deletes the request later.
+ */
+async function cleanUp(request: EvictionRequest, context: EvictWatchContext): Promise<void> {
+  const { requester, name, terminal } = context;
+  try {
+    if (otherRequesters(request, name).length === 0) await requester.remove(request, true, terminal.signal);
+    else await requester.withdraw(request, terminal.signal);
+  } catch (error) {
+    if (terminal.signal.aborted) return;
+    const what = `the finished EvictionRequest of pod "${request.spec.target.pod.name}" is left to the controller`;
+    terminal.warn(`warning: ${what}: ${printable(describeError(error))}\n`);
+  }
+}
+
+/** Looks at one pod, shows what is new, and cleans up once it is evicted. */
+function lookAt(watched: WatchedPod, { pods, requests }: Copies, context: EvictWatchContext): void {
+  const { clock, namespace, screen } = context;
+  const { target, progress: before } = watched;
+  // "gone" becomes "evicted" when the controller confirms it; the other endings are final.
+  if (before !== undefined && isOver(before) && before.state !== 'gone') return;
+  const request = requests.get(`${namespace}/${target.uid}`);
+  const progress = evictProgress(target, request, pods.get(`${namespace}/${target.name}`), clock.now());
+  watched.progress = progress;
+  if (request !== undefined) watched.request = request;
+  if (progress.state === 'gone') watched.goneAt ??= clock.monotonic();
+  if (progress.state === 'evicted' && request !== undefined) watched.cleanUp = cleanUp(request, context);
+  screen.changed(target.name, progress);
+}
+
+function isDone({ progress, goneAt }: WatchedPod, monotonicNow: number): boolean {
+  if (progress === undefined || !isOver(progress)) return false;
+  return progress.state !== 'gone' || monotonicNow - (goneAt ?? monotonicNow) >= CONFIRMATION_MS;
 }
 
 /**
- * Shows the evictions of the targets until every pod is gone or canceled, the time is over, or `stop` is aborted. Where
- * a pod was evicted, takes the request away, or just our entry if others still have theirs (KEP-4563, "EvictionRequest
- * Completion and Deletion"). Throws API_REFUSED where the watch is not allowed. `signal` ends everything at once.
+ * Shows the evictions of the targets until every pod is gone or its eviction is canceled, `timeoutMs` milliseconds are
+ * over (undefined: no limit), or `stop` is aborted. Cleans up the requests of evicted pods. Throws API_REFUSED where the
+ * watch is not allowed.
  */
 export async function watchEvictions(
   targets: readonly EvictTarget[],
   context: EvictWatchContext,
   timeoutMs: number | undefined,
   stop: AbortSignal,
-  signal: AbortSignal,
 ): Promise<EvictWatchResult> {
-  const { client, clock, requester, name, namespace, screen } = context;
-  const startedAt = clock.monotonic();
-  const byKey = new Map<string, EvictTarget>();
-  for (const target of targets) {
-    byKey.set(`${namespace}/${target.name}`, target);
-    byKey.set(`${namespace}/${target.uid}`, target);
-  }
-  const progress = new Map<string, EvictProgress>();
-  const seen = new Map<string, EvictionRequest>();
-  const goneAt = new Map<string, number>();
-  const cleaned = new Map<string, Promise<void>>();
-  const ending = new AbortController();
-  let nap = new AbortController();
-  let outageUntil = 0;
-  let refused: NodemaintError | undefined;
-
-  const wake = (): void => {
-    nap.abort();
-  };
-
-  const cleanUp = async (request: EvictionRequest): Promise<void> => {
-    const isOurs = otherRequesters(request, name).length === 0;
-    try {
-      if (isOurs) await requester.remove(request, true, signal);
-      else await requester.withdraw(request, signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      const what = `the finished EvictionRequest of pod "${request.spec.target.pod.name}" stays for the controller`;
-      context.terminal.warn(`warning: ${what}: ${printable(describeError(error))}\n`);
-    }
-  };
-
-  const look = (target: EvictTarget): void => {
-    if (!pods.synced() || !requests.synced()) return;
-    const before = progress.get(target.name);
-    if (before !== undefined && isOver(before) && before.state !== 'gone') return;
-    const request = requests.get(`${namespace}/${target.uid}`);
-    if (request !== undefined) seen.set(target.uid, request);
-    const after = evictProgress(target, request, pods.get(`${namespace}/${target.name}`), clock.now());
-    if (after.state === 'gone' && !goneAt.has(target.uid)) goneAt.set(target.uid, clock.monotonic());
-    if (after.state === 'evicted' && request !== undefined) cleaned.set(target.uid, cleanUp(request));
-    progress.set(target.name, after);
-    screen.changed(target.name, after);
-  };
-
+  const { clock, namespace } = context;
+  const all = targets.map((target): WatchedPod => ({ target }));
+  const byKey = new Map<string, WatchedPod>(
+    all.flatMap((each) => [each.target.name, each.target.uid].map((key) => [`${namespace}/${key}`, each] as const)),
+  );
+  const follower = new Follower(context);
+  // Every change is shown, also one that the next change follows at once.
   const onChange = (key: string): void => {
-    const target = byKey.get(key);
-    if (target === undefined) return;
-    look(target);
-    wake();
+    const watched = byKey.get(key);
+    if (watched !== undefined && follower.synced()) lookAt(watched, copies, context);
   };
-
-  const onTrouble = (fields: object): void => {
-    const { err, retryMs = 0 } = fields as { readonly err?: unknown; readonly retryMs?: number };
-    // At the very beginning it will be so for ever; later it may be a server that just starts.
-    if (isDenial(err) && (!pods.synced() || !requests.synced())) {
-      refused ??= new NodemaintError('API_REFUSED', `${err.message}${missingPermission(err.message)}`, { cause: err });
-    }
-    outageUntil = clock.monotonic() + 1.5 * retryMs + OUTAGE_SLACK_MS;
-    screen.note(`The connection is lost, and tried again: ${describeError(err)}`);
-    wake();
-  };
-  // The caches report to a log what they go on after.
-  const log: Log = { debug: () => undefined, info: () => undefined, warn: onTrouble, error: onTrouble };
-
   // A single object can be watched with rights for it alone.
   const [only] = targets.length === 1 ? targets : [];
   const scope = (key: string | undefined): { namespace: string; fieldSelector?: string } => ({
     namespace,
     ...(key === undefined ? {} : { fieldSelector: `metadata.name=${key}` }),
   });
-  const dependencies = { client, clock, log };
-  const pods = createObjectCache<Pod>({ resource: PODS, ...scope(only?.name) }, onChange, dependencies, transformPod);
-  const requests = createObjectCache<EvictionRequest>(
-    { resource: EVICTION_REQUESTS, ...scope(only?.uid) },
-    onChange,
-    dependencies,
-    transformRequest,
-  );
-
-  const isDone = (target: EvictTarget): boolean => {
-    const now = progress.get(target.name);
-    if (now === undefined || !isOver(now)) return false;
-    return now.state !== 'gone' || clock.monotonic() - (goneAt.get(target.uid) ?? 0) >= CONFIRMATION_MS;
+  const copies: Copies = {
+    pods: follower.copy<Pod>({ resource: PODS, ...scope(only?.name) }, transformPod, onChange),
+    requests: follower.copy<EvictionRequest>(
+      { resource: EVICTION_REQUESTS, ...scope(only?.uid) },
+      transformRequest,
+      onChange,
+    ),
   };
-
-  const result = (how: EvictWatchResult['ending']): EvictWatchResult => ({
-    ending: how,
-    progress,
-    requests: targets.flatMap(({ uid }) => seen.get(uid) ?? []),
-  });
-
-  const follow = async (): Promise<EvictWatchResult> => {
-    for (;;) {
-      nap = new AbortController();
-      if (refused !== undefined) throw refused;
-      if (outageUntil > 0 && clock.monotonic() > outageUntil) {
-        outageUntil = 0;
-        screen.note(undefined);
-      }
-      for (const target of targets) look(target);
-      screen.draw();
-      if (targets.every(isDone)) return result('over');
-      if (stop.aborted) return result('interrupted');
-      if (timeoutMs !== undefined && clock.monotonic() - startedAt >= timeoutMs) return result('timeout');
-      await clock.sleep(TICK_MS, nap.signal).catch(() => undefined);
-    }
+  const look = (): 'over' | undefined => {
+    if (!follower.synced()) return undefined;
+    for (const each of all) lookAt(each, copies, context);
+    return all.every((each) => isDone(each, clock.monotonic())) ? 'over' : undefined;
   };
-
-  const watching = Promise.all([pods.run(ending.signal), requests.run(ending.signal)]);
-  stop.addEventListener('abort', wake, { once: true });
-  try {
-    const ended = await follow();
-    await Promise.all(cleaned.values());
-    return ended;
-  } finally {
-    stop.removeEventListener('abort', wake);
-    ending.abort();
-    await watching;
-  }
+  const ending = await follower.run({ look, timeoutMs }, stop);
+  await Promise.all(all.flatMap(({ cleanUp }) => cleanUp ?? []));
+  return {
+    ending,
+    progress: new Map(
+      all.flatMap(({ target, progress }) => (progress === undefined ? [] : [[target.name, progress] as const])),
+    ),
+    requests: all.flatMap(({ request }) => request ?? []),
+  };
 }

@@ -47,7 +47,7 @@ export async function drainCommand(names: readonly string[], flags: DrainFlags, 
     const begun = await beginMaintenance(cluster.maintenances, nodes, 'Drain', flags, terminal);
     if (flags.output === 'table') terminal.write(describeBegin(begun, dryRun));
     if (flags.watch === true && !dryRun) {
-      return await followMaintenance(cluster, begun.maintenance, nodes, flags, timeoutMs, terminal);
+      return await followMaintenance(cluster, { maintenance: begun.maintenance, nodes, timeoutMs }, flags, terminal);
     }
     if (flags.output !== 'table') terminal.write(formatObject(begun.maintenance, flags.output));
     else if (dryRun) {

@@ -105,7 +105,8 @@ async function showTarget(
   if (found.kind === 'failed') throw new NodemaintError('API_REFUSED', found.message);
   if (flags.watch === true) {
     const one = found.kind === 'maintenance' ? found.maintenance : theOnly(target.name, found.maintenances);
-    return await followMaintenance(cluster, one, nodesOf(one, nodes), flags, timeoutMs, terminal);
+    const followed = { maintenance: one, nodes: nodesOf(one, nodes), timeoutMs };
+    return await followMaintenance(cluster, followed, flags, terminal);
   }
   const shown = found.kind === 'maintenance' ? [found.maintenance] : found.maintenances.filter(isInProgress);
   const views: DrainView[] = [];

@@ -148,7 +148,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     const end = await drain.end();
     assert.deepEqual([end.code, end.stderr], [0, ''], end.stdout);
     assert.equal(drain.lines().filter((line) => line === 'node/node-z drained').length, 1);
-    assert.match(end.stdout, /Give the nodes back with: {2}nodemaint complete nm\/maintenance-node-z/);
+    assert.match(end.stdout, /End the maintenance with: {2}nodemaint complete nm\/maintenance-node-z/);
     assert.equal((await maintenances()).length, 1);
 
     const again = await run('drain', NODE, '--watch', '--timeout', '60s', '-o', 'json');
@@ -193,7 +193,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.equal((await run('complete', NODE)).code, 0);
     const over = await watch.end();
     assert.equal(over.code, 1);
-    assert.match(over.stderr, /somebody completed nodemaintenance\/maintenance-node-z; not drained yet: node\/node-z/);
+    assert.match(over.stderr, /nodemaintenance\/maintenance-node-z was completed; not drained yet: node\/node-z/);
     // The complete one keeps its name: the next maintenance gets another.
     await rig.endPod('slow');
     const next = await run('drain', NODE, '--watch', '--timeout', '60s');

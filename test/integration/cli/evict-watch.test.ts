@@ -125,7 +125,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     await using run = rig.watch('restart');
     await run.line(/At work/);
     await rig.controlPlane.stopApiServer();
-    await run.line(/^The connection is lost, and tried again: /);
+    await run.line(/^The connection is lost; trying again: /);
     await rig.controlPlane.startApiServer();
     rig.actor.turn = { kind: 'working', message: 'Still at work.' };
     await run.line(/Still at work/, 60_000);

@@ -4,53 +4,69 @@ import { type Cluster, type ClusterFlags, commandLine } from '../../cluster.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { createDrainScreen } from './screen.ts';
-import { watchDrain } from './watch.ts';
+import { STOP_REASONS } from '../follower.ts';
+import { type DrainWatchResult, watchDrain } from './watch.ts';
 
-/** Watches a maintenance to the end and says how it ended; the exit code (docs/reference/commands.md). */
+/** The maintenance to follow, and for how long. */
+export interface FollowTarget {
+  readonly maintenance: NodeMaintenance;
+  /** Its nodes as far as they are known before the controller names them. */
+  readonly nodes: readonly string[];
+  /** Milliseconds; undefined for no limit. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** Watches a maintenance to its end and says how it ended. Returns the exit code (docs/reference/commands.md). */
 export async function followMaintenance(
-  { client }: Cluster,
-  maintenance: NodeMaintenance,
-  nodes: readonly string[],
+  { client }: Pick<Cluster, 'client'>,
+  { maintenance, nodes, timeoutMs }: FollowTarget,
   flags: ClusterFlags,
-  timeoutMs: number | undefined,
   terminal: Terminal,
 ): Promise<number> {
   const { name, uid = '' } = maintenance.metadata;
   const screen = createDrainScreen(terminal, flags.output);
   const context = { client, clock: createSystemClock(), screen };
-  const { ending, view } = await watchDrain({ name, uid, nodes }, context, timeoutMs, terminal.stop);
+  const result = await watchDrain({ name, uid, nodes }, context, timeoutMs, terminal.stop);
+  return concludeFollow(result, name, flags, terminal);
+}
+
+/** Says how following the maintenance `name` ended; the exit code. */
+export function concludeFollow(
+  { ending, view }: DrainWatchResult,
+  name: string,
+  flags: ClusterFlags,
+  terminal: Pick<Terminal, 'write' | 'warn'>,
+): number {
   const left = (view?.nodes ?? []).filter(({ drained }) => !drained).map((node) => node.name);
   const notYet = left.length === 0 ? '' : `; not drained yet: ${nodeList(left)}`;
-  const stays = `the maintenance goes on without this command${notYet}`;
   switch (ending) {
     case 'drained': {
       if (flags.output !== 'table') return EXIT.done;
-      const complete = commandLine(flags, 'complete', `nm/${name}`);
-      terminal.write(`Give the nodes back with:  ${complete}\n`);
+      terminal.write(`End the maintenance with:  ${commandLine(flags, 'complete', `nm/${name}`)}\n`);
       return EXIT.done;
     }
     case 'completed':
-    case 'deleted': {
+    case 'deleted':
       if (view?.drained === true || (ending === 'completed' && left.length === 0)) return EXIT.done;
-      const how = ending === 'completed' ? 'completed' : 'deleted';
-      terminal.warn(`nodemaint: somebody ${how} nodemaintenance/${name}${notYet}\n`);
+      terminal.warn(`nodemaint: nodemaintenance/${name} was ${ending}${notYet}\n`);
       return EXIT.failed;
-    }
     case 'timeout':
-      terminal.warn(`nodemaint: the --timeout is over; ${stays}\n${adviceFor(name, flags)}`);
-      return EXIT.timedOut;
-    case 'interrupted':
-      terminal.warn(`nodemaint: interrupted; ${stays}\n${adviceFor(name, flags)}`);
-      return EXIT.failed;
+    case 'interrupted': {
+      const goesOn = `the maintenance goes on without this command${notYet}`;
+      terminal.warn(`nodemaint: ${STOP_REASONS[ending]}; ${goesOn}\n${adviceFor(name, flags)}`);
+      return ending === 'timeout' ? EXIT.timedOut : EXIT.failed;
+    }
   }
 }
 
-/** How people go on with a maintenance, or end it. */
+/** The commands that watch a maintenance, or end it. */
 export function adviceFor(name: string, flags: ClusterFlags): string {
   const watch = commandLine(flags, 'status', `nm/${name}`, '--watch');
   const complete = commandLine(flags, 'complete', `nm/${name}`);
-  return `Watch it with:  ${watch}\nEnd it and give the nodes back with:  ${complete}\n`;
+  return `Watch it with:  ${watch}\nEnd it with:  ${complete}\n`;
 }
+
+/** Nodes as kubectl names them, in one line. */
 export function nodeList(names: readonly string[]): string {
   return names.map((name) => `node/${name}`).join(', ');
 }

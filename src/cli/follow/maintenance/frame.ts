@@ -2,19 +2,13 @@ import type { BlockingPod, DrainPlanEntry } from '../../../api/node-maintenance.
 import type { DrainView, LeavingPod, NodeView, TierView } from '../../../decide/view/drain-progress.ts';
 import type { EvictProgress } from '../../../decide/view/eviction-progress.ts';
 import { printable } from '../../../printable.ts';
-import { type FrameSize, cut, type FrameLine, type LineStyle } from '../../terminal/paint.ts';
+import type { FrameLine, FrameSize, LineStyle } from '../../terminal/paint.ts';
+import { progressBar } from '../../terminal/progress-bar.ts';
 import { formatSpan } from '../../terminal/text.ts';
+import { fitFrame } from '../screen.ts';
 
-const BAR = 24;
 /** Of one tier so many pods are shown; the others are counted. */
 const MAX_PODS = 8;
-
-/** How many of how many, as a bar; `style` draws one with blocks instead of signs. */
-export function progressBar(done: number, total: number, style: 'blocks' | 'signs' = 'signs'): string {
-  const filled = total === 0 ? BAR : Math.floor((done / total) * BAR);
-  const [full, empty] = style === 'blocks' ? ['█', '░'] : ['#', '.'];
-  return `${full.repeat(filled)}${empty.repeat(BAR - filled)} ${done}/${total}`;
-}
 
 /** A selector as kubectl writes it. */
 function selectorText({ podSelector }: DrainPlanEntry): string {
@@ -155,13 +149,5 @@ export function drainFrame(
   size: FrameSize,
   now: number,
 ): readonly FrameLine[] {
-  const lines = view === undefined ? [] : drainLines(view, now);
-  const notes: FrameLine[] = note === undefined ? [] : [{ text: printable(note), style: 'warn' }];
-  const room = Math.max(1, size.rows - 1 - notes.length);
-  const hidden = lines.length - room + 1;
-  const shown: readonly FrameLine[] =
-    lines.length <= room
-      ? lines
-      : [...lines.slice(0, room - 1), { text: `... and ${hidden} more lines`, style: 'dim' }];
-  return [...shown, ...notes].map(({ text, style }) => ({ text: cut(text, size.columns), style }));
+  return fitFrame(view === undefined ? [] : drainLines(view, now), note, size);
 }

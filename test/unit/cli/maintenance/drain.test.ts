@@ -4,7 +4,8 @@ import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
 import { parseNodes, parseTarget } from '../../../../src/cli/cluster.ts';
 import { createDrainChanges } from '../../../../src/cli/follow/maintenance/changes.ts';
-import { drainFrame, progressBar } from '../../../../src/cli/follow/maintenance/frame.ts';
+import { drainFrame } from '../../../../src/cli/follow/maintenance/frame.ts';
+import { progressBar } from '../../../../src/cli/terminal/progress-bar.ts';
 import { parseDrainPlan } from '../../../../src/cli/maintenance/plan-file.ts';
 import {
   type Finding,

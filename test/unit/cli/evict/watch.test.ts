@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import { createEvictScreen } from '../../../../src/cli/evict/screen.ts';
+import { type EvictWatchResult, watchEvictions } from '../../../../src/cli/evict/watch.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import type { EvictionRequester } from '../../../../src/kube/eviction/requester.ts';
+import { EVICTION_REQUESTS, PODS } from '../../../../src/kube/resource.ts';
+import { ended, pod, request, T0 } from '../../../support/eviction/fixtures.ts';
+import { createObjectStore, type ObjectStore } from '../../../support/stand-ins/object-store.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+import { recordTerminal, type RecordedTerminal } from '../../../support/stand-ins/recorded-terminal.ts';
+
+const NAME = 'cli.nodemaintenance.x-k8s.io';
+
+interface Run {
+  readonly store: ObjectStore;
+  readonly recorded: RecordedTerminal;
+  /** What the requester was asked to do with requests. */
+  readonly cleaned: string[];
+  readonly result: Promise<EvictWatchResult>;
+}
+
+function start(options: { readonly timeoutMs?: number; readonly removeFails?: Error } = {}): Run {
+  const store = createObjectStore();
+  store.put(PODS, pod());
+  store.put(EVICTION_REQUESTS, request());
+  const recorded = recordTerminal('pipe', () => T0);
+  const cleaned: string[] = [];
+  const requester: Pick<EvictionRequester, 'remove' | 'withdraw'> = {
+    remove: (each: EvictionRequest) => {
+      cleaned.push(`remove ${each.metadata.name}`);
+      return options.removeFails === undefined ? Promise.resolve(true) : Promise.reject(options.removeFails);
+    },
+    withdraw: (each: EvictionRequest) => {
+      cleaned.push(`withdraw from ${each.metadata.name}`);
+      return Promise.resolve(each);
+    },
+  };
+  const context = {
+    client: store.client,
+    clock: createSystemClock(),
+    requester: requester as EvictionRequester,
+    name: NAME,
+    namespace: 'default',
+    screen: createEvictScreen(recorded.terminal, false),
+    terminal: recorded.terminal,
+  };
+  const targets = [{ name: 'web', uid: 'u-1' }];
+  const result = watchEvictions(targets, context, options.timeoutMs ?? 20_000, recorded.terminal.stop);
+  return { store, recorded, cleaned, result };
+}
+
+/** Changes something once the watch has shown what was there before. */
+async function onceShown({ recorded }: Run, change: () => void): Promise<void> {
+  await waitFor('the request is shown', () => recorded.output().includes('pod/web eviction requested'));
+  change();
+}
+
+function evicted(requesters?: string[]): EvictionRequest {
+  const over = ended('Evicted', 'Gone.');
+  return requesters === undefined
+    ? over
+    : { ...over, spec: { ...over.spec, requesters: requesters.map((name) => ({ name })) } };
+}
+
+describe('watching evictions', () => {
+  it('ends when the pod is evicted, and removes the finished request', async () => {
+    const run = start();
+    const { store, recorded, cleaned, result } = run;
+    await onceShown(run, () => {
+      store.remove(PODS, 'default/web');
+      store.put(EVICTION_REQUESTS, evicted());
+    });
+    const { ending, progress, requests } = await result;
+    assert.deepEqual([ending, progress.get('web')?.state, requests.length], ['over', 'evicted', 1]);
+    assert.deepEqual(cleaned, ['remove u-1']);
+    assert.match(recorded.output(), /^2026-11-21T12:00:00Z pod\/web evicted: Gone\.$/m);
+  });
+
+  it('removes only its own entry where others have requested the eviction too', async () => {
+    const run = start();
+    const { store, cleaned, result } = run;
+    await onceShown(run, () => store.put(EVICTION_REQUESTS, evicted([NAME, 'other.example.com'])));
+    assert.equal((await result).ending, 'over');
+    assert.deepEqual(cleaned, ['withdraw from u-1']);
+  });
+
+  it('warns where the finished request cannot be removed, and ends all the same', async () => {
+    const run = start({ removeFails: new Error('forbidden') });
+    const { store, recorded, result } = run;
+    await onceShown(run, () => store.put(EVICTION_REQUESTS, evicted()));
+    assert.equal((await result).ending, 'over');
+    assert.equal(
+      recorded.errors(),
+      'warning: the finished EvictionRequest of pod "web" is left to the controller: forbidden\n',
+    );
+  });
+
+  it('ends when the eviction is canceled, and removes nothing', async () => {
+    const run = start();
+    const { store, cleaned, result } = run;
+    await onceShown(run, () => store.put(EVICTION_REQUESTS, ended('Canceled', 'No.')));
+    const { ending, progress } = await result;
+    assert.deepEqual([ending, progress.get('web')?.state], ['over', 'canceled']);
+    assert.deepEqual(cleaned, []);
+  });
+
+  it('waits a moment for the controller to confirm a pod that is gone, and no longer', async () => {
+    const run = start();
+    const { store, cleaned, result } = run;
+    const startedAt = performance.now();
+    await onceShown(run, () => store.remove(PODS, 'default/web'));
+    const { ending, progress } = await result;
+    const tookMs = performance.now() - startedAt;
+    assert.deepEqual([ending, progress.get('web')?.state], ['over', 'gone']);
+    assert.ok(tookMs > 5_000 && tookMs < 8_000, `${tookMs} ms`);
+    assert.deepEqual(cleaned, []);
+  });
+
+  it('leaves the request as it is when it is interrupted', async () => {
+    const run = start();
+    const { recorded, cleaned, result } = run;
+    await onceShown(run, recorded.interrupt);
+    const { ending, progress } = await result;
+    assert.deepEqual([ending, progress.get('web')?.state], ['interrupted', 'requested']);
+    assert.deepEqual(cleaned, []);
+  });
+});

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { Follower } from '../../../../src/cli/follow/follower.ts';
+import { NodemaintError } from '../../../../src/errors.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import { PODS } from '../../../../src/kube/resource.ts';
+import type { ObjectCache } from '../../../../src/kube/watch.ts';
+import { createObjectStore, type ObjectStore } from '../../../support/stand-ins/object-store.ts';
+
+const FORBIDDEN = 'pods is forbidden: User "u" cannot list resource "pods" in API group "" at the cluster scope';
+const NEVER = new AbortController().signal;
+
+interface Rig {
+  readonly store: ObjectStore;
+  readonly follower: Follower;
+  readonly pods: ObjectCache<Pod>;
+  /** The notes that the screen got, each once, `undefined` for none. */
+  readonly notes: (string | undefined)[];
+}
+
+function rig(): Rig {
+  const store = createObjectStore();
+  const notes: (string | undefined)[] = [];
+  const screen = {
+    note: (text: string | undefined): void => {
+      if (notes.length === 0 || notes.at(-1) !== text) notes.push(text);
+    },
+    draw: (): void => undefined,
+  };
+  const follower = new Follower({ client: store.client, clock: createSystemClock(), screen });
+  return { store, follower, pods: follower.copy<Pod>({ resource: PODS }), notes };
+}
+
+function pod(name: string): Pod {
+  return { metadata: { name, namespace: 'default' }, spec: {} };
+}
+
+describe('a follower', () => {
+  it('ends as soon as a change has brought the end', async () => {
+    const { store, follower, pods } = rig();
+    store.put(PODS, pod('a'));
+    const seen: number[] = [];
+    const look = (): 'gone' | undefined => {
+      if (!follower.synced()) return undefined;
+      seen.push(pods.list().length);
+      if (seen.length === 1) setTimeout(() => store.remove(PODS, 'default/a'), 20);
+      return pods.list().length === 0 ? 'gone' : undefined;
+    };
+    const startedAt = performance.now();
+    assert.equal(await follower.run({ look, timeoutMs: 20_000 }, NEVER), 'gone');
+    assert.ok(performance.now() - startedAt < 900, 'it did not wait for the next tick');
+    assert.deepEqual([seen[0], seen.at(-1)], [1, 0]);
+  });
+
+  it('is over after its time', async () => {
+    const { follower } = rig();
+    assert.equal(await follower.run({ look: () => undefined, timeoutMs: 10 }, NEVER), 'timeout');
+  });
+
+  it('ends at once when it is interrupted', async () => {
+    const { follower } = rig();
+    const stop = new AbortController();
+    const running = follower.run({ look: () => undefined, timeoutMs: undefined }, stop.signal);
+    setTimeout(() => stop.abort(), 20);
+    const startedAt = performance.now();
+    assert.equal(await running, 'interrupted');
+    assert.ok(performance.now() - startedAt < 900);
+  });
+
+  it('prefers the end that was reached to the time that is over', async () => {
+    const { follower } = rig();
+    const look = (): 'end' | undefined => (follower.synced() ? 'end' : undefined);
+    assert.equal(await follower.run({ look, timeoutMs: 0 }, NEVER), 'timeout', 'nothing is known yet');
+    const again = rig();
+    const late = (): 'end' => 'end';
+    assert.equal(await again.follower.run({ look: late, timeoutMs: 0 }, NEVER), 'end');
+  });
+
+  it('fails where the server denies the first list, and names the missing permission', async () => {
+    const { store, follower } = rig();
+    store.failWith(new NodemaintError('API_REFUSED', FORBIDDEN));
+    await assert.rejects(follower.run({ look: () => undefined, timeoutMs: 20_000 }, NEVER), {
+      code: 'API_REFUSED',
+      message: `${FORBIDDEN}; missing permission: the verb list on pods at the cluster scope`,
+    });
+  });
+
+  it('tells a lost connection, tries again, and removes the note', async () => {
+    const { store, follower, notes } = rig();
+    store.failWith(new Error('ECONNREFUSED'));
+    const look = (): 'back' | undefined => {
+      if (notes.length > 1) store.failWith(undefined);
+      return follower.synced() && notes.at(-1) === undefined ? 'back' : undefined;
+    };
+    assert.equal(await follower.run({ look, timeoutMs: 20_000 }, NEVER), 'back');
+    assert.deepEqual(notes, [undefined, 'The connection is lost; trying again: ECONNREFUSED', undefined]);
+  });
+});
