@@ -26,7 +26,7 @@ export type ErrorCode =
   | 'METADATA_FAILED'
   | 'USAGE';
 
-/** An error that a person should be able to act on: a code, a sentence that names the object, and the cause. */
+/** An error that a person can act on: a code, a sentence that names the object, and the cause. */
 export class NodemaintError extends Error {
   override readonly name = 'NodemaintError';
   readonly code: ErrorCode;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The only file that reads the command line, listens to process signals and sets the exit code. */
+/** The entry point: reads the command line, handles process signals and sets the exit code. */
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { runProgram } from './cli/program.ts';
@@ -9,7 +9,7 @@ import { escaped } from './printable.ts';
 async function main(): Promise<void> {
   const stop = new AbortController();
   const abort = new AbortController();
-  // The first signal asks to stop, which a drain under way may put off; the second one ends at once.
+  // The first signal asks to stop, which a drain may delay; the second one ends the program at once.
   const onSignal = (): void => {
     if (stop.signal.aborted) abort.abort();
     stop.abort();
@@ -21,7 +21,7 @@ async function main(): Promise<void> {
     stop: stop.signal,
     signal: abort.signal,
   });
-  // Nobody reads any more, as after `| head`: what Unix programs end for by SIGPIPE.
+  // The reader has closed the pipe, as `| head` does; other programs are ended by SIGPIPE then.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
     onSignal();
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // Not an error that a person can act on: a fault of the program, shown with its place.
+  // Not an error that a person can act on but a defect of the program: shown with its stack.
   process.stderr.write(`${escaped(inspect(error))}\n`);
   process.exitCode = 1;
 });

@@ -1,6 +1,6 @@
-/** Texts of others (nodes, users, the API server) as a person can read them safely. */
+/** Texts from outside (nodes, users, the API server) made safe for a terminal and a log. */
 
-/** Control characters, characters that turn the direction of writing, and invisible ones. */
+/** Control characters, characters that change the direction of writing, and invisible ones. */
 const STEERING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 function escapeOf(character: string): string {
@@ -10,24 +10,24 @@ function escapeOf(character: string): string {
 }
 
 /**
- * A text in which nothing can steer a terminal or pass for something else: control characters other than the line break
- * and the tab, and invisible ones, come out as `\u001b`. JSON stays the same JSON.
+ * The text with every control character and invisible character, except line break and tab, as an escape such as `\u001b`.
+ * JSON keeps its meaning.
  */
 export function escaped(text: string): string {
   return text.replaceAll(STEERING, (character) => (/[\n\t]/.test(character) ? character : escapeOf(character)));
 }
 
-/** The same for a text that is to stay on one line: line breaks and tabs are escaped too. */
+/** The same on one line: line breaks and tabs are escaped too. */
 export function escapedLine(text: string): string {
   return text.replaceAll(STEERING, escapeOf);
 }
 
-/** A text of somebody else for the middle of a sentence: on one line, with a space for what cannot be shown. */
+/** A text from outside for the middle of a sentence: on one line, with a space for each run of such characters. */
 export function printable(text: string): string {
   return text.replaceAll(STEERING, ' ').replaceAll(/ {2,}/g, ' ').trim();
 }
 
-/** The first `max` characters of a text, counted as the API server counts them, none of them halved. */
+/** The first `max` characters of a text, counted as the API server counts them, without splitting one. */
 export function shortened(text: string, max: number): string {
   return Array.from(text.slice(0, 4 * max).toWellFormed())
     .slice(0, max)

@@ -12,14 +12,14 @@ const fact = z.string().max(1000);
 const machineFactsSchema = z.object({ manufacturer: fact, model: fact, serial: fact, uuid: fact, assetTag: fact });
 const FACTS_MS = 30_000;
 
-/** Asks a process of its own: what finds the facts would take 8 MiB of the agent's memory for ever. */
+/** Reads the facts in a separate process: its library would take 8 MiB of the agent's memory for good. */
 async function readMachineFacts(signal: AbortSignal): Promise<MachineFacts> {
   const program = [process.argv[1] ?? '', 'machine-facts'];
   const { stdout } = await promisify(execFile)(process.execPath, program, { timeout: FACTS_MS, signal });
   return machineFactsSchema.parse(JSON.parse(stdout));
 }
 
-/** `nodemaint machine-facts`: what the firmware says of this machine, as JSON for the agent. */
+/** `nodemaint machine-facts`: what the firmware reports of this machine, as JSON for the agent. */
 export async function machineFactsCommand(): Promise<string> {
   const { readMachineFacts: read } = await import('../host/facts.ts');
   return `${JSON.stringify(await read())}\n`;

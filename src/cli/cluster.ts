@@ -6,7 +6,7 @@ import { parseTimeout, usage } from './arguments.ts';
 import { printable } from '../printable.ts';
 import type { Terminal, OutputFormat } from './terminal/terminal.ts';
 
-/** The flags of every command that goes to a cluster. */
+/** The flags of every command that reads or changes a cluster. */
 export interface ClusterFlags extends UserAccessFlags {
   readonly output: OutputFormat;
 }
@@ -39,7 +39,9 @@ export function parseTarget(text: string): TargetName {
     throw usage(`"${text}" is neither a node nor a NodeMaintenance: write NAME, node/NAME or nm/NAME`);
   }
   if (name.length > 253 || !NAME.test(name)) {
-    throw usage(`"${text}" is no name: lower case letters, digits, "-" and "." between them, at most 253`);
+    throw usage(
+      `"${text}" is not a valid name: use lower case letters and digits, with "-" and "." between them, at most 253 characters`,
+    );
   }
   return kind === undefined ? { name } : { kind, name };
 }
@@ -48,16 +50,16 @@ export function parseTarget(text: string): TargetName {
 export function parseNodes(texts: readonly string[]): readonly string[] {
   const names = texts.map((text) => {
     const { kind, name } = parseTarget(text);
-    if (kind === 'maintenance') throw usage(`"${text}" is no node: write NAME or node/NAME`);
+    if (kind === 'maintenance') throw usage(`"${text}" is not a node: write NAME or node/NAME`);
     return name;
   });
   return [...new Set(names)].toSorted();
 }
 
-/** The --timeout of a command that watches, in milliseconds; undefined for ever. Throws USAGE. */
+/** The --timeout of a command that watches, in milliseconds; undefined for no limit. Throws USAGE. */
 export function watchTimeout(flags: { readonly watch?: boolean; readonly timeout?: string }): number | undefined {
   if (flags.timeout === undefined) return undefined;
-  if (flags.watch !== true) throw usage('--timeout says how long to watch: it needs --watch');
+  if (flags.watch !== true) throw usage('--timeout needs --watch');
   return parseTimeout(flags.timeout);
 }
 
@@ -78,13 +80,13 @@ export function commandLine(flags: UserAccessFlags, ...words: readonly string[])
   return ['nodemaint', ...words.map(quote), ...cluster].join(' ');
 }
 
-/** A way to the cluster of the flags. */
+/** The clients of the cluster that the flags name. */
 export interface Cluster {
   readonly client: KubeClient;
   readonly maintenances: MaintenanceClient;
 }
 
-/** Runs something with a way to the cluster of the flags, whose warnings go to standard error. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */
+/** Runs something with the clients of the cluster that the flags name; its warnings go to standard error. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */
 export async function withCluster<T>(
   flags: UserAccessFlags,
   userAgent: string,

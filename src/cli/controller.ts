@@ -6,13 +6,13 @@ import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/access/cluster.ts';
 import { createLog, type LogLevel } from '../telemetry/log.ts';
 
-/** The flags that the command line hands over; the schema has the others. */
-interface ControllerFlags {
+/** The flags that this file reads; the schema of the controller reads the others. */
+export interface ControllerFlags {
   readonly kubeconfig?: string;
   readonly logLevel: LogLevel;
 }
 
-/** `nodemaint controller`: runs the cluster's loops until the signal is aborted. Throws USAGE for a flag's bad value. */
+/** `nodemaint controller`: runs the controllers of the cluster until the signal is aborted. Throws USAGE for an invalid flag. */
 export async function controllerCommand(flags: ControllerFlags, signal: AbortSignal): Promise<void> {
   const { kubeconfig, logLevel, ...rest } = flags;
   const parsed = controllerOptionsSchema.safeParse(rest);

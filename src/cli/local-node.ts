@@ -15,7 +15,7 @@ import type { MoverPaths } from '../static-pods/places.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { OutputFormat, Terminal } from './terminal/terminal.ts';
 
-/** This machine's static pods, as its agent would see them. */
+/** What a command needs for the static pods of this machine, as its agent would find it. */
 export interface LocalNode {
   readonly config: AgentConfig;
   readonly nodeName: string;
@@ -25,7 +25,7 @@ export interface LocalNode {
   readonly log: Log;
   readonly find: KubeletFinder['config'];
   readonly findHome: KubeletFinder['home'];
-  /** What the last look for the kubelet did not believe. */
+  /** The processes that the last search for the kubelet did not trust. */
   readonly refusedKubelets: () => readonly RefusedKubelet[];
 }
 
@@ -35,7 +35,7 @@ export interface StaticPodsFlags {
   readonly output: OutputFormat;
 }
 
-/** What the agent would log as a warning or an error, for a person. */
+/** Writes what the agent would log as a warning or an error to standard error. */
 function createTerminalLog(terminal: Terminal): Log {
   const say = (fields: object, message: string): void => {
     const reason = 'reason' in fields ? `: ${printable(String(fields.reason))}` : '';
@@ -45,7 +45,7 @@ function createTerminalLog(terminal: Terminal): Log {
   return { debug: ignore, info: ignore, warn: say, error: say };
 }
 
-/** Asks systemd over a connection of its own, so that a command that ends does not wait for the bus. */
+/** Asks systemd over a connection that is closed at once, so that the command does not wait for the bus at its end. */
 const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) => {
   const lifetime = new AbortController();
   const ignore = (): void => undefined;
@@ -62,7 +62,7 @@ const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) =>
 export async function openLocalNode(configPath: string, terminal: Terminal): Promise<LocalNode> {
   const config = await loadAgentConfig(configPath);
   const log = createTerminalLog(terminal);
-  // A kubeconfig that is broken must not keep anybody from the manifests; it only has a name for the node.
+  // The kubeconfig is only needed for the name of the node; a broken one must not keep a person from the manifests.
   const access =
     config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig).catch(() => undefined);
   const nodeName = nodeNameOf(config, access);

@@ -1,11 +1,54 @@
-import { type Command, Option } from 'commander';
+/** The flags that several commands share, with one text each. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
-/** Adds the flags of every command that goes to a cluster. */
-export function addClusterOptions(command: Command): Command {
+/** How a command sets the exit code of the program. */
+export type ExitWith = (code: number) => void;
+
+/** Refuses an argument without a word. */
+export function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('must not be empty');
+  return text;
+}
+
+/** The flag --config of the commands that read the agent's configuration. */
+export function configOption(): Option {
+  return new Option('--config <file>', "the agent's configuration file").default('/etc/nodemaint/config.yaml');
+}
+
+/** The flag --output of the commands that print a table for people. */
+export function outputOption(): Option {
+  return new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table');
+}
+
+/** The flag --run-directory of the commands that ask the agent. */
+export function runDirectoryOption(): Option {
+  return new Option('--run-directory <folder>', 'the runDirectory of the agent').default('/run/nodemaint');
+}
+
+/** The flag --timeout of a command that watches with --watch. */
+export function watchTimeoutOption(): Option {
+  return new Option('--timeout <time>', 'stop watching after this time, such as 90s, 20m or 1h30m; 0: no limit');
+}
+
+/** The flag --timeout of a command that waits. */
+export function waitTimeoutOption(what: string, byDefault: string): Option {
+  return new Option('--timeout <time>', `stop waiting for ${what} after this time; 0: no limit`).default(byDefault);
+}
+
+/** Adds the flags that choose a cluster. */
+export function addAccessOptions(command: Command): Command {
   return command
-    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig')
-    .addOption(
-      new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'),
-    );
+    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, or the service account of the pod')
+    .option('--context <name>', 'context of the kubeconfig');
+}
+
+/** Adds the flags of every command that reads or changes a cluster. */
+export function addClusterOptions(command: Command): Command {
+  return addAccessOptions(command).addOption(outputOption());
+}
+
+/** The end of a help text: what each exit code means. */
+export function exitCodes(meanings: Readonly<Record<number, string>>): string {
+  const lines = Object.entries(meanings).map(([code, meaning]) => `  ${code}  ${meaning}`);
+  return `\nExit codes:\n${lines.join('\n')}`;
 }

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { NODE_MAINTENANCES, NODES, PODS, type Resource } from '../../kube/resource.ts';
 import { withCluster } from '../cluster.ts';
 
-/** What can be written next. */
+/** A word that can come next, with its description. */
 export interface Candidate {
   readonly value: string;
   readonly about: string;
@@ -11,7 +11,7 @@ export interface Candidate {
 
 /** cobra's ShellCompDirective: nothing special, and no names of files. */
 const [NO_DIRECTIVE, NO_FILES] = [0, 4];
-/** A shell that waits longer than this for a list is a nuisance. */
+/** A list of names that takes longer is left out: the shell waits for it. */
 const CLUSTER_MS = 3_000;
 
 const NODES_AND_MAINTENANCES = [
@@ -31,7 +31,7 @@ interface Line {
   /** Values of flags by their long names. */
   readonly flags: Readonly<Record<string, string>>;
   readonly words: readonly string[];
-  /** The flag whose value comes next. */
+  /** The flag whose value is the next word. */
   readonly open: Option | undefined;
 }
 
@@ -39,7 +39,7 @@ function optionOf(command: Command, word: string): Option | undefined {
   return command.options.find(({ short, long }) => word === short || word === long);
 }
 
-/** What is written already, with the flags apart. */
+/** Separates the flags of a line from its other words. */
 function readLine(command: Command, words: readonly string[]): Line {
   const flags: Record<string, string> = {};
   const rest: string[] = [];
@@ -59,7 +59,7 @@ function readLine(command: Command, words: readonly string[]): Line {
   return { flags, words: rest, open };
 }
 
-/** Names from the cluster; none where it cannot be asked, for a shell has nowhere to show an error. */
+/** Names from the cluster; none where it does not answer, because a shell has no place for an error. */
 async function namesFor(verb: string, { flags, words }: Line, signal: AbortSignal): Promise<readonly Candidate[]> {
   const nouns = NOUNS[verb] ?? [];
   if (nouns.length === 0) return [];
@@ -86,7 +86,7 @@ async function namesFor(verb: string, { flags, words }: Line, signal: AbortSigna
   }
 }
 
-/** What can be written instead of the last word, which may be empty. `root` is the whole command line. */
+/** All words that can stand in place of the last one, which may be empty. `root` is the whole command line. */
 async function candidates(root: Command, words: readonly string[], signal: AbortSignal): Promise<readonly Candidate[]> {
   const [verb = '', ...rest] = words;
   if (rest.length === 0) {
@@ -109,7 +109,7 @@ async function candidates(root: Command, words: readonly string[], signal: Abort
   return await namesFor(verb, line, signal);
 }
 
-/** The output of `nodemaint __complete WORD…`: what fits, a line each, as cobra's programs and kubectl's plugins print it. */
+/** The output of `nodemaint __complete WORD…`: the fitting words, one line each, in the format of cobra and of kubectl's plugins. */
 export async function completeWords(root: Command, words: readonly string[], signal: AbortSignal): Promise<string> {
   const last = words.at(-1) ?? '';
   const found = await candidates(root, words.length === 0 ? [''] : words, signal);

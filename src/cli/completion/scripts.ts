@@ -1,4 +1,4 @@
-/** The shells that are known, and `kubectl`, whose plugins bring a program of their own for completion. */
+/** The supported shells, and `kubectl`, whose plugins have a separate program for completion. */
 export const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
 export type Shell = (typeof SHELLS)[number];
 

@@ -9,7 +9,7 @@ import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { openLocalNode } from '../local-node.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** The flags of both as the command line has them. */
+/** The flags that both commands share. */
 export interface ConfigFlags {
   readonly config: string;
 }
@@ -19,8 +19,8 @@ async function assertStaticPodPath(place: string): Promise<void> {
     await stat(place);
   } catch (error) {
     if (errorCodeOf(error) !== 'ENOENT' && errorCodeOf(error) !== 'ENOTDIR') throw error;
-    const fix = 'set staticPodPath to that of the kubelet, or take the key out';
-    throw new NodemaintError('CONFIG_INVALID', `there is no staticPodPath ${place}; ${fix}`, { cause: error });
+    const fix = 'set staticPodPath to the directory of the kubelet, or remove the key';
+    throw new NodemaintError('CONFIG_INVALID', `the staticPodPath ${place} does not exist; ${fix}`, { cause: error });
   }
 }
 
@@ -61,7 +61,7 @@ export async function showConfigCommand(
     const value = values.get(key);
     if (value === undefined) {
       const known = [...values.keys()].join(', ');
-      throw new NodemaintError('USAGE', `the configuration has no value of "${key}"; those with a value are ${known}`);
+      throw new NodemaintError('USAGE', `the configuration has no value for "${key}"; it has values for ${known}`);
     }
     terminal.write(`${typeof value === 'string' ? value : JSON.stringify(value)}\n`);
   }

@@ -1,13 +1,7 @@
 import { type Command, Option } from 'commander';
-import type { ConfigFlags } from './config.ts';
+import { configOption, exitCodes } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-
-const CONFIG = '/etc/nodemaint/config.yaml';
-const EXIT_CODES = `
-Exit codes:
-  0  the agent can start with it
-  1  something that it names cannot be used, such as the kubeconfig
-  2  it is not valid, or used wrongly`;
+import type { ConfigFlags } from './config.ts';
 
 /** Adds the commands for the agent's configuration. */
 export function addConfig(program: Command, terminal: Terminal): void {
@@ -16,10 +10,17 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .command('check')
     .summary('check that the agent can start with it')
     .description(
-      'Read the configuration and what it names, as the agent does at its start, and say what is wrong. Changes nothing.',
+      'Read the configuration and the files that it names, as the agent does at its start, and report what is wrong. Changes nothing.',
     )
-    .option('--config <file>', "the agent's configuration file", CONFIG)
-    .addHelpText('after', EXIT_CODES)
+    .addOption(configOption())
+    .addHelpText(
+      'after',
+      exitCodes({
+        0: 'the agent can start with it',
+        1: 'a file that it names cannot be used, such as the kubeconfig',
+        2: 'the configuration is invalid, or a usage error',
+      }),
+    )
     .action(async (flags: ConfigFlags) => {
       const { checkConfigCommand } = await import('./config.ts');
       await checkConfigCommand(flags, terminal);
@@ -28,10 +29,10 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .command('show')
     .summary('show the configuration as the agent would use it')
     .description(
-      'Show the configuration as the agent would use it now: with every default, and with the directories of the static pods as the kubelet that runs has them.',
+      'Show the configuration as the agent would use it now: with every default, and with the directories of static pods that the running kubelet uses.',
     )
-    .argument('[keys...]', 'print the values of these keys alone, a line for each')
-    .option('--config <file>', "the agent's configuration file", CONFIG)
+    .argument('[keys...]', 'print only the values of these keys, one line each')
+    .addOption(configOption())
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('yaml'))
     .action(async (keys: readonly string[], flags: ConfigFlags & { readonly output: 'json' | 'yaml' }) => {
       const { showConfigCommand } = await import('./config.ts');

@@ -28,7 +28,7 @@ import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../local-no
 import { readStatus } from '../agent-status.ts';
 import { formatTable } from '../terminal/text.ts';
 
-/** The value, or in its place why it could not be had. */
+/** The value, or the reason why it cannot be read. */
 async function orWhy<T>(value: Promise<T>, signal: AbortSignal): Promise<T | string> {
   return await value.catch((error: unknown) => {
     signal.throwIfAborted();
@@ -57,7 +57,7 @@ async function readApi(config: AgentConfig, signal: AbortSignal): Promise<NodeFa
       const path = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances?limit=1';
       const { status } = await client.send({ method: 'GET', path }, signal);
       if (status === 200) return { kind: 'ok', server, message: 'NodeMaintenances can be read' };
-      const why = status === 404 ? 'NodeMaintenances are not installed there' : `it answers HTTP ${status}`;
+      const why = status === 404 ? 'the NodeMaintenance resource is not installed' : `it answered HTTP ${status}`;
       return { kind: 'failed', server, message: `${server}: ${why}` };
     } finally {
       client.close();
@@ -68,7 +68,7 @@ async function readApi(config: AgentConfig, signal: AbortSignal): Promise<NodeFa
   }
 }
 
-/** Whether a host name or address is one of this machine. */
+/** Whether the host of this URL is this machine. */
 async function isLocal(server: string): Promise<boolean> {
   if (server === '') return false;
   const host = new URL(server).hostname.replace(/^\[|\]$/g, '');
@@ -96,7 +96,7 @@ async function readApiServerManifests({ paths, nodeName }: LocalNode, signal: Ab
   return manifests.map(({ file }) => file).filter((file) => file.startsWith('kube-apiserver'));
 }
 
-/** Why the agent's memory cannot be written; nothing is written to find out. */
+/** Whether the state directory can be written, found out without writing. */
 async function readStorage({ stateDirectory, runDirectory }: AgentConfig): Promise<NodeFacts['storage']> {
   const directory = stateDirectory;
   const status = await readStatus(runDirectory).catch(() => undefined);
@@ -137,7 +137,7 @@ async function readFacts(
   const startsAfter = async (): Promise<readonly string[]> => {
     const units = z.array(z.string()).safeParse(await systemd.unitProperty(UNIT, 'Unit', 'After', signal));
     if (units.success) return units.data;
-    throw new NodemaintError('DBUS_CALL_FAILED', `systemd does not tell after which units ${UNIT} starts`);
+    throw new NodemaintError('DBUS_CALL_FAILED', `systemd does not report the units after which ${UNIT} starts`);
   };
   return {
     lock: await orWhy(lock(), signal),
@@ -166,13 +166,13 @@ function format(checks: readonly Check[], output: StaticPodsFlags['output']): st
   if (output === 'yaml') return stringify(checks);
   const rows = checks.map(({ name, result, message }) => [result, name, message]);
   const fixes = checks.filter(({ fix }) => fix !== '').map(({ name, fix }) => `  ${name}: ${fix}`);
-  const table = formatTable([['RESULT', 'CHECK', 'WHAT WAS FOUND'], ...rows]);
-  return `${table}\n${fixes.length === 0 ? '' : `\nTo do:\n${fixes.join('\n')}\n`}`;
+  const table = formatTable([['RESULT', 'CHECK', 'FINDING'], ...rows]);
+  return `${table}\n${fixes.length === 0 ? '' : `\nHow to fix it:\n${fixes.join('\n')}\n`}`;
 }
 
-/** Looks at this node; returns the exit code: 1 where a check fails. Throws CONFIG_INVALID. */
+/** Checks this node. Returns the exit code: 1 where a check fails. Throws CONFIG_INVALID. */
 export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<number> {
-  // What the agent would log about the node is in the table already.
+  // What openLocalNode warns of is in the table.
   const node = await openLocalNode(flags.config, { ...terminal, warn: () => undefined });
   const lifetime = new AbortController();
   try {

@@ -1,4 +1,4 @@
-/** What `nodemaint doctor` reads about the files and folders that the agent works with, and about locks of others. */
+/** What `nodemaint doctor` reads about the agent's files and directories, and about the inhibitor locks of others. */
 import path from 'node:path';
 import process from 'node:process';
 import * as z from 'zod';
@@ -12,12 +12,12 @@ import type { LocalNode } from '../local-node.ts';
 
 export const UNIT = 'nodemaint.service';
 
-/** The locks that delay a shutdown beside the agent's. Errors: those of the bus. */
+/** The inhibitor locks that delay a shutdown, without the agent's own. Throws the errors of the bus. */
 export async function readOtherLocks(login1: Login1, signal: AbortSignal): Promise<readonly string[]> {
   return otherLocks(await login1.listInhibitors(signal), process.getuid?.()).map(describeLock);
 }
 
-/** What the agent's unit may write, and where it has to. */
+/** The paths that the agent's unit may write, and those that the agent needs to write. */
 export async function readUnitPaths(
   { config, paths }: LocalNode,
   systemd: Systemd,
@@ -39,7 +39,7 @@ export async function readUnitPaths(
   };
 }
 
-/** The paths of the configuration that somebody else than root could change, each with its fix. */
+/** The paths of the configuration that another user than root could change, each with its fix. */
 export async function readUntrustedPaths(config: AgentConfig, configFile: string): Promise<readonly string[]> {
   const socket = config.containerRuntimeEndpoint.replace(/^unix:\/\//, '');
   const places: [string, WantedPath['kind']][] = [

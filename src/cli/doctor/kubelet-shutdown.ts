@@ -17,11 +17,11 @@ import { type LocalNode, openLocalNode } from '../local-node.ts';
 
 export interface KubeletShutdownFlags {
   readonly config: string;
-  /** Take the drop-in away again. */
+  /** Removes the drop-in again. */
   readonly undo?: boolean;
 }
 
-/** The kubelet's order goes into the agent's drain plan, where that has none yet. */
+/** Copies the kubelet's order into the agent's drain plan, unless the configuration already has one. */
 async function keepOrder(
   found: Extract<KubeletShutdown, { kind: 'on' }>,
   flags: KubeletShutdownFlags,
@@ -31,19 +31,19 @@ async function keepOrder(
   if (found.plan.length === 0) return;
   const text = stringify({ drainPlan: found.plan });
   if (hasPlan) {
-    terminal.write(`${flags.config} has a drainPlan already; that of the kubelet would be:\n${text}`);
+    terminal.write(`${flags.config} already has a drainPlan; the one of the kubelet would be:\n${text}`);
     return;
   }
   await appendFile(flags.config, text);
   terminal.write(`The kubelet's order is now the drainPlan in ${flags.config}.\n`);
 }
 
-/** Where it is written down which file was made, for a time at which no kubelet runs to be asked. */
+/** The file that records the path of the drop-in, for `--undo` while no kubelet runs. */
 function notePath(stateDirectory: string): string {
   return path.join(stateDirectory, 'kubelet-drop-in');
 }
 
-/** The drop-in that is written down; undefined where none is, and for a name that this program never gives one. */
+/** The recorded drop-in; undefined where none is recorded, or its name is not the one that this program uses. */
 async function notedDropIn(stateDirectory: string): Promise<string | undefined> {
   const text = (await readFile(notePath(stateDirectory), 'utf8').catch(() => '')).trim();
   return path.isAbsolute(text) && path.basename(text) === KUBELET_DROP_IN ? text : undefined;
@@ -60,13 +60,13 @@ async function unlinkIfThere(file: string): Promise<boolean> {
   }
 }
 
-/** Takes the drop-in away: the one that is written down, else that of the kubelet that runs. */
+/** Removes the drop-in: the recorded one, else the one of the running kubelet. */
 async function undo({ config, find }: Pick<LocalNode, 'config' | 'find'>, terminal: Terminal): Promise<number> {
   const noted = await notedDropIn(config.stateDirectory);
   const kubelet = noted === undefined ? await find(terminal.stop) : undefined;
   if (noted === undefined && kubelet === undefined) {
     const message =
-      'no kubelet of this node runs, and no drop-in of nodemaint is written down; start the kubelet first';
+      'no kubelet of this node is running, and no drop-in of nodemaint is recorded; start the kubelet first';
     throw new NodemaintError('USAGE', message);
   }
   const directory = kubelet?.dropInDirectory;
@@ -74,24 +74,25 @@ async function undo({ config, find }: Pick<LocalNode, 'config' | 'find'>, termin
   const isThere = file !== undefined && (await unlinkIfThere(file));
   await rm(notePath(config.stateDirectory), { force: true });
   if (!isThere) {
-    terminal.write('There is no drop-in of nodemaint for the kubelet.\n');
+    terminal.write('The kubelet has no drop-in of nodemaint.\n');
     return EXIT.done;
   }
   await syncDirectory(path.dirname(file));
-  terminal.write(`Removed ${file}; it counts when the kubelet is started anew: systemctl restart kubelet\n`);
+  terminal.write(`Removed ${file}. It takes effect when the kubelet restarts: systemctl restart kubelet\n`);
   return EXIT.done;
 }
 
 /**
- * Writes the drop-in, which counts from the kubelet's next start. Returns the exit code: 1 where it has to be done by hand.
- * Throws CONFIG_INVALID; PATH_NOT_TRUSTED where somebody else may write to the kubelet's folder of drop-ins; USAGE where no kubelet runs and it has to be asked.
+ * Writes the drop-in, which takes effect when the kubelet restarts. Returns the exit code: 1 where a person has to change the
+ * kubelet's configuration. Throws CONFIG_INVALID; PATH_NOT_TRUSTED where another user may write to the kubelet's drop-in
+ * directory; USAGE where no kubelet is running.
  */
 export async function kubeletShutdownCommand(flags: KubeletShutdownFlags, terminal: Terminal): Promise<number> {
   const node = await openLocalNode(flags.config, terminal);
   if (flags.undo === true) return await undo(node, terminal);
   const { config, find } = node;
   const kubelet = await find(terminal.stop);
-  if (kubelet === undefined) throw new NodemaintError('USAGE', 'no kubelet of this node runs; start it first');
+  if (kubelet === undefined) throw new NodemaintError('USAGE', 'no kubelet of this node is running; start it first');
   const { dropInDirectory } = kubelet;
   const found = judgeKubeletShutdown(kubelet);
   if (found.kind === 'off') {
@@ -100,7 +101,7 @@ export async function kubeletShutdownCommand(flags: KubeletShutdownFlags, termin
   }
   if (dropInDirectory === undefined) {
     terminal.warn(
-      `nodemaint: the kubelet has no --config-dir; in ${kubelet.configFile ?? 'its configuration'} set shutdownGracePeriod and shutdownGracePeriodCriticalPods to 0s, take shutdownGracePeriodByPodPriority out, and restart it\n`,
+      `nodemaint: the kubelet has no --config-dir; in ${kubelet.configFile ?? 'its configuration'} set shutdownGracePeriod and shutdownGracePeriodCriticalPods to 0s, remove shutdownGracePeriodByPodPriority, and restart it\n`,
     );
     return EXIT.failed;
   }
@@ -111,6 +112,6 @@ export async function kubeletShutdownCommand(flags: KubeletShutdownFlags, termin
   await replaceFile(notePath(config.stateDirectory), `${file}\n`, 0o600);
   await mkdir(dropInDirectory, { recursive: true });
   await replaceFile(file, KUBELET_DROP_IN_TEXT, 0o644);
-  terminal.write(`Wrote ${file}; it counts when the kubelet is started anew: systemctl restart kubelet\n`);
+  terminal.write(`Wrote ${file}. It takes effect when the kubelet restarts: systemctl restart kubelet\n`);
   return EXIT.done;
 }

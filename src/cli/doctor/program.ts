@@ -1,20 +1,19 @@
-import { type Command, Option } from 'commander';
-import type { KubeletShutdownFlags } from './kubelet-shutdown.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import type { Command } from 'commander';
 import type { StaticPodsFlags } from '../local-node.ts';
+import { configOption, type ExitWith, exitCodes, outputOption } from '../options.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import type { KubeletShutdownFlags } from './kubelet-shutdown.ts';
 
-const CONFIG = '/etc/nodemaint/config.yaml';
-
-/** Adds what looks at the set-up of this node and puts it right. */
-export function addDoctor(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
+/** Adds the commands that check the set-up of this node and correct it. */
+export function addDoctor(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   program
     .command('doctor')
     .description('check that this node is set up so that a shutdown waits for its pods')
-    .option('--config <file>', "the agent's configuration file", CONFIG)
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
+    .addOption(configOption())
+    .addOption(outputOption())
     .addHelpText(
       'after',
-      '\nExit codes:\n  0  nothing fails; warnings may be there\n  1  a check fails\n  2  used wrongly',
+      exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails', 2: 'usage error' }),
     )
     .action(async (flags: StaticPodsFlags) => {
       const { doctorCommand } = await import('./doctor.ts');
@@ -23,9 +22,12 @@ export function addDoctor(program: Command, terminal: Terminal, exitWith: (code:
 
   program
     .command('disable-kubelet-shutdown')
-    .description("switch the kubelet's own graceful shutdown off by a drop-in, and take its order over")
-    .option('--config <file>', "the agent's configuration file", CONFIG)
-    .option('--undo', 'take the drop-in away again')
+    .summary("switch off the kubelet's own graceful shutdown")
+    .description(
+      "Switch off the kubelet's own graceful shutdown by a drop-in file, and copy its order of pods into the agent's drain plan.",
+    )
+    .addOption(configOption())
+    .option('--undo', 'remove the drop-in file again')
     .action(async (flags: KubeletShutdownFlags) => {
       const { kubeletShutdownCommand } = await import('./kubelet-shutdown.ts');
       exitWith(await kubeletShutdownCommand(flags, terminal));

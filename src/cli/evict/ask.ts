@@ -11,9 +11,9 @@ import { NodemaintError } from '../../errors.ts';
 import type { EvictionRequester } from '../../kube/eviction/requester.ts';
 import { printable } from '../../printable.ts';
 
-/** What became of the wish for one pod. */
+/** What became of the request for one pod. */
 export type AskResult =
-  /** The request has, or has no more, our entry; `request` is as the server has it. */
+  /** The request now has our entry, or no longer has it; `request` is the server's version. */
   | {
       readonly kind: 'done';
       readonly pod: Pod;
@@ -21,12 +21,12 @@ export type AskResult =
       readonly message: string;
       readonly warning?: string;
     }
-  /** There is nothing to ask for, or to take back. */
+  /** There is nothing to request, or to withdraw. */
   | { readonly kind: 'nothing'; readonly message: string; readonly request?: EvictionRequest }
-  /** With a pod, where the message does not name it: others may have failed likewise. */
+  /** `pod` is set where the message does not name it: several pods may fail with the same message. */
   | { readonly kind: 'failed'; readonly message: string; readonly pod?: string };
 
-/** Whose wish it is, and where. */
+/** Who requests evictions, and where. */
 export interface AskContext {
   readonly requester: EvictionRequester;
   /** The name of the requester entry. */
@@ -41,10 +41,10 @@ function failed(message: string): AskResult {
 }
 
 function busy(pod: string): AskResult {
-  return failed(`pod "${pod}": its EvictionRequest changes all the time; try again`);
+  return failed(`pod "${pod}": its EvictionRequest keeps changing; try again`);
 }
 
-/** What to say about requesters that are not ours. */
+/** The other requesters, as the end of a sentence. */
 function alsoBy(request: EvictionRequest | undefined, own: string, words: string): string {
   const others = otherRequesters(request, own);
   return others.length === 0 ? '' : `; ${words} ${others.join(', ')}`;
@@ -52,7 +52,7 @@ function alsoBy(request: EvictionRequest | undefined, own: string, words: string
 
 async function askFor(context: AskContext, pod: string, signal: AbortSignal): Promise<AskResult> {
   const { requester, name, namespace } = context;
-  let anew = '';
+  let requested = 'eviction requested';
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const found = await requester.findPod(pod, signal);
     if (found === undefined) return failed(`pods "${pod}" not found in namespace "${namespace}"`);
@@ -62,20 +62,20 @@ async function askFor(context: AskContext, pod: string, signal: AbortSignal): Pr
       case 'ended':
         return {
           kind: 'nothing',
-          message: `pod/${pod} evicted already: ${printable(step.message)}`,
+          message: `pod/${pod} already evicted: ${printable(step.message)}`,
           ...(known === undefined ? {} : { request: known }),
         };
       case 'refused':
         return failed(step.message);
       case 'replace':
-        anew = ` anew; the former request was canceled: ${printable(step.message)}`;
+        requested = `eviction requested again; the previous request was canceled: ${printable(step.message)}`;
         if (known !== undefined) await requester.remove(known, false, signal);
         break;
       case 'apply': {
         const request = await requester.request(found, known, signal);
-        // Canceled or replaced between our look and our write: all over again.
+        // It was canceled or replaced since it was read: try again.
         if (request === undefined || isFinished(request)) break;
-        const words = `eviction requested${step.already ? ' already' : anew}`;
+        const words = step.already ? 'eviction already requested' : requested;
         const message = `pod/${pod} ${words}${alsoBy(request, name, 'also requested by')}`;
         const warning = evictionWarning(found);
         return { kind: 'done', pod: found, request, message, ...(warning === undefined ? {} : { warning }) };
@@ -85,7 +85,7 @@ async function askFor(context: AskContext, pod: string, signal: AbortSignal): Pr
   return busy(pod);
 }
 
-/** Dry runs do not get past a canceled request: the server has it still when it is asked for a new one. */
+/** In a dry run the server does not delete a canceled request, so a loop that waits for its deletion would not end. */
 async function askForDry(context: AskContext, pod: string, signal: AbortSignal): Promise<AskResult> {
   const { requester, name } = context;
   const found = await requester.findPod(pod, signal);
@@ -95,11 +95,11 @@ async function askForDry(context: AskContext, pod: string, signal: AbortSignal):
   }
   await requester.remove(known, false, signal);
   const request = await requester.request(found, known, signal);
-  const message = `pod/${pod} eviction requested anew; the former request, which was canceled, is deleted`;
+  const message = `pod/${pod} eviction requested again; the previous request was canceled and is deleted`;
   return request === undefined ? busy(pod) : { kind: 'done', pod: found, request, message };
 }
 
-async function takeBack(context: AskContext, pod: string, signal: AbortSignal): Promise<AskResult> {
+async function withdrawFrom(context: AskContext, pod: string, signal: AbortSignal): Promise<AskResult> {
   const { requester, name, namespace } = context;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const found = await requester.findPod(pod, signal);
@@ -107,18 +107,18 @@ async function takeBack(context: AskContext, pod: string, signal: AbortSignal): 
     const known = await requester.findRequest(found, signal);
     if (!isRequestedBy(known, name)) {
       const others = alsoBy(known, name, 'still requested by');
-      const message = `pod/${pod} eviction is not requested by ${name}${others === '' ? ', nor by anybody else' : others}`;
+      const message = `pod/${pod} eviction is not requested by ${name}${others === '' ? ', and by no other requester' : others}`;
       return { kind: 'nothing', message, ...(known === undefined ? {} : { request: known }) };
     }
     const request = known === undefined ? undefined : await requester.withdraw(known, signal);
     if (request === undefined) continue;
     if (isRequestedBy(request, name)) {
-      const message = `pod "${pod}": the requester entry ${name} was written by another field manager too, and stays; see: kubectl get evreq ${request.metadata.name} -n ${namespace} -o yaml --show-managed-fields`;
+      const message = `pod "${pod}": the requester entry ${name} stays, because another field manager owns it too; see: kubectl get evreq ${request.metadata.name} -n ${namespace} -o yaml --show-managed-fields`;
       return failed(message);
     }
-    const ends = isFinished(request) ? '' : '; nobody else requests it, so it is canceled';
+    const ends = isFinished(request) ? '' : '; no other requester is left, so it is canceled';
     const others = alsoBy(request, name, 'still requested by');
-    const late = found.metadata.deletionTimestamp === undefined ? '' : '; the pod is terminating already';
+    const late = found.metadata.deletionTimestamp === undefined ? '' : '; the pod is already terminating';
     const message = `pod/${pod} eviction no longer requested${others === '' ? ends : others}${late}`;
     return { kind: 'done', pod: found, request, message };
   }
@@ -126,8 +126,8 @@ async function takeBack(context: AskContext, pod: string, signal: AbortSignal): 
 }
 
 /**
- * Asks for the eviction of a pod, or takes the wish back. What is wrong with this pod alone comes back as `failed`; throws
- * API_UNREACHABLE where no server answers.
+ * Requests the eviction of a pod, or withdraws the request. A failure that concerns only this pod is returned as `failed`;
+ * throws API_UNREACHABLE where no server answers.
  */
 export async function askPod(
   context: AskContext,
@@ -142,7 +142,7 @@ export async function askPod(
       case 'dry-run':
         return await askForDry(context, pod, signal);
       case 'withdraw':
-        return await takeBack(context, pod, signal);
+        return await withdrawFrom(context, pod, signal);
     }
   } catch (error) {
     if (!(error instanceof NodemaintError) || error.code !== 'API_REFUSED') throw error;

@@ -11,12 +11,9 @@ import { type AskContext, askPod, type AskResult } from './ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
 import { createEvictScreen } from './screen.ts';
 import { type EvictWatchResult, watchEvictions } from './watch.ts';
+import { STOP_REASONS } from '../follow/follower.ts';
+import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-
-/** The exit codes of `nodemaint evict` (docs/usage/evict-pods.md); the command line itself has 2, used wrongly. */
-const DONE = 0;
-const FAILED = 1;
-const TIMED_OUT = 3;
 
 /** The requests as kubectl prints objects: one as itself, several as a List. */
 function formatRequests(requests: readonly EvictionRequest[], output: 'json' | 'yaml'): string {
@@ -30,7 +27,7 @@ function formatRequests(requests: readonly EvictionRequest[], output: 'json' | '
   return output === 'json' ? `${JSON.stringify(shown, null, 2)}\n` : stringify(shown);
 }
 
-/** Says what went wrong; what went wrong alike for several pods is said once. */
+/** Writes the failures; the same failure of several pods is one line. */
 function sayFailures(results: readonly AskResult[], terminal: Terminal): boolean {
   const alike = new Map<string, string[]>();
   for (const result of results) {
@@ -49,7 +46,7 @@ function requestsOf(results: readonly AskResult[]): readonly EvictionRequest[] {
   return results.flatMap((result) => (result.kind === 'failed' ? [] : (result.request ?? [])));
 }
 
-/** Asks for all pods at once; reports each when it and those before it are through. */
+/** Asks for all pods at once; reports each result in the order of the pods. */
 async function askAll(
   context: AskContext,
   options: EvictOptions,
@@ -58,7 +55,7 @@ async function askAll(
 ): Promise<readonly AskResult[]> {
   const mode = options.withdraw === true ? 'withdraw' : options.dryRun === true ? 'dry-run' : 'ask';
   const asking = options.pods.map((pod) => askPod(context, pod, mode, terminal.stop));
-  // The first that fails for good is reported below; the others must not be left unheard.
+  // The loop below throws the first error; the errors of the others must not be unhandled rejections.
   for (const each of asking) each.catch(() => undefined);
   const results: AskResult[] = [];
   for (const each of asking) {
@@ -74,11 +71,11 @@ async function askAll(
 
 function sayRemaining(options: EvictOptions, pods: readonly string[], why: string, terminal: Terminal): void {
   const withdraw = commandFor(options, pods, '--withdraw');
-  const text = `nodemaint: ${why}; these pods have not left, and their eviction stays requested: ${pods.join(', ')}\n`;
-  terminal.warn(`${text}Take it back with: ${withdraw}\n`);
+  const text = `nodemaint: ${why}; these pods have not left; their eviction stays requested: ${pods.join(', ')}\n`;
+  terminal.warn(`${text}Withdraw it with: ${withdraw}\n`);
 }
 
-/** Reports how watching ended; the exit code. */
+/** Writes how watching ended. Returns the exit code. */
 function concludeWatch(
   { ending, progress }: EvictWatchResult,
   options: EvictOptions,
@@ -93,10 +90,9 @@ function concludeWatch(
       `nodemaint: the eviction of pod "${pod}" was canceled: ${printable(progress.get(pod)?.message ?? '')}\n`,
     );
   }
-  if (ending === 'interrupted' && remaining.length > 0) sayRemaining(options, remaining, 'interrupted', terminal);
-  if (ending === 'timeout' && remaining.length > 0) sayRemaining(options, remaining, 'the --timeout is over', terminal);
-  if (canceled.length > 0 || (ending === 'interrupted' && remaining.length > 0)) return FAILED;
-  return remaining.length > 0 ? TIMED_OUT : DONE;
+  if (ending !== 'over' && remaining.length > 0) sayRemaining(options, remaining, STOP_REASONS[ending], terminal);
+  if (canceled.length > 0 || (ending === 'interrupted' && remaining.length > 0)) return EXIT.failed;
+  return remaining.length > 0 ? EXIT.timedOut : EXIT.done;
 }
 
 async function run(options: EvictOptions, client: KubeClient, namespace: string, terminal: Terminal): Promise<number> {
@@ -124,7 +120,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
           '--watch',
         )}\n`,
       );
-    return failed ? FAILED : DONE;
+    return failed ? EXIT.failed : EXIT.done;
   }
   const screen = createEvictScreen(terminal, output !== 'table');
   const context = { client, clock: createSystemClock(), requester, name, namespace, screen, terminal };
@@ -139,12 +135,12 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
     targets.map((each) => each.name),
     terminal,
   );
-  return failed ? FAILED : code;
+  return failed ? EXIT.failed : code;
 }
 
 /**
- * `nodemaint evict`: asks for pods that they be evicted, takes that back, or follows it to its end. Returns the exit code
- * (docs/usage/evict-pods.md). Throws USAGE for a command line that makes no sense; KUBECONFIG_INVALID, API_UNREACHABLE.
+ * `nodemaint evict`: requests the eviction of pods, withdraws such requests, or watches them to their end. Returns the exit
+ * code (docs/usage/evict-pods.md). Throws USAGE for an invalid command line; KUBECONFIG_INVALID, API_UNREACHABLE.
  */
 export async function evictCommand(names: readonly string[], flags: EvictFlags, terminal: Terminal): Promise<number> {
   const options = parseEvictOptions(names, flags);
@@ -155,9 +151,9 @@ export async function evictCommand(names: readonly string[], flags: EvictFlags, 
   } catch (error) {
     if (!terminal.stop.aborted) throw error;
     terminal.warn(
-      `nodemaint: interrupted; what was requested before stays requested\nTake it back with: ${commandFor(options, options.pods, '--withdraw')}\n`,
+      `nodemaint: interrupted; requests that were made stay\nWithdraw them with: ${commandFor(options, options.pods, '--withdraw')}\n`,
     );
-    return FAILED;
+    return EXIT.failed;
   } finally {
     client.close();
   }

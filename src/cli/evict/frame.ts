@@ -31,8 +31,8 @@ function turnParts(turn: ActiveInterceptor): string {
     heartbeatAt === undefined ? 'no heartbeat yet' : `last heartbeat ${rfc3339(heartbeatAt)}`,
     expectedAt === undefined ? 'no estimate' : `expected to finish ${rfc3339(expectedAt)}`,
     passesOnAt === undefined || passesTo === undefined
-      ? 'the last one'
-      : `passes on to ${passesTo} at ${rfc3339(passesOnAt)} without another heartbeat`,
+      ? 'the last interceptor'
+      : `passes on to ${passesTo} at ${rfc3339(passesOnAt)} unless there is another heartbeat`,
   ];
   return parts.join('; ');
 }
@@ -87,14 +87,11 @@ function wrap(text: string, width: number, maxLines: number): readonly string[] 
 function turnLines(turn: ActiveInterceptor, now: number): readonly string[] {
   const { since, heartbeatAt, expectedAt, passesOnAt, passesTo } = turn;
   const heartbeat = heartbeatAt === undefined ? 'no heartbeat yet' : `heartbeat ${formatSpan(now - heartbeatAt)} ago`;
-  const expected =
-    expectedAt === undefined
-      ? 'no estimate'
-      : `${expectedAt > now ? 'done' : 'was to be done'} ${ahead(expectedAt, now)}`;
+  const expected = expectedAt === undefined ? 'no estimate' : `expected to finish ${ahead(expectedAt, now)}`;
   const passes =
     passesOnAt === undefined || passesTo === undefined
-      ? 'the last one: nobody to pass on to'
-      : `passes on ${ahead(passesOnAt, now)} without a heartbeat`;
+      ? 'the last interceptor: it passes on to none'
+      : `passes on ${ahead(passesOnAt, now)} unless there is a heartbeat`;
   return [`for ${formatSpan(now - since)}, ${heartbeat}, ${expected}`, passes];
 }
 
@@ -117,11 +114,11 @@ function interceptorLines(
   const head = `${isTurn ? '>' : ' '} ${view.state.padEnd(7)} ${view.name}`;
   const message = printable(view.message);
   const width = Math.max(20, size.columns - INDENT.length);
-  const told = message === '' ? [] : wrap(message, width, isTurn ? MAX_MESSAGE_LINES : 1);
+  const messageLines = message === '' ? [] : wrap(message, width, isTurn ? MAX_MESSAGE_LINES : 1);
   const details = isTurn ? turnLines(turn, now).flatMap((line) => wrap(line, width, 2)) : [];
   return [
     { text: head, style },
-    ...[...told, ...details].map(
+    ...[...messageLines, ...details].map(
       (text): FrameLine => ({ text: INDENT + text, style: isTurn && view.state === 'blocked' ? 'warn' : 'plain' }),
     ),
   ];
@@ -146,8 +143,8 @@ function podLines({ name, progress }: PodProgress, size: FrameSize, now: number)
 }
 
 /**
- * All evictions as a block for a terminal of this size: those that are over as a line each, below the others, and as
- * many lines as fit. `note` is a last line, such as a lost connection.
+ * All evictions as a block for a terminal of this size: first those under way, then those that are over with one line each.
+ * `note` is the last line, such as a lost connection.
  */
 export function progressFrame(
   pods: readonly PodProgress[],

@@ -16,15 +16,15 @@ export interface EvictFlags {
   readonly output: OutputFormat;
 }
 
-/** What is to be done, checked. */
+/** The checked flags and arguments. */
 export interface EvictOptions extends Omit<EvictFlags, 'timeout'> {
   /** Names of pods, each once. */
   readonly pods: readonly string[];
-  /** Milliseconds; absent to wait for ever. */
+  /** Milliseconds; absent for no limit. */
   readonly timeoutMs?: number;
 }
 
-/** The requester entry of a person's shell. */
+/** The requester of a person who names none. */
 export const DEFAULT_REQUESTER = 'cli.nodemaintenance.x-k8s.io';
 
 const POD_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -35,30 +35,32 @@ export function parsePodName(text: string): string {
   const [kind = '', rest] = text.split(/\/(.*)/s, 2);
   const name = rest ?? text;
   if (rest !== undefined && !POD_WORDS.has(kind)) {
-    throw usage(`"${text}" is no pod: write NAME or pod/NAME; only pods can be evicted`);
+    throw usage(`"${text}" is not a pod: write NAME or pod/NAME; only pods can be evicted`);
   }
   if (name.trim() === '') throw usage(`"${text}": the name of a pod must not be empty`);
   if (name.length > 253 || !POD_NAME.test(name)) {
-    throw usage(`"${text}" is no name of a pod: lower case letters, digits, "-" and "." between them, at most 253`);
+    throw usage(
+      `"${text}" is not a valid pod name: use lower case letters and digits, with "-" and "." between them, at most 253 characters`,
+    );
   }
   return name;
 }
 
-/** Checks the command line. Throws USAGE for what cannot be carried out. */
+/** Checks the command line. Throws USAGE where it is invalid. */
 export function parseEvictOptions(names: readonly string[], flags: EvictFlags): EvictOptions {
   const { timeout, ...rest } = flags;
   const pods = [...new Set(names.map(parsePodName))];
   if (flags.namespace !== undefined && (flags.namespace.length > 63 || !NAMESPACE_NAME.test(flags.namespace))) {
-    throw usage(`--namespace "${flags.namespace}" is no name of a namespace`);
+    throw usage(`--namespace "${flags.namespace}" is not a valid namespace name`);
   }
   if (!isFullyQualified(flags.requester)) {
-    throw usage(`--requester "${flags.requester}" is no fully qualified domain name, such as me.example.com`);
+    throw usage(`--requester "${flags.requester}" is not a fully qualified domain name such as me.example.com`);
   }
   if (flags.requester === MAINTENANCE_REQUESTER) {
-    throw usage(`--requester ${MAINTENANCE_REQUESTER} is the NodeMaintenance controller's own`);
+    throw usage(`--requester ${MAINTENANCE_REQUESTER} is reserved for the NodeMaintenance controller`);
   }
   if (flags.watch !== true) {
-    if (timeout !== undefined) throw usage('--timeout says how long to watch: it needs --watch');
+    if (timeout !== undefined) throw usage('--timeout needs --watch');
   } else if (flags.withdraw === true || flags.dryRun === true) {
     throw usage(`--watch cannot be used with ${flags.withdraw === true ? '--withdraw' : '--dry-run'}`);
   }
@@ -71,7 +73,7 @@ function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** The command line that does something else with the same pods, for people to copy. */
+/** Another command line for the same pods, for people to copy. */
 export function commandFor(options: EvictOptions, pods: readonly string[], verb: '--withdraw' | '--watch'): string {
   const flag = (name: string, value: string | undefined): string[] => (value === undefined ? [] : [name, quote(value)]);
   const requester = options.requester === DEFAULT_REQUESTER ? undefined : options.requester;

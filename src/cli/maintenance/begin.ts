@@ -21,14 +21,14 @@ export interface BeginFlags {
   readonly reason?: string;
   readonly name?: string;
   readonly dryRun?: boolean;
-  /** Drains even what the control plane cannot do without. */
+  /** Drains even nodes that the control plane needs. */
   readonly force?: boolean;
 }
 
 const MAX_TRIES = 5;
 const ROLE_PREFIX = 'node-role.kubernetes.io/';
 
-/** The nodes of the names; throws API_REFUSED that names those that are not there. */
+/** The nodes of the names. Throws API_REFUSED, which names those that do not exist. */
 async function findNodes(
   client: MaintenanceClient,
   names: readonly string[],
@@ -53,12 +53,12 @@ function warnOfOthers(
     if (other.metadata.name === own.metadata.name || !isInProgress(other)) continue;
     const shared = nodes.filter((node) => selectsNode(other, node)).map(({ metadata }) => `node/${metadata.name}`);
     if (shared.length === 0) continue;
-    const is = `nodemaintenance/${other.metadata.name} (${stageOf(other)}) is over ${shared.join(', ')} too`;
-    terminal.warn(`warning: ${is}: pods leave when both drains have reached them\n`);
+    const is = `nodemaintenance/${other.metadata.name} (${stageOf(other)}) also covers ${shared.join(', ')}`;
+    terminal.warn(`warning: ${is}: pods leave once both drains have reached them\n`);
   }
 }
 
-/** Why draining these nodes harms the control plane; undefined where it does not, or none of them has a part in it. */
+/** Why draining these nodes harms the control plane; undefined where it does not, or none of them is part of it. */
 export async function controlPlaneHarm(
   client: MaintenanceClient,
   leaving: readonly Node[],
@@ -77,8 +77,8 @@ export async function controlPlaneHarm(
 }
 
 /**
- * Makes the maintenance that is wished, or moves on the one that is there. Throws USAGE for a plan that cannot be used,
- * API_REFUSED where a node is not there or the server refuses.
+ * Creates the maintenance, or moves an existing one on. Throws USAGE for an invalid plan, API_REFUSED where a node does not
+ * exist or the server refuses.
  */
 export async function beginMaintenance(
   client: MaintenanceClient,
@@ -91,7 +91,7 @@ export async function beginMaintenance(
   const plan: readonly DrainPlanEntry[] | undefined =
     flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, signal);
   const nodes = await findNodes(client, names, signal);
-  const wish: MaintenanceIntent = {
+  const intent: MaintenanceIntent = {
     nodes: names,
     stage,
     ...(flags.name === undefined ? {} : { name: flags.name }),
@@ -102,7 +102,7 @@ export async function beginMaintenance(
   const dryRun = flags.dryRun === true;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const all = await client.maintenances(signal);
-    const step = decideMaintenanceStep(wish, all);
+    const step = decideMaintenanceStep(intent, all);
     if (step.kind === 'refused') throw new NodemaintError('API_REFUSED', step.message);
     const harm = stage === 'Drain' && tries === 0 ? await controlPlaneHarm(client, nodes, all, signal) : undefined;
     if (harm !== undefined) {
@@ -115,11 +115,11 @@ export async function beginMaintenance(
         : step.kind === 'change'
           ? await client.change(step.known, step.change, dryRun, signal)
           : step.known;
-    // Somebody else was quicker: all over again.
+    // Another client changed it since it was read: try again.
     if (done === undefined) continue;
     warnOfOthers(done, all, nodes, terminal);
     const how = ({ create: 'created', change: 'changed', already: 'already there' } as const)[step.kind];
     return { maintenance: done, nodes, how };
   }
-  throw new NodemaintError('API_REFUSED', 'the maintenances of these nodes change all the time; try again');
+  throw new NodemaintError('API_REFUSED', 'the maintenances of these nodes keep changing; try again');
 }

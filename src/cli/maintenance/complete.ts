@@ -16,7 +16,7 @@ export interface CompleteFlags extends ClusterFlags {
   readonly timeout: string;
 }
 
-/** What became of a node, in kubectl's words. */
+/** What became of a node, in the words of kubectl. */
 function nodeText(node: Node, others: readonly NodeMaintenance[]): string {
   const is = `node/${node.metadata.name}`;
   if (node.spec?.unschedulable !== true) return `${is} uncordoned\n`;
@@ -24,7 +24,7 @@ function nodeText(node: Node, others: readonly NodeMaintenance[]): string {
   const why =
     names.length > 0
       ? `nodemaintenance/${names.map(({ metadata }) => metadata.name).join(', ')} is in progress`
-      : `a person had cordoned it; kubectl uncordon ${node.metadata.name}`;
+      : `a person had cordoned it; see: kubectl uncordon ${node.metadata.name}`;
   return `${is} stays cordoned: ${why}\n`;
 }
 
@@ -49,7 +49,7 @@ async function completeOne(
   };
   const changed = await maintenances.change(known, { spec: { stage: 'Complete' } }, isDry, signal);
   if (changed === undefined) {
-    terminal.warn(`nodemaint: nodemaintenances "${name}" not found: somebody has deleted it\n`);
+    terminal.warn(`nodemaint: nodemaintenances "${name}" not found: it was deleted in the meantime\n`);
     return EXIT.failed;
   }
   if (flags.delete === true) await maintenances.remove(known, isDry, signal);
@@ -68,9 +68,9 @@ async function completeOne(
   if (ending !== 'done') {
     const why =
       ending === 'interrupted'
-        ? 'interrupted; it goes on without this command'
-        : 'no controller has finished it in time; is nodemaint controller running?';
-    terminal.warn(`nodemaint: nodemaintenance/${name} is to be completed, and is not yet: ${why}\n`);
+        ? 'interrupted; the completion continues without this command'
+        : 'no controller completed it in time; is nodemaint controller running?';
+    terminal.warn(`nodemaint: nodemaintenance/${name} completion pending: ${why}\n`);
     return ending === 'interrupted' ? EXIT.failed : EXIT.timedOut;
   }
   say(`nodemaintenance/${name} completed\n`);
@@ -83,7 +83,7 @@ async function completeOne(
 }
 
 /**
- * `nodemaint complete`: ends maintenances, waits until their nodes are given back, and with --delete deletes them. Returns
+ * `nodemaint complete`: ends maintenances, waits until their nodes are uncordoned, and with --delete deletes them. Returns
  * the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function completeCommand(
@@ -105,9 +105,9 @@ export async function completeCommand(
     for (const each of chosen) {
       const goesDown = agentNodeOf(each);
       if (goesDown !== undefined && stageOf(each) === 'Drain') {
-        const would = `if node/${goesDown} is still going down, it no longer waits for its pods`;
+        const would = `a shutdown of node/${goesDown} that is under way no longer waits for its pods`;
         terminal.warn(
-          `nodemaint: the agent of node/${goesDown} made nodemaintenance/${each.metadata.name}: ${would}\n`,
+          `nodemaint: the agent of node/${goesDown} created nodemaintenance/${each.metadata.name}: ${would}\n`,
         );
       }
       const own = await completeOne(cluster, each, flags, nodes, terminal);

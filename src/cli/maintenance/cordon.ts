@@ -15,11 +15,11 @@ export interface CordonFlags extends ClusterFlags, BeginFlags {
 function cordonedText(node: Node): string {
   const { name, annotations } = node.metadata;
   const isByUs = annotations?.[CORDONED_ANNOTATION] !== undefined;
-  return `node/${name} ${isByUs ? 'cordoned' : 'already cordoned by a person, and stays so'}\n`;
+  return `node/${name} ${isByUs ? 'cordoned' : 'already cordoned by a person; it stays cordoned'}\n`;
 }
 
 /**
- * `nodemaint cordon`: makes a NodeMaintenance in the stage Cordon for the nodes, and waits until they are unschedulable.
+ * `nodemaint cordon`: creates a NodeMaintenance in the stage Cordon for the nodes, and waits until they are unschedulable.
  * Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function cordonCommand(names: readonly string[], flags: CordonFlags, terminal: Terminal): Promise<number> {
@@ -42,10 +42,11 @@ export async function cordonCommand(names: readonly string[], flags: CordonFlags
     if (flags.output === 'table') for (const node of cordoned) terminal.write(cordonedText(node));
     if (ending === 'done') return EXIT.done;
     const left = nodes.filter((node) => !cordoned.some(({ metadata }) => metadata.name === node));
-    const why = ending === 'timeout' ? 'no controller did it in time; is nodemaint controller running?' : 'interrupted';
+    const why =
+      ending === 'timeout' ? 'no controller cordoned them in time; is nodemaint controller running?' : 'interrupted';
     const undo = commandLine(flags, 'complete', `nm/${name}`);
     const text = `not cordoned yet: ${left.map((node) => `node/${node}`).join(', ')}: ${why}`;
-    terminal.warn(`nodemaint: ${text}\nThe maintenance stays; take it back with:  ${undo}\n`);
+    terminal.warn(`nodemaint: ${text}\nThe maintenance stays; end it with:  ${undo}\n`);
     return ending === 'timeout' ? EXIT.timedOut : EXIT.failed;
   });
 }

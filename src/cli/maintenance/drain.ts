@@ -13,12 +13,12 @@ export interface DrainFlags extends ClusterFlags, BeginFlags {
   readonly timeout?: string;
 }
 
-/** How a maintenance began, in kubectl's words. */
+/** How a maintenance began, in the words of kubectl. */
 function describeBegin({ maintenance, nodes, how }: BegunMaintenance, dryRun: boolean): string {
   const names = nodeList(nodes.map(({ metadata }) => metadata.name));
   const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
   const is = `nodemaintenance/${maintenance.metadata.name} ${verb}${dryRun ? ' (server dry run)' : ''}`;
-  return `${is}: ${names} ${nodes.length === 1 ? 'is' : 'are'} to be drained\n`;
+  return `${is}: ${names} will be drained\n`;
 }
 
 async function previews(
@@ -36,8 +36,8 @@ async function previews(
 }
 
 /**
- * `nodemaint drain`: makes a NodeMaintenance in the stage Drain for the nodes, or moves theirs on, and with --watch follows
- * it. Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
+ * `nodemaint drain`: creates a NodeMaintenance in the stage Drain for the nodes, or moves theirs on, and with --watch
+ * follows it. Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function drainCommand(names: readonly string[], flags: DrainFlags, terminal: Terminal): Promise<number> {
   const nodes = parseNodes(names);

@@ -67,7 +67,7 @@ export function parseDrainPlan(text: string, file: string): readonly DrainPlanEn
     const [index, ...rest] = issue?.path ?? [];
     const where = index === undefined ? 'it has no drainPlan' : `entry ${Number(index) + 1}`;
     const field = rest.length === 0 ? '' : `, ${rest.join('.')}`;
-    throw refuse(`${where}${field}: ${issue?.message ?? 'cannot be used'}`);
+    throw refuse(`${where}${field}: ${issue?.message ?? 'is invalid'}`);
   }
   const plan = parsed.data as readonly DrainPlanEntry[];
   const complaint = planComplaint(plan, effectiveDrainPlan(plan));

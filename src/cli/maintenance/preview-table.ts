@@ -17,10 +17,10 @@ function graceText({ gracePeriod, budget = gracePeriod }: PreviewedPod): string 
   return budget === gracePeriod ? own : `${own}, shortened to ${formatSpan(budget * 1000)}`;
 }
 
-/** What a drain would do, for people: a table a tier, in the order in which the pods would leave. */
+/** What a drain would do, for people: one table for each tier, in the order in which the pods would leave. */
 export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPreview): string {
-  const held = blocked === 0 ? '' : `; ${blocked} of them ${blocked === 1 ? 'is' : 'are'} blocked`;
-  const head = `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${held}`;
+  const blockedText = blocked === 0 ? '' : `; ${blocked} of them ${blocked === 1 ? 'is' : 'are'} blocked`;
+  const head = `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${blockedText}`;
   const blocks = tiers.map(({ entry, pods: own, dueSec }, index) => {
     const rows = own.map((pod) => [
       `pod/${pod.name}`,
@@ -33,12 +33,12 @@ export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPre
       ['POD', 'NAMESPACE', 'PRIORITY', 'GRACE', 'INTERCEPTORS'],
       ...rows,
     ]).split('\n');
-    const told = lines.flatMap((line, row) => [
+    const podLines = lines.flatMap((line, row) => [
       `   ${line}`,
       ...(own[row]?.findings ?? []).map((finding) => `     ${findingText(finding)}`),
     ]);
     const due = dueSec === undefined ? '' : `, after ${formatSpan(dueSec * 1000)} at the latest`;
-    return [`${index + 1}. ${tierName(entry)}${due}`, `   ${header}`, ...told].join('\n');
+    return [`${index + 1}. ${tierName(entry)}${due}`, `   ${header}`, ...podLines].join('\n');
   });
   return `${[head, ...findings.map((finding) => `  ${findingText(finding)}`), ...blocks].join('\n')}\n`;
 }

@@ -27,7 +27,7 @@ export interface PreviewFlags extends ClusterFlags {
 const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
 const ADMISSION = '/apis/admissionregistration.k8s.io';
 const GATE_BINDING = 'nodemaint-daemonset-gate';
-/** Where the binding of the gate is: that of 1.36, and the refusal that stands in for it before. */
+/** The bindings that gate DaemonSet pods: the mutating one from Kubernetes 1.36 on, the validating one before. */
 const GATES: readonly Resource[] = [
   { root: `${ADMISSION}/v1`, plural: 'mutatingadmissionpolicybindings', namespaced: false },
   { root: `${ADMISSION}/v1`, plural: 'validatingadmissionpolicybindings', namespaced: false },
@@ -41,7 +41,7 @@ async function isGateInstalled(client: MaintenanceClient, signal: AbortSignal): 
     }
     return false;
   } catch (error) {
-    // Not everybody may read policies, and a preview without it is better than none.
+    // A user may lack the right to read policies; a preview without this finding is better than none.
     if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
     throw error;
   }
@@ -71,8 +71,8 @@ async function readDaemonSets(
 }
 
 /**
- * Reads what a preview of a node is made from; undefined where there is no such node. Without a plan it is that of the
- * maintenance over the node that has got furthest.
+ * Reads the facts of a node's preview; undefined where the node does not exist. Without a plan, the plan is that of the most
+ * advanced maintenance that covers the node.
  */
 export async function readPreviewFacts(
   client: MaintenanceClient,
@@ -108,7 +108,7 @@ export async function readPreviewFacts(
 }
 
 /**
- * `nodemaint preview`: what a drain of the nodes would do, as things are now. Changes nothing. Returns the exit code. Throws
+ * `nodemaint preview`: what a drain of the nodes would do now. Changes nothing. Returns the exit code. Throws
  * USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function previewCommand(

@@ -1,40 +1,37 @@
-import { type Command } from 'commander';
+import type { Command } from 'commander';
+import { addClusterOptions, type ExitWith, exitCodes, waitTimeoutOption, watchTimeoutOption } from '../options.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { CompleteFlags } from './complete.ts';
 import type { CordonFlags } from './cordon.ts';
 import type { DrainFlags } from './drain.ts';
 import type { PreviewFlags } from './preview.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import { addClusterOptions } from '../options.ts';
 
-const EXIT_CODES = `
-Exit codes:
-  0  done; with --watch: every node is drained
-  1  failed, refused, or interrupted
-  2  used wrongly
-  3  --timeout is over`;
-
-type ExitWith = (code: number) => void;
+const FAILURES = { 1: 'failed, refused or interrupted', 2: 'usage error' };
+const TIMED_OUT = { 3: '--timeout is over' };
+const DRY_RUN = 'let the server check everything and change nothing';
+const NODES = 'names of nodes: NAME or node/NAME';
+const NAME = 'name of the NodeMaintenance; default: made from the names of the nodes';
 
 function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const drain = program
     .command('drain')
-    .summary('take all pods off nodes, in order, and watch them go')
+    .summary('remove all pods from nodes, in order')
     .description(
-      'Take all pods off nodes, in the order of the drain plan: one NodeMaintenance for all of them, in the stage Drain. Pods leave through EvictionRequests; DaemonSet and static pods leave too, and stay away until the maintenance is complete.',
+      'Remove all pods from nodes, in the order of the drain plan. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed.',
     )
-    .argument('<nodes...>', 'names of nodes: NAME or node/NAME')
+    .argument('<nodes...>', NODES)
     .option(
       '--plan <file>',
-      'drain plan: its entries, an object with drainPlan, or a KubeletConfiguration; - for stdin',
+      'drain plan: a list of entries, an object with drainPlan, or a KubeletConfiguration; - for standard input',
     )
     .option('--reason <text>', 'why, for people')
-    .option('--name <name>', 'name of the NodeMaintenance; default: made from the names of the nodes')
+    .option('--name <name>', NAME)
     .option('-w, --watch', 'show the progress until every node is drained')
-    .option('--timeout <time>', 'watch at most so long, such as 90s, 20m or 1h30m; 0 for ever')
+    .addOption(watchTimeoutOption())
     .option('--force', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
-    .option('--dry-run', 'let the server check everything and change nothing; show what would leave');
+    .option('--dry-run', `${DRY_RUN}; show which pods would leave`);
   addClusterOptions(drain)
-    .addHelpText('after', EXIT_CODES)
+    .addHelpText('after', exitCodes({ 0: 'done; with --watch: every node is drained', ...FAILURES, ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: DrainFlags) => {
       const { drainCommand } = await import('./drain.ts');
       exitWith(await drainCommand(nodes, flags, terminal));
@@ -44,15 +41,17 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
 function addCordon(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const cordon = program
     .command('cordon')
-    .summary('stop new pods on nodes')
-    .description('Make nodes unschedulable by a NodeMaintenance in the stage Cordon, which "nodemaint drain" moves on.')
-    .argument('<nodes...>', 'names of nodes: NAME or node/NAME')
+    .summary('make nodes unschedulable')
+    .description(
+      'Make nodes unschedulable by a NodeMaintenance in the stage Cordon. "nodemaint drain" moves it on to the stage Drain.',
+    )
+    .argument('<nodes...>', NODES)
     .option('--reason <text>', 'why, for people')
-    .option('--name <name>', 'name of the NodeMaintenance; default: made from the names of the nodes')
-    .option('--timeout <time>', 'wait at most so long for the controller; 0 for ever', '30s')
-    .option('--dry-run', 'let the server check everything and change nothing');
+    .option('--name <name>', NAME)
+    .addOption(waitTimeoutOption('the controller', '30s'))
+    .option('--dry-run', DRY_RUN);
   addClusterOptions(cordon)
-    .addHelpText('after', EXIT_CODES.replace('with --watch: every node is drained', 'every node is unschedulable'))
+    .addHelpText('after', exitCodes({ 0: 'done; every node is unschedulable', ...FAILURES, ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: CordonFlags) => {
       const { cordonCommand } = await import('./cordon.ts');
       exitWith(await cordonCommand(nodes, flags, terminal));
@@ -62,16 +61,16 @@ function addCordon(program: Command, terminal: Terminal, exitWith: ExitWith): vo
 function addComplete(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const complete = program
     .command('complete')
-    .summary('end maintenances and give their nodes back')
+    .summary('end maintenances and uncordon their nodes')
     .description(
-      'End maintenances: the stage Complete. Evictions that are under way are called off, DaemonSet and static pods come back, and nodes are uncordoned unless a person had cordoned them, or another maintenance is over them.',
+      'End maintenances: move them to the stage Complete. Evictions under way are canceled, DaemonSet pods and static pods come back, and nodes are uncordoned unless a person had cordoned them or another maintenance covers them.',
     )
     .argument('<names...>', 'nodes or maintenances: NAME, node/NAME or nm/NAME')
     .option('--delete', 'delete the NodeMaintenance afterwards')
-    .option('--timeout <time>', 'wait at most so long for the controller; 0 for ever', '1m')
-    .option('--dry-run', 'let the server check everything and change nothing');
+    .addOption(waitTimeoutOption('the controller', '1m'))
+    .option('--dry-run', DRY_RUN);
   addClusterOptions(complete)
-    .addHelpText('after', EXIT_CODES.replace('with --watch: every node is drained', 'every node is given back'))
+    .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...FAILURES, ...TIMED_OUT }))
     .action(async (names: readonly string[], flags: CompleteFlags) => {
       const { completeCommand } = await import('./complete.ts');
       exitWith(await completeCommand(names, flags, terminal));
@@ -82,25 +81,22 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
   const preview = program
     .command('preview')
     .summary('show what a drain would do, and what would block it')
-    .description('Show what would leave nodes in which order, and what would hold it up. Changes nothing.')
-    .argument('<nodes...>', 'names of nodes: NAME or node/NAME')
-    .option('--plan <file>', 'drain plan, as for drain; default: that of the maintenance over the node')
-    .option('--deadline <time>', 'show what grace periods would be left before a deadline, such as 120s');
+    .description('Show which pods would leave nodes, in which order, and what would block them. Changes nothing.')
+    .argument('<nodes...>', NODES)
+    .option('--plan <file>', 'drain plan, as for drain; default: the plan of the maintenance that covers the node')
+    .option('--deadline <time>', 'show how a deadline, such as 120s, would shorten the grace periods');
   addClusterOptions(preview)
-    .addHelpText(
-      'after',
-      EXIT_CODES.replace('; with --watch: every node is drained', ', whether or not anything would block'),
-    )
+    .addHelpText('after', exitCodes({ 0: 'done, whether or not anything would block', ...FAILURES }))
     .action(async (nodes: readonly string[], flags: PreviewFlags) => {
       const { previewCommand } = await import('./preview.ts');
       exitWith(await previewCommand(nodes, flags, terminal));
     });
 }
 
-/** Adds the commands with which people keep nodes. */
+/** Adds the commands that prepare, begin and end the maintenance of nodes. */
 export function addMaintenanceCommands(program: Command, terminal: Terminal, exitWith: ExitWith): void {
-  addDrain(program, terminal, exitWith);
-  addCordon(program, terminal, exitWith);
-  addComplete(program, terminal, exitWith);
   addPreview(program, terminal, exitWith);
+  addCordon(program, terminal, exitWith);
+  addDrain(program, terminal, exitWith);
+  addComplete(program, terminal, exitWith);
 }

@@ -8,26 +8,26 @@ import { createObjectCache } from '../../kube/watch.ts';
 import { timeLimit } from '../arguments.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** Nodes and a maintenance as they are at a moment; what is gone is not there. */
+/** Nodes and a maintenance as observed; those that do not exist are absent. */
 export interface NodeObservation {
   readonly maintenance: NodeMaintenance | undefined;
   readonly nodes: readonly Node[];
 }
 
-/** What came of waiting. */
+/** How waiting ended. */
 export interface NodeWaitResult {
   readonly ending: 'done' | 'timeout' | 'interrupted';
   readonly sight: NodeObservation;
 }
 
 const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-/** So many nodes are watched one by one; of more, all are. */
+/** Up to this many nodes are watched one by one; beyond it, all nodes of the cluster are. */
 const MAX_WATCHES = 8;
 const SYNC_MS = 50;
 
 /**
- * Watches a maintenance and its nodes until they are as wanted, the time (milliseconds; undefined for ever) is over, or
- * the signal is aborted.
+ * Watches a maintenance and its nodes until `isDone`, the time is over (milliseconds; undefined: no limit), or the signal is
+ * aborted.
  */
 export async function waitForNodes(
   maintenance: string,
@@ -56,7 +56,7 @@ export async function waitForNodes(
     nodes: caches.flatMap((cache) => cache.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
   });
   const stop = AbortSignal.any([ending.signal, signal, timeLimit(timeoutMs)]);
-  // A first list without objects brings no change to look at.
+  // A first list without objects calls no onChange.
   const firstLook = async (): Promise<void> => {
     while (!isReady() && !stop.aborted) await clock.sleep(SYNC_MS, stop).catch(() => undefined);
     onChange();

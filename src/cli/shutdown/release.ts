@@ -7,13 +7,13 @@ import { createSystemd } from '../../host/systemd/systemd1.ts';
 import { createLog } from '../../telemetry/log.ts';
 
 /**
- * `nodemaint release`: the shutdown that is under way waits no longer. Where no agent answers, the lock that one left
- * behind is given back. Throws USAGE where no shutdown is held.
+ * `nodemaint release`: lets a held shutdown continue. Where no agent answers, releases the lock that one has left behind.
+ * Throws USAGE where no shutdown is held.
  */
 export async function releaseCommand(runDirectory: string, reason: string, signal: AbortSignal): Promise<string> {
   try {
     await askAgent(runDirectory, { verb: 'release', reason });
-    return 'The shutdown waits no longer for the pods of this node.\n';
+    return 'The shutdown no longer waits for the pods of this node.\n';
   } catch (error) {
     if (!(error instanceof NodemaintError) || error.code !== 'CONTROL_SOCKET_UNAVAILABLE') throw error;
   }
@@ -25,5 +25,5 @@ export async function releaseCommand(runDirectory: string, reason: string, signa
   } finally {
     lifetime.abort();
   }
-  return 'No agent answers; the lock that it left is given back.\n';
+  return 'No agent answers; the lock that it left is released.\n';
 }

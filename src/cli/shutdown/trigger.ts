@@ -6,11 +6,11 @@ export async function triggerCommand(runDirectory: string, reason: string, deadl
   const deadlineMs = deadline === undefined ? undefined : parseDeadline(deadline);
   const request = { verb: 'trigger', reason, ...(deadlineMs === undefined ? {} : { deadlineMs }) } as const;
   await askAgent(runDirectory, request);
-  return 'The agent drains this node now; see: nodemaint status\n';
+  return 'The agent is draining this node; see: nodemaint status\n';
 }
 
-/** `nodemaint cancel`: takes an announced shutdown back. */
+/** `nodemaint cancel`: cancels an announced shutdown. */
 export async function cancelCommand(runDirectory: string): Promise<string> {
   await askAgent(runDirectory, { verb: 'cancel' });
-  return 'The agent puts back what it took away; see: nodemaint status\n';
+  return 'The shutdown is canceled; the agent restores the manifests. See: nodemaint status\n';
 }

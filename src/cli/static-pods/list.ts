@@ -23,7 +23,7 @@ function print(value: unknown, table: () => string, output: OutputFormat): strin
   return output === 'yaml' ? stringify(value) : `${table()}\n`;
 }
 
-/** Older contents, by their paths in the parked directory. */
+/** The superseded manifests, by their paths in the parked directory. */
 async function supersededIn(parkedPath: string): Promise<readonly string[]> {
   const entries = await readdir(path.join(parkedPath, '.superseded'), { recursive: true, withFileTypes: true }).catch(
     () => [],
@@ -73,7 +73,7 @@ export async function journalCommand(flags: StaticPodsFlags, terminal: Terminal)
   const { paths } = await openLocalNode(flags.config, terminal);
   const steps = await readJournal(paths.journalPath, paths.journalStandIn);
   const table = (): string => {
-    if (steps.length === 0) return `the journal ${paths.journalPath} has no steps: nothing is parked`;
+    if (steps.length === 0) return `the journal ${paths.journalPath} is empty: nothing is parked`;
     const rows = steps.map((step) => {
       const at = 'at' in step ? preciseRfc3339(step.at) : '-';
       return [at, step.op, step.file, 'maintenance' in step ? step.maintenance : '-'];

@@ -1,6 +1,6 @@
 /**
- * `nodemaint static-pods park|restore`: through the agent where one runs, else by its rules in this process. There is one
- * writer at any time: this process opens the agent's control socket, which only one can have.
+ * `nodemaint static-pods park|restore`: through the agent where one runs, else by its rules in this process. There is never a
+ * second writer: this process opens the agent's control socket, which only one process can hold.
  */
 import path from 'node:path';
 import { carryOutManualRequests, createManualRequests } from '../../agent/static-pods/manual.ts';
@@ -21,7 +21,7 @@ import { type LocalNode, openLocalNode } from '../local-node.ts';
 
 export type MoveVerb = 'park' | 'restore';
 
-/** The flags of both as the command line has them. */
+/** The flags of both commands. */
 export interface MoveFlags {
   readonly config: string;
   readonly timeout: string;
@@ -30,7 +30,7 @@ export interface MoveFlags {
 
 const LOOK_MS = 200;
 
-/** What there is to move: manifests in place, and whatever lies parked. */
+/** The files that can be moved: to park, manifests in place; to restore, all parked files. */
 async function filesFor(verb: MoveVerb, node: LocalNode, signal: AbortSignal): Promise<readonly string[]> {
   if (verb === 'restore') {
     return (await createDisk().list(node.paths.parkedPath)).filter((name) => !name.startsWith('.'));
@@ -43,7 +43,7 @@ async function filesFor(verb: MoveVerb, node: LocalNode, signal: AbortSignal): P
   }
 }
 
-/** The files that are meant, by name or path. Throws USAGE for one that is not where it has to be. */
+/** The files of the names or paths. Throws USAGE for one that cannot be moved. */
 async function chooseFiles(
   verb: MoveVerb,
   names: readonly string[],
@@ -54,12 +54,13 @@ async function chooseFiles(
   const directory = verb === 'park' ? node.paths.staticPodPath : node.paths.parkedPath;
   const there = await filesFor(verb, node, signal);
   if (all) return there;
-  if (names.length === 0) throw new NodemaintError('USAGE', `${verb} needs the names of manifests, or --all`);
+  if (names.length === 0)
+    throw new NodemaintError('USAGE', `${verb} needs the names of manifests${verb === 'restore' ? ', or --all' : ''}`);
   const files = [...new Set(names.map((name) => path.basename(name)))];
   for (const file of files) {
     if (there.includes(file)) continue;
-    const known = there.length === 0 ? 'there is none' : `there are ${there.join(', ')}`;
-    throw new NodemaintError('USAGE', `no manifest ${file} of a static pod in ${directory}: ${known}`);
+    const known = there.length === 0 ? 'it has none' : `it has ${there.join(', ')}`;
+    throw new NodemaintError('USAGE', `${directory} has no static pod manifest ${file}: ${known}`);
   }
   return files;
 }
@@ -87,15 +88,15 @@ async function moveHere(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<void> {
-  const byHand = createManualRequests();
-  for (const file of files) byHand[verb](file);
+  const requests = createManualRequests();
+  for (const file of files) requests[verb](file);
   const runtime = createContainerRuntime(node.config.containerRuntimeEndpoint);
   try {
     const store = await openStore(node.state, node.paths, node.log);
     const onWait = (message: string): void => {
       terminal.warn(`${printable(message)}\n`);
     };
-    await carryOutManualRequests(byHand, { ...node, store, runtime, clock: createSystemClock() }, onWait, signal);
+    await carryOutManualRequests(requests, { ...node, store, runtime, clock: createSystemClock() }, onWait, signal);
   } finally {
     runtime.close();
   }
@@ -123,7 +124,7 @@ export async function moveStaticPodsCommand(
       await using _socket = await openControlSocket(node.config.runDirectory, () => {
         throw new NodemaintError(
           'ALREADY_RUNNING',
-          `"nodemaint static-pods ${verb}" is at work; try again when it is done`,
+          `"nodemaint static-pods ${verb}" is running; try again when it has finished`,
         );
       });
       await moveHere(verb, files, node, terminal, signal);
@@ -133,7 +134,7 @@ export async function moveStaticPodsCommand(
     }
   } catch (error) {
     if (terminal.stop.aborted || !limit.aborted) throw error;
-    terminal.warn(`nodemaint: not done within ${flags.timeout}; see: nodemaint static-pods list\n`);
+    terminal.warn(`nodemaint: not finished within ${flags.timeout}; see: nodemaint static-pods list\n`);
     return EXIT.timedOut;
   }
   const to = verb === 'park' ? node.paths.parkedPath : node.paths.staticPodPath;

@@ -1,37 +1,44 @@
-import { type Command, Option } from 'commander';
-import type { Terminal } from '../terminal/terminal.ts';
+import type { Command } from 'commander';
 import type { StaticPodsFlags } from '../local-node.ts';
+import { configOption, type ExitWith, exitCodes, outputOption, waitTimeoutOption } from '../options.ts';
+import type { Terminal } from '../terminal/terminal.ts';
 import type { MoveFlags } from './move.ts';
-
-const CONFIG = '/etc/nodemaint/config.yaml';
-const EXIT_CODES = `
-Exit codes:
-  0  done
-  1  failed, or interrupted
-  2  used wrongly
-  3  --timeout is over; where an agent runs it goes on`;
-
-function addOutput(command: Command): Command {
-  return command
-    .option('--config <file>', "the agent's configuration file", CONFIG)
-    .addOption(
-      new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'),
-    );
-}
 
 function addMove(command: Command): Command {
   return command
-    .option('--config <file>', "the agent's configuration file", CONFIG)
-    .option('--timeout <time>', 'wait at most so long, such as 90s, 20m or 1h30m; 0 for ever', '5m')
-    .addHelpText('after', EXIT_CODES);
+    .addOption(configOption())
+    .addOption(waitTimeoutOption('the manifests', '5m'))
+    .addHelpText(
+      'after',
+      exitCodes({
+        0: 'done',
+        1: 'failed or interrupted',
+        2: 'usage error',
+        3: '--timeout is over; a running agent continues',
+      }),
+    );
 }
 
-function addRestore(parent: Command, terminal: Terminal, exitWith: (code: number) => void): void {
+function addPark(parent: Command, terminal: Terminal, exitWith: ExitWith): void {
+  const park = parent
+    .command('park')
+    .summary('move manifests out, so that their pods end')
+    .description(
+      'Move manifests out of the static pod directory. Their pods end with their grace period and stay away, also over reboots, until "nodemaint static-pods restore".',
+    )
+    .argument('<files...>', 'names of manifests');
+  addMove(park).action(async (files: readonly string[], flags: MoveFlags) => {
+    const { moveStaticPodsCommand } = await import('./move.ts');
+    exitWith(await moveStaticPodsCommand('park', files, flags, terminal));
+  });
+}
+
+function addRestore(parent: Command, terminal: Terminal, exitWith: ExitWith): void {
   const restore = parent
     .command('restore')
-    .summary('give parked manifests back')
+    .summary('move parked manifests back')
     .description(
-      'Give parked manifests of this machine back, whatever they were parked for, when their old containers are gone. One for which a maintenance still asks is parked again.',
+      'Move parked manifests of this machine back into the static pod directory, once their old containers are gone. A manifest that a maintenance still needs out of the way is parked again.',
     )
     .argument('[files...]', 'names of manifests')
     .option('--all', 'all that are parked');
@@ -42,36 +49,32 @@ function addRestore(parent: Command, terminal: Terminal, exitWith: (code: number
 }
 
 /** Adds the commands for the static pods of this machine; they need neither an agent nor an API server. */
-export function addStaticPods(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
+export function addStaticPods(program: Command, terminal: Terminal, exitWith: ExitWith): void {
   const group = program
     .command('static-pods')
-    .summary("list, park and restore this machine's static pods")
+    .summary('list, park and restore the static pods of this machine')
     .description(
-      "List, park and restore the manifests of this machine's static pods, also without agent and API server.",
+      'List, park and restore the manifests of the static pods of this machine, also without an agent and an API server.',
     );
-  addOutput(group.command('list').description('show every manifest: in place, parked, ending or superseded')).action(
-    async (flags: StaticPodsFlags) => {
+  group
+    .command('list')
+    .description('show each manifest: in place, ending, parked or superseded')
+    .addOption(configOption())
+    .addOption(outputOption())
+    .action(async (flags: StaticPodsFlags) => {
       const { listStaticPodsCommand } = await import('./list.ts');
       await listStaticPodsCommand(flags, terminal);
-    },
-  );
-  addOutput(group.command('journal').description('show what the agent has written down about its moves')).action(
-    async (flags: StaticPodsFlags) => {
+    });
+  group
+    .command('journal')
+    .description('show the moves that the agent has recorded')
+    .addOption(configOption())
+    .addOption(outputOption())
+    .action(async (flags: StaticPodsFlags) => {
       const { journalCommand } = await import('./list.ts');
       await journalCommand(flags, terminal);
-    },
-  );
-  const park = group
-    .command('park')
-    .summary('move manifests out, so that their pods end')
-    .description(
-      'Move manifests out of the static pod directory, so that their pods end with their grace period and stay away, over reboots too, until they are restored by hand.',
-    )
-    .argument('<files...>', 'names of manifests');
-  addMove(park).action(async (files: readonly string[], flags: MoveFlags) => {
-    const { moveStaticPodsCommand } = await import('./move.ts');
-    exitWith(await moveStaticPodsCommand('park', files, flags, terminal));
-  });
+    });
+  addPark(group, terminal, exitWith);
   addRestore(group, terminal, exitWith);
   addRestore(program, terminal, exitWith);
 }

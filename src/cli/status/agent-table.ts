@@ -18,36 +18,36 @@ function formatWaiting(status: AgentStatus, now: number): string {
   return `Waiting for:\n${table.replace(/^/gm, '  ')}`;
 }
 
-/** Who drains the node, where that is not the controller as usual. */
+/** The state of the controller, where it does not drain the node. */
 function describeController({ controller }: AgentStatus): string[][] {
   if (controller === undefined || controller.state === 'alive') return [];
   const words =
     controller.state === 'unknown'
       ? 'not known yet whether one is alive'
-      : `no controller is alive, since ${formatSpan(controller.silentMs)} at least; this agent drains its own node`;
+      : `no controller is alive (for at least ${formatSpan(controller.silentMs)}); this agent drains its own node`;
   return [['Controller:', words]];
 }
 
-/** For how long the lock holds, and what would end it. */
-function lockWorth({ delay, deadManMs }: AgentStatus['lock']): string[][] {
+/** How long the lock delays a shutdown, and what ends it sooner. */
+function describeDelay({ delay, deadManMs }: AgentStatus['lock']): string[][] {
   if (delay === undefined) return [];
   const file = delay.file === undefined ? 'the default' : delay.file;
-  const dead = deadManMs === undefined ? '' : `; ${formatSpan(deadManMs)} without a living agent`;
+  const dead = deadManMs === undefined ? '' : `; ${formatSpan(deadManMs)} if the agent stops`;
   const limit = `at most ${formatSpan(delay.limitMs)} (${file})${dead}`;
-  return [['Holds:', limit], ...(delay.problem === '' ? [] : [['', `WARNING: ${delay.problem}`]])];
+  return [['Delay:', limit], ...(delay.problem === '' ? [] : [['', `WARNING: ${delay.problem}`]])];
 }
 
-/** The status as a table for a tired operator. */
+/** The status of the agent as a table, for people. */
 export function formatStatus(status: AgentStatus, now: number): string {
   const { phase, lock, cluster, maintenance } = status;
   const since = phase.kind === 'watching' ? status.startedAt : phase.since;
-  const heard = cluster.heardAt === 0 ? 'not heard of yet' : `heard of ${formatSpan(now - cluster.heardAt)} ago`;
+  const heard = cluster.heardAt === 0 ? 'no answer yet' : `last answer ${formatSpan(now - cluster.heardAt)} ago`;
   const lines = [
     ['Node:', status.node],
     ['Phase:', `${phase.kind}, since ${formatSpan(now - since)}: ${status.summary}`],
     ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
     ['Lock:', `${lock.held ? 'held' : 'NOT HELD'} (${lock.kind}${lock.held ? '' : `: ${lock.message}`})`],
-    ...lockWorth(lock),
+    ...describeDelay(lock),
     ...(lock.others ?? []).map((other) => ['Delayed by:', other]),
     ...(status.scheduled === null
       ? []
@@ -63,7 +63,7 @@ export function formatStatus(status: AgentStatus, now: number): string {
     ],
     ...(status.storageProblem === undefined
       ? []
-      : [['WARNING:', `${status.storageProblem}; the agent goes on from memory`]]),
+      : [['WARNING:', `${status.storageProblem}; the agent continues from memory`]]),
     ...status.warnings.map((warning) => ['WARNING:', warning]),
   ];
   return `${formatTable(lines)}\n${formatWaiting(status, now)}\n`;

@@ -54,11 +54,11 @@ async function readView(
 function nodeLine({ metadata, spec }: Node, maintenances: readonly NodeMaintenance[]): string {
   const open = maintenances.filter(isInProgress).map((each) => `nodemaintenance/${each.metadata.name}`);
   const state = spec?.unschedulable !== true ? 'schedulable' : open.length > 0 ? 'cordoned' : 'cordoned by a person';
-  const where = open.length > 0 ? `under maintenance by ${open.join(', ')}` : 'in no maintenance';
+  const where = open.length > 0 ? `under maintenance by ${open.join(', ')}` : 'not under maintenance';
   return `node/${metadata.name}  ${state}, ${where}`;
 }
 
-/** All maintenances, a line each. */
+/** All maintenances, one line each. */
 function overview(maintenances: readonly NodeMaintenance[], nodes: readonly Node[], now: number): string {
   if (maintenances.length === 0) return 'No maintenances.\n';
   const rows = maintenances.map((each) => {
@@ -86,10 +86,10 @@ function overview(maintenances: readonly NodeMaintenance[], nodes: readonly Node
 function theOnly(name: string, maintenances: readonly NodeMaintenance[]): NodeMaintenance {
   const open = maintenances.filter(isInProgress);
   const [first] = open;
-  if (first === undefined) throw new NodemaintError('API_REFUSED', `node/${name} is in no maintenance to watch`);
+  if (first === undefined) throw new NodemaintError('API_REFUSED', `node/${name} has no maintenance to watch`);
   if (open.length === 1) return first;
   const names = open.map(({ metadata }) => `nm/${metadata.name}`).join(', ');
-  throw new NodemaintError('USAGE', `node/${name} is in several maintenances; name the one to watch: ${names}`);
+  throw new NodemaintError('USAGE', `node/${name} has several maintenances; name the one to watch: ${names}`);
 }
 
 async function showTarget(
@@ -128,7 +128,7 @@ async function showTarget(
 
 /**
  * `nodemaint status` from the cluster: a node, a maintenance, or all maintenances. Returns the exit code. Throws USAGE,
- * KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED also where there is nothing of the name.
+ * KUBECONFIG_INVALID, API_UNREACHABLE, and API_REFUSED also where nothing has the name.
  */
 export async function clusterStatusCommand(
   name: string | undefined,

@@ -5,7 +5,7 @@ import type { OutputFormat, Terminal } from '../terminal/terminal.ts';
 import { formatStatus } from './agent-table.ts';
 import { readStatus } from '../agent-status.ts';
 
-/** `nodemaint status`: what the agent of this machine does and waits for, as text. */
+/** `nodemaint status` of this machine: what its agent does and waits for, as text. */
 export async function statusCommand(runDirectory: string, output: OutputFormat, now: number): Promise<string> {
   const status = await readStatus(runDirectory);
   switch (output) {
@@ -40,7 +40,7 @@ export async function statusOf(name: string | undefined, flags: StatusFlags, ter
     try {
       return await clusterStatusCommand(undefined, flags, terminal);
     } catch (error) {
-      // Without a kubeconfig the agent is what was asked for.
+      // Without a kubeconfig, the person asked for the agent.
       if (error instanceof NodemaintError && error.code === 'USAGE') throw agentError;
       throw error;
     }

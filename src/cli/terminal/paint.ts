@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** How a line of a frame is to look where there are colours. */
+/** The look of a line where the terminal has colours. */
 export type LineStyle = 'plain' | 'bold' | 'dim' | 'good' | 'warn' | 'bad';
 
 const STYLES = {
@@ -24,7 +24,7 @@ export function paint(text: string, style: LineStyle, colours: boolean): string 
   return format === undefined || !colours ? text : styleText(format, text, { validateStream: false });
 }
 
-/** A text in at most so many characters; what is left out shows. */
+/** A text in at most `width` characters; three dots stand for what is cut off. */
 export function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }

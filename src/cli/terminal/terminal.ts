@@ -1,17 +1,17 @@
-/** The only place that writes to the terminal, so that no text of somebody else reaches it as it is. */
+/** The only place that writes to the terminal: every text from outside is escaped here. */
 import { escaped, escapedLine } from '../../printable.ts';
 import { type FrameLine, paint } from './paint.ts';
 
 /** What the program needs from the process: where to write, and when to stop. */
 export interface Terminal {
-  /** Writes to standard output; what could steer a terminal is escaped. */
+  /** Writes to standard output; control characters are escaped. */
   write(text: string): void;
-  /** Writes to standard error; what could steer a terminal is escaped. */
+  /** Writes to standard error; control characters are escaped. */
   warn(text: string): void;
-  /** Writes lines in their styles, in the place of the last `over` lines. */
+  /** Writes lines in their styles, in place of the last `over` lines. */
   draw(lines: readonly FrameLine[], over: number): void;
   readonly isTerminal: boolean;
-  /** Its room in characters; only where it is a terminal. */
+  /** Its size in characters; meaningful only where it is a terminal. */
   size(): { readonly columns: number; readonly rows: number };
   now(): number;
   /** Aborted by the first SIGTERM or SIGINT. */
@@ -20,23 +20,22 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** The part of a stream of the process that is used; what is missing is so where the stream is no terminal. */
+/** The used part of an output stream of the process; the optional members are absent where it is not a terminal. */
 export interface OutputStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
   write(text: string): unknown;
-  /** Whether it shows colours, and is to (NO_COLOR). */
+  /** Whether it can show colours and NO_COLOR does not forbid them. */
   hasColors?(): boolean;
 }
 
-/** What a terminal writes to, and when its program is to stop. */
+/** The streams of a terminal, and the signals that stop its program. */
 export interface TerminalOptions extends Pick<Terminal, 'now' | 'stop' | 'signal'> {
   readonly output: OutputStream;
   readonly errors: OutputStream;
 }
 
-/** Makes the terminal of a process. */
 export function createTerminal({ output, errors, now, stop, signal }: TerminalOptions): Terminal {
   const isTerminal = output.isTTY === true;
   const colours = isTerminal && output.hasColors?.() === true;
@@ -48,7 +47,7 @@ export function createTerminal({ output, errors, now, stop, signal }: TerminalOp
       errors.write(escaped(text));
     },
     draw: (lines, over) => {
-      // To the first column too: what was typed, such as Ctrl-C, is echoed behind the block.
+      // Back to the first column too: typed characters, such as Ctrl-C, are echoed below the block.
       const up = over === 0 ? '' : `\r\x1b[${over}A\x1b[0J`;
       const text = lines.map((line) => `${paint(escapedLine(line.text), line.style, colours)}\n`).join('');
       output.write(up + text);
@@ -60,4 +59,6 @@ export function createTerminal({ output, errors, now, stop, signal }: TerminalOp
     signal,
   };
 }
+
+/** How a command prints its result. */
 export type OutputFormat = 'table' | 'json' | 'yaml';

@@ -8,7 +8,7 @@ export function formatSpan(ms: number): string {
   return `${Math.floor(sec / 3600)}h${Math.floor((sec % 3600) / 60)}m`;
 }
 
-/** Rows as columns of equal width, two spaces apart; a cell stays on its line, whatever is in it. */
+/** Rows as columns of equal width, two spaces apart; a cell stays on one line, whatever it contains. */
 export function formatTable(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map(printable));
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));

@@ -1,18 +1,23 @@
 import type { Command } from 'commander';
+import { addAccessOptions, type ExitWith, exitCodes } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { UninstallFlags } from './uninstall.ts';
 
-export function addUninstall(program: Command, terminal: Terminal, exitWith: (code: number) => void): void {
-  program
+/** Adds the command that prepares a cluster for the deletion of the manifests. */
+export function addUninstall(program: Command, terminal: Terminal, exitWith: ExitWith): void {
+  const uninstall = program
     .command('uninstall-cluster')
     .summary('end all maintenances and release all pods, before the manifests are deleted')
     .description(
-      'Takes the DaemonSet gate away, completes and deletes all NodeMaintenances, and releases the pods that were held, so that `kubectl delete -k manifests` leaves nothing behind.',
+      'Remove the DaemonSet gate, complete and delete all NodeMaintenances, and release the gated pods, so that "kubectl delete -k manifests" leaves nothing behind.',
+    );
+  addAccessOptions(uninstall)
+    .option('--timeout <time>', 'stop waiting for the controller after this time', '60s')
+    .option('--force', 'then uncordon its nodes and delete the maintenances without the controller')
+    .addHelpText(
+      'after',
+      exitCodes({ 0: 'done', 1: 'failed, refused or interrupted', 2: 'usage error', 3: 'maintenances are left' }),
     )
-    .option('--kubeconfig <file>', 'default: $KUBECONFIG, ~/.kube/config, the service account of the pod')
-    .option('--context <name>', 'context of the kubeconfig')
-    .option('--timeout <time>', 'wait at most so long for the controller', '60s')
-    .option('--force', 'after that do without the controller: uncordon its nodes, let the maintenances go')
     .action(async (flags: UninstallFlags) => {
       const { uninstallClusterCommand } = await import('./uninstall.ts');
       exitWith(await uninstallClusterCommand(flags, terminal));

@@ -29,14 +29,14 @@ const GATE_RESOURCES = [
 ].map((plural): Resource => ({ root: '/apis/admissionregistration.k8s.io/v1', plural, namespaced: false }));
 
 const POLL_MS = 500;
-/** API servers take a removed policy back within about a second; no pod may be held for so long. */
+/** API servers stop applying a deleted policy after about a second; when no pod was gated for this time, none will be. */
 const QUIET_MS = 3_000;
 
-/** What the release of a cluster needs. */
+/** What releasing a cluster needs from outside. */
 export interface ReleaseContext {
   readonly client: KubeClient;
   readonly clock: Clock;
-  /** Told in a sentence what was done. */
+  /** Called with a sentence for each step that is done. */
   readonly say: (text: string) => void;
 }
 
@@ -47,11 +47,11 @@ async function listOf<T extends KubeObject>(
   signal: AbortSignal,
 ): Promise<readonly T[]> {
   const place = { path: collectionPath(resource), query };
-  // The custom resources may be gone already.
+  // The custom resources may already be deleted.
   return (await listAll<T>(client, place, [404], (object) => object, signal)).items;
 }
 
-/** Takes the gate's policy away, so that no more pods are held. */
+/** Deletes the policy of the gate, so that no more pods are gated. */
 async function removeGate({ client, say }: ReleaseContext, signal: AbortSignal): Promise<void> {
   for (const resource of GATE_RESOURCES) {
     const path = objectPath(resource, { name: GATE });
@@ -80,7 +80,7 @@ async function endMaintenances(
   return left;
 }
 
-/** Releases every pod that the gate holds until for a while there is none. */
+/** Releases every gated pod, until there has been none for a while. */
 async function releasePods({ client, clock, say }: ReleaseContext, signal: AbortSignal): Promise<void> {
   let quietSince = clock.monotonic();
   while (clock.monotonic() - quietSince < QUIET_MS) {
@@ -94,8 +94,8 @@ async function releasePods({ client, clock, say }: ReleaseContext, signal: Abort
   }
 }
 
-/** Does what the controller would do: takes its finalizer from the maintenances and uncordons what they cordoned. */
-async function completeByHand(
+/** Does what the controller would do: removes its finalizer from the maintenances and uncordons their nodes. */
+async function completeWithoutController(
   { client, say }: ReleaseContext,
   left: readonly NodeMaintenance[],
   signal: AbortSignal,
@@ -112,13 +112,13 @@ async function completeByHand(
     const body = { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
     const path = objectPath(NODE_MAINTENANCES, metadata);
     await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-    say(`NodeMaintenance ${metadata.name} is let go without its controller.`);
+    say(`NodeMaintenance ${metadata.name} is deleted without its controller.`);
   }
 }
 
 /**
- * Ends everything that the product keeps from a cluster's pods and nodes, so that it can be taken off: the gate's policy,
- * all maintenances, held pods. The controller completes the maintenances; where it does not within `timeoutMs`
+ * Ends everything that the product does to the pods and nodes of a cluster, so that it can be removed: the policy of the
+ * gate, all maintenances, gated pods. The controller completes the maintenances; where it does not within `timeoutMs`
  * milliseconds, it is done here if `force` says so. Returns the names of the maintenances that are left.
  */
 export async function releaseCluster(
@@ -128,7 +128,7 @@ export async function releaseCluster(
 ): Promise<readonly string[]> {
   await removeGate(context, signal);
   const left = await endMaintenances(context, options.timeoutMs, signal);
-  if (left.length > 0 && options.force) await completeByHand(context, left, signal);
+  if (left.length > 0 && options.force) await completeWithoutController(context, left, signal);
   await releasePods(context, signal);
   return options.force ? [] : left.map(({ metadata }) => metadata.name);
 }

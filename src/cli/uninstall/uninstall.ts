@@ -15,8 +15,8 @@ export interface UninstallFlags {
 }
 
 /**
- * `nodemaint uninstall-cluster`: completes and deletes all maintenances, takes the gate away and releases what it held, as
- * the step before the manifests are deleted. Returns the exit code: 0, or 3 where maintenances are left after the
+ * `nodemaint uninstall-cluster`: removes the DaemonSet gate, completes and deletes all maintenances and releases the gated
+ * pods, before the manifests are deleted. Returns the exit code: 0, or 3 where maintenances are left after the
  * timeout. Throws USAGE for a bad flag; KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function uninstallClusterCommand(flags: UninstallFlags, terminal: Terminal): Promise<number> {
@@ -30,11 +30,13 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
     const left = await releaseCluster(context, { timeoutMs, force: flags.force === true }, terminal.stop);
     if (left.length > 0) {
       terminal.warn(
-        `nodemaint: after ${flags.timeout} these maintenances are still there: ${left.join(', ')}. Their controller completes them; where it is gone for good, --force does without it.\n`,
+        `nodemaint: after ${flags.timeout} these maintenances are left: ${left.join(', ')}. The controller completes them; if it is gone for good, use --force.\n`,
       );
       return EXIT.timedOut;
     }
-    say('Nothing is held any more. Now take the rest off: kubectl delete -k manifests --ignore-not-found');
+    say(
+      'All maintenances are ended and all pods are released. Now delete the rest: kubectl delete -k manifests --ignore-not-found',
+    );
     return EXIT.done;
   } finally {
     client.close();

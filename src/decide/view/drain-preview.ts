@@ -20,7 +20,7 @@ export interface PreviewDaemonSet extends KubeObject {
   readonly spec?: { readonly template?: { readonly spec?: { readonly nodeName?: string } } };
 }
 
-/** What a preview is made from. */
+/** The input of a preview. */
 export interface PreviewFacts {
   readonly node: Node;
   /** Maintenances that select the node. */
@@ -28,67 +28,67 @@ export interface PreviewFacts {
   /** Pods of the node. */
   readonly pods: readonly PreviewPod[];
   readonly budgets: readonly PodDisruptionBudget[];
-  /** The DaemonSets whose pods are on the node, those that are known. */
+  /** The DaemonSets of pods on the node, as far as they can be read. */
   readonly daemonSets: readonly PreviewDaemonSet[];
   /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
   readonly isGateInstalled: boolean | undefined;
   /** How a drain would harm the control plane; absent where it would not. */
   readonly controlPlaneHarm?: string;
-  /** How long the drain may take, in milliseconds; absent where nothing presses. */
+  /** How long the drain may take, in milliseconds; absent without a deadline. */
   readonly deadlineMs?: number;
-  /** As the maintenance has it; the default entries are injected. */
+  /** The plan of the maintenance; the default entries are added here. */
   readonly plan: readonly DrainPlanEntry[];
 }
 
-/** How grave a finding is: it will hold the drain up, it may, or it is good to know. */
+/** How serious a finding is: it blocks the drain, it may block it, or it is only information. */
 export type FindingLevel = 'blocks' | 'may block' | 'note';
 
-/** Something about a pod that a person should know before a drain. */
+/** Something that a person should know before a drain. */
 export interface Finding {
   readonly level: FindingLevel;
   readonly message: string;
 }
 
-/** A pod as it would leave. */
+/** A pod that the drain would remove. */
 export interface PreviewedPod {
   readonly namespace: string;
   readonly name: string;
   readonly priority: number;
   /** Seconds. */
   readonly gracePeriod: number;
-  /** What is left of it before the deadline, in seconds; absent without one. */
+  /** The grace period that the deadline leaves, in seconds; absent without a deadline. */
   readonly budget?: number;
-  /** In the order in which they are asked, without the Eviction API. */
+  /** In their order, without the built-in one that uses the Eviction API. */
   readonly interceptors: readonly string[];
   readonly findings: readonly Finding[];
 }
 
-/** An entry of the effective drain plan with the pods that it takes off the node. */
+/** An entry of the effective drain plan, with the pods that it removes from the node. */
 export interface PreviewTier {
   readonly entry: DrainPlanEntry;
   readonly pods: readonly PreviewedPod[];
-  /** After how many seconds its pods are told to end, whatever is still there before them; absent without a deadline. */
+  /** Seconds after which its pods are ended, even if earlier tiers still have pods; absent without a deadline. */
   readonly dueSec?: number;
 }
 
-/** What would leave a node in which order, and what would hold it up. */
+/** Which pods would leave a node, in which order, and what would block them. */
 export interface DrainPreview {
   readonly node: string;
   /** Tiers without pods are left out. */
   readonly tiers: readonly PreviewTier[];
-  /** What concerns the whole node. */
+  /** Findings that concern the whole node. */
   readonly findings: readonly Finding[];
   readonly pods: number;
   readonly blocked: number;
 }
 
 function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
-  // Static and DaemonSet pods are ended by their own interceptors, which ask no budget.
+  // Static and DaemonSet pods are ended by their own interceptors, which do not check budgets.
   if (podTypeOf(pod) !== 'Default') return [];
   const own = facts.budgets.filter((budget) => budgetCovers(budget, pod));
   const names = own.map(({ metadata }) => metadata.name).join(', ');
   if (own.length > 1) {
-    const message = `several PodDisruptionBudgets (${names}) are over it: the Eviction API refuses such a pod`;
+    const message = `several PodDisruptionBudgets (${names}) cover it: the Eviction API refuses such a pod`;
     return [{ level: 'blocks', message }];
   }
   const [budget] = own;
@@ -99,7 +99,7 @@ function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
     return [{ level: 'blocks', message: `the PodDisruptionBudget ${names} allows no disruption now` }];
   }
   if (allowed >= onNode) return [];
-  const message = `the PodDisruptionBudget ${names} allows ${allowed} at a time, and ${onNode} of its pods are here`;
+  const message = `the PodDisruptionBudget ${names} allows ${allowed} at a time, and ${onNode} of its pods are on this node`;
   return [{ level: 'may block', message }];
 }
 
@@ -107,17 +107,17 @@ function daemonSetFindings(pod: Pod, { daemonSets, isGateInstalled }: PreviewFac
   const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
   if (owner?.kind !== 'DaemonSet') return [];
   if (podTypeOf(pod) !== 'DaemonSet') {
-    const message = `a DaemonSet of ${owner.apiVersion} owns it: it leaves as a Default pod, and may come back at once`;
+    const message = `a DaemonSet of ${owner.apiVersion} owns it: it is drained as a Default pod, and may come back at once`;
     return [{ level: 'may block', message }];
   }
   if (isGateInstalled === false) {
-    const message = `its DaemonSet ${owner.name} cannot be gated, for the policy is not installed: it may come back at once`;
+    const message = `its DaemonSet ${owner.name} cannot be gated because the policy is not installed: it may come back at once`;
     return [{ level: 'may block', message }];
   }
   const set = daemonSets.find(({ metadata }) => metadata.uid === owner.uid);
   const bound = set?.spec?.template?.spec?.nodeName ?? '';
   if (bound === '') return [];
-  const message = `its DaemonSet ${owner.name} cannot be gated, for its template names the node ${bound}: it comes back at once`;
+  const message = `its DaemonSet ${owner.name} cannot be gated because its template sets nodeName ${bound}: it comes back at once`;
   return [{ level: 'blocks', message }];
 }
 
@@ -125,13 +125,13 @@ function lossFindings(pod: PreviewPod): readonly Finding[] {
   const { ownerReferences = [], finalizers = [], deletionTimestamp } = pod.metadata;
   const findings: Finding[] = [];
   if (finalizers.length > 0) {
-    const message = `it stays until its finalizers are taken away: ${finalizers.join(', ')}`;
+    const message = `it stays until its finalizers are removed: ${finalizers.join(', ')}`;
     findings.push({ level: 'may block', message });
   }
-  if (deletionTimestamp !== undefined) findings.push({ level: 'note', message: 'it is terminating already' });
+  if (deletionTimestamp !== undefined) findings.push({ level: 'note', message: 'it is already terminating' });
   if (podTypeOf(pod) !== 'Default') return findings;
   if (!ownerReferences.some(({ controller }) => controller === true)) {
-    findings.push({ level: 'note', message: 'no controller has it: it will not come back anywhere' });
+    findings.push({ level: 'note', message: 'no controller owns it: it will not be recreated' });
   }
   const local = (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined).map(({ name }) => name);
   if (local.length > 0) findings.push({ level: 'note', message: `local data is lost: ${local.join(', ')} (emptyDir)` });
@@ -143,24 +143,31 @@ function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFac
   if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready !== undefined && ready.status !== 'True') {
-    findings.push({ level: 'blocks', message: 'the node is not Ready: nobody can tell whether its pods have ended' });
+    findings.push({
+      level: 'blocks',
+      message: 'the node is not Ready: it cannot be known whether its pods have ended',
+    });
   }
   for (const maintenance of maintenances.filter(isInProgress)) {
-    const message = `nodemaintenance/${maintenance.metadata.name} (${stageOf(maintenance)}) is over this node already`;
+    const message = `nodemaintenance/${maintenance.metadata.name} (${stageOf(maintenance)}) already covers this node`;
     findings.push({ level: 'note', message });
   }
   if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
-    findings.push({ level: 'note', message: 'it was cordoned by a person, and stays so after a maintenance' });
+    findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
   }
   const ended = pods.filter(isTerminal).length;
-  if (ended > 0) findings.push({ level: 'note', message: `${ended} pods have ended already, and are left alone` });
+  if (ended > 0)
+    findings.push({
+      level: 'note',
+      message: `${ended} ${ended === 1 ? 'pod has' : 'pods have'} already ended and will not be touched`,
+    });
   return findings;
 }
 
-/** Pods that an EvictionRequest does not take (KEP-4563, "EvictionRequest Validation"). */
+/** Pods that an EvictionRequest does not support (KEP-4563, "EvictionRequest Validation"). */
 function groupFindings({ spec }: Pod): readonly Finding[] {
   if (spec.workloadRef === undefined && spec.schedulingGroup === undefined) return [];
-  return [{ level: 'blocks', message: 'it belongs to a scheduling group: an EvictionRequest does not take it' }];
+  return [{ level: 'blocks', message: 'it belongs to a scheduling group, which an EvictionRequest does not support' }];
 }
 
 function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
@@ -180,7 +187,7 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly Gracefu
   return { namespace, name, priority, gracePeriod: graceSecOf(pod), ...budget, interceptors, findings };
 }
 
-/** When each entry of the plan that has pods is due, before a deadline. */
+/** When each entry of the plan that has pods is due, in seconds; empty without a deadline. */
 function dueSeconds(
   { deadlineMs }: PreviewFacts,
   plan: readonly DrainPlanEntry[],
@@ -196,8 +203,8 @@ function dueSeconds(
 }
 
 /**
- * What a drain of a node would do as things are now (KEP-4212, "Pod Selection"): the tiers of the effective plan with
- * their pods, and what would hold them up.
+ * What a drain of a node would do now (KEP-4212, "Pod Selection"): the tiers of the effective plan with their pods, and what
+ * would block them.
  */
 export function previewDrain(facts: PreviewFacts): DrainPreview {
   const plan = effectiveDrainPlan(facts.plan);

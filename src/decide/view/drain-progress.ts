@@ -14,17 +14,17 @@ import { stageOf } from '../maintenance/maintenance.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
-/** A pod that is about to leave, and whom it waits for. */
+/** A pod that has to leave, and what it waits for. */
 export interface LeavingPod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly progress: EvictProgress;
-  /** What the controller says keeps it. */
+  /** The reason that the controller reports. */
   readonly blocking?: BlockingPod;
 }
 
-/** How far one entry of the effective drain plan is on a node. */
+/** The progress of one entry of the effective drain plan on a node. */
 export interface TierView {
   readonly entry: DrainPlanEntry;
   readonly state: 'done' | 'evicting' | 'waiting';
@@ -34,7 +34,7 @@ export interface TierView {
   readonly pods: readonly LeavingPod[];
 }
 
-/** How far a node of a maintenance is. */
+/** The progress of a node of a maintenance. */
 export interface NodeView {
   readonly name: string;
   readonly message: string;
@@ -43,28 +43,28 @@ export interface NodeView {
   readonly gone: number;
   /** Milliseconds since the epoch. */
   readonly expectedFinishAt?: number;
-  /** Tiers that have, or had, pods; in the order in which they leave. */
+  /** Tiers that have, or had, pods, in the order of the plan. */
   readonly tiers: readonly TierView[];
   readonly escapedDaemonSets: readonly string[];
 }
 
-/** How far a maintenance is, for a person and for machines. */
+/** The progress of a maintenance, for people and programs. */
 export interface DrainView {
   readonly maintenance: string;
   readonly stage: Stage;
   readonly reason: string;
   readonly drained: boolean;
-  /** What the Drained condition says. */
+  /** The message of the Drained condition. */
   readonly message: string;
-  /** Milliseconds since the epoch at which the stage began; absent where no controller has taken it up. */
+  /** Milliseconds since the epoch at which the stage began; absent while no controller has taken it up. */
   readonly since?: number;
   readonly nodes: readonly NodeView[];
 }
 
-/** Every pod that was ever seen on the nodes, by UID; it grows, so that what is gone can be counted. */
+/** Every pod ever seen on the nodes, by UID; pods that have left stay in it, so that they can be counted. */
 export type SeenPods = ReadonlyMap<string, DrainPod & { readonly node: string }>;
 
-/** What is known of a maintenance at a moment. */
+/** The input of a view: a maintenance, its nodes, pods and requests. */
 export interface DrainFacts {
   readonly maintenance: NodeMaintenance;
   /** The nodes that it selects. */
@@ -73,11 +73,11 @@ export interface DrainFacts {
   readonly pods: readonly Pod[];
   /** The request of a pod, if there is one. */
   readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
-  /** As it was before this look. */
+  /** The pods seen before this view. */
   readonly seen: SeenPods;
 }
 
-/** Adds the pods to those that were seen. */
+/** The seen pods and these pods. */
 export function withSeen(seen: SeenPods, pods: readonly Pod[]): SeenPods {
   const added = pods.filter((pod) => !isTerminal(pod) && !seen.has(pod.metadata.uid ?? ''));
   if (added.length === 0) return seen;
@@ -113,7 +113,7 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
     return [{ entry, state, total: own.length, gone: own.length - left.length, pods }];
   });
   const expectedFinishAt = timeOf(status?.expectedFinishTime);
-  // What left before we looked is known to the controller only.
+  // Only the controller knows of pods that left before watching began.
   const total = Math.max(status?.podsAtStart ?? 0, all.length);
   return {
     name,
@@ -127,7 +127,7 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
   };
 }
 
-/** How far a maintenance is at `now`, in milliseconds since the epoch (KEP-4212, NodeMaintenanceStatus). */
+/** The progress of a maintenance at `now`, in milliseconds since the epoch (KEP-4212, NodeMaintenanceStatus). */
 export function drainView(facts: DrainFacts, now: number): DrainView {
   const { maintenance, pods } = facts;
   const stage = stageOf(maintenance);

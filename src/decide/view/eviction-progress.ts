@@ -21,19 +21,19 @@ export interface EvictTarget {
 }
 
 /**
- * Where an interceptor stands: it completed, went silent and was passed over, has its turn, is refused the eviction
- * in its turn, or is still to come.
+ * The state of an interceptor: it has completed, was passed over for its silence, is active, is active but the eviction is
+ * refused, or comes later.
  */
 export type InterceptorState = 'done' | 'silent' | 'active' | 'blocked' | 'next';
 
-/** One interceptor, in the order in which they are asked. */
+/** One interceptor of a request. */
 export interface InterceptorView {
   readonly name: string;
   readonly state: InterceptorState;
   readonly message: string;
 }
 
-/** The interceptor whose turn it is; all times in milliseconds since the epoch. */
+/** The active interceptor; all times in milliseconds since the epoch. */
 export interface ActiveInterceptor {
   readonly name: string;
   /** Its place, from 1, and how many there are. */
@@ -46,36 +46,36 @@ export interface ActiveInterceptor {
   readonly heartbeatAt?: number;
   /** Its own estimate of the end. */
   readonly expectedAt?: number;
-  /** When control passes on unless there is another heartbeat, and to whom; absent for the last one. */
+  /** When the request passes on without another heartbeat; absent for the last interceptor, as is `passesTo`. */
   readonly passesOnAt?: number;
   readonly passesTo?: string;
 }
 
-/** How far an eviction is. */
+/** The state of an eviction. */
 export type EvictState =
   /** No controller has taken it up. */
   | 'requested'
   | 'active'
   /** Every interceptor has completed, and the pod is still there. */
   | 'abandoned'
-  /** The pod is gone or has ended; the request does not say so yet. */
+  /** The pod is gone or has ended; the controller has not confirmed it. */
   | 'gone'
   | 'evicted'
   | 'canceled';
 
-/** What a person wants to know of an eviction under way. */
+/** The progress of an eviction, for people. */
 export interface EvictProgress {
   readonly state: EvictState;
-  /** Why, in the states without a turn. */
+  /** The reason, in the states without an active interceptor. */
   readonly message: string;
   readonly requesters: readonly string[];
   readonly interceptors: readonly InterceptorView[];
   readonly turn?: ActiveInterceptor;
-  /** The pod is being deleted; when its grace period ends, in milliseconds since the epoch. */
+  /** When the grace period of a terminating pod ends, in milliseconds since the epoch. */
   readonly terminatingUntil?: number;
 }
 
-/** A controller takes a request up within a second; after so long without one somebody has to be told, in milliseconds. */
+/** A controller takes a request up within a second; after this many milliseconds without one the message says so. */
 const OVERLOOKED_MS = 15_000;
 
 function messageOf(request: EvictionRequest, type: string): string {
@@ -92,7 +92,7 @@ function viewInterceptor(request: EvictionRequest, name: string): InterceptorVie
   return { name, state: entry?.completionTime === undefined ? 'silent' : 'done', message };
 }
 
-/** The turn of the active interceptor (KEP-4563, "Interceptor Selection"); undefined where nobody is active. */
+/** The active interceptor (KEP-4563, "Interceptor Selection"); undefined where there is none. */
 function turnOf(request: EvictionRequest, now: number): ActiveInterceptor | undefined {
   const { targetInterceptors = [], activeInterceptors = [] } = request.status ?? {};
   const [name] = activeInterceptors;
@@ -129,19 +129,19 @@ function stateOf(
   if (request !== undefined && hasCondition(request, EVICTED)) {
     return { state: 'evicted', message: messageOf(request, EVICTED) };
   }
-  // What the request says of a pod that is gone does not matter: a controller that came late calls it not found.
+  // The request of a pod that is gone is not read: a controller that starts late reports the pod as not found.
   if (pod === undefined) return { state: 'gone', message: `Pod ${target.name} was deleted.` };
   if (isTerminal(pod)) {
     return { state: 'gone', message: `Pod ${target.name} reached the phase ${pod.status?.phase}.` };
   }
-  if (request === undefined) return { state: 'canceled', message: 'Somebody deleted the EvictionRequest.' };
+  if (request === undefined) return { state: 'canceled', message: 'The EvictionRequest was deleted.' };
   if (isFinished(request)) return { state: 'canceled', message: messageOf(request, CANCELED) };
   if (request.status?.targetInterceptors === undefined) {
     const waitingMs = now - (timeOf(request.metadata.creationTimestamp) ?? now);
     const message =
       waitingMs < OVERLOOKED_MS
         ? 'No controller has taken it up yet.'
-        : 'No controller takes it up; is nodemaint controller running?';
+        : 'No controller has taken it up; is nodemaint controller running?';
     return { state: 'requested', message };
   }
   if ((request.status.activeInterceptors ?? []).length > 0) return { state: 'active', message: '' };
@@ -149,8 +149,8 @@ function stateOf(
 }
 
 /**
- * How far the eviction of a pod is, from its request and the pod of its name, if there are such, at `now` (milliseconds
- * since the epoch).
+ * The progress of the eviction of a pod at `now` (milliseconds since the epoch), from its request and the pod of its name,
+ * where they exist.
  */
 export function evictProgress(
   target: EvictTarget,

@@ -1,4 +1,4 @@
-/** What a node's checks mean: from what was read to a verdict and the fix, for `nodemaint doctor`. */
+/** The checks of `nodemaint doctor`: from the facts of a node to results and fixes. */
 import { SHUTDOWN_KINDS, type ShutdownKind } from '../shutdown/detection.ts';
 import { judgeKubeletShutdown } from '../machine/kubelet-graceful-shutdown.ts';
 import type { KubeletFacts } from '../machine/kubelet-config.ts';
@@ -10,11 +10,11 @@ export interface Check {
   readonly name: string;
   readonly result: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** What to do; '' where nothing is to be done. */
+  /** The command or change that fixes it; '' where nothing is to be done. */
   readonly fix: string;
 }
 
-/** What the unit of the agent may write, and where it has to. */
+/** The paths that the agent's unit may write, and those that the agent needs to write. */
 export interface UnitPaths {
   /** ProtectSystem= of the unit. */
   readonly protectSystem: string;
@@ -23,14 +23,14 @@ export interface UnitPaths {
   readonly needed: readonly string[];
 }
 
-/** What was read; a text in place of a value says why it could not be. */
+/** The facts of a node; a text in place of a value says why it could not be read. */
 export interface NodeFacts {
   readonly lock: { readonly held: boolean; readonly message: string } | string;
   readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
-  /** The locks that delay a shutdown beside the agent's, in words. */
+  /** The inhibitor locks of others that delay a shutdown, each described in words. */
   readonly otherLocks: readonly string[] | string;
   readonly unitPaths: UnitPaths;
-  /** Files that root acts on and somebody else could change, each with its fix. */
+  /** Files that the agent acts on and another user than root could change, each with its fix. */
   readonly distrusted: readonly string[];
   /** JobTimeoutSec of the targets, in milliseconds. */
   readonly targetTimeoutsMs: Readonly<Partial<Record<ShutdownKind, number>>> | string;
@@ -39,15 +39,15 @@ export interface NodeFacts {
   /** Whether pods run in systemd's slices, which it stops at a shutdown. */
   readonly hasPodSlices: boolean;
   readonly kubelet: KubeletFacts | undefined | string;
-  /** Processes that call themselves kubelet and are not believed. */
+  /** Processes that call themselves kubelet and are not trusted. */
   readonly refusedKubelets: readonly RefusedKubelet[];
-  /** Where it runs; absent while it does not. */
+  /** The service that the kubelet runs in; absent while it does not run. */
   readonly kubeletHome: KubeletHome | undefined;
   /** The key "kubeletUnit". */
   readonly kubeletUnit: string | undefined;
   /**
-   * The directory in use and whether it is there; `warning` where the kubelet has another; `distrust` says why root must
-   * move nothing there.
+   * The directory in use and whether it exists; `warning` where the kubelet uses another; `distrust` says why the agent must
+   * not move files there.
    */
   readonly staticPods: {
     readonly path: string;
@@ -55,7 +55,7 @@ export interface NodeFacts {
     readonly warning?: string;
     readonly distrust?: string;
   };
-  /** The agent's memory: where it is, and why it cannot be written; absent where it can. */
+  /** The agent's state directory; `problem` says why it cannot be written. */
   readonly storage: { readonly directory: string; readonly problem?: string | undefined };
   /** The runtime's name and version. */
   readonly runtime: { readonly version: string } | string;
@@ -97,17 +97,17 @@ function checkOtherLocks({ otherLocks }: NodeFacts): Check {
   const name = 'other locks';
   if (typeof otherLocks === 'string')
     return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
-  if (otherLocks.length === 0) return { name, ...OK, message: 'nobody else delays a shutdown' };
-  const message = `a shutdown is delayed by ${otherLocks.join(', ')} as well: for as long as without the agent`;
+  if (otherLocks.length === 0) return { name, ...OK, message: 'no other lock delays a shutdown' };
+  const message = `other locks delay a shutdown too, up to the lock delay: ${otherLocks.join(', ')}`;
   return {
     name,
     result: 'warn',
     message,
-    fix: 'end what is not wanted; install.sh leaves such locks to root, by polkit',
+    fix: 'stop the programs that you do not want; the polkit rule of install.sh lets only root take such locks',
   };
 }
 
-/** Folders of the agent's own, which systemd lets it write. */
+/** The agent's own directories, which systemd lets it write. */
 const OWN_FOLDERS = ['/var/lib/nodemaint', '/var/cache/nodemaint', '/run/nodemaint'];
 
 function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: NodeFacts): Check {
@@ -116,16 +116,16 @@ function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: Node
   const isIn = (place: string): boolean => open.some((top) => place === top || place.startsWith(`${top}/`));
   const missing = [...new Set(needed.filter((place) => !isIn(place)))];
   if (protectSystem !== 'strict' || missing.length === 0)
-    return { name, ...OK, message: 'the agent can write where it has to' };
+    return { name, ...OK, message: 'the agent can write all its paths' };
   const lines = missing.map((place) => `ReadWritePaths="-${place.replaceAll('%', '%%')}"`).join(' and ');
   const fix = `systemctl edit nodemaint, [Service] ${lines}; systemctl restart nodemaint`;
-  return { name, result: 'fail', message: `to the agent's unit this is read-only: ${missing.join(', ')}`, fix };
+  return { name, result: 'fail', message: `the agent's unit cannot write ${missing.join(', ')}`, fix };
 }
 
 function checkTrust({ distrusted }: NodeFacts): Check {
   const name = 'trust';
   if (distrusted.length === 0) return { name, ...OK, message: 'only root can change what the agent acts on' };
-  return { name, result: 'warn', message: distrusted.join('; '), fix: 'give these paths to root alone' };
+  return { name, result: 'warn', message: distrusted.join('; '), fix: 'let only root write these paths' };
 }
 
 function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
@@ -141,14 +141,14 @@ function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
 function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: NodeFacts): Check {
   const name = 'unit order';
   const kubelet = kubeletHome?.unit ?? 'kubelet.service';
-  const fix = `run install.sh; for a unit that it does not know: systemctl edit nodemaint, [Unit] After=${kubelet}`;
+  const fix = `run install.sh; for another unit: systemctl edit nodemaint, [Unit] After=${kubelet}`;
   if (typeof startsAfter === 'string') return { name, result: 'fail', message: startsAfter, fix };
   const missing = [kubelet, ...BEFORE_US].filter((unit) => !startsAfter.includes(unit));
   if (!RUNTIMES.some((unit) => startsAfter.includes(unit))) missing.push('the container runtime');
-  if (hasPodSlices && !startsAfter.includes(POD_SLICE)) missing.push(`${POD_SLICE}, the pods themselves`);
+  if (hasPodSlices && !startsAfter.includes(POD_SLICE)) missing.push(`${POD_SLICE} (the pods)`);
   if (missing.length === 0)
-    return { name, ...OK, message: 'pods, kubelet, runtime, D-Bus and logind outlive the drain' };
-  const message = `nodemaint.service is not ordered after ${missing.join(', ')}: they may stop before the pods`;
+    return { name, ...OK, message: 'pods, kubelet, runtime, D-Bus and logind stop after the drain' };
+  const message = `nodemaint.service is not ordered after ${missing.join(', ')}: a shutdown may stop them before the drain ends`;
   return { name, result: 'fail', message, fix };
 }
 
@@ -157,13 +157,13 @@ function checkKubelet({ kubelet, refusedKubelets }: NodeFacts): Check {
   if (typeof kubelet === 'string') return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file" };
   if (kubelet === undefined) {
     const refused = refusedKubelets.slice(0, MAX_REFUSED).map(({ pid, reason }) => `process ${pid}: ${reason}`);
-    const but = refused.length === 0 ? '' : `; not believed: ${refused.join('; ')}`;
-    const fix = 'systemctl start kubelet; where its unit has another name, set the key "kubeletUnit"';
-    return { name, result: 'warn', message: `no kubelet of this node runs${but}`, fix };
+    const but = refused.length === 0 ? '' : `; not trusted: ${refused.join('; ')}`;
+    const fix = 'systemctl start kubelet; if its unit has another name, set the key "kubeletUnit"';
+    return { name, result: 'warn', message: `no kubelet of this node is running${but}`, fix };
   }
   const found = judgeKubeletShutdown(kubelet);
   if (found.kind === 'off') return { name, ...OK, message: "the kubelet's own graceful shutdown is off" };
-  const message = `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it kills pods beside the drain`;
+  const message = `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it ends pods while the agent drains the node`;
   return { name, result: 'warn', message, fix: 'nodemaint disable-kubelet-shutdown' };
 }
 
@@ -171,7 +171,7 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
   const name = 'kubelet unit';
   const choice = chooseKubeletUnit(kubeletUnit, kubeletHome);
   if (choice.kind === 'none') {
-    const message = `${choice.reason}: without an API server only static pods are drained`;
+    const message = `${choice.reason}: a drain without an API server ends only static pods`;
     if (kubeletUnit === '') return { name, ...OK, message };
     return {
       name,
@@ -182,23 +182,28 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
   }
   const seen = kubeletHome?.unit;
   if (kubeletHome === undefined || seen === choice.unit) return { name, ...OK, message: choice.unit };
-  const where = seen === undefined ? 'in no service of systemd' : `in ${seen}`;
-  const message = `without an API server ${choice.unit} is stopped, but the kubelet runs ${where} and brings pods back`;
-  return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or leave it out' };
+  const where = seen === undefined ? 'outside of any systemd service' : `in ${seen}`;
+  const message = `a drain without an API server stops ${choice.unit}, but the kubelet runs ${where} and would restart pods`;
+  return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or remove it' };
 }
 
 function checkStaticPods({ staticPods: { path, isThere, warning, distrust } }: NodeFacts): Check {
   const name = 'static pods';
   if (distrust !== undefined) {
-    const message = `no manifest is moved: ${distrust}`;
-    return { name, result: 'fail', message, fix: 'see the command in the message; the agent sees it by itself' };
+    const message = `manifests are not moved: ${distrust}`;
+    return {
+      name,
+      result: 'fail',
+      message,
+      fix: 'run the command in the finding; the agent notices it without a restart',
+    };
   }
   if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
   if (isThere) return { name, ...OK, message: path };
   return {
     name,
     result: 'warn',
-    message: `${path} is not there`,
+    message: `${path} does not exist`,
     fix: `mkdir ${path}, or set the key "staticPodPath"`,
   };
 }
@@ -206,8 +211,8 @@ function checkStaticPods({ staticPods: { path, isThere, warning, distrust } }: N
 function checkStorage({ storage: { directory, problem } }: NodeFacts): Check {
   const name = 'state directory';
   if (problem === undefined) return { name, ...OK, message: directory };
-  const message = `${problem}: a shutdown is held and drained from memory`;
-  return { name, result: 'fail', message, fix: `make room in ${directory}, or see to its file system` };
+  const message = `${problem}: the agent still holds a shutdown, but loses its state if it restarts`;
+  return { name, result: 'fail', message, fix: `free space in ${directory}, or repair its file system` };
 }
 
 function checkRuntime({ runtime }: NodeFacts): Check {
@@ -231,14 +236,15 @@ function checkApi({ api }: NodeFacts): Check {
 function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check {
   const name = 'own API server';
   if (apiServerManifests.length === 0 || !serverIsLocal || api.kind === 'standalone') {
-    return { name, ...OK, message: 'the agent does not depend on an API server that it takes away itself' };
+    return { name, ...OK, message: 'the agent does not depend on an API server that its own drain ends' };
   }
-  const message = `the kubeconfig points at this very node (${api.server}), whose API server leaves with ${apiServerManifests.join(', ')}: the end of a drain is done from the local record`;
-  const fix = 'with more control plane nodes: point the kubeconfig at a load balancer; with one: nothing';
+  const message = `the kubeconfig points at this node (${api.server}), and a drain ends its API server (${apiServerManifests.join(', ')}): the agent finishes the drain without an API server`;
+  const fix =
+    'with several control plane nodes, point the kubeconfig at a load balancer; with one, nothing is to be done';
   return { name, result: 'warn', message, fix };
 }
 
-/** All checks, in the order in which a person should look at them. */
+/** All checks, the most important first. */
 export function examineNode(facts: NodeFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
   const places = [checkUnitPaths, checkTrust, checkOtherLocks];

@@ -1,6 +1,6 @@
 import { type ParkedPod, podKey, type StaticPod } from '../static-pod/moves.ts';
 
-/** Where the manifest of a static pod is, and what that means for the pod. */
+/** Where the manifest of a static pod is, and whether the pod runs. */
 export type StaticPodState =
   /** In the static pod directory: the kubelet runs it. */
   | 'in place'
@@ -8,9 +8,9 @@ export type StaticPodState =
   | 'ending'
   /** Moved out, and whether containers of it still run is not known: the container runtime does not answer. */
   | 'parked, runtime unknown'
-  /** Moved out, and nothing of it runs. */
+  /** Moved out, and no container of it runs. */
   | 'parked'
-  /** An older content of a manifest of which somebody wrote a newer one; kept for people, never given back. */
+  /** An older version of a manifest that was replaced while it was parked; kept for people, never restored. */
   | 'superseded';
 
 /** A line of `nodemaint static-pods list`. */
@@ -25,7 +25,7 @@ export interface StaticPodEntry {
   readonly since?: number;
 }
 
-/** What the directories hold and the runtime says. */
+/** The contents of the directories, and the containers that run. */
 export interface StaticPodListFacts {
   readonly inPlace: readonly (StaticPod & { readonly priority: number })[];
   readonly parked: readonly (ParkedPod & { readonly priority: number })[];
@@ -39,7 +39,7 @@ function stateOf(pod: ParkedPod, live: StaticPodListFacts['live']): StaticPodSta
   return (live.get(podKey(pod)) ?? []).length > 0 ? 'ending' : 'parked';
 }
 
-/** All manifests of a node, by file name; of one name, what is in place first. */
+/** All manifests of a node, sorted by file name; of the same name, the one in place comes first. */
 export function listStaticPods({ inPlace, parked, superseded, live }: StaticPodListFacts): readonly StaticPodEntry[] {
   const entries: StaticPodEntry[] = [
     ...inPlace.map((pod) => ({ file: pod.file, pod: podKey(pod), priority: pod.priority, state: 'in place' as const })),

@@ -48,7 +48,7 @@ describe('nodemaint doctor', () => {
       const found = await examine();
       assert.match(found.get('lock')?.message ?? '', /no agent answers/);
       assert.match(found.get('lock delay')?.message ?? '', /for 60 s only/);
-      assert.match(found.get('static pods')?.message ?? '', /is not there/);
+      assert.match(found.get('static pods')?.message ?? '', /does not exist/);
       assert.match(found.get('runtime')?.message ?? '', /nothing listens there/);
       assert.equal(found.get('API server')?.result, 'ok');
     }
@@ -60,7 +60,7 @@ describe('nodemaint doctor', () => {
     const { stdout } = await runNodemaint(['doctor', '--config', config]);
     assert.match(
       stdout,
-      /^RESULT {2}CHECK .*\nfail .*lock .*no agent answers[\s\S]*\nTo do:\n {2}lock: systemctl start/,
+      /^RESULT {2}CHECK .*\nfail .*lock .*no agent answers[\s\S]*\nHow to fix it:\n {2}lock: systemctl start/,
     );
   });
 });

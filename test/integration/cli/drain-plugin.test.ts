@@ -54,7 +54,7 @@ describe('the commands of nodes around a cluster without a controller', () => {
     const { code, stdout, stderr } = await run('cordon', NODE, '--timeout', '1s');
     assert.equal(code, 3);
     assert.equal(stdout, 'nodemaintenance/maintenance-node-z created\n');
-    assert.match(stderr, /not cordoned yet: node\/node-z: no controller did it in time/);
+    assert.match(stderr, /not cordoned yet: node\/node-z: no controller cordoned them in time/);
     assert.equal(await names(), 'nodemaintenance.nodemaintenance.x-k8s.io/maintenance-node-z\n');
     await rig.controlPlane.kubectl(['delete', 'nm', '--all']);
   });

@@ -93,7 +93,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.deepEqual([dry.code, dry.stderr], [0, '']);
     assert.match(
       dry.stdout,
-      /^nodemaintenance\/maintenance-node-z created \(server dry run\): node\/node-z is to be drained/,
+      /^nodemaintenance\/maintenance-node-z created \(server dry run\): node\/node-z will be drained/,
     );
     assert.match(dry.stdout, /1\. Default, priority ≤ 5 \(app=kept\)\n.*\n +pod\/kept/);
     assert.deepEqual(await maintenances(), []);
@@ -113,7 +113,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     await rig.createPod('second', {}, { priorityClassName: 'system-node-critical' });
     actor.turn = { kind: 'working', message: 'Moving the data.' };
     await using drain = start('drain', `node/${NODE}`, '--watch', '--timeout', '60s');
-    await drain.line(/^nodemaintenance\/maintenance-node-z configured: node\/node-z is to be drained$/);
+    await drain.line(/^nodemaintenance\/maintenance-node-z configured: node\/node-z will be drained$/);
     await drain.line(/^nodemaintenance\/maintenance-node-z Drain: new kernel$/);
     await drain.line(/^node\/node-z evicting Default, priority ≤ 1000000000: 1 pod$/);
     await drain.line(/^node\/node-z evicting pod default\/first$/);
@@ -218,7 +218,7 @@ describe('the commands of nodes on a real API server, with the real controller',
       '60s',
     );
     assert.equal(code, 0);
-    assert.match(stdout, /^nodemaintenance\/rack-1 created: node\/node-b, node\/node-z are to be drained\n/);
+    assert.match(stdout, /^nodemaintenance\/rack-1 created: node\/node-b, node\/node-z will be drained\n/);
     const [maintenance] = await maintenances();
     const field = { key: 'metadata.name', operator: 'In', values: ['node-b', NODE] };
     assert.deepEqual(maintenance?.spec.nodeSelector, { nodeSelectorTerms: [{ matchFields: [field] }] });
@@ -226,9 +226,9 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(other.stderr, /nodemaintenance\/rack-1 is there already, and selects other nodes/);
     const alone = await run('complete', 'node-b');
     assert.equal(alone.code, 1);
-    assert.match(alone.stderr, /nodemaintenance\/rack-1 is over node\/node-z too/);
+    assert.match(alone.stderr, /nodemaintenance\/rack-1 also covers node\/node-z/);
     const both = await run('complete', 'node-b', NODE);
-    assert.match(both.stdout, /node\/node-b stays cordoned: a person had cordoned it; kubectl uncordon node-b\n/);
+    assert.match(both.stdout, /node\/node-b stays cordoned: a person had cordoned it; see: kubectl uncordon node-b\n/);
     assert.match(both.stdout, /node\/node-z uncordoned\n/);
     assert.deepEqual([await isCordoned('node-b'), await isCordoned(NODE)], [true, false]);
     assert.equal((await run('complete', 'nm/rack-1', '--delete')).code, 0);

@@ -39,7 +39,9 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.equal(Date.parse(passesOn) - Date.parse(heartbeat), 20 * 60_000);
     rig.actor.turn = { kind: 'completed', message: 'Moved.' };
     await run.line(new RegExp(`interceptors: ${A} done, ${IMPERATIVE} active`));
-    await run.line(new RegExp(`${IMPERATIVE} is active \\(2 of 2\\).*; the last one; the pod is terminating, until`));
+    await run.line(
+      new RegExp(`${IMPERATIVE} is active \\(2 of 2\\).*; the last interceptor; the pod is terminating, until`),
+    );
     assert.equal((await rig.getPod('watched'))?.metadata.name, 'watched', 'it is still there');
     await rig.endPod('watched');
     const { code, stderr } = await run.end();
@@ -79,8 +81,8 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     await using run = rig.watch('guarded', '--timeout', '5s');
     await run.line(/imperative-eviction.k8s.io is blocked \(1 of 1\).*Blocked by PodDisruptionBudget guard: /);
     const { code, stderr } = await run.end();
-    assert.match(stderr, /the --timeout is over; these pods have not left, and .* stays requested: guarded\n/);
-    assert.match(stderr, /\nTake it back with: nodemaint evict guarded --kubeconfig \S+ --withdraw\n$/);
+    assert.match(stderr, /the --timeout is over; these pods have not left; their eviction stays requested: guarded\n/);
+    assert.match(stderr, /\nWithdraw it with: nodemaint evict guarded --kubeconfig \S+ --withdraw\n$/);
     assert.equal(code, 3);
     assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
     await rig.evict('guarded', '--withdraw');
@@ -115,7 +117,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     await run.line(/is active/);
     await rig.controlPlane.kubectl(['delete', 'evreq', pod.metadata.uid ?? '']);
     const { code, stderr } = await run.end();
-    assert.match(stderr, /the eviction of pod "deleted" was canceled: Somebody deleted the EvictionRequest\./);
+    assert.match(stderr, /the eviction of pod "deleted" was canceled: The EvictionRequest was deleted\./);
     assert.equal(code, 1);
   });
 

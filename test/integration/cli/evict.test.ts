@@ -32,7 +32,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
       assert.equal(request.metadata.name, pod.metadata.uid);
     }
     const again = await rig.evict('ask-1');
-    assert.deepEqual([again.stdout, again.code], ['pod/ask-1 eviction requested already\n', 0]);
+    assert.deepEqual([again.stdout, again.code], ['pod/ask-1 eviction already requested\n', 0]);
   });
 
   it('the command finds the kubeconfig, the context and its namespace as kubectl does', async () => {
@@ -68,7 +68,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     const current = await runEvict(['elsewhere'], env);
     assert.match(current.stderr, /pods "elsewhere" not found in namespace "default"/);
     const flagged = await runEvict(['elsewhere', '-n', 'other'], env);
-    assert.equal(flagged.stdout, 'pod/elsewhere eviction requested already\n');
+    assert.equal(flagged.stdout, 'pod/elsewhere eviction already requested\n');
     const wrong = await runEvict(['elsewhere', '--context', 'nowhere'], env);
     assert.match(wrong.stderr, /context "nowhere" does not exist in .*; it has .*there/);
     assert.equal(wrong.code, 2);
@@ -120,7 +120,10 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     await rig.evict('anew');
     const first = await rig.waitFor(pod, 'A is designated', isActive(A));
     const dryBack = await rig.evict('anew', '--withdraw', '--dry-run');
-    assert.match(dryBack.stdout, /no longer requested; nobody else requests it, so it is canceled \(server dry run\)/);
+    assert.match(
+      dryBack.stdout,
+      /no longer requested; no other requester is left, so it is canceled \(server dry run\)/,
+    );
     assert.deepEqual(requestersOf(await rig.get(pod)), [CLI]);
     await rig.evict('anew', '--withdraw');
     await rig.waitFor(pod, 'canceled', hasEnded('Canceled'));
@@ -135,7 +138,10 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     const requester = createEvictionRequester(rig.client, scope);
     assert.equal(await requester.remove(other, false, AbortSignal.timeout(10_000)), false, 'the UID is heeded');
     const anew = await rig.evict('anew');
-    assert.match(anew.stdout, /^pod\/anew eviction requested anew; the former request was canceled: Nobody requests/);
+    assert.match(
+      anew.stdout,
+      /^pod\/anew eviction requested again; the previous request was canceled: Nobody requests/,
+    );
     const second = await rig.waitFor(pod, 'A is designated again', isActive(A));
     assert.notEqual(second.metadata.uid, first.metadata.uid);
   });
@@ -157,9 +163,9 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     const kind = { apiVersion: 'coordination.x-k8s.io/v1alpha1', kind: 'EvictionRequest' };
     const made = { ...kind, metadata: { name: uid, namespace: 'default' }, spec };
     await rig.controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(made));
-    assert.equal((await rig.evict('owned')).stdout, 'pod/owned eviction requested already\n');
+    assert.equal((await rig.evict('owned')).stdout, 'pod/owned eviction already requested\n');
     const { code, stderr } = await rig.evict('owned', '--withdraw');
-    assert.match(stderr, /written by another field manager too, and stays; see: kubectl get evreq /);
+    assert.match(stderr, /stays, because another field manager owns it too; see: kubectl get evreq /);
     assert.equal(code, 1);
   });
 
@@ -168,7 +174,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     const done = ['patch', 'pod', 'succeeded', '--subresource=status', '-p', '{"status":{"phase":"Succeeded"}}'];
     await rig.controlPlane.kubectl(done);
     const { code, stdout } = await rig.evict('succeeded', '--watch');
-    assert.equal(stdout, 'pod/succeeded evicted already: Pod succeeded has reached the phase Succeeded.\n');
+    assert.equal(stdout, 'pod/succeeded already evicted: Pod succeeded has reached the phase Succeeded.\n');
     assert.equal(code, 0);
     assert.equal(await rig.get(pod), undefined);
   });

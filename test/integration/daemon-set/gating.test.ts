@@ -210,7 +210,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     await controller.stop();
     const second = await uninstall('--timeout', '2s');
     assert.equal(second.code, 3);
-    assert.match(second.stderr, /these maintenances are still there: second/);
+    assert.match(second.stderr, /these maintenances are left: second/);
     // Whoever deletes the manifests first gets no further than this, and can still mend it.
     await kubectl(['delete', '-k', MANIFESTS, '--ignore-not-found', '--wait=false']);
     const third = await uninstall('--timeout', '1s', '--force');

@@ -181,7 +181,7 @@ describe('the agent on a real logind', () => {
     assert.match(refused.stderr, /no shutdown is held on this node/);
     await bench.held();
     await bench.kill();
-    assert.match((await runNodemaint(release)).stdout, /No agent answers; the lock that it left is given back/);
+    assert.match((await runNodemaint(release)).stdout, /No agent answers; the lock that it left is released/);
     await until('reboot.target', () => bench.rig.startedTargets().length > 0);
   });
 

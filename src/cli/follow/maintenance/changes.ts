@@ -2,13 +2,13 @@ import type { DrainView, NodeView } from '../../../decide/view/drain-progress.ts
 import { podState, tierName } from './frame.ts';
 import { printable } from '../../../printable.ts';
 
-/** What a person was told already, by what it is about. */
+/** Turns each view of a maintenance into the lines that are new since the last one. */
 export interface DrainChanges {
-  /** The lines that are new with this view, in kubectl's words where it has any. */
+  /** The lines that are new with this view, in the words of kubectl where it has any. */
   next(view: DrainView): readonly string[];
 }
 
-/** Makes the memory of what was told. */
+/** Makes one that has written nothing yet. */
 export function createDrainChanges(): DrainChanges {
   const last = new Map<string, string>();
   const pods = new Map<string, { readonly namespace: string; readonly name: string }>();
@@ -40,15 +40,15 @@ export function createDrainChanges(): DrainChanges {
         pods.set(pod.uid, pod);
         last.set(`node ${pod.uid}`, node.name);
         if (isNew(`began ${pod.uid}`, '')) lines.push(`node/${node.name} evicting pod ${pod.namespace}/${pod.name}`);
-        // The controller is a moment behind; where it stays so, the maintenance has its own note.
+        // The controller takes a request up within a second; where it does not, the maintenance has a note of its own.
         if (pod.progress.state === 'requested' && pod.blocking === undefined) continue;
         say(`pod ${pod.uid}`, `pod/${pod.name} (namespace ${pod.namespace}): ${podState(pod)}`);
       }
     }
     if (node.escapedDaemonSets.length > 0)
-      say('escaped', `come back in spite of the drain: ${node.escapedDaemonSets.join(', ')}`);
+      say('escaped', `DaemonSets that ignore the gate: ${node.escapedDaemonSets.join(', ')}`);
     const message = printable(node.message);
-    // "Drained" comes from the pods; the others are told as the controller has them.
+    // "Drained" is derived from the pods; other messages are those of the controller.
     if (!node.drained && message !== '' && message !== 'Evacuating' && message !== 'Drained') say('message', message);
     if (node.drained) say('drained', 'drained');
     return lines;

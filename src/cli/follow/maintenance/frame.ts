@@ -7,7 +7,7 @@ import { progressBar } from '../../terminal/progress-bar.ts';
 import { formatSpan } from '../../terminal/text.ts';
 import { fitFrame } from '../screen.ts';
 
-/** Of one tier so many pods are shown; the others are counted. */
+/** At most this many pods of a tier are shown; the others are counted. */
 const MAX_PODS = 8;
 
 /** A selector as kubectl writes it. */
@@ -34,35 +34,35 @@ export function tierName(entry: DrainPlanEntry): string {
   return `${entry.podType}, priority ≤ ${entry.podPriority}${selectorText(entry)}`;
 }
 
-/** Reasons that a terminating pod may have; the others are of the moment before, which the status still has. */
+/** The reasons that block a terminating pod; the status may still have another from before it was terminating. */
 const ENDING_REASONS: readonly BlockingPod['reason'][] = ['Finalizer', 'NodeUnreachable', 'NotEnding'];
 
-/** A message without what changes with every attempt and says nothing to a person. */
+/** A message without the number of retries, which changes with every attempt. */
 function gist(message: string): string {
   return printable(message).replace(/^.*number of retries: \d+\. /, '');
 }
 
-/** Whom a pod waits for, as plain text that differs only where something has changed. */
+/** What a pod waits for, as plain text that differs only where something has changed. */
 export function podState({ progress, blocking }: LeavingPod): string {
   const { state, message, turn, terminatingUntil, requesters } = progress;
   const isEnding = terminatingUntil !== undefined;
-  // What the active interceptor says is shown from its own hand.
-  const isTold =
+  // The message of the active interceptor is shown once, as its own.
+  const isShown =
     blocking === undefined ||
     (isEnding ? !ENDING_REASONS.includes(blocking.reason) : blocking.reason === 'Interceptor' && turn !== undefined);
-  const why = isTold ? '' : `; ${blocking.reason}: ${gist(blocking.message)}`;
-  const told = (text: string): string => (text === '' ? '' : `: ${gist(text)}`);
+  const why = isShown ? '' : `; ${blocking.reason}: ${gist(blocking.message)}`;
+  const withGist = (text: string): string => (text === '' ? '' : `: ${gist(text)}`);
   if (isEnding) return `terminating${why}`;
   if (state === 'active' && turn !== undefined) {
     const place = turn.count > 1 ? ` (${turn.place} of ${turn.count})` : '';
     const isSaid = why !== '' && gist(turn.message) !== '' && why.includes(gist(turn.message));
-    return `${turn.name}${place}${isSaid ? '' : told(turn.message)}${why}`;
+    return `${turn.name}${place}${isSaid ? '' : withGist(turn.message)}${why}`;
   }
-  if (state === 'canceled' && requesters.length === 0) return `not asked to leave yet${why}`;
-  return `${state}${told(message)}${why}`;
+  if (state === 'canceled' && requesters.length === 0) return `eviction not requested yet${why}`;
+  return `${state}${withGist(message)}${why}`;
 }
 
-/** Since when a pod waits, and until when; before the words of others, which may be cut. */
+/** How long a pod has waited, and how long it may still wait. It stands before the messages, which may be cut. */
 function podTimes(progress: EvictProgress, now: number): string {
   const { turn, terminatingUntil } = progress;
   const parts: string[] = [];
@@ -72,7 +72,9 @@ function podTimes(progress: EvictProgress, now: number): string {
     parts.push(until > now ? `at most ${formatSpan(until - now)} more` : `${formatSpan(now - until)} late`);
   }
   if (turn?.passesOnAt !== undefined && terminatingUntil === undefined && turn.passesOnAt - now < 15 * 60_000) {
-    parts.push(`passes on to ${turn.passesTo ?? ''} in ${formatSpan(turn.passesOnAt - now)} without a sign of life`);
+    parts.push(
+      `passes on to ${turn.passesTo ?? ''} in ${formatSpan(turn.passesOnAt - now)} unless there is a heartbeat`,
+    );
   }
   return parts.length === 0 ? '' : `${parts.join(', ')}: `;
 }
@@ -88,7 +90,7 @@ function tierLines(tier: TierView, width: number, now: number): readonly FrameLi
   const name = `  ${TIER_SIGNS[state]} ${tierName(entry).padEnd(width)}  ${progressBar(gone, total, 'blocks')}`;
   const head: FrameLine = { text: name, style: TIER_STYLES[state] };
   if (state !== 'evicting') return [head];
-  // What keeps the drain comes first, then what has waited longest.
+  // Blocking pods come first, then those that have waited longest.
   const order = tier.pods.toSorted(
     (a, b) =>
       Number(a.blocking === undefined) - Number(b.blocking === undefined) ||
@@ -114,13 +116,13 @@ function nodeLines(node: NodeView, stage: DrainView['stage'], now: number): read
   const percent = total === 0 ? 100 : Math.floor((100 * gone) / total);
   const head = `node/${name}  ${percent}%, ${gone} of ${total} pods gone${left}`;
   const width = Math.max(0, ...tiers.map(({ entry }) => tierName(entry).length));
-  const isTold = message !== '' && message !== 'Evacuating';
+  const isShown = message !== '' && message !== 'Evacuating';
   return [
     { text: head, style: 'bold' },
     ...tiers.flatMap((tier) => tierLines(tier, width, now)),
-    ...(isTold ? [{ text: `    ${printable(message)}`, style: 'warn' } as const] : []),
+    ...(isShown ? [{ text: `    ${printable(message)}`, style: 'warn' } as const] : []),
     ...(escapedDaemonSets.length > 0
-      ? [{ text: `    come back in spite of the drain: ${escapedDaemonSets.join(', ')}`, style: 'warn' } as const]
+      ? [{ text: `    DaemonSets that ignore the gate: ${escapedDaemonSets.join(', ')}`, style: 'warn' } as const]
       : []),
   ];
 }
@@ -132,7 +134,7 @@ export function headLine(view: DrainView, now: number): string {
   return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${reason}`;
 }
 
-/** A maintenance as a whole, each line as long as it is. */
+/** A whole maintenance, in lines of any length. */
 export function drainLines(view: DrainView, now: number): readonly FrameLine[] {
   const open = view.nodes.filter(({ drained }) => !drained);
   const drained = view.nodes.filter((node) => node.drained);

@@ -15,7 +15,7 @@ describe('nodemaint config', () => {
       for (const [extra, code, message] of [
         [{ containerRuntimeEndpoint: 'unix://unix:///run/x.sock' }, 2, /must be unix:\/\/\/PATH[^]*containerRuntime/],
         [{ staticPodPath: 'manifests' }, 2, /must be an absolute path[^]*staticPodPath/],
-        [{ staticPodPath: '/nonexistent/manifests' }, 2, /there is no staticPodPath \/nonexistent\/manifests/],
+        [{ staticPodPath: '/nonexistent/manifests' }, 2, /the staticPodPath \/nonexistent\/manifests does not exist/],
         [{ kubeconfig: '/nonexistent/kubelet.conf' }, 1, /cannot read the kubeconfig \/nonexistent\/kubelet\.conf/],
         [{ maxHoldSecs: 60 }, 2, /maxHoldSecs/],
       ] as const) {
@@ -38,7 +38,7 @@ describe('nodemaint config', () => {
       assert.equal(some.stdout, `${path.join(sandbox.root, 'nodemaint-parked')}\n15\n\n`);
       const unknown = await show('toString');
       assert.equal(unknown.code, 2);
-      assert.match(unknown.stderr, /no value of "toString"; those with a value are .*stateDirectory/);
+      assert.match(unknown.stderr, /no value for "toString"; it has values for .*stateDirectory/);
     });
   });
 });

@@ -32,7 +32,7 @@ describe('lines of plain text', () => {
     assert.equal(one, two);
     assert.equal(
       one,
-      `${A} is active (2 of 3) since 2026-11-21T12:20:00Z; last heartbeat 2026-11-21T12:25:00Z; expected to finish 2026-11-21T12:30:00Z; passes on to ${IMPERATIVE} at 2026-11-21T12:45:00Z without another heartbeat: Half done.`,
+      `${A} is active (2 of 3) since 2026-11-21T12:20:00Z; last heartbeat 2026-11-21T12:25:00Z; expected to finish 2026-11-21T12:30:00Z; passes on to ${IMPERATIVE} at 2026-11-21T12:45:00Z unless there is another heartbeat: Half done.`,
     );
     assert.equal(orderLine(look(beating, pod(), 0)), `interceptors: ${B} silent, ${A} active, ${IMPERATIVE} next`);
   });
@@ -55,8 +55,8 @@ describe('a block on a terminal', () => {
       `  silent  ${B}`,
       `> active  ${A}`,
       '          Half done.',
-      '          for 6m0s, heartbeat 1m0s ago, done in 4m0s (CLOCK)',
-      '          passes on in 19m0s (CLOCK) without a heartbeat',
+      '          for 6m0s, heartbeat 1m0s ago, expected to finish in 4m0s (CLOCK)',
+      '          passes on in 19m0s (CLOCK) unless there is a heartbeat',
       `  next    ${IMPERATIVE}`,
     ]);
   });

@@ -34,7 +34,11 @@ describe('the command line of nodemaint evict', () => {
   const wrong: readonly [string, object, RegExp][] = [
     ['a requester without a dot', { requester: 'me' }, /fully qualified/],
     ['an empty requester', { requester: '' }, /fully qualified/],
-    ["the controller's requester", { requester: 'nodemaintenance.k8s.io' }, /controller's own/],
+    [
+      "the controller's requester",
+      { requester: 'nodemaintenance.k8s.io' },
+      /reserved for the NodeMaintenance controller/,
+    ],
     ['an empty namespace', { namespace: '' }, /namespace/],
     ['a namespace that climbs', { namespace: '..' }, /namespace/],
     ['a time-out without a watch', { timeout: '3s' }, /needs --watch/],

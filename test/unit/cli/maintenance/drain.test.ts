@@ -45,7 +45,7 @@ describe('the preview of a drain', () => {
     const pods = [pod('log', { metadata: owned('DaemonSet') })];
     assert.deepEqual(findings({ pods }), []);
     const [missing] = findings({ pods, isGateInstalled: false });
-    assert.match(missing?.message ?? '', /DaemonSet set cannot be gated, for the policy is not installed/);
+    assert.match(missing?.message ?? '', /DaemonSet set cannot be gated because the policy is not installed/);
     assert.deepEqual(findings({ pods, isGateInstalled: undefined }), [], 'what cannot be read is not claimed');
     const set: PreviewDaemonSet = {
       metadata: { name: 'set', uid: 'uid-set' },
@@ -54,7 +54,7 @@ describe('the preview of a drain', () => {
     const [bound] = findings({ pods, daemonSets: [set] });
     assert.deepEqual(bound?.level, 'blocks');
     const [foreign] = findings({ pods: [pod('k', { metadata: owned('DaemonSet', 'apps.kruise.io/v1alpha1') })] });
-    assert.match(foreign?.message ?? '', /leaves as a Default pod, and may come back/);
+    assert.match(foreign?.message ?? '', /is drained as a Default pod, and may come back/);
   });
 
   it('A budget that lets some of its pods go may block, and one that lets all go does not.', () => {

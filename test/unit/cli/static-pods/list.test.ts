@@ -108,10 +108,10 @@ describe('nodemaint static-pods', () => {
   });
 
   for (const [what, args, reason] of [
-    ['a name that is not there', ['park', 'x.yaml'], /no manifest x\.yaml .*there are db\.yaml, web\.yaml/],
-    ['a path out of the directory', ['park', '../config.yaml'], /no manifest config\.yaml/],
+    ['a name that is not there', ['park', 'x.yaml'], /no static pod manifest x\.yaml: it has db\.yaml, web\.yaml/],
+    ['a path out of the directory', ['park', '../config.yaml'], /no static pod manifest config\.yaml/],
     ['nothing', ['restore'], /restore needs the names of manifests, or --all/],
-    ['what is not parked', ['restore', 'web.yaml'], /no manifest web\.yaml .*there is none/],
+    ['what is not parked', ['restore', 'web.yaml'], /no static pod manifest web\.yaml: it has none/],
   ] as const) {
     it(`refuses ${what}`, async () => {
       await using stack = new AsyncDisposableStack();

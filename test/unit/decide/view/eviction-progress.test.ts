@@ -71,7 +71,7 @@ describe('the progress of an eviction', () => {
     );
     assert.match(
       stateLine(look(request(), pod(), 16_000)),
-      /No controller takes it up; is nodemaint controller running\?$/,
+      /No controller has taken it up; is nodemaint controller running\?$/,
     );
   });
 

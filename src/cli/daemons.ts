@@ -1,0 +1,74 @@
+/** The commands that run until they are stopped: the agent of a node, and the controller of a cluster. */
+import { type Command, Option } from 'commander';
+import type { LogLevel } from '../telemetry/log.ts';
+import type { ControllerFlags } from './controller.ts';
+import { configOption } from './options.ts';
+import type { Terminal } from './terminal/terminal.ts';
+
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+/** Adds `nodemaint agent`, and the hidden command by which it reads the facts of its machine. */
+export function addAgent(program: Command, terminal: Terminal): void {
+  program
+    .command('agent')
+    .description('run the node agent (systemd unit nodemaint.service)')
+    .addOption(configOption())
+    .action(async ({ config }: { config: string }) => {
+      const { agentCommand } = await import('./agent.ts');
+      await agentCommand(config, terminal.stop, terminal.signal);
+    });
+
+  program.command('machine-facts', { hidden: true }).action(async () => {
+    const { machineFactsCommand } = await import('./agent.ts');
+    terminal.write(await machineFactsCommand());
+  });
+}
+
+function addLeaderOptions(command: Command): Command {
+  return command
+    .option('--leader-elect <yes>', 'false: work without leader election; default true')
+    .option(
+      '--leader-elect-lease-duration <time>',
+      'another replica leads after this time without a renewal; default 15s',
+    )
+    .option('--leader-elect-renew-deadline <time>', 'the leader stops after this time without a renewal; default 10s')
+    .option('--leader-elect-retry-period <time>', 'time between two renewals of the leader; default 2s')
+    .option('--namespace <name>', "the controller's own namespace; default nodemaint-system");
+}
+
+function addLimitOptions(command: Command): Command {
+  return command
+    .option('--max-parallel-nodes <count>', 'drain at most this many nodes at once; default: no limit')
+    .option('--max-evictions-per-node <count>', 'at most this many evictions in flight on a node; default: no limit')
+    .option('--max-evictions-per-namespace <count>', 'the same for a namespace; default: no limit');
+}
+
+/** Adds `nodemaint controller`. */
+export function addController(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('controller')
+    .description("run the cluster's controllers")
+    .option('--kubeconfig <file>', 'default: the service account of the pod')
+    .addOption(new Option('--log-level <level>').choices(LEVELS).default('info'))
+    .option('--metrics-address <address>', 'address of /metrics, /healthz and /readyz, such as :8080')
+    .option('--webhook-port <port>', 'port of the admission webhook; default: no webhook')
+    .option(
+      '--webhook-host <name>',
+      'host name by which API servers call it; default nodemaint-webhook.nodemaint-system.svc',
+    );
+  addLeaderOptions(command)
+    .option(
+      '--take-over-timeout <time>',
+      "time for a pod's own controller to carry out an eviction that it takes over; default 1m",
+    )
+    .option(
+      '--promise-timeout <time>',
+      'ask again after this time for an eviction that was promised in the background; default 10m',
+    )
+    .option('--promise-words <words...>', 'words in a 429 that mean such a promise; default "Eviction triggered"')
+    .option('--request-ttl <time>', 'delete a finished EvictionRequest after this time; default 1h');
+  addLimitOptions(command).action(async (options: ControllerFlags) => {
+    const { controllerCommand } = await import('./controller.ts');
+    await controllerCommand(options, terminal.stop);
+  });
+}
