@@ -1,8 +1,9 @@
 import { mkdirSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import type { TestContext } from 'node:test';
 
 /** In a place of root's: as root the agent trusts nothing below /tmp, where everybody may write. */
 const OF_ROOT = '/var/lib/nodemaint-test';
@@ -17,4 +18,11 @@ export function testRoot(): string {
 /** Makes a new folder in it; its name begins with `name`. */
 export async function makeTestFolder(name: string): Promise<string> {
   return await mkdtemp(path.join(testRoot(), `${name}-`));
+}
+
+/** Makes a new folder in the system's temporary directory, which is removed after the test. */
+export async function temporaryFolder(t: TestContext, name: string): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), `nodemaint-${name}-`));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
 }

@@ -1,8 +1,7 @@
 /** Who may use the control socket; as users that only root can become. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, stat } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
@@ -10,6 +9,7 @@ import { promisify } from 'node:util';
 import { openControlSocket } from '../../../src/agent/control/socket.ts';
 import { inSandbox, withAgent } from '../../support/agent/sandbox.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 // User and group nobody, and the group daemon, of every Debian.
 const [NOBODY, DAEMON] = [65_534, 1];
@@ -68,8 +68,7 @@ describe('the control socket', () => {
   });
 
   it('the control socket is for root alone, and the other socket for the group that is configured', async (t) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-'));
-    t.after(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder(t, 'control');
     const handler = (): Promise<unknown> => Promise.resolve({});
     const modeAndGroup = async (name: string): Promise<readonly number[]> => {
       const { mode, gid } = await stat(path.join(folder, name));

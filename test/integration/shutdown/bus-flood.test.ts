@@ -1,8 +1,7 @@
 /** What any user of the machine can do to the agent over a bus that has the policy of the system's own bus. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import process from 'node:process';
@@ -12,6 +11,7 @@ import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
 import { until } from '../../logind/host.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const FLOODER = path.join(import.meta.dirname, 'bus-flooder.ts');
 const NOBODY = 65_534;
@@ -19,8 +19,7 @@ const DBUS = { destination: 'org.freedesktop.DBus', path: '/org/freedesktop/DBus
 
 describe('a user who floods the agent with signals over the system bus', () => {
   it('the flood delays the loop for less than a second, and takes none of its memory', async (t) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-bus-'));
-    t.after(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder(t, 'bus');
     await chmod(folder, 0o755);
     const address = `unix:path=${folder}/bus`;
     const config = ['--config-file=/usr/share/dbus-1/system.conf', `--address=${address}`, '--nofork', '--nopidfile'];

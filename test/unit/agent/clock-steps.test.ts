@@ -1,8 +1,5 @@
 /** The clock of a machine is set while timers run, by NTP or by hand: none of them may take longer, or be over early. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createHandOver, type HandOverDependencies } from '../../../src/agent/drain/offline/hand-over.ts';
 import { createKnownPods } from '../../../src/agent/drain/offline/known-pods.ts';
@@ -18,6 +15,7 @@ import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
 import { createSteppingClock, type SteppingClock } from '../../support/stand-ins/stepping-clock.ts';
 import { openTestState } from '../../support/agent/state.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const CONFIG = '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration}';
 const HOUR = 3_600_000;
@@ -35,12 +33,6 @@ function countingClient(answer: object = { items: [] }): { client: KubeClient; a
     close: () => undefined,
   };
   return { client, asked: () => count };
-}
-
-async function temporary(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-clock-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
 }
 
 /** The timers of the agent and the controller that wait for so many milliseconds between two tries. */
@@ -94,7 +86,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     HOUR,
     async (clock, t) => {
       const { client, asked } = countingClient();
-      const state = await openTestState(await temporary(t));
+      const state = await openTestState(await temporaryFolder(t, 'clock'));
       const known = createKnownPods({ state, nodeName: 'n1', client, clock, log: SILENT_LOG });
       return async () => {
         await known.refresh(SIGNAL);

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { loadAgentConfig } from '../../../src/config/load.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const TEXT = '{"apiVersion":"agent.nodemaintenance.x-k8s.io/v1alpha1","kind":"AgentConfiguration"}';
 
 describe('the configuration file', () => {
   it('is refused where others than root could have written it, or it is huge', async (t) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-config-'));
-    t.after(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder(t, 'config');
     const file = path.join(folder, 'config.yaml');
     await writeFile(file, TEXT);
     await chmod(file, 0o644);

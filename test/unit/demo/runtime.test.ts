@@ -5,8 +5,9 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DemoRuntime, startDemoRuntime } from '../../../src/demo/runtime.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
-import { createSocketFolder, openRuntime } from '../../support/runtime-socket.ts';
+import { openRuntime } from '../../support/runtime-socket.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const { signal } = new AbortController();
 
@@ -19,8 +20,8 @@ describe('the sandbox runtime, through the container runtime client', () => {
   }
 
   async function start(t: TestContext, stopSeconds: Readonly<Record<string, number>>): Promise<Sandbox> {
-    const folder = await createSocketFolder(t);
-    const manifests = await createSocketFolder(t);
+    const folder = await temporaryFolder(t, 'cri');
+    const manifests = await temporaryFolder(t, 'cri');
     for (const [name, seconds] of Object.entries(stopSeconds)) {
       const annotations = { 'demo.nodemaint/stop-seconds': String(seconds) };
       const metadata = { name, namespace: 'apps', labels: { app: name }, annotations };

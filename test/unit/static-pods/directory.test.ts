@@ -1,28 +1,22 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { NodemaintError } from '../../../src/errors.ts';
 import { readManifests } from '../../../src/static-pods/directory.ts';
 import { MAX_MANIFEST_BYTES } from '../../../src/static-pods/manifest/manifest.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const HEAD = 'apiVersion: v1\nkind: Pod\n';
 const NAMED = `${HEAD}metadata: {name: web}\n`;
-
-async function createFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-manifests-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
 
 describe('a static pod directory', () => {
   const { signal } = new AbortController();
 
   it('gives every regular file and link to one, and skips what the kubelet skips', async (t) => {
-    const folder = await createFolder(t);
-    const outside = await createFolder(t);
+    const folder = await temporaryFolder(t, 'manifests');
+    const outside = await temporaryFolder(t, 'manifests');
     await writeFile(path.join(outside, 'linked'), `${HEAD}metadata: {name: linked}`);
     await writeFile(path.join(folder, 'b'), NAMED);
     await writeFile(path.join(folder, 'list.yaml'), 'apiVersion: v1\nkind: List');
@@ -49,7 +43,7 @@ describe('a static pod directory', () => {
   });
 
   it('names a file whose name is not UTF-8', async (t) => {
-    const folder = await createFolder(t);
+    const folder = await temporaryFolder(t, 'manifests');
     await writeFile(Buffer.concat([Buffer.from(`${folder}/x`), Buffer.from([0xff])]), NAMED);
     const { manifests, invalid } = await readManifests(`${folder}/`, 'node-1', signal);
     assert.equal(manifests.length, 0);
@@ -57,14 +51,14 @@ describe('a static pod directory', () => {
   });
 
   it('does not read more of a file than the kubelet takes', async (t) => {
-    const folder = await createFolder(t);
+    const folder = await temporaryFolder(t, 'manifests');
     await writeFile(path.join(folder, 'large'), Buffer.alloc(MAX_MANIFEST_BYTES + 1, ' '));
     const { invalid } = await readManifests(folder, 'node-1', signal);
     assert.match(invalid[0]?.reason ?? '', /large: 10 MiB or larger/);
   });
 
   it('says what to do when the directory is missing or is neither a directory nor a file', async (t) => {
-    const folder = await createFolder(t);
+    const folder = await temporaryFolder(t, 'manifests');
     execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     for (const [name, problem] of [
       ['missing', /missing does not exist: create it, or set/],
@@ -80,7 +74,7 @@ describe('a static pod directory', () => {
   });
 
   it('may be one file, as for the kubelet, and then nothing beside it counts', async (t) => {
-    const folder = await createFolder(t);
+    const folder = await temporaryFolder(t, 'manifests');
     await writeFile(path.join(folder, '.one'), NAMED);
     await writeFile(path.join(folder, 'other'), NAMED);
     const { manifests } = await readManifests(path.join(folder, '.one'), 'node-1', signal);
@@ -91,7 +85,7 @@ describe('a static pod directory', () => {
   });
 
   it('stops when it is told to', async (t) => {
-    const folder = await createFolder(t);
+    const folder = await temporaryFolder(t, 'manifests');
     await assert.rejects(readManifests(folder, 'node-1', AbortSignal.abort()), { name: 'AbortError' });
   });
 });

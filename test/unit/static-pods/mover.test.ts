@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdir, mkdtemp, open, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, mkdir, open, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createDisk } from '../../../src/static-pods/disk.ts';
@@ -8,6 +7,7 @@ import { readParked } from '../../../src/static-pods/inventory.ts';
 import { readJournal } from '../../../src/static-pods/journal/journal.ts';
 import { createMover, type Mover } from '../../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../../src/static-pods/places.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const STEP = { op: 'park', sha256: '', maintenance: 'm', at: 1, bootId: 'b' } as const;
 const POD = {
@@ -31,8 +31,7 @@ async function createRig(
   t: TestContext,
   files: Readonly<Record<string, string>> = { 'a.yaml': 'first' },
 ): Promise<Rig> {
-  const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-mover-'));
-  t.after(() => rm(root, { recursive: true }));
+  const root = await temporaryFolder(t, 'mover');
   const paths = {
     staticPodPath: path.join(root, 'manifests'),
     parkedPath: path.join(root, 'parked'),

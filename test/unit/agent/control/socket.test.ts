@@ -1,9 +1,7 @@
 /** What the control socket does with garbage and with those who take their time, and its client with a long answer. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,6 +10,7 @@ import { openControlSocket } from '../../../../src/agent/control/socket.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
 import { type AgentSandbox, inSandbox, withAgent } from '../../../support/agent/sandbox.ts';
 import { readAgentStatus } from '../../../support/commands/nodemaint.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
 
 /** What the agent answers on its control socket until it closes the connection. */
 async function sayTo({ runDirectory }: AgentSandbox, text: string, then?: 'and ends'): Promise<string> {
@@ -66,8 +65,7 @@ describe('the control socket', () => {
   });
 
   it('a client that says a byte now and then is cut off after 5 s, and the socket closes at once under it', async (t) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-'));
-    t.after(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder(t, 'control');
     await using open = await openControlSocket(folder, () => Promise.resolve({ answer: 'x'.repeat(8 * 1024 * 1024) }));
     const trickle = (): { readonly ended: Promise<number> } => {
       const startedAt = performance.now();
@@ -94,8 +92,7 @@ describe('the control socket', () => {
   });
 
   it('more connections than it can have are refused, and it answers when they are gone', async (t) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-'));
-    t.after(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder(t, 'control');
     await using _open = await openControlSocket(folder, () => Promise.resolve({ done: 'status' }));
     const sockets = Array.from({ length: 300 }, () => {
       const socket = createConnection(path.join(folder, 'control.sock'));
@@ -115,8 +112,7 @@ describe('the control socket', () => {
       ['x'.repeat(64 * 1024), 'more than 4194304 bytes'],
       [undefined, 'JSON'],
     ] as const) {
-      const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-control-'));
-      t.after(() => rm(folder, { recursive: true }));
+      const folder = await temporaryFolder(t, 'control');
       const server = createServer((socket) => {
         socket.on('error', () => undefined);
         const more = (): void => {

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { KubeletUnitChoice } from '../../../../src/decide/machine/kubelet-unit.ts';
 import { type LiveSandbox, runtimePodsOf } from '../../../../src/decide/shutdown/runtime-pods.ts';
 import { createKubeletUnit, type KubeletUnit } from '../../../../src/host/kubelet/unit.ts';
 import { openTestState } from '../../../support/agent/state.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
 
 function sandbox(podUid: string, fields: Partial<LiveSandbox> = {}): LiveSandbox {
   const annotations = { 'kubernetes.io/config.source': 'api' };
@@ -56,8 +54,7 @@ describe('the pods of a node as its runtime shows them', () => {
 
 /** A kubelet's unit and what happened to it; each `unit` is what an agent that was just started has. */
 async function rig(t: TestContext, state: 'active' | 'inactive') {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubelet-'));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder(t, 'kubelet');
   const calls: string[] = [];
   let active = state;
   const units = {

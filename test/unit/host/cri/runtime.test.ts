@@ -11,7 +11,8 @@ import { NodemaintError } from '../../../../src/errors.ts';
 import { createContainerRuntime } from '../../../../src/host/cri/runtime.ts';
 import { createConnection } from '../../../../src/host/cri/connection.ts';
 import { describeRuntimeV1 } from '../../../../src/host/cri/proto.ts';
-import { createSocketFolder, openRuntime } from '../../../support/runtime-socket.ts';
+import { openRuntime } from '../../../support/runtime-socket.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
 
 const { signal } = new AbortController();
 
@@ -26,7 +27,7 @@ function unavailable(pattern: RegExp): (error: unknown) => true {
 
 describe('the container runtime client, with a runtime that is not well', () => {
   async function serve(t: TestContext, answers: Readonly<Record<string, object>> | undefined): Promise<string> {
-    const socketPath = path.join(await createSocketFolder(t), 'cri.sock');
+    const socketPath = path.join(await temporaryFolder(t, 'cri'), 'cri.sock');
     const server = new grpc.Server();
     if (answers !== undefined) {
       const description = describeRuntimeV1() as Parameters<typeof fromJSON>[0];
@@ -53,7 +54,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
   }
 
   it('names the socket and the fix when nothing listens', async (t) => {
-    const socketPath = path.join(await createSocketFolder(t), 'missing.sock');
+    const socketPath = path.join(await temporaryFolder(t, 'cri'), 'missing.sock');
     const pattern = new RegExp(
       `cannot list the containers at .* unix://${socketPath}: nothing listens there; start the`,
     );
@@ -80,7 +81,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
   });
 
   it('does not wait longer than its deadline', async (t) => {
-    const socketPath = path.join(await createSocketFolder(t), 'silent.sock');
+    const socketPath = path.join(await temporaryFolder(t, 'cri'), 'silent.sock');
     const server = createServer((socket) => t.after(() => socket.destroy())).listen(socketPath);
     t.after(() => server.close());
     const connection = createConnection(`unix://${socketPath}`);

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { claimDirectory } from '../../../../src/host/files/claim.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
 
 const CLAIMER = path.join(import.meta.dirname, 'claimer.ts');
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
-
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-claim-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
 
 /** A process that tries to claim the folder, and whether it could. */
 async function startClaimer(t: TestContext, folder: string): Promise<{ child: ChildProcess; says: string }> {
@@ -33,7 +27,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 describe('the claim on a folder', () => {
   it('is kept by a process that stands still, and ends with one that is killed', async (t) => {
-    const folder = await folderOf(t);
+    const folder = await temporaryFolder(t, 'claim');
     const first = await startClaimer(t, folder);
     assert.equal(first.says, 'claimed');
     first.child.kill('SIGSTOP');
@@ -47,7 +41,7 @@ describe('the claim on a folder', () => {
   });
 
   it('is for one of twenty processes that want it at the same time, after one that was killed', async (t) => {
-    const folder = await folderOf(t);
+    const folder = await temporaryFolder(t, 'claim');
     await kill((await startClaimer(t, folder)).child);
     const all = await Promise.all(Array.from({ length: 20 }, () => startClaimer(t, folder)));
     assert.equal(all.filter(({ says }) => says === 'claimed').length, 1);
@@ -55,7 +49,7 @@ describe('the claim on a folder', () => {
   });
 
   it('is held by at most one at any time, and always found by somebody, in the worst turmoil', async (t) => {
-    const folder = await folderOf(t);
+    const folder = await temporaryFolder(t, 'claim');
     let holders = 0;
     let claims = 0;
     const compete = async (): Promise<void> => {
@@ -76,7 +70,7 @@ describe('the claim on a folder', () => {
   });
 
   it('is given back when it is disposed of', async (t) => {
-    const folder = await folderOf(t);
+    const folder = await temporaryFolder(t, 'claim');
     const claim = await claimDirectory(folder);
     assert.equal(await claimDirectory(folder), undefined);
     await claim?.[Symbol.asyncDispose]();

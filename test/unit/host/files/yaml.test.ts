@@ -1,13 +1,13 @@
 /** YAML that was written to take time: each text ends within a second of the processor, by an answer or a refusal. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { readKubelet } from '../../../../src/host/kubelet/config.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../../../../src/host/files/yaml.ts';
 import { decodeYaml } from '../../../../src/static-pods/manifest/yaml.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
 
 const MAX_MS = 1_000;
 
@@ -102,8 +102,7 @@ describe('the files of a kubelet', () => {
   const HEAD = 'kind: KubeletConfiguration\n';
 
   it('are read again only when they changed, and never wait for a pipe', async (t) => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-files-'));
-    t.after(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder(t, 'files');
     const file = path.join(folder, 'kubelet.yaml');
     const kubelet = { pid: 1, flags: new Map([['config', file]]), isK3s: false };
     const files = { read: new Map<string, { readonly version: string; readonly content: unknown }>() };

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { temporaryFolder } from '../../../support/folder.ts';
 
 const SCRIPT = new URL('../../../../systemd/libexec/lock-holder', import.meta.url).pathname;
 const YEAR_SEC = 365 * 24 * 3600;
@@ -96,8 +97,7 @@ describe('the script that holds the lock', { concurrency: true }, () => {
   }, async (t: TestContext) => {
     // A user of its own, who may have two processes: the script and one more.
     const as = ['setpriv', '--reuid=60123', '--regid=60123', '--clear-groups'] as const;
-    const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-holder-'));
-    t.after(() => rm(folder, { recursive: true }));
+    const folder = await temporaryFolder(t, 'holder');
     const copy = path.join(folder, 'lock-holder');
     await chmod(folder, 0o755);
     await copyFile(SCRIPT, copy);

@@ -16,7 +16,7 @@ async function refusal({ configFile }: AgentSandbox): Promise<{ code: number; st
   return { code, stderr };
 }
 
-describe('bad input', () => {
+describe('an agent with bad input', () => {
   it('an unknown key of the configuration is named, with the file', async () => {
     await inSandbox(async (sandbox) => {
       await sandbox.writeConfig({ staticPodPaht: '/x' });
@@ -126,28 +126,6 @@ describe('bad input', () => {
       const log = await withAgent(sandbox, () => Promise.resolve());
       assert.match(log, /record\.json is damaged and was moved to .*record\.json\.damaged/);
       assert.ok((await readdir(state)).includes('record.json.damaged'));
-    });
-  });
-
-  it('a command line that makes no sense is answered with the usage and exit code 2', async () => {
-    for (const args of [['nonsense'], ['status', '-o', 'xml'], ['trigger'], ['trigger', '--reason', ' ']]) {
-      const { code, stderr } = await runNodemaint(args);
-      assert.equal(code, 2, args.join(' '));
-      assert.match(stderr, /error: /);
-    }
-  });
-
-  it('a controller that is no pod and has no kubeconfig says what it needs', async () => {
-    const { code, stderr } = await runNodemaint(['controller']);
-    assert.equal(code, 1);
-    assert.match(stderr, /no pod with a service account; name a kubeconfig with --kubeconfig/);
-  });
-
-  it('a status without an agent says so', async () => {
-    await inSandbox(async ({ runDirectory }) => {
-      const { code, stderr } = await runNodemaint(['status', '--run-directory', runDirectory]);
-      assert.equal(code, 1);
-      assert.match(stderr, /no agent answers at .*control\.sock/);
     });
   });
 

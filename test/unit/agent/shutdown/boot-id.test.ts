@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import {
+  kernelBootIdOf,
+  learnSoftReboots,
+  markSoftReboot,
+  readBootId,
+} from '../../../../src/agent/shutdown/boot-id.ts';
+import type { ShutdownKind } from '../../../../src/decide/shutdown/detection.ts';
+import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+
+describe('the identity of a boot', () => {
+  const systemdWith = (count: number | undefined, queued?: ShutdownKind): Systemd =>
+    ({
+      softReboots: () => Promise.resolve(count),
+      queuedShutdown: () => Promise.resolve(queued),
+    }) as Partial<Systemd> as Systemd;
+  const { signal } = new AbortController();
+  async function paths(t: TestContext): Promise<{ bootIdPath: string; runDirectory: string }> {
+    const folder = await temporaryFolder(t, 'state');
+    const bootIdPath = path.join(folder, 'boot_id');
+    await writeFile(bootIdPath, 'boot-1\n');
+    return { bootIdPath, runDirectory: path.join(folder, 'run') };
+  }
+
+  it('changes with each soft-reboot that systemd counts, and stays while systemd cannot be asked', async (t) => {
+    const place = await paths(t);
+    await learnSoftReboots(systemdWith(0), place.runDirectory, signal);
+    assert.equal(await readBootId(place), 'boot-1');
+    await learnSoftReboots(systemdWith(1), place.runDirectory, signal);
+    assert.equal(await readBootId(place), 'boot-1+1');
+    const mute = { softReboots: () => Promise.reject(new Error('no bus')) } as Partial<Systemd> as Systemd;
+    await learnSoftReboots(mute, place.runDirectory, signal);
+    assert.equal(await readBootId(place), 'boot-1+1');
+    assert.equal(kernelBootIdOf(await readBootId(place)), 'boot-1', 'what the kubelet says');
+  });
+
+  it('is refused where it is empty: all boots would be the same', async (t) => {
+    const place = await paths(t);
+    await writeFile(place.bootIdPath, '\n');
+    await assert.rejects(readBootId(place), /cannot read the boot id .*boot_id: it is empty \(key "bootIdPath"\)/);
+  });
+
+  it('changes by a mark where systemd does not count, and only for a soft-reboot', async (t) => {
+    const place = await paths(t);
+    for (const queued of ['reboot', undefined] as const) {
+      await markSoftReboot(systemdWith(undefined, queued), place.runDirectory, signal);
+    }
+    assert.equal(await readBootId(place), 'boot-1');
+    await markSoftReboot(systemdWith(undefined, 'soft-reboot'), place.runDirectory, signal);
+    await learnSoftReboots(systemdWith(undefined), place.runDirectory, signal);
+    assert.equal(await readBootId(place), 'boot-1+1');
+    await markSoftReboot(systemdWith(1, 'soft-reboot'), place.runDirectory, signal);
+    assert.equal(await readBootId(place), 'boot-1+1');
+  });
+});

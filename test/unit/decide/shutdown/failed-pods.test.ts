@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { isLeftOfShutdown } from '../../../../src/decide/shutdown/failed-pods.ts';
+
+describe('what a shutdown left behind', () => {
+  it('is failed pods that the kubelet ended for it, and nothing else', () => {
+    const pod = (phase: string, reason?: string): Pod =>
+      ({ metadata: { name: 'p' }, spec: {}, status: { phase, reason } }) as Pod;
+    for (const reason of ['Terminated', 'NodeShutdown', 'Shutdown']) assert.ok(isLeftOfShutdown(pod('Failed', reason)));
+    for (const other of [pod('Failed', 'Evicted'), pod('Failed'), pod('Running', 'Terminated'), pod('Succeeded')]) {
+      assert.equal(isLeftOfShutdown(other), false);
+    }
+  });
+});
