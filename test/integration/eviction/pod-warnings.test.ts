@@ -54,7 +54,7 @@ describe('a pod that names its interceptors by annotations', () => {
   it('the API server warns of names that are not fully qualified, under either prefix', async () => {
     for (const prefix of INTERCEPTOR_ANNOTATION_PREFIXES) {
       for (const name of ['single', 'Upper.example.com', 'under_score.example.com', 'a-.example.com']) {
-        const words = `no fully qualified domain name in lower case, such as foo.example.com, and will be ignored as interceptor: ${prefix}${name}`;
+        const words = `this interceptor annotation will be ignored, because its name is not a fully qualified domain name in lower case, such as foo.example.com: ${prefix}${name}`;
         const said = warnings(await createPod({ [prefix + name]: '1/controller' }));
         assert.ok(said.includes(words), `${name}: ${said}`);
       }
@@ -63,7 +63,7 @@ describe('a pod that names its interceptors by annotations', () => {
 
   it('the API server warns of names in the reserved domains that are on no list', async () => {
     for (const name of ['evil.k8s.io', 'k8s.io', 'x.kubelet.k8s.io', 'a.kubernetes.io']) {
-      const words = `k8s.io and kubernetes.io are reserved, and will be ignored as interceptor: ${PREFIX}${name}`;
+      const words = `this interceptor annotation will be ignored, because names in k8s.io and kubernetes.io are reserved: ${PREFIX}${name}`;
       const said = warnings(await createPod({ [PREFIX + name]: '1/controller' }));
       assert.ok(said.includes(words), `${name}: ${said}`);
     }
@@ -73,7 +73,7 @@ describe('a pod that names its interceptors by annotations', () => {
   it('the API server warns of values that begin with no priority from 0 to 100000', async () => {
     for (const value of ['', 'high', '/controller', '-1/controller', '100001', '1000000', '1.5/controller', '01']) {
       const said = warnings(await createPod({ [`${PREFIX}a.example.com`]: value }));
-      const words = `no priority from 0 to 100000, such as 10000/controller, and will be ignored as interceptor: ${PREFIX}a.example.com`;
+      const words = `this interceptor annotation will be ignored, because it has no priority from 0 to 100000, such as 10000/controller: ${PREFIX}a.example.com`;
       assert.ok(said.includes(words), `${value}: ${said}`);
     }
   });
