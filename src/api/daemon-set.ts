@@ -24,5 +24,5 @@ export interface ControllerRevision extends KubeObject {
   readonly revision: number;
 }
 
-/** On a pod and on a ControllerRevision: the template that the pod was made from. */
+/** On a pod and on a ControllerRevision: the hash of the template from which the pod was created. */
 export const REVISION_HASH_LABEL = 'controller-revision-hash';

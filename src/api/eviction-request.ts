@@ -35,17 +35,17 @@ export const CANCELED = 'Canceled';
 export const EVICTED = 'Evicted';
 
 /**
- * Ours: an interceptor is at work. Its lastTransitionTime is the moment of the interceptor's activation, which the KEP's
- * fields do not keep and from which its heartbeat deadline counts as long as it has given no sign of life.
+ * Ours: an interceptor is active. Its lastTransitionTime is the time of the activation, for which the KEP has no field. The
+ * heartbeat deadline counts from it until the first heartbeat.
  */
 export const PROGRESSING = 'Progressing';
 
-/** Reasons of Canceled; the KEP writes out the first. */
+/** Reasons of the condition Canceled; the KEP defines the first one. */
 export const VALIDATION_FAILED = 'ValidationFailed';
 export const NO_REQUESTERS = 'NoRequesters';
 
-/** KEP-4563: control passes to the next interceptor when there was no heartbeat for so long, in milliseconds. */
+/** KEP-4563: after this time without a heartbeat the next interceptor becomes active, in milliseconds. */
 export const HEARTBEAT_DEADLINE_MS = 20 * 60_000;
 
-/** KEP-4563: how far the clocks of the actors may differ, in milliseconds. */
+/** KEP-4563: the largest difference between the clocks of two actors that is tolerated, in milliseconds. */
 export const CLOCK_SKEW_MS = 10_000;

@@ -16,7 +16,7 @@ export interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
 
-/** The name of the Lease by which the replicas of the controller agree on who leads. */
+/** The Lease of the controller's leader election. */
 export const CONTROLLER_LEASE_NAME = 'nodemaint-controller';
-/** The namespace of that Lease, unless the controller is told another. */
+/** The default namespace of that Lease. */
 export const CONTROLLER_NAMESPACE = 'nodemaint-system';

@@ -22,7 +22,7 @@ export interface OwnerReference {
   readonly controller?: boolean;
 }
 
-/** What every API object carries. */
+/** The members of every API object. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -51,7 +51,7 @@ export interface SelectorRequirement {
   readonly values?: readonly string[];
 }
 
-/** v1.NodeSelector: the terms are alternatives, the requirements of a term all hold. */
+/** v1.NodeSelector: one of the terms must match, with all of its requirements. */
 export interface NodeSelector {
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
 }

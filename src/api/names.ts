@@ -1,4 +1,4 @@
-/** Names that the specifications and DESIGN fix; they are part of the API. */
+/** Names of the API, fixed by the specifications. */
 
 export const NODE_MAINTENANCE_GROUP = 'nodemaintenance.x-k8s.io';
 export const NODE_MAINTENANCE_API_VERSION = `${NODE_MAINTENANCE_GROUP}/v1alpha1`;
@@ -6,7 +6,7 @@ export const EVICTION_REQUEST_GROUP = 'coordination.x-k8s.io';
 export const EVICTION_REQUEST_API_VERSION = `${EVICTION_REQUEST_GROUP}/v1alpha1`;
 export const CONFIG_API_VERSION = 'agent.nodemaintenance.x-k8s.io/v1alpha1';
 
-/** The interceptor that the node agent plays for static pods (KEP-4212, "kubelet: Static Pods"). */
+/** The interceptor of static pods; the agent implements it (KEP-4212, "kubelet: Static Pods"). */
 export const KUBELET_INTERCEPTOR = 'kubelet.k8s.io';
 /** The interceptor of DaemonSet pods (KEP-4212, "DaemonSet Controller"). */
 export const DAEMON_SET_INTERCEPTOR = 'daemonset.apps.k8s.io';
@@ -17,37 +17,37 @@ export const MAINTENANCE_REQUESTER = 'nodemaintenance.k8s.io';
 /** Keeps a started NodeMaintenance until its Complete stage is done (KEP-4212, "Finalizers"). */
 export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completion';
 
-/** On an EvictionRequest: the node of the target pod, so that an agent can watch just its own. */
+/** On an EvictionRequest: the node of the target pod, so that an agent can watch only the requests of its node. */
 export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
-/** On a NodeMaintenance: the node whose agent made it. */
+/** On a NodeMaintenance: the node whose agent created it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
-/** On a NodeMaintenance that an agent made: the boot of the node that it ends with, as in the Node's `nodeInfo.bootID`. */
+/** On a NodeMaintenance that an agent created: the boot ID of the node at that time, as in the Node's `nodeInfo.bootID`. */
 export const BOOT_ANNOTATION = 'nodemaintenance.x-k8s.io/boot-id';
-/** On a NodeMaintenance, "true": it drains even what the control plane cannot do without. */
+/** On a NodeMaintenance, "true": it may drain even the last node of the control plane. */
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
-/** On a NodeMaintenance and its EvictionRequests: when the node is gone, RFC 3339. */
+/** On a NodeMaintenance and its EvictionRequests: when the node goes away, RFC 3339. */
 export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
-/** On an EvictionRequest: until when interceptors have time before the node is gone, RFC 3339. */
+/** On an EvictionRequest: until when interceptors must have finished before the node goes away, RFC 3339. */
 export const INTERCEPTOR_DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/interceptor-deadline';
-/** On a NodeMaintenance: since when its deadline is known, RFC 3339. */
+/** On a NodeMaintenance: since when the deadline is known, RFC 3339. */
 export const DEADLINE_SINCE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline-since';
-/** On a pod, with any value: it wants an Event when its node is to be drained. */
+/** On a pod, with any value: the pod gets an Event when the drain of its node begins. */
 export const NOTIFY_ANNOTATION = 'nodemaintenance.x-k8s.io/notify';
 /** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */
 export const MAINTENANCE_GATE = 'nodemaintenance.x-k8s.io/maintenance';
-/** On a pod with that gate: the node that it is meant for, where the name is short enough for a label. */
+/** On a pod with that gate: its target node, if the name is short enough for a label. */
 export const HELD_FOR_LABEL = 'nodemaintenance.x-k8s.io/held-for';
 
-/** Annotation keys by which a pod names its interceptors until its spec can; the value is "PRIORITY/ROLE". */
+/** Prefixes of annotations in which a pod names its interceptors, while pod specs have no field for them; the value is "PRIORITY/ROLE". */
 export const INTERCEPTOR_ANNOTATION_PREFIXES = [
   'interceptor.evictionrequest.coordination.k8s.io/priority_',
   'evacuation.coordination.k8s.io/priority_',
 ] as const;
 
 /**
- * The names in the reserved domain that may intercept (KEP-4563, "Remarks on Interceptors": a list of allowed names).
+ * The names of the reserved domain that are allowed as interceptors (KEP-4563, "Remarks on Interceptors").
  * The CRD has the same list.
  */
 export const RESERVED_INTERCEPTORS: readonly string[] = [
@@ -62,18 +62,18 @@ export const RESERVED_INTERCEPTORS: readonly string[] = [
   'horizontalpodautoscaler.autoscaling.k8s.io',
 ];
 
-/** Keys of this prefix on an EvictionRequest are ours alone: they are not taken over from the pod. */
+/** Labels and annotations with this prefix are not copied from a pod to its EvictionRequest: they belong to this program. */
 export const OWN_LABEL_PREFIX = 'nodemaintenance.x-k8s.io/';
 
-/** On a pod: eviction is not carried out but started, by somebody else (KEP-1397). */
+/** On a pod: a webhook starts its eviction in the background instead of the API server (KEP-1397). */
 export const EVICT_ONLY_ANNOTATION = 'descheduler.alpha.kubernetes.io/request-evict-only';
-/** On a pod: somebody else has started its eviction (KEP-1397). */
+/** On a pod: its eviction in the background has started (KEP-1397). */
 export const EVICTION_IN_PROGRESS_ANNOTATION = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
-/** On a pod: its evict policy (Pod Evict Policy); a pod's spec has no field for it in any release. */
+/** On a pod: its evict policy (Pod Evict Policy); no release has a field for it in the pod's spec. */
 export const EVICT_POLICY_ANNOTATION = 'coordination.x-k8s.io/evict-policy';
 /** The evict policy that leaves the eviction to the pod's controller. */
 export const CONTROLLER_TAKE_OVER = 'ControllerTakeOver';
-/** On a pod: its controller is to evict it (Pod Evict Policy, PodEvictionWantedKey). */
+/** On a pod: its controller should evict it (Pod Evict Policy, PodEvictionWantedKey). */
 export const EVICT_WANTED_ANNOTATION = 'kubernetes.io/pod-evict-wanted';
 
 /** Set by the kubelet on the mirror pod of a static pod. */

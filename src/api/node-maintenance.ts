@@ -34,19 +34,19 @@ export interface NodeStatus {
   readonly drainMessage?: string;
   readonly podsPendingEvacuation?: number;
   readonly podsEvacuating?: number;
-  /** Ours: how many pods there were when the drain of the node began. */
+  /** Ours: the number of pods when the drain of the node began. */
   readonly podsAtStart?: number;
-  /** Ours: how many of them are gone, in percent. */
+  /** Ours: the share of those pods that are gone, in percent. */
   readonly progressPercent?: number;
-  /** Ours: when the node is expected to be drained, as far as the pods say. */
+  /** Ours: when the node is expected to be drained, RFC 3339. */
   readonly expectedFinishTime?: string;
-  /** Ours: pods that keep the drain from going on, and why. */
+  /** Ours: pods that block the drain, and why. */
   readonly podsBlocking?: readonly BlockingPod[];
-  /** Ours: DaemonSets, NAMESPACE/NAME, whose pods come back in spite of the drain. */
+  /** Ours: DaemonSets, NAMESPACE/NAME, that ignore the gate and recreate their pods. */
   readonly escapedDaemonSets?: readonly string[];
 }
 
-/** A pod that keeps a drain from going on. */
+/** A pod that blocks a drain. */
 export interface BlockingPod {
   readonly namespace: string;
   readonly name: string;
@@ -65,9 +65,9 @@ export interface BlockingPod {
   readonly since: string;
 }
 
-/** Ours: what the statuses of all nodes say together. */
+/** Ours: a summary of the statuses of all nodes. */
 export interface MaintenanceSummary {
-  /** The names of the nodes; of many the first ones, and how many more there are. */
+  /** The names of the nodes; of a long list the first ones and the number of the others. */
   readonly nodes: string;
   readonly podsPendingEvacuation: number;
   readonly podsEvacuating: number;
@@ -79,7 +79,7 @@ export interface NodeMaintenanceStatus {
   readonly nodeStatuses?: readonly NodeStatus[];
   /** Ours: for the columns of a table. */
   readonly summary?: MaintenanceSummary;
-  /** Ours: how many entries of the effective drain plan are reached; it only grows. */
+  /** Ours: the number of entries of the effective drain plan that are reached; it never decreases. */
   readonly drainPlanPosition?: number;
   readonly conditions?: readonly Condition[];
 }

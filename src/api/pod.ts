@@ -53,7 +53,7 @@ export interface Node extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean };
   readonly status?: {
     readonly conditions?: readonly NodeCondition[];
-    /** What the kubelet said at its last start; the kernel's boot id in it. */
+    /** Reported by the kubelet at its last start; contains the kernel's boot ID. */
     readonly nodeInfo?: { readonly bootID: string };
   };
 }

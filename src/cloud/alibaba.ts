@@ -1,4 +1,4 @@
-/** Notices of Alibaba Cloud: the release of a spot machine, five minutes ahead. */
+/** Notices of Alibaba Cloud: the release of a spot machine, announced five minutes before. */
 import { type Metadata, metadataError, textOf } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { bareTime } from './notice-times.ts';
@@ -6,7 +6,7 @@ import { bareTime } from './notice-times.ts';
 const TOKEN_PATH = '/latest/api/token';
 const PATH = '/latest/meta-data/instance/spot/termination-time';
 
-/** The place where Alibaba Cloud announces the end of a spot machine; with a token, which its hardened mode asks for. */
+/** The source in which Alibaba Cloud announces the end of a spot machine; uses a token, which its hardened mode requires. */
 export function alibabaSources(metadata: Metadata): readonly NoticeSource[] {
   let token: string | undefined;
   const newToken = async (signal: AbortSignal): Promise<string> => {
@@ -24,7 +24,7 @@ export function alibabaSources(metadata: Metadata): readonly NoticeSource[] {
       read: async (signal) => {
         token ??= await newToken(signal);
         const answer = await metadata.send({ path: PATH, headers: { 'X-aliyun-ecs-metadata-token': token } }, signal);
-        // The service answers 403 or 401 to a token that is over.
+        // The service answers 403 or 401 to an expired token.
         if (answer.status !== 200 && answer.status !== 404) token = undefined;
         const time = bareTime(textOf(answer, PATH), PATH);
         if (time === undefined) return [];

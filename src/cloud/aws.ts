@@ -1,4 +1,4 @@
-/** Notices of Amazon EC2 by its instance metadata service, version 2 only. */
+/** Notices of Amazon EC2, from its instance metadata service, version 2 only. */
 import * as z from 'zod';
 import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
@@ -23,7 +23,7 @@ const eventsSchema = z
   )
   .max(100);
 
-/** Every value of autoscaling/target-lifecycle-state, with whether the machine ends in it. */
+/** All values of autoscaling/target-lifecycle-state; true for those in which the machine ends. */
 const LIFECYCLE: Readonly<Record<string, boolean>> = {
   InService: false,
   Standby: false,
@@ -35,13 +35,13 @@ const LIFECYCLE: Readonly<Record<string, boolean>> = {
   Terminated: true,
 };
 
-/** Reads below /latest/meta-data with a session token, which is renewed when the service asks for it. */
+/** Reads paths below /latest/meta-data with a session token, which is replaced when the service refuses it. */
 function createReader(metadata: Metadata): (path: string, signal: AbortSignal) => Promise<string | undefined> {
   let token: Promise<string> | undefined;
   const newToken = async (signal: AbortSignal): Promise<string> => {
     const headers = { 'X-aws-ec2-metadata-token-ttl-seconds': String(TOKEN_TTL_SEC) };
     const answer = await metadata.send({ method: 'PUT', path: TOKEN_PATH, headers }, signal);
-    // It becomes a header: nothing but what a header may hold.
+    // The token becomes a header, so it may contain only characters that are valid in one.
     if (answer.status !== 200 || !/^[\x21-\x7e]{1,1024}$/.test(answer.body)) {
       throw metadataError(`PUT ${TOKEN_PATH}: no session token (HTTP ${answer.status})`);
     }
@@ -57,7 +57,7 @@ function createReader(metadata: Metadata): (path: string, signal: AbortSignal) =
       const text = textOf(answer, path);
       return { status: answer.status, ...(text === undefined ? {} : { text }) };
     } catch (error) {
-      // Whatever went wrong, a token that may be the reason is not used again.
+      // The token may be the reason for any failure, so it is not used again.
       if (token === own) token = undefined;
       throw error;
     }
@@ -74,7 +74,7 @@ function createReader(metadata: Metadata): (path: string, signal: AbortSignal) =
   };
 }
 
-/** The places where EC2 announces the end of a machine. */
+/** The sources in which EC2 announces the end of a machine. */
 export function awsSources(metadata: Metadata): readonly NoticeSource[] {
   const read = createReader(metadata);
   const provider = 'aws';
@@ -91,7 +91,7 @@ export function awsSources(metadata: Metadata): readonly NoticeSource[] {
   const spot = (text: string | undefined): readonly Notice[] => {
     const found = parseJson(spotSchema, text, 'spot/instance-action');
     if (found === undefined) return [];
-    // Hibernation begins at once, whatever the time says.
+    // Hibernation begins at once, whatever the time is.
     const time = found.action === 'hibernate' ? {} : timed(found.time);
     return [{ id: 'aws/spot', kind: 'preempt', reason: `EC2 spot interruption: ${found.action}`, provider, ...time }];
   };

@@ -8,7 +8,7 @@ import { timed } from './notice-times.ts';
 const EVENTS_PATH = '/metadata/scheduledevents?api-version=2020-07-01';
 const NAME_PATH = '/metadata/instance/compute/name?api-version=2021-02-01&format=text';
 const HEADERS = { Metadata: 'true' };
-/** The first question switches the service on, which takes up to two minutes. */
+/** The first request enables the service, which takes up to two minutes; longer than this it has failed. */
 const FIRST_TIMEOUT_MS = 130_000;
 
 const KINDS: Readonly<Record<string, NoticeKind>> = {
@@ -34,7 +34,7 @@ const eventsSchema = z.object({
 });
 type ScheduledEvent = z.infer<typeof eventsSchema>['Events'][number];
 
-/** The Scheduled Events of this machine alone; those of others in its availability set are shown to it too. */
+/** The source of the Scheduled Events of this machine. The service also lists those of other machines in its availability set. */
 export function azureSources(metadata: Metadata, startRequests: boolean): readonly NoticeSource[] {
   const provider = 'azure';
   let ownName: string | undefined;
@@ -44,7 +44,7 @@ export function azureSources(metadata: Metadata, startRequests: boolean): readon
   const readName = async (signal: AbortSignal): Promise<string> => {
     const answer = await metadata.send({ path: NAME_PATH, headers: HEADERS }, signal);
     const name = textOf(answer, 'compute/name') ?? '';
-    // Of a scale set's machine it is SCALESET_ID, as the events have it.
+    // For a machine of a scale set it is SCALESET_ID, as in the events.
     if (!/^[\w.-]{1,300}$/.test(name)) throw metadataError('compute/name: not the name of a machine');
     return name.toLowerCase();
   };
@@ -53,7 +53,7 @@ export function azureSources(metadata: Metadata, startRequests: boolean): readon
     if (kind === undefined) return [];
     const text = NotBefore ?? '';
     const reason = `Azure ${EventType}: ${Description ?? ''}`.replace(/: $/, '');
-    // No time once the event has started.
+    // An event that has started has no time.
     return [{ id: `azure/${EventId}`, kind, reason, provider, ...(text === '' ? {} : timed(text)) }];
   };
 
@@ -74,7 +74,7 @@ export function azureSources(metadata: Metadata, startRequests: boolean): readon
       acknowledge: async (id, signal) => {
         if (!startRequests) return;
         const event = own.find(({ EventId }) => `azure/${EventId}` === id);
-        // It would bring the event forward for every machine that it names.
+        // The request would start the event earlier for every machine that it names.
         if (event?.EventStatus !== 'Scheduled' || event.Resources.length !== 1) return;
         const body = JSON.stringify({ StartRequests: [{ EventId: event.EventId }] });
         const headers = { ...HEADERS, 'Content-Type': 'application/json' };

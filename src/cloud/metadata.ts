@@ -4,14 +4,14 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 import * as z from 'zod';
 import { describeError, NodemaintError } from '../errors.ts';
 
-/** What is asked of a metadata service. */
+/** A request to a metadata service. */
 export interface MetadataRequest {
   readonly method?: 'GET' | 'PUT' | 'POST';
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** For the whole answer, in milliseconds; 5 s unless told. */
+  /** The time limit for the whole answer, in milliseconds; default 5 s. */
   readonly timeoutMs?: number;
 }
 
@@ -23,7 +23,7 @@ export interface MetadataAnswer {
 
 /** A metadata service. */
 export interface Metadata {
-  /** Throws METADATA_FAILED where there is no answer in time, one that is too long, or a redirect. */
+  /** Throws METADATA_FAILED if no answer comes in time, the answer is too long, or it is a redirect. */
   send(request: MetadataRequest, signal: AbortSignal): Promise<MetadataAnswer>;
   close(): void;
 }
@@ -31,14 +31,14 @@ export interface Metadata {
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 64 * 1024;
 
-/** Where metadata services are: link-local addresses, Alibaba's, and AWS's in IPv6. */
+/** The addresses of metadata services: link-local ones, Alibaba's, and the IPv6 address of AWS. */
 const ALLOWED = new BlockList();
 ALLOWED.addSubnet('169.254.0.0', 16, 'ipv4');
 ALLOWED.addAddress('100.100.100.200', 'ipv4');
 ALLOWED.addSubnet('fe80::', 10, 'ipv6');
 ALLOWED.addAddress('fd00:ec2::254', 'ipv6');
 
-/** A failure of a metadata service, in a sentence. */
+/** A failure of a metadata service; `message` is one sentence. */
 export function metadataError(message: string, cause?: unknown): NodemaintError {
   return new NodemaintError('METADATA_FAILED', message, cause === undefined ? undefined : { cause });
 }
@@ -47,7 +47,7 @@ function isAllowed(address: string): boolean {
   return ALLOWED.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Names are believed only where they lead to such an address, whatever a DNS server says. */
+/** A DNS lookup that accepts only the addresses of metadata services, whatever a DNS server answers. */
 const lookupAllowed: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     const addresses = (found ?? []).filter(({ address }) => isAllowed(address));
@@ -71,15 +71,15 @@ async function readBody(response: IncomingMessage): Promise<string> {
 }
 
 /**
- * The service at `base`, such as http://169.254.169.254. It is asked directly, never through a proxy, and its redirects are
- * refused. `configured`: a person named this address, so that it may be anywhere; else only where metadata services are.
+ * The metadata service at `base`, for instance http://169.254.169.254. Requests never use a proxy, and redirects are
+ * refused. If the address comes from the configuration (`configured`), every address is allowed; else only those of `ALLOWED`.
  */
 export function createMetadata(base: string, configured: boolean): Metadata {
   const url = new URL(base);
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (url.protocol !== 'http:') throw metadataError(`${base} is no address of a metadata service: it must be http://`);
   if (!configured && isIP(host) !== 0 && !isAllowed(host)) throw metadataError(`${host} is not link-local`);
-  // An agent of our own has no proxy, whatever the environment says.
+  // Our own agent uses no proxy, whatever the environment variables say.
   const agent = new Agent({ keepAlive: true, maxSockets: 8, maxFreeSockets: 1 });
 
   return {
@@ -111,14 +111,14 @@ export function createMetadata(base: string, configured: boolean): Metadata {
   };
 }
 
-/** The text of an answer; undefined for nothing to report, which is 404 everywhere. Throws METADATA_FAILED. */
+/** The text of an answer; undefined for 404, which means in all clouds that there is nothing to report. Throws METADATA_FAILED. */
 export function textOf(answer: MetadataAnswer, path: string): string | undefined {
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw metadataError(`${path}: HTTP ${answer.status}`);
   return answer.body;
 }
 
-/** The answer as JSON of a known shape; empty is undefined. Throws METADATA_FAILED. */
+/** Parses an answer as JSON; undefined for an empty one. Throws METADATA_FAILED if it does not fit the schema. */
 export function parseJson<T>(schema: z.ZodType<T>, text: string | undefined, path: string): T | undefined {
   if (text === undefined || text === '') return undefined;
   let value: unknown;
@@ -129,5 +129,5 @@ export function parseJson<T>(schema: z.ZodType<T>, text: string | undefined, pat
   }
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw metadataError(`${path}: the answer is not as it should be: ${z.prettifyError(result.error)}`);
+  throw metadataError(`${path}: the answer has an unexpected form: ${z.prettifyError(result.error)}`);
 }

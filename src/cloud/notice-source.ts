@@ -1,13 +1,13 @@
 import type { Notice } from '../decide/notice/notices.ts';
 
-/** One place of a provider where notices appear. */
+/** One resource of a provider in which notices appear. */
 export interface NoticeSource {
   /** For the log, such as "aws spot/instance-action". */
   readonly name: string;
-  /** The pause between two looks, in milliseconds. */
+  /** The pause between two reads, in milliseconds. */
   readonly everyMs: number;
-  /** All notices there are now. Throws METADATA_FAILED where the answer says nothing that can be believed. */
+  /** Reads all present notices. Throws METADATA_FAILED if the answer is missing or invalid. */
   read(signal: AbortSignal): Promise<readonly Notice[]>;
-  /** Tells the provider that the machine is ready for the event; only where that harms nobody else. */
+  /** Tells the provider that the machine is ready for the event, if the event concerns no other machine. */
   acknowledge?(id: string, signal: AbortSignal): Promise<void>;
 }

@@ -4,15 +4,15 @@ import { metadataError } from './metadata.ts';
 
 const MAX_QUOTE = 60;
 
-/** The part of a notice that its time makes, however it is written; see parseNoticeTime. */
+/** The members of a notice that come from its time, in any format of `parseNoticeTime`. */
 export function timed(text: string, offset?: string): Pick<Notice, 'notBefore' | 'unreadableTime'> {
   const at = parseNoticeTime(text, offset);
   return at === undefined ? { unreadableTime: text.slice(0, MAX_QUOTE) } : { notBefore: at };
 }
 
 /**
- * The same for a place that has a time and nothing else: there, what does not even look like one is no announcement, but a
- * broken service. Undefined for nothing to report. Throws METADATA_FAILED.
+ * The same for a resource that contains only a time. Undefined if it is empty. Throws METADATA_FAILED for text that does not
+ * look like a time: that is a broken service, not a notice.
  */
 export function bareTime(
   text: string | undefined,

@@ -7,7 +7,7 @@ import { createMetadata, type Metadata } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { tencentSources } from './tencent.ts';
 
-/** Where each provider's metadata service is. */
+/** The address of each provider's metadata service. */
 const BASES: Readonly<Record<Provider, string>> = {
   aws: 'http://169.254.169.254',
   gcp: 'http://169.254.169.254',
@@ -38,7 +38,7 @@ function sourcesOf(provider: Provider, metadata: Metadata, options: ProviderOpti
   }
 }
 
-/** The places where the provider announces the end of a machine; nothing is asked yet. */
+/** The sources in which the provider announces the end of a machine. Sends no request yet. */
 export function providerSources(
   provider: Provider,
   options: ProviderOptions,

@@ -5,7 +5,7 @@ import { bareTime } from './notice-times.ts';
 
 const PATH = '/latest/meta-data/spot/termination-time';
 
-/** The place where Tencent Cloud announces the end of a spot machine, in China's time whatever the region. */
+/** The source in which Tencent Cloud announces the end of a spot machine; times are China's, in every region. */
 export function tencentSources(metadata: Metadata): readonly NoticeSource[] {
   return [
     {

@@ -4,12 +4,12 @@ import path from 'node:path';
 import type { NoticeSource } from './notice-source.ts';
 import type { Clock } from '../host/clock.ts';
 
-/** How often it is looked at although nothing was told, for file systems that tell nothing. */
-const LOOK_MS = 30_000;
+/** The file is read at least this often, for file systems that report no changes. */
+const POLL_MS = 30_000;
 const MAX_BYTES = 4096;
 const MAX_REASON = 1000;
 
-/** The first line of the file without what could harm a terminal; undefined where there is no file. */
+/** The first line of the file, without control characters; undefined if there is no file. */
 async function firstLine(file: string): Promise<string | undefined> {
   try {
     await using handle = await open(file, 'r');
@@ -27,8 +27,8 @@ async function firstLine(file: string): Promise<string | undefined> {
 }
 
 /**
- * A file that announces the end of this machine by being there, its first line the reason, and takes it back by being gone.
- * Its folder is watched until `lifetime` is aborted; `read` answers at once the first time, then when something changed.
+ * A source with a notice as long as the file exists; the first line of the file is the reason. Its folder is watched until
+ * `lifetime` aborts. The first `read` returns at once, a later one when the folder has changed.
  */
 export function triggerFileSource(file: string, clock: Clock, lifetime: AbortSignal): NoticeSource {
   let watcher: FSWatcher | undefined;
@@ -42,12 +42,12 @@ export function triggerFileSource(file: string, clock: Clock, lifetime: AbortSig
     if (watcher !== undefined) return;
     try {
       watcher = watch(path.dirname(file), { signal: lifetime }, onChange);
-      // The folder went away: another look finds out, and watches the new one.
+      // The folder was removed; the next read watches the new one.
       watcher.on('error', () => {
         watcher = undefined;
       });
     } catch {
-      // No such folder yet; the file is looked at all the same.
+      // The folder does not exist yet; the file is polled.
     }
   };
   const wait = async (signal: AbortSignal): Promise<void> => {
@@ -56,7 +56,7 @@ export function triggerFileSource(file: string, clock: Clock, lifetime: AbortSig
       woken.abort();
     };
     try {
-      await clock.sleep(LOOK_MS, AbortSignal.any([signal, woken.signal]));
+      await clock.sleep(POLL_MS, AbortSignal.any([signal, woken.signal]));
     } catch {
       signal.throwIfAborted();
     } finally {
@@ -72,7 +72,7 @@ export function triggerFileSource(file: string, clock: Clock, lifetime: AbortSig
       changed = false;
       const reason = await firstLine(file);
       if (reason === undefined) return [];
-      return [{ id: 'file', kind: 'terminate', reason: reason === '' ? `${file} is there` : reason, provider: 'file' }];
+      return [{ id: 'file', kind: 'terminate', reason: reason === '' ? `${file} exists` : reason, provider: 'file' }];
     },
   };
 }

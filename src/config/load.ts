@@ -6,7 +6,7 @@ import { describeError, NodemaintError } from '../errors.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../host/files/yaml.ts';
 import { type AgentConfig, agentConfigSchema } from './schema.ts';
 
-/** Parses the text of a configuration file; `path` is only named in messages. Throws CONFIG_INVALID. */
+/** Parses the text of a configuration file; `path` is used in messages only. Throws CONFIG_INVALID. */
 export function parseAgentConfig(text: string, path: string): AgentConfig {
   let content: unknown;
   try {
@@ -25,10 +25,10 @@ export function parseAgentConfig(text: string, path: string): AgentConfig {
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Reads a file that nobody but root, or the user of this process, may have written; throws what is wrong with it. */
+/** Reads a file; throws if another user than root, or the user of this process, could have written it. */
 async function readOwn(path: string): Promise<string> {
   await using file = await open(path, 'r');
-  // Of the open file: nobody can put another in its place between the look and the reading.
+  // The open file is checked, so it cannot be replaced between the check and the reading.
   const { uid, mode, size } = await file.stat();
   if (uid !== 0 && uid !== process.geteuid?.()) throw new Error(`it belongs to the user ${uid}, not to root`);
   if ((mode & 0o022) !== 0) throw new Error('its group or everybody may write to it');
@@ -37,8 +37,8 @@ async function readOwn(path: string): Promise<string> {
 }
 
 /**
- * Reads and validates the configuration file, which says whose files root moves and what it calls; throws CONFIG_INVALID
- * with the place and the fix, also where others than root could have written it.
+ * Reads and validates the configuration file, which determines the files that root moves and the programs that it runs.
+ * Throws CONFIG_INVALID, with the key and the fix, also if other users than root could have written the file.
  */
 export async function loadAgentConfig(path: string): Promise<AgentConfig> {
   let text: string;
@@ -47,7 +47,7 @@ export async function loadAgentConfig(path: string): Promise<AgentConfig> {
   } catch (error) {
     throw new NodemaintError(
       'CONFIG_INVALID',
-      `cannot read the configuration ${path}: ${describeError(error)}; install.sh makes it, root's and with mode 0644; name another with --config`,
+      `cannot read the configuration ${path}: ${describeError(error)}; install.sh creates it, owned by root and with mode 0644; --config names another file`,
       { cause: error },
     );
   }

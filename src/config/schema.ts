@@ -3,7 +3,7 @@ import { CONFIG_API_VERSION } from '../api/names.ts';
 import { PROVIDERS } from '../decide/notice/provider.ts';
 
 const drainPlanEntry = z.strictObject({
-  podType: z.enum(['Default', 'DaemonSet', 'Static']).describe('which kind of pod the entry selects'),
+  podType: z.enum(['Default', 'DaemonSet', 'Static']).describe('the type of the pods that the entry selects'),
   podPriority: z.int().min(-2_147_483_648).max(2_147_483_647).describe('selects pods with this or a lower priority'),
   podSelector: z
     .strictObject({
@@ -26,7 +26,7 @@ const cloud = z.strictObject({
   provider: z
     .enum(['auto', 'none', ...PROVIDERS])
     .default('auto')
-    .describe('whose notices are watched; auto: as the firmware says'),
+    .describe('the provider whose notices are watched; auto: from the firmware'),
   metadataUrl: z
     .string()
     .regex(/^http:\/\/[^/?#\s]+$/, 'must be http://HOST or http://HOST:PORT')
@@ -36,24 +36,24 @@ const cloud = z.strictObject({
   rebalance: z
     .enum(['ignore', 'cordon', 'drain'])
     .default('ignore')
-    .describe('what a rebalance recommendation (AWS) does'),
+    .describe('what happens at a rebalance recommendation (AWS)'),
   freeze: z
     .enum(['ignore', 'cordon', 'drain'])
     .default('ignore')
-    .describe('what an announced freeze or live migration does'),
+    .describe('what happens at an announced freeze or live migration'),
   azureStartRequests: z
     .boolean()
     .default(false)
     .describe(
-      'whether Azure is told to go on as soon as the node is drained, if the event concerns this machine alone',
+      'whether Azure may start an event as soon as the node is drained, if the event concerns this machine only',
     ),
 });
 
 const absolutePath = z.string().regex(/^\/\P{Cc}*$/u, 'must be an absolute path without control characters');
 
 /**
- * The configuration file of the agent: this one schema holds every key with its default, bounds and meaning.
- * Durations carry their unit in the name.
+ * The configuration file of the agent: every key with its default, bounds and description. Keys of durations end in their
+ * unit.
  */
 export const agentConfigSchema = z
   .strictObject({
@@ -67,19 +67,21 @@ export const agentConfigSchema = z
     kubeconfig: z
       .string()
       .default('/etc/kubernetes/kubelet.conf')
-      .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs standalone, without a cluster'),
+      .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs the agent without a cluster'),
     staticPodPath: absolutePath
       .exactOptional()
-      .describe("the kubelet's staticPodPath; default: as the running kubelet has it, else /etc/kubernetes/manifests"),
+      .describe("the kubelet's staticPodPath; default: that of the running kubelet, else /etc/kubernetes/manifests"),
     kubeletHealthz: z
       .string()
       .regex(/^(?:http:\/\/\S+)?$/, 'must be http://ADDRESS:PORT/healthz or ""')
       .exactOptional()
-      .describe('where the kubelet says whether it is up; default: as the running kubelet has it; "" takes it for up'),
+      .describe(
+        'URL of the health endpoint of the kubelet; default: that of the running kubelet; "" assumes that the kubelet is up',
+      ),
     parkedPath: absolutePath
       .exactOptional()
       .describe(
-        'where manifests lie while they are parked; best on the file system of staticPodPath, outside of it; default: beside it',
+        'directory of parked manifests; should be on the file system of staticPodPath, outside of it; default: nodemaint-parked beside it',
       ),
     containerRuntimeEndpoint: z
       .string()
@@ -91,27 +93,31 @@ export const agentConfigSchema = z
       .regex(/^([\w:.@-]+\.service)?$/, 'must be the name of a systemd service, or ""')
       .exactOptional()
       .describe(
-        'the unit that a drain without an API server stops, so that pods stay down; default: the one in which the kubelet runs, else kubelet.service; "" leaves all but static pods alone then',
+        'the unit that a drain without an API server stops, so that pods are not restarted; default: the one in which the kubelet runs, else kubelet.service; with "" such a drain stops static pods only',
       ),
-    stateDirectory: absolutePath.default('/var/lib/nodemaint').describe('record and journal'),
-    runDirectory: absolutePath.default('/run/nodemaint').describe('control socket and the sign of life for the lock'),
-    bootIdPath: absolutePath.default('/proc/sys/kernel/random/boot_id').describe('what tells one boot from the next'),
+    stateDirectory: absolutePath.default('/var/lib/nodemaint').describe('directory of the record and the journal'),
+    runDirectory: absolutePath
+      .default('/run/nodemaint')
+      .describe('directory of the control socket and the heartbeat file of the lock'),
+    bootIdPath: absolutePath
+      .default('/proc/sys/kernel/random/boot_id')
+      .describe('file with the boot ID, which differs at each boot'),
     lock: z
       .enum(['unit', 'child', 'none'])
       .default('unit')
       .describe(
-        'how the delay lock is held: by the unit nodemaint-inhibitor.service, which outlives the agent; by a child process; or not at all',
+        'what holds the inhibitor lock: the unit nodemaint-inhibitor.service, which survives the agent; a child process; or nothing',
       ),
     onBoot: z
       .enum(['complete', 'wait'])
       .default('complete')
-      .describe("after the boot: complete the agent's own maintenance, or wait for somebody to do it"),
+      .describe("after a boot: complete the agent's own maintenance, or wait until an administrator completes it"),
     apiWaitSec: z
       .int()
       .min(1)
       .max(3600)
       .default(15)
-      .describe('how long a shutdown waits for an API server that does not answer before the drain goes on locally'),
+      .describe('how long a shutdown waits for an API server that does not answer before the drain continues offline'),
     scheduledShutdownLeadSec: z
       .int()
       .min(0)
@@ -125,45 +131,48 @@ export const agentConfigSchema = z
       .min(60)
       .exactOptional()
       .describe(
-        'for how long a shutdown is held at most, for nodes that nobody attends; then it goes on with pods still there; default: as long as it takes',
+        'the longest time for which a shutdown is held, for unattended nodes; after it the shutdown continues although pods still run; default: no limit',
       ),
     removeFailedPods: z
       .boolean()
       .default(false)
-      .describe('after a shutdown: delete the pods of this node that the kubelet left behind as Failed because of it'),
+      .describe('after a shutdown: delete the pods of this node that the kubelet has marked as Failed because of it'),
     cloud: cloud
       .prefault({})
       .describe(
-        "the cloud's notices of termination and maintenance; its keys are in [notices-and-deadlines.md](../usage/notices-and-deadlines.md)",
+        "the cloud's notices of termination and maintenance; see the keys in [notices-and-deadlines.md](../usage/notices-and-deadlines.md)",
       ),
     triggerFile: absolutePath
       .exactOptional()
-      .describe('a file that drains the node while it is there; its first line is the reason'),
+      .describe('a file that drains the node as long as it exists; its first line is the reason'),
     controlGroup: z
       .string()
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a group')
       .exactOptional()
-      .describe('a group that may ask for the status, trigger and cancel, beside root'),
+      .describe('a group whose members may read the status, trigger and cancel a shutdown, besides root'),
     metricsAddress: z
       .string()
       .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, 'must be ADDRESS:PORT, such as 127.0.0.1:9465')
       .exactOptional()
-      .describe('where /metrics, /healthz and /readyz are served; default: nowhere'),
+      .describe('address of /metrics, /healthz and /readyz; default: they are not served'),
     hooksDirectory: absolutePath
       .default('/etc/nodemaint/hooks.d')
-      .describe('programs to call when the phase changes, in pre-drain, drained, pre-release and restored'),
+      .describe(
+        'directory of programs that run when the phase changes, in the folders pre-drain, drained, pre-release and restored',
+      ),
     hookTimeoutSec: z
       .int()
       .min(1)
       .max(600)
       .default(10)
-      .describe('how long the programs of one such moment may take together; then they are killed'),
+      .describe('the total time limit for the programs of one folder; then they are killed'),
     drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
-    logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('how much is logged'),
+    logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('the lowest level that is logged'),
   })
   .refine((config) => config.onBoot === 'complete' || config.kubeconfig !== '', {
     path: ['onBoot'],
-    error: '"wait" needs a cluster whose NodeMaintenance somebody completes; standalone has only "complete"',
+    error:
+      '"wait" needs a cluster in which the NodeMaintenance is completed; without a cluster only "complete" is possible',
   });
 
 /** The validated configuration. */

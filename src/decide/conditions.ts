@@ -1,7 +1,7 @@
 import type { Condition } from '../api/meta.ts';
 import { rfc3339 } from './time.ts';
 
-/** The conditions with one replaced, in their old order; `at` is its lastTransitionTime in milliseconds. */
+/** Replaces or adds one condition and keeps the order; `at` is its lastTransitionTime, in milliseconds since the epoch. */
 export function withCondition(
   conditions: readonly Condition[],
   condition: Omit<Condition, 'lastTransitionTime'>,

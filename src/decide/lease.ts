@@ -1,27 +1,27 @@
 import type { Lease, LeaseSpec } from '../api/lease.ts';
 
 /**
- * How long a controller's Lease may stay as it is before nobody leads (kube-controller-manager's --leader-elect-lease-duration).
- * Also for agents, who do not know the controller's own setting while nobody holds the Lease.
+ * A Lease that has not changed for this long has expired (as --leader-elect-lease-duration of kube-controller-manager). Agents
+ * use it too, because they do not know the controller's setting while the Lease has no holder.
  */
 export const LEASE_DURATION_MS = 15_000;
 
-/** A Lease as this process has seen it. */
+/** A Lease as this process has observed it (client-go: observedRecord, observedTime). */
 export interface LeaseObservation {
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly lease: Lease | undefined;
-  /** When it was first seen as it is, in milliseconds on this process's own monotonic clock. */
+  /** When its present content was first observed, in milliseconds of this process's monotonic clock. */
   readonly since: number;
-  /** Whether it was seen differently before: then somebody was there to change it. */
+  /** Whether its content was different before: then a controller has changed it. */
   readonly changed: boolean;
 }
 
-/** Who may lead, and with what the Lease is to be written then. */
+/** Whether this candidate may lead, and then the spec to write into the Lease. */
 export type LeaseDecision =
   | { readonly kind: 'lead'; readonly spec: LeaseSpec }
   | { readonly kind: 'follow'; readonly holder: string };
 
-/** One who stands for election. */
+/** A candidate of the leader election. */
 export interface LeaseCandidate {
   readonly identity: string;
   /** In milliseconds. */
@@ -35,7 +35,7 @@ function microTime(ms: number): string {
 
 function isSame(a: Lease | undefined, b: Lease | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  // Its metadata does not count: an annotation is not a sign of life of its holder.
+  // Metadata is not compared: a changed annotation does not show that the holder lives.
   return (
     a.spec?.holderIdentity === b.spec?.holderIdentity &&
     a.spec?.renewTime === b.spec?.renewTime &&
@@ -46,8 +46,8 @@ function isSame(a: Lease | undefined, b: Lease | undefined): boolean {
 }
 
 /**
- * Takes in a Lease that was just read. The times in it were written by another clock and are only compared with each other:
- * what counts is for how long it has not changed before our own eyes, as in client-go's leader election. `now` is monotonic.
+ * Records a Lease that was just read. The times in it come from another machine's clock and are only compared with each other.
+ * What matters is how long this process has observed no change, as in client-go's leader election. `now` is monotonic.
  */
 export function observeLease(
   before: LeaseObservation | undefined,
@@ -65,19 +65,19 @@ function durationMsOf(spec: LeaseSpec | undefined, fallbackMs: number): number {
 }
 
 /**
- * Decides who leads. A Lease that is free, ours, or has not changed for its duration may be written by us; the server's
- * resourceVersion settles who of several writes first. `now` is monotonic, `at` is for people: milliseconds since the epoch.
+ * Decides whether the candidate may lead: if the Lease has no holder, is its own, or has expired. Of several writers the
+ * server's resourceVersion lets one succeed. `now` is monotonic; `at`, for people, is in milliseconds since the epoch.
  */
 export function decideLease(
-  sight: LeaseObservation,
+  observation: LeaseObservation,
   candidate: LeaseCandidate,
   now: number,
   at: number,
 ): LeaseDecision {
-  const old = sight.lease?.spec;
+  const old = observation.lease?.spec;
   const holder = old?.holderIdentity ?? '';
   const isOurs = holder === candidate.identity;
-  const expired = now - sight.since >= durationMsOf(old, candidate.durationMs);
+  const expired = now - observation.since >= durationMsOf(old, candidate.durationMs);
   if (holder !== '' && !isOurs && !expired) return { kind: 'follow', holder };
   const transitions = old?.leaseTransitions ?? 0;
   return {
@@ -87,12 +87,12 @@ export function decideLease(
       leaseDurationSeconds: Math.ceil(candidate.durationMs / 1000),
       acquireTime: isOurs && old?.acquireTime !== undefined ? old.acquireTime : microTime(at),
       renewTime: microTime(at),
-      leaseTransitions: isOurs || sight.lease === undefined ? transitions : transitions + 1,
+      leaseTransitions: isOurs || observation.lease === undefined ? transitions : transitions + 1,
     },
   };
 }
 
-/** What the holder writes when it gives the Lease back, so that another one leads at once; `at` since the epoch. */
+/** The spec with which the holder releases the Lease, so that another candidate leads at once; `at` is since the epoch. */
 export function releasedLease(old: LeaseSpec | undefined, at: number): LeaseSpec {
   return {
     leaseDurationSeconds: 1,
@@ -103,16 +103,16 @@ export function releasedLease(old: LeaseSpec | undefined, at: number): LeaseSpec
 }
 
 /**
- * Whether a controller lives, as the agents have to know who act for their own node where none does. One look at a Lease
- * tells nothing, for its times are of another clock: it is `unknown` until the Lease changes (`alive`) or has not changed
- * for its duration, and 15 s at least, so that a hand-over does not count (`dead`). Without a Lease there never was one:
- * `dead`. `now` is monotonic, in milliseconds.
+ * Whether a controller lives; if none does, agents drain their own nodes. A single observation of a Lease is not enough,
+ * because its times come from another clock: the answer is `unknown` until the Lease changes (`alive`), or has not changed for
+ * its duration and for at least 15 s, so that a change of the leader is not taken for its end (`dead`). If there is no Lease,
+ * no controller has ever run: `dead`. `now` is monotonic, in milliseconds.
  */
-export function controllerAlive(sight: LeaseObservation | undefined, now: number): 'alive' | 'dead' | 'unknown' {
-  if (sight === undefined) return 'unknown';
-  if (sight.lease === undefined) return 'dead';
-  const spec = sight.lease.spec;
+export function controllerAlive(observation: LeaseObservation | undefined, now: number): 'alive' | 'dead' | 'unknown' {
+  if (observation === undefined) return 'unknown';
+  if (observation.lease === undefined) return 'dead';
+  const spec = observation.lease.spec;
   const limitMs = Math.max(durationMsOf(spec, LEASE_DURATION_MS), LEASE_DURATION_MS);
-  if (now - sight.since >= limitMs) return 'dead';
-  return sight.changed && (spec?.holderIdentity ?? '') !== '' ? 'alive' : 'unknown';
+  if (now - observation.since >= limitMs) return 'dead';
+  return observation.changed && (spec?.holderIdentity ?? '') !== '' ? 'alive' : 'unknown';
 }

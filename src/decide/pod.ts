@@ -5,10 +5,10 @@ import { timeOf } from './time.ts';
 
 /** The kubelet's default grace period of a pod, in seconds. */
 const DEFAULT_GRACE_SEC = 30;
-/** A year: the API server takes any 64 bit number, which overflows timers and dates (kubernetes/kubernetes#84298). */
+/** A year, in seconds. Longer grace periods are cut to it: the API server accepts any 64-bit number, which overflows timers and dates (kubernetes/kubernetes#84298). */
 export const MAX_GRACE_SEC = 365 * 24 * 3600;
 
-/** What the drain plan needs to know of a pod, whether it comes from the API server or from a manifest. */
+/** What the drain plan needs to know about a pod, from the API server or from a manifest. */
 export interface DrainPod {
   readonly namespace: string;
   readonly name: string;
@@ -30,25 +30,25 @@ export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
-/** A grace period as anybody may write it, in seconds, within what counts: 0 to a year. */
+/** A grace period in seconds, limited to the range from 0 to a year. */
 export function boundedGraceSec(seconds: number): number {
   return Math.min(MAX_GRACE_SEC, Math.max(0, seconds));
 }
 
-/** The pod's own grace period in seconds, a year at the most. */
+/** The pod's own grace period in seconds, at most a year. */
 export function graceSecOf(pod: Pod): number {
   return boundedGraceSec(pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SEC);
 }
 
-/** When a pod was told to end and when it has to have ended, in milliseconds since the epoch. */
+/** When a pod was deleted, and when its grace period ends, in milliseconds since the epoch. */
 export interface PodEnd {
   readonly toldAt: number;
   readonly endsAt: number;
 }
 
 /**
- * The end of a terminating pod; undefined for one that nobody told to end. The API server adds the grace period to the
- * time of the order as nanoseconds in 64 bits: where it is so long that this overflows, `deletionTimestamp` is any time.
+ * The end of a terminating pod; undefined for a pod that is not terminating. The API server adds the grace period to the time
+ * of deletion in 64-bit nanoseconds; if a very long grace period overflows, `deletionTimestamp` is an arbitrary time.
  */
 export function endOf({ metadata }: Pod): PodEnd | undefined {
   const shownAt = timeOf(metadata.deletionTimestamp);
@@ -58,7 +58,7 @@ export function endOf({ metadata }: Pod): PodEnd | undefined {
   return { toldAt, endsAt: toldAt + boundedGraceSec(Number(graceSec)) * 1000 };
 }
 
-/** The view of an API pod that the drain rules take. */
+/** A pod of the API server, for the rules of the drain. */
 export function drainPodOf(pod: Pod): DrainPod {
   return {
     namespace: pod.metadata.namespace ?? 'default',

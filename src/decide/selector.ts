@@ -18,7 +18,7 @@ function requirementHolds({ key, operator, values = [] }: SelectorRequirement, l
     case 'Lt':
       return value !== undefined && Number(value) < Number(values[0]);
     default:
-      return false; // An operator from the future selects nothing: the safe side of a drain.
+      return false; // An unknown operator of a newer API selects nothing, so that no wrong node is drained.
   }
 }
 
@@ -28,7 +28,7 @@ export function labelSelectorMatches(selector: LabelSelector, labels: Labels): b
   return equal && (selector.matchExpressions ?? []).every((requirement) => requirementHolds(requirement, labels));
 }
 
-/** The only node that a v1.NodeSelector can select, by its name; undefined where it may select others. */
+/** The name of the only node that a v1.NodeSelector can select; undefined if it may select others. */
 export function soleNodeOf({ nodeSelectorTerms }: NodeSelector): string | undefined {
   const [term, ...others] = nodeSelectorTerms;
   if (term === undefined || others.length > 0) return undefined;

@@ -1,4 +1,4 @@
-/** The first and the last moment that metav1.Time and the API server's `date-time` can write: years 0001 to 9999 UTC. */
+/** The first and the last time that metav1.Time and the API server's `date-time` can write: years 0001 to 9999 UTC. */
 const FIRST_MS = Date.UTC(2000, 0, 1) - 63_082_281_600_000;
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
@@ -7,21 +7,21 @@ function within(ms: number): number {
 }
 
 /**
- * A time as metav1.Time writes it: RFC 3339, whole seconds; `ms` since the epoch. What lies outside of the years 0001 to
- * 9999 is written as the nearest time within, and what is no number as the first, which Kubernetes takes for no time.
+ * Formats a time as metav1.Time does: RFC 3339, whole seconds; `ms` since the epoch. A time outside of the years 0001 to 9999
+ * becomes the nearest time within; NaN becomes the first one, which Kubernetes treats as no time.
  */
 export function rfc3339(ms: number): string {
   return new Date(within(ms)).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
-/** A time as RFC 3339 with its milliseconds, where it has any: of a short notice a second is much. As `rfc3339` else. */
+/** As `rfc3339`, but with milliseconds if there are any: for a short notice a second matters. */
 export function preciseRfc3339(ms: number): string {
   return new Date(within(ms)).toISOString().replace('.000Z', 'Z');
 }
 
 /**
- * A time that an object has, in milliseconds since the epoch, within the years that `rfc3339` can write; undefined where
- * it has none, or one that cannot be read.
+ * Parses a time of an API object to milliseconds since the epoch, within the years that `rfc3339` can write; undefined if it
+ * is absent or not a time.
  */
 export function timeOf(text: string | undefined): number | undefined {
   const ms = Date.parse(text ?? '');

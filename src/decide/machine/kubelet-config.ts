@@ -3,10 +3,10 @@
  * the kubelet does it (kubernetes cmd/kubelet/app/server.go, mergeKubeletConfigurations and kubeletConfigFlagPrecedence).
  */
 
-/** The flags that matter here, by name without dashes; of one that is given twice the last counts. */
+/** Flags by name without dashes; if one is given twice, the last value applies. */
 export type KubeletFlags = ReadonlyMap<string, string>;
 
-/** The fields of a KubeletConfiguration (v1beta1) that matter here. Durations are as Go writes them. */
+/** The fields of a KubeletConfiguration (v1beta1) that the agent needs. Durations are in Go's format. */
 export interface KubeletDocument {
   readonly staticPodPath?: string | undefined;
   readonly containerRuntimeEndpoint?: string | undefined;
@@ -18,7 +18,7 @@ export interface KubeletDocument {
   readonly shutdownGracePeriodByPodPriority?: readonly ShutdownGracePeriod[] | undefined;
 }
 
-/** Pods of this priority and up to the next entry's have so long (KubeletConfiguration, ShutdownGracePeriodByPodPriority). */
+/** The grace period of pods from this priority up to that of the next entry (KubeletConfiguration, ShutdownGracePeriodByPodPriority). */
 export interface ShutdownGracePeriod {
   readonly priority: number;
   readonly shutdownGracePeriodSeconds: number;
@@ -27,23 +27,23 @@ export interface ShutdownGracePeriod {
 /** The effective configuration of a running kubelet. */
 export interface KubeletFacts {
   readonly pid: number;
-  /** The file of --config; absent where it has none. */
+  /** The file of --config; undefined if the flag is not given. */
   readonly configFile: string | undefined;
-  /** The folder of --config-dir; absent where it has none. */
+  /** The folder of --config-dir; undefined if the flag is not given. */
   readonly dropInDirectory: string | undefined;
   readonly kubeconfig: string | undefined;
   readonly hostnameOverride: string | undefined;
-  /** Absent where it takes no static pods from files. */
+  /** Undefined if it reads no static pods from files. */
   readonly staticPodPath: string | undefined;
   readonly containerRuntimeEndpoint: string | undefined;
-  /** How often it reads the static pod directory anew, in milliseconds. */
+  /** The interval at which it reads the static pod directory, in milliseconds. */
   readonly fileCheckFrequencyMs: number;
-  /** 0 where it serves no /healthz. */
+  /** 0 if it does not serve /healthz. */
   readonly healthzPort: number;
   readonly healthzBindAddress: string;
-  /** The whole time of its own graceful shutdown, in milliseconds; 0 is off. */
+  /** The duration of its own graceful shutdown, in milliseconds; 0 means off. */
   readonly shutdownGracePeriodMs: number;
-  /** The part of it for critical pods, in milliseconds. */
+  /** The part of that duration reserved for critical pods, in milliseconds. */
   readonly shutdownGracePeriodCriticalPodsMs: number;
   readonly shutdownGracePeriodByPodPriority: readonly ShutdownGracePeriod[];
 }
@@ -66,7 +66,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Lays a drop-in over a configuration: maps are merged, everything else is replaced, null takes away (RFC 7386). */
+/** Applies a drop-in to a configuration: maps are merged, null removes a key, all other values are replaced (RFC 7386). */
 export function mergeKubeletConfig(base: unknown, dropIn: unknown): unknown {
   if (!isObject(dropIn)) return dropIn;
   const merged = new Map(Object.entries(isObject(base) ? base : {}));
@@ -77,7 +77,7 @@ export function mergeKubeletConfig(base: unknown, dropIn: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** The flags of a command line: `--name=value` and `--name value`. */
+/** Parses the flags of a command line, in the forms `--name=value` and `--name value`. */
 export function parseKubeletFlags(argv: readonly string[]): KubeletFlags {
   const flags = new Map<string, string>();
   for (const [index, word] of argv.entries()) {
@@ -90,7 +90,7 @@ export function parseKubeletFlags(argv: readonly string[]): KubeletFlags {
   return flags;
 }
 
-/** A duration as Go writes it, such as 1h30m or 20s, in milliseconds; undefined if it is none. */
+/** Parses a duration in Go's format, such as 1h30m or 20s, to milliseconds; undefined if it is not a duration. */
 export function goDurationMs(text: string): number | undefined {
   if (text === '0') return 0;
   if (!/^(?:\d+(?:\.\d+)?(?:h|ms|m|us|µs|ns|s))+$/.test(text)) return undefined;
@@ -106,7 +106,7 @@ function portOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : undefined;
 }
 
-/** What a kubelet with these flags and this merged configuration does; flags win over files. */
+/** The effective configuration from flags and the merged files; flags have precedence. */
 export function effectiveKubelet(pid: number, flags: KubeletFlags, document: KubeletDocument): KubeletFacts {
   const frequency = goDurationMs(flags.get('file-check-frequency') ?? document.fileCheckFrequency ?? '0') ?? 0;
   return {
@@ -115,7 +115,7 @@ export function effectiveKubelet(pid: number, flags: KubeletFlags, document: Kub
     dropInDirectory: nonEmpty(flags.get('config-dir')),
     kubeconfig: nonEmpty(flags.get('kubeconfig')),
     hostnameOverride: nonEmpty(flags.get('hostname-override')),
-    // A flag that is given counts, even an empty one.
+    // A flag that is given has precedence even if it is empty.
     staticPodPath: nonEmpty(flags.get('pod-manifest-path') ?? document.staticPodPath),
     containerRuntimeEndpoint: nonEmpty(flags.get('container-runtime-endpoint'), document.containerRuntimeEndpoint),
     fileCheckFrequencyMs: frequency > 0 ? frequency : DEFAULT_FILE_CHECK_MS,
@@ -127,19 +127,19 @@ export function effectiveKubelet(pid: number, flags: KubeletFlags, document: Kub
   };
 }
 
-/** What tells the kubelet of this node from others that can be seen, such as those of nodes in containers. */
+/** What distinguishes this node's kubelet from others on the machine, such as those of nodes in containers. */
 export interface KubeletScope {
   readonly kubeconfig?: string;
   readonly nodeName?: string;
 }
 
-/** This node's kubelet; or none of this node; or several, of which nothing tells which one it is. */
+/** This node's kubelet; or `none`; or `several` that cannot be told apart. */
 export type KubeletChoice<T> =
   | { readonly kind: 'kubelet'; readonly kubelet: T }
   | { readonly kind: 'none' }
   | { readonly kind: 'several'; readonly kubelets: readonly T[] };
 
-/** This node's kubelet among those that run: by kubeconfig, else by name, else the only one, if it may be this node's. */
+/** Chooses this node's kubelet: by kubeconfig, else by node name, else the only one, if it may be this node's. */
 export function chooseKubelet<T extends Pick<KubeletFacts, 'kubeconfig' | 'hostnameOverride'>>(
   kubelets: readonly T[],
   { kubeconfig, nodeName }: KubeletScope,
@@ -154,13 +154,13 @@ export function chooseKubelet<T extends Pick<KubeletFacts, 'kubeconfig' | 'hostn
   return left.length > 1 ? { kind: 'several', kubelets: left } : { kind: 'kubelet', kubelet };
 }
 
-/** Where static pods are taken from; with a warning where the configuration and the running kubelet do not agree. */
+/** The static pod directory, with a warning if the configuration and the running kubelet disagree. */
 export interface StaticPodPath {
   readonly path: string;
   readonly warning?: string;
 }
 
-/** The configured directory, else the kubelet's, else `fallback`. */
+/** Chooses the configured directory, else the kubelet's, else `fallback`. */
 export function chooseStaticPodPath(
   configured: string | undefined,
   kubelet: KubeletFacts | undefined,

@@ -1,12 +1,12 @@
 /**
- * The kubelet's own graceful shutdown, which reacts to the same signal as the agent and kills pods by its own clock, beside
- * the drain (KEP-2000; kubelet.config.k8s.io/v1beta1, shutdownGracePeriod…).
+ * The kubelet's own graceful shutdown. It reacts to the same signal as the agent and kills pods after its own grace periods,
+ * in parallel to the drain (KEP-2000; kubelet.config.k8s.io/v1beta1, shutdownGracePeriod…).
  */
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { planFromKubeletPriorities } from '../drain/plan.ts';
 import type { KubeletFacts } from './kubelet-config.ts';
 
-/** The name of the drop-in that switches it off; it sorts last. */
+/** The drop-in that disables it. The name sorts last, so that it overrides all others. */
 export const KUBELET_DROP_IN = 'zz-nodemaint.conf';
 
 /** The content of that drop-in. */
@@ -22,13 +22,13 @@ export type KubeletShutdown =
   | { readonly kind: 'off' }
   | {
       readonly kind: 'on';
-      /** How long it would take at most, in milliseconds. */
+      /** Its longest possible duration, in milliseconds. */
       readonly totalMs: number;
-      /** Its order as entries of a drain plan; the default entries of every plan complete it. */
+      /** Its order as entries of a drain plan, to which the default entries of every plan are added. */
       readonly plan: readonly DrainPlanEntry[];
     };
 
-/** Whether the kubelet would shut pods down by itself, and in which order. */
+/** Whether the kubelet would shut down pods by itself, and in which order. */
 export function judgeKubeletShutdown(
   kubelet: Pick<KubeletFacts, 'shutdownGracePeriodMs' | 'shutdownGracePeriodByPodPriority'>,
 ): KubeletShutdown {
@@ -39,9 +39,9 @@ export function judgeKubeletShutdown(
   return { kind: 'on', totalMs, plan: planFromKubeletPriorities(groups.map(({ priority }) => priority)) };
 }
 
-/** What to say to people where it is on; '' where it is off. */
+/** The warning for people if it is on; '' if it is off. */
 export function kubeletShutdownWarning(kubelet: Parameters<typeof judgeKubeletShutdown>[0]): string {
   const found = judgeKubeletShutdown(kubelet);
   if (found.kind === 'off') return '';
-  return `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it kills pods beside the drain; run "nodemaint disable-kubelet-shutdown"`;
+  return `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it kills pods in parallel to the drain; run "nodemaint disable-kubelet-shutdown"`;
 }

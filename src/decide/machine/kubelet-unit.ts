@@ -1,14 +1,14 @@
-/** In which unit of systemd the kubelet runs, and whether it can be stopped there without the container runtime. */
+/** The systemd unit in which the kubelet runs, and whether it can be stopped without the container runtime. */
 
 /** Where the kubelet of this node runs. */
 export interface KubeletHome {
-  /** Absent where it runs in no service. */
+  /** Undefined if it does not run in a service. */
   readonly unit: string | undefined;
-  /** The program of the container runtime that lives in the same unit, as in k3s, RKE2 and k0s. */
+  /** The container runtime that runs in the same unit, as in k3s, RKE2 and k0s; undefined if none does. */
   readonly runtime: string | undefined;
 }
 
-/** The unit that a drain over the container runtime stops first, or why there is none. */
+/** The unit that an offline drain stops first, or why there is none. */
 export type KubeletUnitChoice =
   | { readonly kind: 'unit'; readonly unit: string }
   | { readonly kind: 'none'; readonly reason: string };
@@ -16,8 +16,8 @@ export type KubeletUnitChoice =
 const USUAL_UNIT = 'kubelet.service';
 
 /**
- * The service of a process, from the text of its /proc/PID/cgroup (cgroups(7)): of systemd's own hierarchy, else of the
- * unified one.
+ * The service of a process, from the text of its /proc/PID/cgroup (cgroups(7)): from systemd's own hierarchy, else from the
+ * unified one. Undefined if it runs in no service.
  */
 export function serviceOf(text: string): string | undefined {
   const lines = text.split('\n').map((line) => /^\d+:([^:]*):(.*)$/.exec(line));
@@ -25,7 +25,7 @@ export function serviceOf(text: string): string | undefined {
   return line?.[2]?.split('/').findLast((name) => /^[\w:.@\\-]+\.service$/.test(name));
 }
 
-/** The configured unit, else the one in which the kubelet is seen, else the usual one. */
+/** Chooses the configured unit, else the one in which the kubelet runs, else the usual one. */
 export function chooseKubeletUnit(configured: string | undefined, home: KubeletHome | undefined): KubeletUnitChoice {
   const unit = configured ?? home?.unit ?? USUAL_UNIT;
   if (unit === '') return { kind: 'none', reason: 'the key "kubeletUnit" is ""' };

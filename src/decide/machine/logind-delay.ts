@@ -1,23 +1,23 @@
 /**
- * Which of logind's configuration files decides for how long a lock may delay a shutdown (logind.conf(5), "Configuration
- * Directories and Precedence"). Others raise and lower it too: unattended-upgrades to 30 s, the kubelet to what it needs.
+ * Which of logind's configuration files sets how long a lock may delay a shutdown (logind.conf(5), "Configuration
+ * Directories and Precedence"). Other programs set it too: unattended-upgrades to 30 s, the kubelet to its grace period.
  */
 
-/** The drop-in that comes with the agent. */
+/** The drop-in that install.sh installs. */
 export const OWN_DROP_IN = 'zz-nodemaint.conf';
-/** What it sets, in milliseconds. */
+/** The delay that it sets, in milliseconds. A shorter one is reported as a problem. */
 export const WANTED_DELAY_MS = 604_800_000;
 
-/** A configuration file as it was read. */
+/** A configuration file. */
 export interface ConfigFile {
   readonly path: string;
   readonly text: string;
 }
 
-/** The assignment that counts. */
+/** The assignment that is in effect. */
 export interface DelaySetting {
   readonly path: string;
-  /** As it is written. */
+  /** As it is written in the file. */
   readonly value: string;
 }
 
@@ -47,12 +47,12 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   weeks: 604_800_000,
 };
 
-/** Reads a time span as in "1h 30min" (systemd.time(7)), to milliseconds; undefined for what systemd would not take. */
+/** Parses a time span such as "1h 30min" (systemd.time(7)) to milliseconds; undefined if systemd would refuse it. */
 export function parseTimeSpan(text: string): number | undefined {
   const trimmed = text.trim();
   if (trimmed === 'infinity') return Number.POSITIVE_INFINITY;
   if (trimmed === '') return undefined;
-  // Part by part, each from where the last one ended: one pattern for all could split the same digits in many ways.
+  // One part at a time, each starting where the last one ended: one pattern for all of them could backtrack for very long.
   const part = /(\d+(?:\.\d+)?)\s*([a-z]*)\s*/y;
   let total = 0;
   while (part.lastIndex < trimmed.length) {
@@ -65,8 +65,8 @@ export function parseTimeSpan(text: string): number | undefined {
 }
 
 /**
- * The drop-ins in the order in which they are read, of those that were found: by name, whatever their directory, and of
- * the same name only the one in the directory that comes first in `directories`.
+ * The drop-ins in the order in which logind reads them: sorted by name, whatever their directory. Of several with the same
+ * name only the one in the first directory is read.
  */
 export function orderDropIns(
   directories: readonly string[],
@@ -81,7 +81,7 @@ export function orderDropIns(
   return [...chosen].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
 }
 
-/** The last valid InhibitDelayMaxSec in files that are in the order in which logind reads them. */
+/** The last valid InhibitDelayMaxSec, which is in effect. `files` must be in the order in which logind reads them. */
 export function winningDelay(files: readonly ConfigFile[]): DelaySetting | undefined {
   let winner: DelaySetting | undefined;
   for (const { path, text } of files) {
@@ -95,13 +95,13 @@ export function winningDelay(files: readonly ConfigFile[]): DelaySetting | undef
   return winner;
 }
 
-/** Something that a person should put right. */
+/** A problem that a person should fix. */
 export interface Problem {
   readonly message: string;
   readonly fix: string;
 }
 
-/** What is wrong with the delay; undefined where nothing is. */
+/** What is wrong with the delay; undefined if nothing is. */
 export function delayProblem(effectiveMs: number, winner: DelaySetting | undefined): Problem | undefined {
   if (effectiveMs >= WANTED_DELAY_MS) return undefined;
   const only = `logind lets locks delay a shutdown for ${effectiveMs / 1000} s only`;

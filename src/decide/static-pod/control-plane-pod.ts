@@ -1,18 +1,18 @@
-/** A part of the control plane without which nothing of it can be told or asked any more. */
+/** A component without which the control plane cannot be read or written. */
 export type ControlPlaneComponent = 'kube-apiserver' | 'etcd';
 
 const COMPONENTS: readonly ControlPlaneComponent[] = ['kube-apiserver', 'etcd'];
-/** The labels with which kubeadm, OpenShift and others name what a pod is. */
+/** The labels in which kubeadm, OpenShift and other distributions name the component of a pod. */
 const LABELS = ['component', 'app', 'k8s-app'];
 
-interface PodLook {
+interface PodDescription {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** spec.containers as the manifest has it, whatever that is. */
+  /** spec.containers of the manifest, not validated. */
   readonly containers: unknown;
 }
 
-/** The last part of a path or of an image's name, without tag, digest and what distributions put before it. */
+/** The last part of a path or of an image's name, without tag, digest and the prefixes of distributions. */
 function programOf(text: string): string {
   const last = text.split('@')[0]?.split('/').at(-1) ?? '';
   return last.split(':')[0]?.replace(/^hardened-/, '') ?? '';
@@ -29,10 +29,10 @@ function programsIn(containers: unknown): readonly string[] {
 }
 
 /**
- * Whether a static pod is etcd or the API server, by its manifest alone: by the image or the program of a container, or by
- * label and name together, as each of those is free to choose.
+ * The component that a static pod runs, if it is etcd or the API server. Recognized from the manifest alone: by the image or
+ * the program of a container, or by label and name together, because either of the two alone may be chosen freely.
  */
-export function componentOf({ name, labels, containers }: PodLook): ControlPlaneComponent | undefined {
+export function componentOf({ name, labels, containers }: PodDescription): ControlPlaneComponent | undefined {
   const programs = programsIn(containers);
   return COMPONENTS.find((component) => {
     const isNamed = name === component || name.startsWith(`${component}-`);
@@ -40,7 +40,7 @@ export function componentOf({ name, labels, containers }: PodLook): ControlPlane
   });
 }
 
-/** What goes later has the higher rank: all others, then the API server, then etcd, in which the API server writes. */
+/** Pods with a higher rank leave later: first all others, then the API server, then etcd, which the API server needs. */
 export function leaveRank(component: ControlPlaneComponent | undefined): number {
   return component === undefined ? 0 : COMPONENTS.indexOf(component) + 1;
 }

@@ -2,10 +2,10 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { MIRROR_ANNOTATION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 
-/** The hash under which the kubelet knows a static pod: its own UID of it, which the runtime has too. */
+/** The kubelet's own UID of a static pod, a hash, which the container runtime has too. */
 export const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 
-/** The static pod's UID as its mirror pod tells it; undefined for a pod that is no mirror. */
+/** The static pod's UID, from its mirror pod; undefined for a pod that is not a mirror pod. */
 export function staticUidOf(mirror: Pod): string | undefined {
   const annotations = mirror.metadata.annotations ?? {};
   return annotations[MIRROR_ANNOTATION] === undefined
@@ -13,17 +13,17 @@ export function staticUidOf(mirror: Pod): string | undefined {
     : (annotations[HASH_ANNOTATION] ?? annotations[MIRROR_ANNOTATION]);
 }
 
-/** Whether a request means a static pod of this node. */
+/** Whether the target of a request is a static pod of this node. */
 export type MirrorVerdict =
-  /** It does; `priority` is the resolved one of the mirror pod, where that has one. */
+  /** It is; `priority` is the resolved priority of the mirror pod, if it has one. */
   | { readonly kind: 'ours'; readonly priority?: number }
-  /** It does not; nothing is done about it. */
+  /** It is not; the agent does nothing. */
   | { readonly kind: 'not-ours'; readonly message: string };
 
 /**
- * Checks the target of a request against the mirror pod of that namespace and name (KEP-4563, "Interceptor", verify the
- * target): it must be one, of this node, with that UID. `isParked` tells that its manifest is parked here: the
- * mirror pod of such a one goes away with its containers.
+ * Compares the target of a request with the pod of that namespace and name (KEP-4563, "Interceptor", verify the target): it
+ * must be a mirror pod of this node with that UID. If the manifest is parked here (`isParked`), the mirror pod may be gone
+ * already, together with its containers.
  */
 export function judgeTarget(
   request: EvictionRequest,

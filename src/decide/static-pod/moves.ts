@@ -1,14 +1,14 @@
 /**
- * What the node agent does with the manifests of its static pods: park them when their pods are to leave, prove that
- * the pods ended, keep them parked, give them back. Never lets a manifest be in no place.
+ * Decides what the agent does with the manifests of its static pods: park them when the pods must leave, check that the
+ * pods have ended, keep the manifests parked, restore them. A manifest is always in at least one directory.
  */
 import { type ControlPlaneComponent, leaveRank } from './control-plane-pod.ts';
 
-/** A manifest, wherever it lies. */
+/** A manifest, in place or parked. */
 export interface StaticPod {
   readonly file: string;
   readonly namespace: string;
-  /** With the node's name at the end, as the API server and the runtime have it. */
+  /** Ends with the node's name, as in the API server and the container runtime. */
   readonly podName: string;
   readonly graceSec: number;
   readonly component?: ControlPlaneComponent;
@@ -16,54 +16,54 @@ export interface StaticPod {
 
 /** A manifest that was moved out of the static pod directory. */
 export interface ParkedPod extends StaticPod {
-  /** The maintenance it was parked for; empty where that is not known any more. */
+  /** The maintenance for which it was parked; empty if that is not known any more. */
   readonly maintenance: string;
   /** Milliseconds since the epoch. */
   readonly parkedAt: number;
-  /** Whether it was parked in this boot: containers do not survive one. */
+  /** Whether it was parked since the last boot: containers do not survive a boot. */
   readonly thisBoot: boolean;
 }
 
-/** Why a static pod is to leave, by pod key. */
+/** Why a static pod must leave. */
 export interface Leave {
   readonly maintenance: string;
   readonly reason: string;
 }
 
-/** What the agent sees at one moment. */
+/** What the agent observes at one moment. */
 export interface StaticPodFacts {
   readonly now: number;
   readonly inPlace: readonly StaticPod[];
-  /** Pods that were ended although their manifests are in place. */
+  /** Pods that were stopped although their manifests are in place. */
   readonly ended?: readonly StaticPod[];
   readonly parked: readonly ParkedPod[];
-  /** Sandboxes with life in them, by pod key; undefined while the container runtime does not answer or was not asked. */
+  /** Running sandboxes by pod key; undefined if the container runtime does not answer or was not asked. */
   readonly live: ReadonlyMap<string, readonly string[]> | undefined;
-  /** Pods that are to leave now: targeted, and with this agent as their active interceptor. */
+  /** Pods that must leave now, by pod key: they are targeted, and this agent is their active interceptor. */
   readonly leave: ReadonlyMap<string, Leave>;
-  /** Pods that are targeted, whoever is asked about them now. */
+  /** Keys of targeted pods, whichever interceptor is active. */
   readonly targeted: ReadonlySet<string>;
-  /** Since when the kubelet has not answered, in milliseconds since the epoch; absent where it does. */
+  /** Since when the kubelet has not answered, in milliseconds since the epoch; absent while it answers. */
   readonly kubeletDownSince?: number;
-  /** Mirror pods that the API server has, by pod key; undefined where that is not known. */
+  /** Keys of the mirror pods that the API server has; undefined if that is not known. */
   readonly mirrors: ReadonlySet<string> | undefined;
-  /** Since when each parked manifest may go back, by file, in milliseconds since the epoch. */
+  /** Since when each parked manifest may be restored, by file, in milliseconds since the epoch. */
   readonly freeSince: ReadonlyMap<string, number>;
-  /** Grace periods in seconds that a deadline made shorter, by file. */
+  /** Grace periods in seconds that a deadline has shortened, by file. */
   readonly graces?: ReadonlyMap<string, number>;
-  /** Manifests in place that could not be moved when that was tried, by file; absent where none is. */
+  /** Manifests in place whose move has failed, by file; absent if there are none. */
   readonly stuck?: ReadonlyMap<string, StuckManifest>;
   /** Whether the agent itself has stopped the kubelet for the drain. */
   readonly kubeletStopped?: boolean;
-  /** Whether parked manifests stay where they are. */
+  /** Whether a parked manifest stays parked. */
   readonly keepParked: (pod: ParkedPod) => boolean;
 }
 
-/** A manifest that the disk does not let go. */
+/** A manifest that cannot be moved because of the disk. */
 export interface StuckManifest {
-  /** What the disk says. */
+  /** The error of the disk. */
   readonly reason: string;
-  /** Whether that has lasted: then a shutdown ends its pod without moving it. */
+  /** Whether the error has lasted so long that a shutdown stops the pod without moving its manifest. */
   readonly isLasting: boolean;
 }
 
@@ -72,14 +72,14 @@ export type StaticPodAction =
   | { readonly kind: 'stop'; readonly file: string; readonly sandboxId: string; readonly graceSec: number }
   | { readonly kind: 'restore'; readonly file: string };
 
-/** How far one static pod is on its way out, for its EvictionRequest, the status and the next tier. */
+/** The progress of one static pod that leaves, for its EvictionRequest, the status and the next entry of the drain plan. */
 export interface StaticPodProgress {
   readonly key: string;
   readonly file: string;
   readonly state: 'terminating' | 'ended';
   /** When it should have ended, in milliseconds since the epoch. */
   readonly expectedFinishAt: number;
-  /** What it waits for, where that is not the end of its containers. */
+  /** What it waits for, if that is not the end of its containers. */
   readonly message?: string;
 }
 
@@ -88,12 +88,15 @@ export interface StaticPodDecision {
   readonly progress: readonly StaticPodProgress[];
 }
 
-/** The kubelet looks at its directory at least every 20 s; twice that and the grace period is its time to act. */
+/**
+ * A pod whose containers still run this long after its grace period is stopped over the container runtime; a parked manifest
+ * waits at most this long for its mirror pod. The kubelet reads its directory at least every 20 s.
+ */
 const KUBELET_TIME_MS = 40_000;
-/** A restart of the kubelet takes seconds; one that is away for so long is not waited for any longer. */
+/** After this time without the kubelet the container runtime stops the pods; a restart of the kubelet takes seconds. */
 const KUBELET_WAIT_MS = 30_000;
 
-/** The kubelet has so long to see that a manifest is gone, before the runtime is asked beside it. */
+/** Time given to the kubelet to notice a removed manifest before the containers are stopped over the container runtime too. */
 const HEAD_START_MS = 400;
 
 /** The key of a pod: NAMESPACE/NAME. */
@@ -101,7 +104,7 @@ export function podKey(pod: { readonly namespace: string; readonly podName: stri
   return `${pod.namespace}/${pod.podName}`;
 }
 
-/** Whether containers of the pod may run; where the runtime does not tell, they may. */
+/** Whether containers of the pod may run. They may if the container runtime does not answer. */
 function mayRun(pod: StaticPod, { live }: StaticPodFacts): boolean {
   return live === undefined || (live.get(podKey(pod)) ?? []).length > 0;
 }
@@ -112,9 +115,9 @@ function hasEnded(pod: ParkedPod, facts: StaticPodFacts): boolean {
 
 function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | undefined {
   if (!facts.keepParked(pod)) {
-    // A manifest goes back only when its old containers are gone: the kubelet mixes up the two otherwise.
+    // The old containers must be gone before the manifest is restored: the kubelet would take them for the new pod's.
     if (!hasEnded(pod, facts)) return undefined;
-    // The mirror pod goes last of all. One that stays, as a dead kubelet's does, must not keep the pod away for ever.
+    // The mirror pod is removed last. If it stays, as that of a dead kubelet does, the manifest is restored all the same.
     const waitsForMirror = pod.thisBoot && facts.mirrors?.has(podKey(pod)) === true;
     const freeSince = facts.freeSince.get(pod.file) ?? facts.now;
     if (waitsForMirror && facts.now < freeSince + KUBELET_TIME_MS) return undefined;
@@ -122,31 +125,32 @@ function decideParked(pod: ParkedPod, facts: StaticPodFacts): StaticPodAction | 
   }
   const graceSec = facts.graces?.get(pod.file) ?? pod.graceSec;
   const sandbox = pod.thisBoot ? facts.live?.get(podKey(pod))?.[0] : undefined;
-  // The kubelet gives a static pod its own grace period and no other: only the runtime can end it earlier.
+  // The kubelet always gives a static pod its full grace period: only the container runtime can stop it earlier.
   if (graceSec < pod.graceSec && sandbox !== undefined && facts.now >= pod.parkedAt + HEAD_START_MS) {
     const left = Math.ceil((pod.parkedAt + graceSec * 1000 - facts.now) / 1000);
     return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: Math.max(1, left) };
   }
   const overdue = facts.now > pod.parkedAt + pod.graceSec * 1000 + KUBELET_TIME_MS;
-  // A kubelet that was restarted without an API server ignores removals, so the runtime is asked directly.
+  // A kubelet that was restarted without an API server ignores removed manifests, so the runtime stops the pod.
   if (overdue && sandbox !== undefined) {
     return { kind: 'stop', file: pod.file, sandboxId: sandbox, graceSec: pod.graceSec };
   }
   return undefined;
 }
 
-/** What keeps a pod that is to leave from being parked now: in words, and with what to do about it. */
-interface Hold {
+/** Why a pod that must leave cannot be parked yet: for people, and with the action that is needed first. */
+interface ParkDelay {
   readonly message: string;
   readonly action?: StaticPodAction;
 }
 
 /**
- * A manifest that is moved while the kubelet is down gives its containers one second when it comes back: to it they are
- * orphans (kubernetes pkg/kubelet/kubelet_pods.go, HandlePodCleanups). So the kubelet is waited for, as its restarts take
- * seconds; one that stays away cannot start them again either, and the runtime ends them with their whole grace period first.
+ * If a manifest is moved while the kubelet is down, the kubelet takes the containers for orphans when it comes back, and
+ * gives them one second (kubernetes pkg/kubelet/kubelet_pods.go, HandlePodCleanups). So the agent waits for the kubelet,
+ * whose restarts take seconds. A kubelet that stays away cannot restart containers either; then the container runtime stops
+ * them with their full grace period before the manifest is moved.
  */
-function holdForKubelet(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
+function delayForKubelet(pod: StaticPod, facts: StaticPodFacts): ParkDelay | undefined {
   const { kubeletDownSince, live, now } = facts;
   if (kubeletDownSince === undefined || !mayRun(pod, facts)) return undefined;
   const sandboxId = live?.get(podKey(pod))?.[0];
@@ -161,10 +165,10 @@ function holdForKubelet(pod: StaticPod, facts: StaticPodFacts): Hold | undefined
 }
 
 /**
- * A manifest that cannot be moved stays, and its pod is ended over the runtime once the kubelet is out of the way, which
- * would start it again. Until then the move is tried again.
+ * A manifest that cannot be moved stays in place. Its pod is stopped over the container runtime once the kubelet is stopped,
+ * which would restart it. Until then the move is tried again.
  */
-function holdForDisk(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
+function delayForDisk(pod: StaticPod, facts: StaticPodFacts): ParkDelay | undefined {
   const stuck = facts.stuck?.get(pod.file);
   if (stuck === undefined || !stuck.isLasting || facts.kubeletStopped !== true) return undefined;
   const sandboxId = facts.live?.get(podKey(pod))?.[0];
@@ -176,8 +180,8 @@ function holdForDisk(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
   };
 }
 
-/** etcd and the API server leave after all other static pods that leave with them, whatever priorities they share. */
-function holdForOthers(pod: StaticPod, facts: StaticPodFacts): Hold | undefined {
+/** etcd and the API server leave after all other static pods that leave, even if their priorities are equal. */
+function delayForOthers(pod: StaticPod, facts: StaticPodFacts): ParkDelay | undefined {
   const rank = leaveRank(pod.component);
   if (rank === 0) return undefined;
   const isBefore = (other: StaticPod): boolean => leaveRank(other.component) < rank;
@@ -190,47 +194,69 @@ function holdForOthers(pod: StaticPod, facts: StaticPodFacts): Hold | undefined 
   return { message: `${pod.component} leaves after the other static pods; waiting for ${podKey(first)}` };
 }
 
-/** Why a manifest that is in place is to be parked; undefined where it is not. */
+/** Why a manifest in place must be parked; undefined if it stays. */
 function leaveOf(pod: StaticPod, facts: StaticPodFacts): Leave | undefined {
   const wanted = facts.leave.get(podKey(pod));
   if (wanted !== undefined) return wanted;
   const parked = facts.parked.find(({ file }) => file === pod.file);
-  // Somebody wrote the file again while it is parked: the newest content is the one that stays parked.
+  // Another program has written a new file while the old one is parked: the newest content must be the parked one.
   if (parked === undefined || !facts.keepParked(parked)) return undefined;
   return { maintenance: parked.maintenance, reason: 'written again' };
 }
 
-/** One look at the static pods: what to do, and how far each one is that leaves. */
+/** Decides what to do with the static pods now, and how far each one that leaves has come. */
 export function decideStaticPods(facts: StaticPodFacts): StaticPodDecision {
-  const actions: StaticPodAction[] = [];
-  const progress: StaticPodProgress[] = [];
-  const leaving = new Set<string>();
-  for (const pod of facts.inPlace) {
+  const leaving = facts.inPlace.flatMap((pod) => {
     const leave = leaveOf(pod, facts);
-    if (leave === undefined) continue;
-    leaving.add(pod.file);
-    const hold = holdForOthers(pod, facts) ?? holdForDisk(pod, facts) ?? holdForKubelet(pod, facts);
-    if (hold === undefined) actions.push({ kind: 'park', file: pod.file, leave });
-    const stuck = facts.stuck?.get(pod.file);
-    const message = hold?.message ?? (stuck && `its manifest cannot be moved: ${stuck.reason}; it is tried again`);
-    if (message === undefined) continue;
-    if (hold?.action !== undefined) actions.push(hold.action);
-    const expectedFinishAt = facts.now + pod.graceSec * 1000;
-    progress.push({ key: podKey(pod), file: pod.file, state: 'terminating', expectedFinishAt, message });
+    return leave === undefined ? [] : [{ file: pod.file, ...decideInPlace(pod, leave, facts) }];
+  });
+  const ended = (facts.ended ?? []).map(
+    (pod): StaticPodProgress => ({ ...idOf(pod), state: 'ended', expectedFinishAt: facts.now }),
+  );
+  const written = new Set(leaving.map(({ file }) => file));
+  const parked = facts.parked
+    .filter(({ file }) => !written.has(file))
+    .map((pod) => ({ pod, action: decideParked(pod, facts) }));
+  return {
+    actions: [...leaving.flatMap(({ actions }) => actions), ...parked.flatMap(({ action }) => action ?? [])],
+    progress: [
+      ...leaving.flatMap(({ progress }) => progress ?? []),
+      ...ended,
+      ...parked.map(({ pod, action }) => progressOfParked(pod, action, facts)),
+    ],
+  };
+}
+
+function idOf(pod: StaticPod): { readonly key: string; readonly file: string } {
+  return { key: podKey(pod), file: pod.file };
+}
+
+/** A pod whose manifest is in place and must leave: it is parked now, or the reason for the delay is reported. */
+function decideInPlace(
+  pod: StaticPod,
+  leave: Leave,
+  facts: StaticPodFacts,
+): { readonly actions: readonly StaticPodAction[]; readonly progress?: StaticPodProgress } {
+  const delay = delayForOthers(pod, facts) ?? delayForDisk(pod, facts) ?? delayForKubelet(pod, facts);
+  const stuck = facts.stuck?.get(pod.file);
+  const message = delay?.message ?? (stuck && `its manifest cannot be moved: ${stuck.reason}; it is tried again`);
+  const park: StaticPodAction = { kind: 'park', file: pod.file, leave };
+  const actions = delay === undefined ? [park] : [delay.action ?? []].flat();
+  if (message === undefined) return { actions };
+  const expectedFinishAt = facts.now + pod.graceSec * 1000;
+  return { actions, progress: { ...idOf(pod), state: 'terminating', expectedFinishAt, message } };
+}
+
+function progressOfParked(
+  pod: ParkedPod,
+  action: StaticPodAction | undefined,
+  facts: StaticPodFacts,
+): StaticPodProgress {
+  const ended = hasEnded(pod, facts);
+  const expectedFinishAt = pod.parkedAt + (facts.graces?.get(pod.file) ?? pod.graceSec) * 1000;
+  const entry = { ...idOf(pod), expectedFinishAt };
+  if (ended && action === undefined && !facts.keepParked(pod)) {
+    return { ...entry, state: 'terminating', message: 'waiting for its mirror pod to go' };
   }
-  for (const pod of facts.ended ?? []) {
-    progress.push({ key: podKey(pod), file: pod.file, state: 'ended', expectedFinishAt: facts.now });
-  }
-  for (const pod of facts.parked) {
-    if (leaving.has(pod.file)) continue;
-    const action = decideParked(pod, facts);
-    if (action !== undefined) actions.push(action);
-    const ended = hasEnded(pod, facts);
-    const expectedFinishAt = pod.parkedAt + (facts.graces?.get(pod.file) ?? pod.graceSec) * 1000;
-    const entry = { key: podKey(pod), file: pod.file, expectedFinishAt };
-    if (ended && action === undefined && !facts.keepParked(pod)) {
-      progress.push({ ...entry, state: 'terminating', message: 'waiting for its mirror pod to go' });
-    } else progress.push({ ...entry, state: ended ? 'ended' : 'terminating' });
-  }
-  return { actions, progress };
+  return { ...entry, state: ended ? 'ended' : 'terminating' };
 }
