@@ -55,8 +55,8 @@ function createPeace(): Pick<Cluster, 'disturb' | 'inPeace' | 'disturbedAt'> {
         const begun = Date.now();
         disturbedAt = Infinity;
         const outcome = await action().catch((error: unknown) => `failed: ${String(error)}`);
-        // The watches of the product pause for up to one and a half times as long as the API server was away.
-        disturbedAt = Date.now() + 1.5 * (Date.now() - begun);
+        // The watches of the product pause for up to three times as long as the API server was away.
+        disturbedAt = Date.now() + 3 * (Date.now() - begun);
         return outcome;
       };
       const done = disturbing.then(run);

@@ -20,6 +20,7 @@ const { values } = parseArgs({
     repeat: { type: 'string', default: '1' },
     parallel: { type: 'string', default: '4' },
     invariants: { type: 'string', default: Object.keys(INVARIANTS).join(',') },
+    without: { type: 'string', default: '' },
     history: { type: 'string' },
     shrink: { type: 'string' },
     'keep-logs': { type: 'string' },
@@ -28,13 +29,15 @@ const { values } = parseArgs({
 
 const invariants = new Set(values.invariants.split(',') as Invariant[]);
 const steps = Number(values.steps);
+const left = values.without.split(',');
+const kinds = Object.fromEntries(Object.entries(STEP_KINDS).filter(([name]) => !left.includes(name)));
 
 async function historiesOf(): Promise<readonly History[]> {
   const first = Number(values.seed ?? values.from);
   const count = values.seed === undefined ? Number(values.seeds) : 1;
   const histories =
     values.history === undefined
-      ? Array.from({ length: count }, (_, index) => generateHistory(first + index, steps, STEP_KINDS))
+      ? Array.from({ length: count }, (_, index) => generateHistory(first + index, steps, kinds))
       : [JSON.parse(await readFile(values.history, 'utf8')) as History];
   return Array.from({ length: Number(values.repeat) }, () => histories).flat();
 }
@@ -138,6 +141,6 @@ async function main(): Promise<void> {
 const unknown = [...invariants].filter((name) => !(name in INVARIANTS));
 if (unknown.length > 0 || !Number.isSafeInteger(steps)) {
   console.error(`usage: npm run chaos -- [--seed N | --seeds N --from N] [--steps N] [--seconds N] [--parallel N] [--repeat N]
-  [--invariants ${Object.keys(INVARIANTS).join(',')}] [--history FILE] [--shrink SECONDS] [--keep-logs FOLDER]`);
+  [--invariants ${Object.keys(INVARIANTS).join(',')}] [--without STEP,...] [--history FILE] [--shrink SECONDS] [--keep-logs FOLDER]`);
   process.exitCode = 2;
 } else await main();

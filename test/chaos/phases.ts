@@ -42,7 +42,7 @@ export async function layOut(world: World): Promise<void> {
   for (const name of world.nodeNames) {
     await world.send({ method: 'POST', path: '/api/v1/nodes', body: nodeObject(world, name) });
   }
-  const deadline = Date.now() + REST_MS;
+  const deadline = Date.now() + SETTLE_MS;
   for (const namespace of world.namespaces) {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
     while ((await world.send({ method: 'GET', path })) !== 200 && Date.now() < deadline) await sleep(LOOK_MS);

@@ -53,7 +53,7 @@ export interface World {
 }
 
 export const NODES_PER_HISTORY = 3;
-/** A call waits so long for an API server that is away; some history restarts it. */
+/** A call waits so long for an API server that is away, or has not loaded its policies: some history restarts it. */
 const UNREACHABLE_MS = 20_000;
 const UNREACHABLE_AGAIN_MS = 200;
 /** Makes the name of the last node longer than a label's value may be. */
@@ -93,7 +93,7 @@ export function createWorld(cluster: Cluster, id: string): World {
           (answer) => answer.status,
           () => 0,
         );
-        if (status !== 0 || Date.now() > deadline) return status;
+        if ((status !== 0 && status !== 503) || Date.now() > deadline) return status;
         await sleep(UNREACHABLE_AGAIN_MS);
       }
     },

@@ -2,7 +2,7 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { targetsCover } from '../../../src/decide/drain/plan.ts';
 import { drainsOfNode, selectsNode } from '../../../src/decide/maintenance/maintenance.ts';
-import { drainPodOf } from '../../../src/decide/pod.ts';
+import { drainPodOf, targetNodeOf } from '../../../src/decide/pod.ts';
 
 /** The objects of a history at one moment. */
 export interface Moment {
@@ -13,7 +13,8 @@ export interface Moment {
 
 /** Whether a maintenance in the Drain stage selects the pod's node and targets the pod there. */
 export function isCovered({ nodes, maintenances }: Moment, pod: Pod): boolean {
-  const node = nodes.find(({ metadata }) => metadata.name === pod.spec.nodeName);
+  const name = targetNodeOf(pod);
+  const node = nodes.find(({ metadata }) => metadata.name === name);
   if (node === undefined) return false;
   const selecting = maintenances.filter((maintenance) => selectsNode(maintenance, node));
   const view = drainPodOf(pod);
