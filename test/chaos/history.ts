@@ -13,6 +13,8 @@ export interface Step {
 
 /** What a seed stands for: the moves of users, machines and programs around the product. */
 export interface History {
+  /** What a history that a person has written is about. */
+  readonly name?: string;
   readonly seed: number;
   readonly steps: readonly Step[];
 }

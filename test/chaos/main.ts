@@ -38,13 +38,15 @@ async function historiesOf(): Promise<readonly History[]> {
   const histories =
     values.history === undefined
       ? Array.from({ length: count }, (_, index) => generateHistory(first + index, steps, kinds))
-      : [JSON.parse(await readFile(values.history, 'utf8')) as History];
+      : [JSON.parse(await readFile(values.history, 'utf8')) as History | readonly History[]].flat();
   return Array.from({ length: Number(values.repeat) }, () => histories).flat();
 }
 
 function report({ history, performed, violations, seconds }: Outcome): void {
   const verdict = violations.length === 0 ? 'ok' : 'FAILED';
-  console.log(`seed ${history.seed}: ${verdict} in ${seconds.toFixed(1)} s, ${history.steps.length} steps`);
+  console.log(
+    `seed ${history.seed}${history.name === undefined ? '' : ` (${history.name})`}: ${verdict} in ${seconds.toFixed(1)} s, ${history.steps.length} steps`,
+  );
   if (violations.length === 0) return;
   for (const violation of violations) {
     console.log(`  ${signatureOf(violation)}\n      ${violation.detail.slice(0, 600)}`);
