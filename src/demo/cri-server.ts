@@ -1,4 +1,4 @@
-/** The container runtime of the demo: serves the pods of the sandbox over CRI on a unix socket. */
+/** The container runtime of the demo: serves its pods over CRI on a unix socket. */
 import { rm } from 'node:fs/promises';
 import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
 import type { ServiceDefinition } from '@grpc/proto-loader';
@@ -21,7 +21,7 @@ interface StopRequest {
 type Handler = (call: ServerUnaryCall<ListRequest & StopRequest, object>, reply: sendUnaryData<object>) => void;
 
 /**
- * Listens on `socketPath` until it is disposed. `pods` gives the pods that there are, ended ones included.
+ * Listens on `socketPath` until it is disposed. `pods` returns all pods, also those that have ended.
  *
  * @throws Error if the socket cannot be made.
  */
@@ -51,7 +51,7 @@ export async function serveDemoCri(socketPath: string, pods: () => readonly Demo
 function handlers(pods: () => readonly DemoPod[]): Record<string, Handler> {
   return {
     Version: (_call, reply) => {
-      reply(null, { version: '0.1.0', runtimeName: 'sandbox', runtimeVersion: '1', runtimeApiVersion: 'v1' });
+      reply(null, { version: '0.1.0', runtimeName: 'demo', runtimeVersion: '1', runtimeApiVersion: 'v1' });
     },
     ListPodSandbox: ({ request: { filter } }, reply) => {
       const items = pods().map(toWireSandbox);
@@ -87,7 +87,7 @@ function handlers(pods: () => readonly DemoPod[]): Record<string, Handler> {
   };
 }
 
-/** An absent filter, or an empty one, lets everything through. */
+/** An absent or empty filter matches everything. */
 function matches(wanted: string | undefined, actual: string): boolean {
   return wanted === undefined || wanted === '' || wanted === actual;
 }

@@ -16,7 +16,7 @@ ${priority}  terminationGracePeriodSeconds: 10
 `;
 }
 
-/** The sample manifests of the demo, by file name: one pod for each tier of the drain plan that it shows. */
+/** The sample manifests of the demo, by file name: pods of several tiers of the drain plan. */
 export const DEMO_MANIFESTS: Readonly<Record<string, string>> = {
   'cache.yaml': manifest('cache', 2),
   'registry-mirror.yaml': manifest('registry-mirror', 1.5),

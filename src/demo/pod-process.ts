@@ -1,6 +1,6 @@
 /**
- * A pod of the demo: a real process that runs until it is told to end, and then takes its time like an application
- * that writes its data out. It never outlives the process that started it.
+ * A pod of the demo: a real process that runs until SIGTERM and then needs some time to end, like an application that writes
+ * its data to disk. It ends with the process that started it.
  */
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -13,7 +13,7 @@ export type DemoPodState = 'running' | 'stopping' | 'ended';
 /** A pod that was started. */
 export interface DemoPod {
   readonly manifest: Manifest;
-  /** Of the pod sandbox, as the runtime names it. */
+  /** The id of the pod sandbox in CRI. */
   readonly id: string;
   readonly containerId: string;
   /** The kubelet's UID: a hash of node, file and content. */
@@ -21,7 +21,7 @@ export interface DemoPod {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   state(): DemoPodState;
-  /** Sends SIGTERM, and SIGKILL `graceSec` seconds later; resolves when the process has ended. A second call may only shorten the time. */
+  /** Sends SIGTERM, and SIGKILL `graceSec` seconds later; resolves when the process has ended. A second call can only shorten the time. */
   stop(graceSec: number): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export const STOP_SECONDS_ANNOTATION = 'demo.nodemaint/stop-seconds';
 const DEFAULT_STOP_SECONDS = 1.5;
 const MAX_STOP_SECONDS = 3600;
 
-/** Says that it is ready, ends some time after SIGTERM, or at once when its parent is gone. Ctrl-C is for the parent. */
+/** Writes `ready`; ends some time after SIGTERM, or at once when its parent ends. Ctrl-C is left to the parent. */
 const APPLICATION = `
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => setTimeout(() => process.exit(0), Number(process.argv[1]) * 1000));
@@ -39,7 +39,7 @@ process.stdin.on('close', () => process.exit(0)).resume();
 process.stdout.write('ready');
 `;
 
-/** Starts the pod of a manifest in the folder `staticPodPath`; resolves when its application runs, or ended at once. */
+/** Starts the pod of a manifest in the folder `staticPodPath`. Resolves when its application runs or has ended. */
 export async function startDemoPod(
   manifest: Manifest,
   { staticPodPath, nodeName }: { readonly staticPodPath: string; readonly nodeName: string },

@@ -1,6 +1,6 @@
 /**
- * The kubelet and the container runtime of the demo, for a machine without root, cluster or containerd. It keeps one
- * real process for each pod in a static pod folder, as the kubelet keeps containers, and shows them over CRI.
+ * The kubelet and the container runtime of the demo, for a machine without root, cluster or containerd. It runs one real
+ * process for each pod of a static pod folder, and shows them over CRI.
  */
 import { describeError, NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
@@ -12,13 +12,13 @@ import { type DemoPod, type DemoPodState, startDemoPod } from './pod-process.ts'
 
 export interface DemoRuntimeOptions {
   readonly staticPodPath: string;
-  /** Where the CRI socket goes; a socket that lies there is replaced. */
+  /** The path of the CRI socket; an existing socket is replaced. */
   readonly socketPath: string;
   readonly nodeName: string;
   readonly log?: Log;
 }
 
-/** A pod as the sandbox has it. */
+/** A pod of the demo runtime. */
 export interface DemoPodView {
   readonly namespace: string;
   readonly podName: string;
@@ -37,14 +37,14 @@ const POLL_MS = 100;
 const KEPT_ENDED_PODS = 20;
 
 /**
- * Starts the pods of the folder and serves them until it is disposed or `signal` is aborted. Resolves when every pod
- * that was in the folder runs.
+ * Starts the pods of the folder and serves them until it is disposed or `signal` is aborted. Resolves when every pod of the
+ * folder runs.
  *
  * @throws Error if the socket cannot be made, the signal's reason if it is aborted before.
  */
 export async function startDemoRuntime(options: DemoRuntimeOptions, signal: AbortSignal): Promise<DemoRuntime> {
   signal.throwIfAborted();
-  const kubelet = new SandboxKubelet(options);
+  const kubelet = new DemoKubelet(options);
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
   await using stack = new AsyncDisposableStack();
@@ -63,8 +63,8 @@ export async function startDemoRuntime(options: DemoRuntimeOptions, signal: Abor
   return { pods: () => kubelet.pods.map(toView), [Symbol.asyncDispose]: dispose };
 }
 
-/** What the kubelet does for static pods: starts those that have a file, stops those that have none any more. */
-class SandboxKubelet {
+/** Does what the kubelet does for static pods: starts each pod that has a manifest, and stops the others. */
+class DemoKubelet {
   pods: readonly DemoPod[] = [];
   readonly #options: DemoRuntimeOptions;
 
@@ -104,7 +104,7 @@ class SandboxKubelet {
     await Promise.all(this.pods.map((pod) => pod.stop(0)));
   }
 
-  /** By pod; two files of one pod are one pod, and a missing folder is an empty one. */
+  /** The manifests by pod; two files of one pod count once, and a missing folder is an empty one. */
   async #readWanted(signal: AbortSignal): Promise<ReadonlyMap<string, Manifest>> {
     try {
       const { manifests } = await readManifests(this.#options.staticPodPath, this.#options.nodeName, signal);
@@ -118,7 +118,7 @@ class SandboxKubelet {
   #stop(pod: DemoPod): void {
     const { podName, graceSec } = pod.manifest;
     this.#options.log?.info({ pod: podName, graceSec }, 'demo pod is being stopped');
-    // Nothing waits for it, as in the kubelet; killAll ends what is left.
+    // As in the kubelet, nothing waits for the end; killAll ends the remaining pods.
     void pod.stop(graceSec).then(() => this.#options.log?.info({ pod: podName }, 'demo pod ended'));
   }
 }

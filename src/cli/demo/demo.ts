@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,18 +8,19 @@ import { askAgent } from '../../agent/control/client.ts';
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { CONFIG_API_VERSION } from '../../api/names.ts';
 import { DEMO_MANIFESTS } from '../../demo/manifests.ts';
-import { startDemoRuntime } from '../../demo/runtime.ts';
+import { type DemoRuntime, startDemoRuntime } from '../../demo/runtime.ts';
 import { NodemaintError } from '../../errors.ts';
-import { createSystemClock } from '../../host/clock.ts';
-import { drawDemo } from './view.ts';
+import { type Clock, createSystemClock } from '../../host/clock.ts';
+import { type DemoView, drawDemo } from './view.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { readStatus } from '../agent-status.ts';
 
 const NODE = 'demo';
-const LOOK_MS = 150;
+const POLL_MS = 150;
 const STEP_LIMIT_MS = 20_000;
 
-interface Sandbox {
+/** The files of the demo. */
+interface DemoPaths {
   readonly root: string;
   readonly staticPodPath: string;
   readonly runDirectory: string;
@@ -27,8 +29,9 @@ interface Sandbox {
   readonly configPath: string;
 }
 
-async function prepare(root: string): Promise<Sandbox> {
-  const sandbox = {
+/** Writes the sample manifests and the agent's configuration. */
+async function prepare(root: string): Promise<DemoPaths> {
+  const paths = {
     root,
     staticPodPath: path.join(root, 'manifests'),
     runDirectory: path.join(root, 'run'),
@@ -36,113 +39,151 @@ async function prepare(root: string): Promise<Sandbox> {
     bootIdPath: path.join(root, 'boot-id'),
     configPath: path.join(root, 'config.yaml'),
   };
-  await mkdir(sandbox.staticPodPath);
-  await mkdir(sandbox.runDirectory);
+  await mkdir(paths.staticPodPath);
+  await mkdir(paths.runDirectory);
   for (const [name, text] of Object.entries(DEMO_MANIFESTS))
-    await writeFile(path.join(sandbox.staticPodPath, name), text);
-  await writeFile(sandbox.bootIdPath, 'first-boot\n');
+    await writeFile(path.join(paths.staticPodPath, name), text);
+  await writeFile(paths.bootIdPath, 'first-boot\n');
   const config = {
     apiVersion: CONFIG_API_VERSION,
     kind: 'AgentConfiguration',
     nodeName: NODE,
     kubeconfig: '',
-    staticPodPath: sandbox.staticPodPath,
+    staticPodPath: paths.staticPodPath,
     kubeletHealthz: '',
-    containerRuntimeEndpoint: `unix://${sandbox.socketPath}`,
+    containerRuntimeEndpoint: `unix://${paths.socketPath}`,
     stateDirectory: path.join(root, 'state'),
-    runDirectory: sandbox.runDirectory,
-    bootIdPath: sandbox.bootIdPath,
+    runDirectory: paths.runDirectory,
+    bootIdPath: paths.bootIdPath,
     lock: 'none',
   };
-  await writeFile(sandbox.configPath, `${JSON.stringify(config, null, 2)}\n`);
-  return sandbox;
+  await writeFile(paths.configPath, `${JSON.stringify(config, null, 2)}\n`);
+  return paths;
 }
 
-function startAgent(sandbox: Sandbox): ChildProcess {
+/** Starts a real agent; disposing it stops it. */
+function startAgent({ configPath }: DemoPaths): AsyncDisposable {
   const script = process.argv[1] ?? '';
-  return spawn(process.execPath, [...process.execArgv, script, 'agent', '--config', sandbox.configPath], {
+  const child = spawn(process.execPath, [...process.execArgv, script, 'agent', '--config', configPath], {
     stdio: 'ignore',
   });
+  const ended = once(child, 'exit');
+  return {
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
 }
 
-async function stopAgent(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = new Promise((resolve) => {
-    child.once('exit', resolve);
-  });
-  child.kill('SIGTERM');
-  await gone;
-}
-
-async function contents(folder: string): Promise<Record<string, string>> {
+async function readFolder(folder: string): Promise<Readonly<Record<string, string>>> {
   const names = (await readdir(folder)).sort();
   return Object.fromEntries(
     await Promise.all(names.map(async (name) => [name, await readFile(path.join(folder, name), 'utf8')] as const)),
   );
 }
 
+/** What both parts of the demo need. */
+interface Demo {
+  readonly paths: DemoPaths;
+  readonly clock: Clock;
+  readonly view: DemoView;
+  /** Writes a line. */
+  readonly say: (text: string) => void;
+}
+
+/** Waits until the agent has reached a state; throws USAGE after 20 s. `onStatus` is called with each status. */
+async function waitForAgent(
+  { paths, clock }: Demo,
+  {
+    what,
+    isDone,
+    onStatus,
+  }: {
+    readonly what: string;
+    readonly isDone: (status: AgentStatus) => boolean;
+    readonly onStatus?: (status: AgentStatus) => void;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = clock.monotonic() + STEP_LIMIT_MS;
+  for (;;) {
+    const status = await readStatus(paths.runDirectory).catch(() => undefined);
+    if (status !== undefined) {
+      onStatus?.(status);
+      if (isDone(status)) return;
+    }
+    if (clock.monotonic() > deadline) throw new NodemaintError('USAGE', `the demo waited too long: ${what}`);
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+async function waitForPods({ clock }: Demo, runtime: DemoRuntime, count: number, signal: AbortSignal): Promise<void> {
+  while (runtime.pods().filter(({ state }) => state === 'running').length < count) await clock.sleep(POLL_MS, signal);
+}
+
+/** The first part: a shutdown is announced, and the agent drains the node. */
+async function showShutdown(demo: Demo, podCount: number, signal: AbortSignal): Promise<void> {
+  const { paths, clock, view, say } = demo;
+  await using runtime = await startDemoRuntime({ ...paths, nodeName: NODE }, signal);
+  await waitForPods(demo, runtime, podCount, signal);
+  await using _agent = startAgent(paths);
+  await waitForAgent(demo, { what: 'the agent starts', isDone: ({ phase }) => phase.kind === 'watching' }, signal);
+  say('The agent is running. Now a shutdown is announced: nodemaint trigger --reason "kernel update"\n');
+  await askAgent(paths.runDirectory, { verb: 'trigger', reason: 'kernel update' });
+  const onStatus = (status: AgentStatus): void => {
+    view.show(status, clock.now());
+  };
+  await waitForAgent(
+    demo,
+    { what: 'the pods end', isDone: ({ phase }) => phase.kind === 'released', onStatus },
+    signal,
+  );
+  say('\nAll pods have ended, and the machine may go down. The static pod directory is empty; these are parked:');
+  for (const name of await readdir(path.join(paths.root, 'nodemaint-parked'))) {
+    if (!name.startsWith('.')) say(`  ${name}`);
+  }
+}
+
+/** The second part: the machine boots again, and the agent restores the manifests. */
+async function showBoot(demo: Demo, before: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> {
+  const { paths, say } = demo;
+  say('\nThe machine reboots: it has a new boot id, and kubelet, runtime and agent start again.');
+  await writeFile(paths.bootIdPath, 'second-boot\n');
+  await using runtime = await startDemoRuntime({ ...paths, nodeName: NODE }, signal);
+  await using _agent = startAgent(paths);
+  const isDone = ({ phase, parked }: AgentStatus): boolean => phase.kind === 'watching' && parked.length === 0;
+  await waitForAgent(demo, { what: 'the manifests come back', isDone }, signal);
+  const after = await readFolder(paths.staticPodPath);
+  for (const [name, text] of Object.entries(before)) {
+    if (after[name] !== text) {
+      throw new NodemaintError('FILE_OPERATION_FAILED', `the manifest ${name} did not come back unchanged`);
+    }
+    say(`  ${name} is back, unchanged (${Buffer.byteLength(text)} bytes)`);
+  }
+  await waitForPods(demo, runtime, Object.keys(before).length, signal);
+  say('All static pods are running again. To use nodemaint on a node, read docs/README.md.');
+}
+
 /**
- * `nodemaint demo`: the main job in a sandbox folder. The agent is the real one, standalone; kubelet and container
- * runtime are stand-ins that run each sample pod as a real process; the shutdown is announced by the agent's own trigger.
+ * `nodemaint demo`: a shutdown and a boot in a temporary folder. The agent is the real one, without a cluster; the kubelet
+ * and the container runtime are stand-ins that run each sample pod as a real process. Throws USAGE where a step takes longer
+ * than 20 s.
  */
 export async function demoCommand(terminal: Terminal, signal: AbortSignal): Promise<void> {
-  const clock = createSystemClock();
-  // An agent that is root moves nothing below a directory like /tmp, where everybody may write.
+  // An agent that is root moves no file below a directory that every user may write, such as /tmp.
   const root = await mkdtemp(path.join(process.geteuid?.() === 0 ? '/run' : tmpdir(), 'nodemaint-demo-'));
-  const say = (text: string): void => {
-    terminal.write(`${text}\n`);
-  };
-  const view = drawDemo(terminal);
-  let agent: ChildProcess | undefined;
   try {
-    const sandbox = await prepare(root);
-    const before = await contents(sandbox.staticPodPath);
-    const waitFor = async (what: string, done: (status: AgentStatus) => boolean, draw = false): Promise<void> => {
-      const deadline = clock.monotonic() + STEP_LIMIT_MS;
-      for (;;) {
-        const status = await readStatus(sandbox.runDirectory).catch(() => undefined);
-        if (status !== undefined && draw) view.show(status, clock.now());
-        if (status !== undefined && done(status)) return;
-        if (clock.monotonic() > deadline) throw new NodemaintError('USAGE', `the demo waited too long: ${what}`);
-        await clock.sleep(LOOK_MS, signal);
-      }
+    const say = (text: string): void => {
+      terminal.write(`${text}\n`);
     };
-
-    say(
-      `A sandbox node in ${root}: ${Object.keys(before).length} static pods, each a real process; no cluster, no root.`,
-    );
-    {
-      await using runtime = await startDemoRuntime({ ...sandbox, nodeName: NODE }, signal);
-      while (runtime.pods().filter(({ state }) => state === 'running').length < Object.keys(before).length) {
-        await clock.sleep(LOOK_MS, signal);
-      }
-      agent = startAgent(sandbox);
-      await waitFor('the agent starts', ({ phase }) => phase.kind === 'watching');
-      say('The agent is up. Now a shutdown is announced: nodemaint trigger --reason "kernel update"\n');
-      await askAgent(sandbox.runDirectory, { verb: 'trigger', reason: 'kernel update' });
-      await waitFor('the pods end', ({ phase }) => phase.kind === 'released', true);
-      say('\nAll pods have ended and the machine may go down. Manifests in the static pod directory: none; parked:');
-      for (const name of await readdir(path.join(root, 'nodemaint-parked')))
-        if (!name.startsWith('.')) say(`  ${name}`);
-      await stopAgent(agent);
-    }
-    say('\nThe machine reboots: a new boot id, kubelet, runtime and agent start again.');
-    await writeFile(sandbox.bootIdPath, 'second-boot\n');
-    await using runtime = await startDemoRuntime({ ...sandbox, nodeName: NODE }, signal);
-    agent = startAgent(sandbox);
-    await waitFor('the manifests come back', ({ phase, parked }) => phase.kind === 'watching' && parked.length === 0);
-    const after = await contents(sandbox.staticPodPath);
-    for (const [name, text] of Object.entries(before)) {
-      const same = after[name] === text;
-      if (!same) throw new NodemaintError('FILE_OPERATION_FAILED', `the manifest ${name} did not come back as it was`);
-      say(`  ${name}  back, byte for byte (${Buffer.byteLength(text)} bytes)`);
-    }
-    while (runtime.pods().filter(({ state }) => state === 'running').length < Object.keys(before).length) {
-      await clock.sleep(LOOK_MS, signal);
-    }
-    say('All static pods run again. That was the main job; docs/usage/operate.md has the rest.');
+    const demo = { paths: await prepare(root), clock: createSystemClock(), view: drawDemo(terminal), say };
+    const before = await readFolder(demo.paths.staticPodPath);
+    const count = Object.keys(before).length;
+    say(`A demo node in ${root}: ${count} static pods, each a real process; no cluster, no root.`);
+    await showShutdown(demo, count, signal);
+    await showBoot(demo, before, signal);
   } finally {
-    if (agent !== undefined) await stopAgent(agent);
     await rm(root, { recursive: true, force: true });
   }
 }

@@ -6,7 +6,7 @@ import { progressBar } from '../terminal/progress-bar.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { formatSpan } from '../terminal/text.ts';
 
-/** Shows a drain as it goes on: a block that is redrawn on a terminal, a line for each change elsewhere. */
+/** Shows a drain: a block that is redrawn on a terminal, a line for each change elsewhere. */
 export interface DemoView {
   show(status: AgentStatus, now: number): void;
 }
@@ -28,6 +28,8 @@ export function drawDemo(terminal: Terminal): DemoView {
   return {
     show: (status, now) => {
       const total = status.inPlace.length + status.parked.length;
+      // The agent has not read the directory yet.
+      if (total === 0) return;
       const ended = status.parked.length - status.waitingFor.length;
       head = `${progressBar(ended, total)} static pods ended`;
       waiting = describeWaiting(status, now);

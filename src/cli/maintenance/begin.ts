@@ -25,6 +25,12 @@ export interface BeginFlags {
   readonly force?: boolean;
 }
 
+/** The nodes to maintain, and the stage to reach. */
+export interface BeginTarget {
+  readonly nodes: readonly string[];
+  readonly stage: 'Cordon' | 'Drain';
+}
+
 const MAX_TRIES = 5;
 const ROLE_PREFIX = 'node-role.kubernetes.io/';
 
@@ -82,8 +88,7 @@ export async function controlPlaneHarm(
  */
 export async function beginMaintenance(
   client: MaintenanceClient,
-  names: readonly string[],
-  stage: 'Cordon' | 'Drain',
+  { nodes: names, stage }: BeginTarget,
   flags: BeginFlags,
   terminal: Terminal,
 ): Promise<BegunMaintenance> {

@@ -32,39 +32,25 @@ function isFinished({ maintenance }: NodeObservation): boolean {
   return maintenance === undefined || maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) !== true;
 }
 
-/** Completes one maintenance and says what became of its nodes; the exit code. */
-async function completeOne(
+/** The maintenance to complete, and the nodes of the cluster. */
+interface CompleteTarget {
+  readonly known: NodeMaintenance;
+  readonly nodes: readonly Node[];
+}
+
+/** Waits until the maintenance is completed, and writes what became of its nodes. Returns the exit code. */
+async function awaitCompletion(
   { client, maintenances }: Cluster,
-  known: NodeMaintenance,
+  { known, nodes }: CompleteTarget,
   flags: CompleteFlags,
-  nodes: readonly Node[],
   terminal: Terminal,
 ): Promise<number> {
   const { name } = known.metadata;
-  const isDry = flags.dryRun === true;
-  const signal = terminal.stop;
-  const dryText = isDry ? ' (server dry run)' : '';
-  const say = (text: string): void => {
-    if (flags.output === 'table') terminal.write(text);
-  };
-  const changed = await maintenances.change(known, { spec: { stage: 'Complete' } }, isDry, signal);
-  if (changed === undefined) {
-    terminal.warn(`nodemaint: nodemaintenances "${name}" not found: it was deleted in the meantime\n`);
-    return EXIT.failed;
-  }
-  if (flags.delete === true) await maintenances.remove(known, isDry, signal);
-  if (flags.output !== 'table') terminal.write(formatObject(changed, flags.output));
-  const deleted = `nodemaintenance "${name}" deleted${dryText}\n`;
-  if (isDry) {
-    say(`nodemaintenance/${name} completed${dryText}\n`);
-    if (flags.delete === true) say(deleted);
-    return EXIT.done;
-  }
-  const own = nodesOf(known, nodes);
-  const isDone = (sight: NodeObservation): boolean =>
-    isFinished(sight) && (flags.delete !== true || sight.maintenance === undefined);
+  const isDeleting = flags.delete === true;
+  const isDone = (now: NodeObservation): boolean => isFinished(now) && (!isDeleting || now.maintenance === undefined);
   const timeoutMs = parseTimeout(flags.timeout);
-  const { ending, sight } = await waitForNodes(name, own, isDone, client, timeoutMs, signal);
+  const awaited = { maintenance: name, nodes: nodesOf(known, nodes), isDone, timeoutMs };
+  const { ending, observed } = await waitForNodes(awaited, client, terminal.stop);
   if (ending !== 'done') {
     const why =
       ending === 'interrupted'
@@ -73,12 +59,38 @@ async function completeOne(
     terminal.warn(`nodemaint: nodemaintenance/${name} completion pending: ${why}\n`);
     return ending === 'interrupted' ? EXIT.failed : EXIT.timedOut;
   }
-  say(`nodemaintenance/${name} completed\n`);
-  if (flags.output === 'table' && known.spec.stage !== 'Idle') {
-    const others = (await maintenances.maintenances(signal)).filter(({ metadata }) => metadata.name !== name);
-    for (const node of sight.nodes) say(nodeText(node, others));
+  if (flags.output !== 'table') return EXIT.done;
+  terminal.write(`nodemaintenance/${name} completed\n`);
+  if (known.spec.stage !== 'Idle') {
+    const others = (await maintenances.maintenances(terminal.stop)).filter(({ metadata }) => metadata.name !== name);
+    for (const node of observed.nodes) terminal.write(nodeText(node, others));
   }
-  if (flags.delete === true) say(deleted);
+  if (isDeleting) terminal.write(`nodemaintenance "${name}" deleted\n`);
+  return EXIT.done;
+}
+
+/** Completes one maintenance, and deletes it with --delete. Returns the exit code. */
+async function completeOne(
+  cluster: Cluster,
+  target: CompleteTarget,
+  flags: CompleteFlags,
+  terminal: Terminal,
+): Promise<number> {
+  const { known } = target;
+  const { name } = known.metadata;
+  const isDry = flags.dryRun === true;
+  const changed = await cluster.maintenances.change(known, { spec: { stage: 'Complete' } }, isDry, terminal.stop);
+  if (changed === undefined) {
+    terminal.warn(`nodemaint: nodemaintenances "${name}" not found: it was deleted in the meantime\n`);
+    return EXIT.failed;
+  }
+  if (flags.delete === true) await cluster.maintenances.remove(known, isDry, terminal.stop);
+  if (flags.output !== 'table') terminal.write(formatObject(changed, flags.output));
+  if (!isDry) return await awaitCompletion(cluster, target, flags, terminal);
+  if (flags.output === 'table') {
+    terminal.write(`nodemaintenance/${name} completed (server dry run)\n`);
+    if (flags.delete === true) terminal.write(`nodemaintenance "${name}" deleted (server dry run)\n`);
+  }
   return EXIT.done;
 }
 
@@ -110,7 +122,7 @@ export async function completeCommand(
           `nodemaint: the agent of node/${goesDown} created nodemaintenance/${each.metadata.name}: ${would}\n`,
         );
       }
-      const own = await completeOne(cluster, each, flags, nodes, terminal);
+      const own = await completeOne(cluster, { known: each, nodes }, flags, terminal);
       if (code === EXIT.done) code = own;
     }
     return code;

@@ -4,7 +4,7 @@ import { type ClusterFlags, commandLine, formatObject, parseNodes, withCluster }
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
 import { parseTimeout } from '../arguments.ts';
-import { waitForNodes } from './wait-for-nodes.ts';
+import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint cordon` as the command line has them. */
@@ -26,7 +26,7 @@ export async function cordonCommand(names: readonly string[], flags: CordonFlags
   const nodes = parseNodes(names);
   const timeoutMs = parseTimeout(flags.timeout);
   return await withCluster(flags, 'nodemaint-cordon', terminal, async ({ client, maintenances }) => {
-    const { maintenance, how } = await beginMaintenance(maintenances, nodes, 'Cordon', flags, terminal);
+    const { maintenance, how } = await beginMaintenance(maintenances, { nodes, stage: 'Cordon' }, flags, terminal);
     const { name } = maintenance.metadata;
     const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
     const isDry = flags.dryRun === true;
@@ -35,10 +35,10 @@ export async function cordonCommand(names: readonly string[], flags: CordonFlags
     } else terminal.write(formatObject(maintenance, flags.output));
     if (isDry) return EXIT.done;
     const isCordoned = ({ spec }: Node): boolean => spec?.unschedulable === true;
-    const isDone = (sight: { readonly nodes: readonly Node[] }): boolean =>
-      sight.nodes.length === nodes.length && sight.nodes.every(isCordoned);
-    const { ending, sight } = await waitForNodes(name, nodes, isDone, client, timeoutMs, terminal.stop);
-    const cordoned = sight.nodes.filter(isCordoned);
+    const isDone = (now: NodeObservation): boolean => now.nodes.length === nodes.length && now.nodes.every(isCordoned);
+    const awaited = { maintenance: name, nodes, isDone, timeoutMs };
+    const { ending, observed } = await waitForNodes(awaited, client, terminal.stop);
+    const cordoned = observed.nodes.filter(isCordoned);
     if (flags.output === 'table') for (const node of cordoned) terminal.write(cordonedText(node));
     if (ending === 'done') return EXIT.done;
     const left = nodes.filter((node) => !cordoned.some(({ metadata }) => metadata.name === node));

@@ -44,7 +44,7 @@ export async function drainCommand(names: readonly string[], flags: DrainFlags, 
   const timeoutMs = watchTimeout(flags);
   const dryRun = flags.dryRun === true;
   return await withCluster(flags, 'nodemaint-drain', terminal, async (cluster) => {
-    const begun = await beginMaintenance(cluster.maintenances, nodes, 'Drain', flags, terminal);
+    const begun = await beginMaintenance(cluster.maintenances, { nodes, stage: 'Drain' }, flags, terminal);
     if (flags.output === 'table') terminal.write(describeBegin(begun, dryRun));
     if (flags.watch === true && !dryRun) {
       return await followMaintenance(cluster, { maintenance: begun.maintenance, nodes, timeoutMs }, flags, terminal);

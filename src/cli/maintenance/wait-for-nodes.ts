@@ -17,7 +17,16 @@ export interface NodeObservation {
 /** How waiting ended. */
 export interface NodeWaitResult {
   readonly ending: 'done' | 'timeout' | 'interrupted';
-  readonly sight: NodeObservation;
+  readonly observed: NodeObservation;
+}
+
+/** What to wait for. */
+export interface AwaitedNodes {
+  readonly maintenance: string;
+  readonly nodes: readonly string[];
+  readonly isDone: (observed: NodeObservation) => boolean;
+  /** Milliseconds; undefined for no limit. */
+  readonly timeoutMs: number | undefined;
 }
 
 const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -26,22 +35,18 @@ const MAX_WATCHES = 8;
 const SYNC_MS = 50;
 
 /**
- * Watches a maintenance and its nodes until `isDone`, the time is over (milliseconds; undefined: no limit), or the signal is
- * aborted.
+ * Watches a maintenance and its nodes until they are as awaited, the time is over, or the signal is aborted.
  */
 export async function waitForNodes(
-  maintenance: string,
-  nodes: readonly string[],
-  isDone: (sight: NodeObservation) => boolean,
+  { maintenance, nodes, isDone, timeoutMs }: AwaitedNodes,
   client: KubeClient,
-  timeoutMs: number | undefined,
   signal: AbortSignal,
 ): Promise<NodeWaitResult> {
   const ending = new AbortController();
   const clock = createSystemClock();
   const dependencies = { client, clock, log: SILENT };
   const onChange = (): void => {
-    if (isReady() && isDone(sight())) ending.abort();
+    if (isReady() && isDone(observed())) ending.abort();
   };
   const scope = { resource: NODE_MAINTENANCES, fieldSelector: `metadata.name=${maintenance}` };
   const own = createObjectCache<NodeMaintenance>(scope, onChange, dependencies);
@@ -51,7 +56,7 @@ export async function waitForNodes(
     return createObjectCache<Node>({ resource: NODES, ...narrow }, onChange, dependencies, transformNode);
   });
   const isReady = (): boolean => own.synced() && caches.every((cache) => cache.synced());
-  const sight = (): NodeObservation => ({
+  const observed = (): NodeObservation => ({
     maintenance: own.get(maintenance),
     nodes: caches.flatMap((cache) => cache.list()).filter(({ metadata }) => nodes.includes(metadata.name)),
   });
@@ -63,5 +68,5 @@ export async function waitForNodes(
   };
   await Promise.all([own.run(stop), ...caches.map((cache) => cache.run(stop)), firstLook()]);
   const how = ending.signal.aborted ? 'done' : signal.aborted ? 'interrupted' : 'timeout';
-  return { ending: how, sight: sight() };
+  return { ending: how, observed: observed() };
 }

@@ -46,8 +46,7 @@ async function filesFor(verb: MoveVerb, node: LocalNode, signal: AbortSignal): P
 /** The files of the names or paths. Throws USAGE for one that cannot be moved. */
 async function chooseFiles(
   verb: MoveVerb,
-  names: readonly string[],
-  all: boolean,
+  { names, all }: { readonly names: readonly string[]; readonly all: boolean },
   node: LocalNode,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
@@ -81,9 +80,9 @@ async function moveByAgent(
   }
 }
 
+/** Moves the files in this process; writes to standard error what it waits for. */
 async function moveHere(
-  verb: MoveVerb,
-  files: readonly string[],
+  { verb, files }: { readonly verb: MoveVerb; readonly files: readonly string[] },
   node: LocalNode,
   terminal: Terminal,
   signal: AbortSignal,
@@ -114,7 +113,7 @@ export async function moveStaticPodsCommand(
   if (refusal !== undefined) throw new NodemaintError('PATH_NOT_TRUSTED', refusal);
   const limit = timeLimit(parseTimeout(flags.timeout));
   const signal = AbortSignal.any([terminal.stop, limit]);
-  const files = await chooseFiles(verb, names, flags.all === true, node, terminal.stop);
+  const files = await chooseFiles(verb, { names, all: flags.all === true }, node, terminal.stop);
   if (files.length === 0) {
     terminal.write(`nothing is parked in ${node.paths.parkedPath}\n`);
     return EXIT.done;
@@ -127,7 +126,7 @@ export async function moveStaticPodsCommand(
           `"nodemaint static-pods ${verb}" is running; try again when it has finished`,
         );
       });
-      await moveHere(verb, files, node, terminal, signal);
+      await moveHere({ verb, files }, node, terminal, signal);
     } catch (error) {
       if (!(error instanceof NodemaintError) || error.code !== 'ALREADY_RUNNING') throw error;
       await moveByAgent(verb, files, node, signal);

@@ -44,7 +44,7 @@ export function formatStatus(status: AgentStatus, now: number): string {
   const heard = cluster.heardAt === 0 ? 'no answer yet' : `last answer ${formatSpan(now - cluster.heardAt)} ago`;
   const lines = [
     ['Node:', status.node],
-    ['Phase:', `${phase.kind}, since ${formatSpan(now - since)}: ${status.summary}`],
+    ['Phase:', `${phase.kind} for ${formatSpan(now - since)}: ${status.summary}`],
     ...(phase.kind === 'watching' ? [] : [['Reason:', phase.reason]]),
     ['Lock:', `${lock.held ? 'held' : 'NOT HELD'} (${lock.kind}${lock.held ? '' : `: ${lock.message}`})`],
     ...describeDelay(lock),

@@ -31,10 +31,10 @@ export interface ClusterStatusFlags extends ClusterFlags {
   readonly timeout?: string;
 }
 
+/** The view of a maintenance at `now`, in milliseconds since the epoch. */
 async function readView(
   client: MaintenanceClient,
-  maintenance: NodeMaintenance,
-  nodes: readonly string[],
+  { maintenance, nodes }: { readonly maintenance: NodeMaintenance; readonly nodes: readonly string[] },
   now: number,
   signal: AbortSignal,
 ): Promise<DrainView> {
@@ -111,7 +111,9 @@ async function showTarget(
   const shown = found.kind === 'maintenance' ? [found.maintenance] : found.maintenances.filter(isInProgress);
   const views: DrainView[] = [];
   for (const each of shown) {
-    views.push(await readView(client, each, nodesOf(each, nodes), terminal.now(), terminal.stop));
+    views.push(
+      await readView(client, { maintenance: each, nodes: nodesOf(each, nodes) }, terminal.now(), terminal.stop),
+    );
   }
   if (flags.output === 'table') {
     if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);

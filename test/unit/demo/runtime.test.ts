@@ -38,7 +38,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
 
   it('tells the version', async (t) => {
     const { runtime } = await start(t, {});
-    assert.partialDeepStrictEqual(await runtime.version(signal), { runtimeName: 'sandbox', runtimeVersion: '1' });
+    assert.partialDeepStrictEqual(await runtime.version(signal), { runtimeName: 'demo', runtimeVersion: '1' });
   });
 
   it('lists the pods of the folder as the kubelet names them', async (t) => {
