@@ -77,8 +77,8 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(stdout, /pod\/kept .*\n +blocks: the PodDisruptionBudget only allows no disruption now/);
     assert.match(stdout, /local data is lost: cache \(emptyDir\)/);
     assert.match(stdout, /pod\/twice .*actor-a\.example\.com\n +blocks: several PodDisruptionBudgets \(one, two\)/);
-    assert.match(stdout, /finalizers are taken away: example\.com\/hold/);
-    assert.match(stdout, /note: no controller has it: it will not come back anywhere/);
+    assert.match(stdout, /finalizers are removed: example\.com\/hold/);
+    assert.match(stdout, /note: no controller owns it: it will not be recreated/);
     const hurried = await run('preview', NODE, '--deadline', '20s');
     assert.match(hurried.stdout, /^1\. Default, priority ≤ 1000000000, after 0s at the latest\n/m);
     assert.match(hurried.stdout, /^ +pod\/kept +default +0 +30s, shortened to 7s /m);

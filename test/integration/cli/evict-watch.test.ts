@@ -102,7 +102,7 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     const { code, stderr } = await run.end();
     assert.match(stderr, /^nodemaint: pods "absent" not found/);
     assert.match(stderr, /the eviction of pod "taken" was canceled: Nobody/);
-    assert.match(stderr, /interrupted; these pods have not left, and their eviction stays requested: left\n/);
+    assert.match(stderr, /interrupted; these pods have not left; their eviction stays requested: left\n/);
     assert.match(stderr, /nodemaint evict left --kubeconfig \S+ --requester me\.example\.com --withdraw\n$/);
     assert.equal(code, 1);
     const [, left] = pods;

@@ -130,7 +130,7 @@ describe('nodemaint evict on a real API server, with the real controller', () =>
     const dryAnew = await rig.evict('anew', '--dry-run');
     assert.match(
       dryAnew.stdout,
-      /requested anew; the former request, which was canceled, is deleted \(server dry run\)/,
+      /requested again; the previous request was canceled and is deleted \(server dry run\)/,
     );
     assert.equal((await rig.get(pod))?.metadata.uid, first.metadata.uid);
     const other = { ...first, metadata: { ...first.metadata, uid: crypto.randomUUID() } };
