@@ -98,7 +98,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
 
 describe('a clock that is set', () => {
   for (const [name, everyMs, make] of tries) {
-    it(`back or ahead does not move the next try of ${name}`, async (t) => {
+    it(`a clock that is set back or ahead does not move the next try of ${name}`, async (t) => {
       const clock = createSteppingClock();
       const attempt = await make(clock, t);
       assert.equal(await attempt(), 1);
@@ -112,7 +112,7 @@ describe('a clock that is set', () => {
     });
   }
 
-  it('does not have a pod stopped again, or a shorter stop left out', () => {
+  it('a clock that is set does not have a pod stopped again, or a shorter stop left out', () => {
     const clock = createSteppingClock();
     const asked: number[] = [];
     const stopPod = (_id: string, graceSec: number): Promise<void> => {
@@ -129,7 +129,7 @@ describe('a clock that is set', () => {
     assert.deepEqual(asked, [60, 10]);
   });
 
-  it('does not change for how long a manifest has been parked', () => {
+  it('a clock that is set does not change for how long a manifest has been parked', () => {
     const clock = createSteppingClock();
     const step: ParkStep = { op: 'park', file: 'a.yaml', sha256: '', maintenance: 'm', at: clock.now(), bootId: 'b' };
     const steps = new Map([[step.file, step]]);
@@ -147,7 +147,7 @@ describe('a clock that is set', () => {
     assert.equal(restarted.asOfNow(steps).get(step.file)?.at, clock.now(), 'parked in the time to come');
   });
 
-  it('does not move the next attempt of an eviction', () => {
+  it('a clock that is set does not move the next attempt of an eviction', () => {
     const clock = createSteppingClock();
     const memories = createEvictionAttempts(clock);
     memories.set('r', { count: 1, nextAt: clock.now() + 5_000, blockedBy: [], promisedAt: clock.now() });
@@ -159,7 +159,7 @@ describe('a clock that is set', () => {
     assert.deepEqual(memories.list(), [['r', memory]]);
   });
 
-  it('leaves moments as they were written where it was not set', () => {
+  it('a clock that is set leaves moments as they were written where it was not set', () => {
     const clock = createSteppingClock();
     const moment = momentOf(clock);
     clock.pass(HOUR);

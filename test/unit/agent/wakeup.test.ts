@@ -17,8 +17,8 @@ function createStandingClock() {
   };
 }
 
-describe('what wakes the loop', () => {
-  it('is a few events at once, and many together four times a second', async () => {
+describe('the wakeup of the loop', () => {
+  it('the wakeup passes a few events on at once, and many together four times a second', async () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
     const times: number[] = [];
@@ -30,7 +30,7 @@ describe('what wakes the loop', () => {
     assert.deepEqual(times, [0, 0, 0, 0, 250, 500, 750, 1_000, 1_250, 1_500]);
   });
 
-  it('is an event at once again when there were none for a second', async () => {
+  it('the wakeup passes an event on at once again when there were none for a second', async () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
     for (let turn = 0; turn < 8; turn += 1) {
@@ -45,7 +45,7 @@ describe('what wakes the loop', () => {
     assert.equal(clock.monotonic() - before, 1_000, 'an event: at once');
   });
 
-  it('is never later than the loop wants to look again', async () => {
+  it('the wakeup is never later than the loop wants to look again', async () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
     for (let turn = 0; turn < 4; turn += 1) {

@@ -4,8 +4,8 @@ import { createLoopWatchdog, pulseEveryMs } from '../../../src/agent/watchdog.ts
 import { statusLine } from '../../../src/agent/control/status-line.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 
-describe('the pulse of the loop', () => {
-  it('beats while the loop gets anywhere, stops while it hangs, and outlives a beat that fails', async () => {
+describe('the watchdog of the loop', () => {
+  it('the watchdog beats while the loop gets anywhere, stops while it hangs, and outlives a beat that fails', async () => {
     let now = 0;
     const beats: number[] = [];
     const end = new AbortController();
@@ -36,7 +36,7 @@ describe('the pause between two beats', () => {
     ['not taken from a watchdog that is off', '0', 45_000],
   ];
   for (const [name, watchdogUsec, expected] of pauses) {
-    it(`is ${name}`, () => {
+    it(`the pause is ${name}`, () => {
       assert.equal(pulseEveryMs(watchdogUsec), expected);
     });
   }
@@ -46,7 +46,7 @@ describe("the unit's status line", () => {
   const waiting = { on: 'kubelet', message: '' };
   const status = { summary: 'shutdown held' } as AgentStatus;
 
-  it('names what has been waited for the longest, and how many more', () => {
+  it('the status line names what has been waited for the longest, and how many more', () => {
     const waitingFor = [
       { ...waiting, what: 'default/web', since: 0 },
       { ...waiting, what: 'default/db', since: 2_000 },
@@ -56,7 +56,7 @@ describe("the unit's status line", () => {
     assert.equal(line, 'shutdown held; waiting for default/log (kubelet) since 1970-01-01T00:00:01Z and 2 more');
   });
 
-  it('is the phase alone where nothing is waited for', () => {
+  it('the status line is the phase alone where nothing is waited for', () => {
     assert.equal(statusLine({ ...status, waitingFor: [] }), 'shutdown held');
   });
 });

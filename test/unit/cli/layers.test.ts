@@ -17,7 +17,7 @@ async function importsOf(file: string): Promise<readonly string[]> {
 }
 
 describe('the folders of the command line', () => {
-  it('import no folder of another command, and never the composition root', async () => {
+  it('the folders of the command line import no folder of another command, and never the composition root', async () => {
     const wrong: string[] = [];
     let checked = 0;
     for await (const file of glob('**/*.ts', { cwd: CLI })) {
@@ -34,7 +34,7 @@ describe('the folders of the command line', () => {
     assert.deepEqual(wrong, []);
   });
 
-  it('do not import a command from what all commands share', async () => {
+  it('the folders of the command line do not import a command from what all commands share', async () => {
     const wrong: string[] = [];
     for await (const file of glob(['*.ts', 'terminal/*.ts', 'follow/**/*.ts'], { cwd: CLI })) {
       if (file === 'program.ts') continue;

@@ -43,10 +43,10 @@ const BAD: Readonly<Record<string, Recorded>> = {
   'other words': { body: 'INTERNAL ERROR' },
 };
 
-describe('a metadata service that answers badly', () => {
+describe('a bad answer of a metadata service', () => {
   for (const provider of PROVIDERS) {
     const { place, before = {} } = PLACES[provider];
-    it(`is a failure and never a notice of ${provider}`, async () => {
+    it(`a bad answer is a failure and never a notice of ${provider}`, async () => {
       await using server = await startMetadataServer();
       const { sources, close } = providerSources(provider, { metadataUrl: server.url, azureStartRequests: false });
       const [source] = sources;
@@ -63,7 +63,7 @@ describe('a metadata service that answers badly', () => {
     });
   }
 
-  it('gives a notice of a time that cannot be read its own words, and no time', async () => {
+  it('a bad answer gives a notice of a time that cannot be read its own words, and no time', async () => {
     const body = JSON.stringify({ action: 'stop', time: 'in a while' });
     await using server = await startMetadataServer(ec2Answers({ 'spot/instance-action': body }));
     const { sources, close } = providerSources('aws', { metadataUrl: server.url, azureStartRequests: false });
@@ -73,7 +73,7 @@ describe('a metadata service that answers badly', () => {
     assert.equal(notice.notBefore, undefined);
   });
 
-  it('is waited for no longer than its time, headers or not', async () => {
+  it('a bad answer is waited for no longer than its time, headers or not', async () => {
     await using server = await startMetadataServer({ 'GET /slow': () => new Promise<Recorded>(() => undefined) });
     const metadata = createMetadata(server.url, true);
     const started = performance.now();
@@ -84,7 +84,7 @@ describe('a metadata service that answers badly', () => {
 });
 
 describe('the address of a metadata service', () => {
-  it('is link-local unless a person configured another', async () => {
+  it('the address of a metadata service is link-local unless a person configured another', async () => {
     for (const base of ['http://127.0.0.1', 'http://10.0.0.1', 'http://[::1]', 'https://169.254.169.254']) {
       assert.throws(() => createMetadata(base, false), { code: 'METADATA_FAILED' }, base);
     }
@@ -97,7 +97,7 @@ describe('the address of a metadata service', () => {
     metadata.close();
   });
 
-  it('is asked directly, whatever proxy the environment names', async () => {
+  it('the address of a metadata service is asked directly, whatever proxy the environment names', async () => {
     await using proxy = await startMetadataServer();
     await using server = await startMetadataServer({ 'GET /x': { body: 'direct' } });
     const code = `

@@ -44,7 +44,7 @@ describe('notices of AWS', () => {
     NotAfter: '21 Jan 2030 09:17:23 GMT',
   };
 
-  it('are read from all four places, with a session token', async () => {
+  it('notices of AWS are read from all four places, with a session token', async () => {
     await using cloud = await startCloud(
       'aws',
       ec2Answers({
@@ -77,7 +77,7 @@ describe('notices of AWS', () => {
     assert.equal(puts.length, 1, 'one token for all');
   });
 
-  it('are none on a machine to which nothing happens', async () => {
+  it('notices of AWS are none on a machine to which nothing happens', async () => {
     await using cloud = await startCloud(
       'aws',
       ec2Answers({ 'events/maintenance/scheduled': '[]', 'autoscaling/target-lifecycle-state': 'InService' }),
@@ -85,14 +85,14 @@ describe('notices of AWS', () => {
     assert.deepEqual(await cloud.read(), []);
   });
 
-  it('are read with a new token when the old one is over', async () => {
+  it('notices of AWS are read with a new token when the old one is over', async () => {
     await using cloud = await startCloud('aws', ec2Answers({}, 'first'));
     assert.deepEqual(await cloud.read(), []);
     cloud.server.answers = ec2Answers({ 'spot/instance-action': JSON.stringify(spot) }, 'second');
     assert.equal((await cloud.read()).length, 1);
   });
 
-  it('hibernate at once, whatever the time says', async () => {
+  it('a hibernation of AWS begins at once, whatever the time says', async () => {
     const body = JSON.stringify({ ...spot, action: 'hibernate' });
     await using cloud = await startCloud('aws', ec2Answers({ 'spot/instance-action': body }));
     assert.equal((await cloud.read())[0]?.notBefore, undefined);
@@ -106,7 +106,7 @@ describe('notices of GCP', () => {
     [`GET ${ROOT}/maintenance-event`]: { body: event, headers: { etag: 'm1' } },
   });
 
-  it('are none on a machine to which nothing happens, and the next questions are held', async () => {
+  it('notices of GCP are none on a machine to which nothing happens, and the next request waits for a change', async () => {
     await using cloud = await startCloud('gcp', quiet('FALSE', 'NONE'));
     assert.deepEqual(await cloud.read(), []);
     assert.deepEqual(await cloud.read(), []);
@@ -116,7 +116,7 @@ describe('notices of GCP', () => {
     assert.ok(cloud.server.received.every(({ headers }) => headers['metadata-flavor'] === 'Google'));
   });
 
-  it('are preemption, maintenance, a graceful stop and what is planned', async () => {
+  it('notices of GCP are preemption, maintenance, a graceful stop and what is planned', async () => {
     await using cloud = await startCloud('gcp', {
       ...quiet('TRUE', 'TERMINATE_ON_HOST_MAINTENANCE'),
       [`GET ${ROOT}/shutdown-details/`]: {
@@ -135,7 +135,7 @@ describe('notices of GCP', () => {
     ]);
   });
 
-  it('are a freeze for a live migration', async () => {
+  it('notices of GCP are a freeze for a live migration', async () => {
     await using cloud = await startCloud('gcp', quiet('FALSE', 'MIGRATE_ON_HOST_MAINTENANCE'));
     assert.deepEqual(
       (await cloud.read()).map(({ kind }) => kind),
@@ -163,7 +163,7 @@ describe('notices of Azure', () => {
     [`POST ${EVENTS}`]: { body: '' },
   });
 
-  it('are those of this machine alone', async () => {
+  it('notices of Azure are those of this machine alone', async () => {
     await using cloud = await startCloud(
       'azure',
       answersOf(
@@ -187,12 +187,12 @@ describe('notices of Azure', () => {
     assert.ok(cloud.server.received.every(({ headers }) => headers['metadata'] === 'true'));
   });
 
-  it('are none where the body is empty, as at the first question', async () => {
+  it('notices of Azure are none where the body is empty, as at the first question', async () => {
     await using cloud = await startCloud('azure', { ...NAME, [`GET ${EVENTS}`]: { body: '' } });
     assert.deepEqual(await cloud.read(), []);
   });
 
-  it('are started early by option only, and never for other machines too', async () => {
+  it('notices of Azure are started early by option only, and never for other machines too', async () => {
     const events = [eventOf({}), eventOf({ EventId: 'A2', Resources: ['aks-pool_0', 'aks-pool_1'] })];
     for (const allowed of [false, true]) {
       await using cloud = await startCloud('azure', answersOf(...events), allowed);
@@ -209,7 +209,7 @@ describe('notices of Alibaba Cloud and Tencent Cloud', () => {
   const PATH = 'GET /latest/meta-data/instance/spot/termination-time';
   const TOKEN = { 'PUT /latest/api/token': { body: 'token' } };
 
-  it('are the time of a spot release, each in its own zone', async () => {
+  it('notices of Alibaba Cloud and Tencent Cloud are the time of a spot release, each in its own zone', async () => {
     await using alibaba = await startCloud('alibaba', { ...TOKEN, [PATH]: { body: '2030-01-05T18:02:00Z' } });
     await using tencent = await startCloud('tencent', {
       'GET /latest/meta-data/spot/termination-time': { body: '2030-01-06 02:02:00' },
@@ -223,7 +223,7 @@ describe('notices of Alibaba Cloud and Tencent Cloud', () => {
     assert.equal(alibaba.server.received.at(-1)?.headers['x-aliyun-ecs-metadata-token'], 'token');
   });
 
-  it('are none for 404 and for an empty answer', async () => {
+  it('notices of Alibaba Cloud and Tencent Cloud are none for 404 and for an empty answer', async () => {
     await using missing = await startCloud('alibaba', TOKEN);
     await using empty = await startCloud('alibaba', { ...TOKEN, [PATH]: { body: '' } });
     await using tencent = await startCloud('tencent', {});

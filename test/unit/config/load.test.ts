@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 const TEXT = '{"apiVersion":"agent.nodemaintenance.x-k8s.io/v1alpha1","kind":"AgentConfiguration"}';
 
 describe('the configuration file', () => {
-  it('is refused where others than root could have written it, or it is huge', async (t) => {
+  it('the configuration file is refused where others than root could have written it, or it is huge', async (t) => {
     const folder = await temporaryFolder(t, 'config');
     const file = path.join(folder, 'config.yaml');
     await writeFile(file, TEXT);

@@ -11,13 +11,13 @@ describe('the times of the controller', () => {
     ['1h30m', 5_400_000],
   ];
   for (const [text, ms] of times) {
-    it(`take ${text} as ${ms} ms`, () => {
+    it(`the times of the controller take ${text} as ${ms} ms`, () => {
       assert.equal(controllerOptionsSchema.parse({ requestTtl: text }).requestTtl, ms);
     });
   }
 
   for (const text of ['', '5', '1d', '-1s']) {
-    it(`refuse "${text}" and say what to write`, () => {
+    it(`the times of the controller refuse "${text}" and say what to write`, () => {
       const { error } = controllerOptionsSchema.safeParse({ requestTtl: text });
       const [issue] = error?.issues ?? [];
       assert.deepEqual(issue?.path, ['requestTtl']);

@@ -36,8 +36,8 @@ function holderOf(decision: LeaseDecision): string {
   return decision.kind === 'follow' ? decision.holder : (decision.spec.holderIdentity ?? '');
 }
 
-describe('who leads', () => {
-  it('is whoever is first where there is no Lease', () => {
+describe('the leader election', () => {
+  it('the leader is the first candidate where there is no Lease', () => {
     assert.deepEqual(decideLease(sightOf(undefined), ME, 1_000, AT), {
       kind: 'lead',
       spec: {
@@ -50,12 +50,12 @@ describe('who leads', () => {
     });
   });
 
-  it('is whoever is first where the Lease was given back', () => {
+  it('the leader is the first candidate where the Lease was given back', () => {
     const decision = decideLease(sightOf(leaseOf(releasedLease(HELD, AT))), ME, 1_000, AT);
     assert.equal(decision.kind === 'lead' && decision.spec.leaseTransitions, 5);
   });
 
-  it('stays the holder, whose time of acquisition stays too, also when its own Lease has expired', () => {
+  it('the leader stays the holder, whose time of acquisition stays too, also when its own Lease has expired', () => {
     const own = sightOf(leaseOf({ ...HELD, holderIdentity: 'me_1' }));
     for (const now of [1_000, 100_000]) {
       const decision = decideLease(own, ME, now, AT);
@@ -66,19 +66,19 @@ describe('who leads', () => {
     }
   });
 
-  it('changes when the Lease has not changed for its duration, and not a millisecond before', () => {
+  it('the leader changes when the Lease has not changed for its duration, and not a millisecond before', () => {
     const sight = sightOf(leaseOf(HELD));
     assert.equal(holderOf(decideLease(sight, ME, 15_999, AT)), 'other_1');
     assert.equal(holderOf(decideLease(sight, ME, 16_000, AT)), 'me_1');
   });
 
-  it('goes by the duration that the holder wrote, not by our own', () => {
+  it('the election goes by the duration that the holder wrote, not by our own', () => {
     const sight = sightOf(leaseOf({ ...HELD, leaseDurationSeconds: 60 }));
     assert.equal(holderOf(decideLease(sight, ME, 60_999, AT)), 'other_1');
     assert.equal(holderOf(decideLease(sight, ME, 61_000, AT)), 'me_1');
   });
 
-  it('never depends on the clock of the holder', () => {
+  it('the election never depends on the clock of the holder', () => {
     for (const renewTime of ['1999-01-01T00:00:00.000000Z', '2099-01-01T00:00:00.000000Z', 'nonsense']) {
       const sight = sightOf(leaseOf({ ...HELD, renewTime }));
       assert.equal(holderOf(decideLease(sight, ME, 15_999, AT)), 'other_1', renewTime);
@@ -86,39 +86,39 @@ describe('who leads', () => {
     }
   });
 
-  it('starts to count anew at each renewal that is seen', () => {
+  it('the election starts its count again at each renewal that it sees', () => {
     const renewed = observeLease(sightOf(leaseOf(HELD)), leaseOf({ ...HELD, renewTime: 'later' }), 10_000);
     assert.equal(holderOf(decideLease(renewed, ME, 24_999, AT)), 'other_1');
     assert.equal(holderOf(decideLease(renewed, ME, 25_000, AT)), 'me_1');
   });
 
-  it('does not take a change of the metadata for a renewal', () => {
+  it('the election does not take a change of the metadata for a renewal', () => {
     const annotated = observeLease(sightOf(leaseOf(HELD)), leaseOf(HELD, '8'), 10_000);
     assert.equal(annotated.since, 1_000);
     assert.equal(annotated.lease?.metadata.resourceVersion, '8', 'the write that follows is not a conflict');
   });
 });
 
-describe('whether a controller lives', () => {
-  it('is not known from one look', () => {
+describe('the liveness of a controller', () => {
+  it('the liveness is not known after one read', () => {
     assert.equal(controllerAlive(undefined, 0), 'unknown');
     assert.equal(controllerAlive(sightOf(leaseOf(HELD)), 1_000), 'unknown');
     assert.equal(controllerAlive(sightOf(leaseOf(HELD)), 15_999), 'unknown');
   });
 
-  it('is denied where there is no Lease, or none that changes within its duration', () => {
+  it('the liveness is denied where there is no Lease, or none that changes within its duration', () => {
     assert.equal(controllerAlive(sightOf(undefined), 1_000), 'dead');
     assert.equal(controllerAlive(sightOf(leaseOf(HELD)), 16_000), 'dead');
   });
 
-  it('is seen by a renewal, and counts for the duration of the Lease', () => {
+  it('the liveness is seen by a renewal, and counts for the duration of the Lease', () => {
     const renewed = observeLease(sightOf(leaseOf(HELD)), leaseOf({ ...HELD, renewTime: 'later' }), 3_000);
     assert.equal(controllerAlive(renewed, 3_000), 'alive');
     assert.equal(controllerAlive(renewed, 17_999), 'alive');
     assert.equal(controllerAlive(renewed, 18_000), 'dead');
   });
 
-  it('is not denied during a hand-over, but when nobody takes the Lease for 15 s', () => {
+  it('the liveness is not denied during a hand-over, but when no controller takes the Lease for 15 s', () => {
     const released = observeLease(sightOf(leaseOf(HELD)), leaseOf(releasedLease(HELD, AT)), 3_000);
     assert.equal(controllerAlive(released, 5_000), 'unknown');
     assert.equal(controllerAlive(released, 18_000), 'dead');
@@ -149,7 +149,7 @@ describe('the fence of a term', () => {
     return { clock, term, sent, fenced: term.fence(client) };
   };
 
-  it('lets writes pass for the deadline, and then reads alone', async () => {
+  it('the fence lets writes pass for the deadline, and then reads alone', async () => {
     const { clock, term, sent, fenced } = setUp();
     await fenced.send({ method: 'PATCH', path: '/a' }, signal);
     // A machine that slept: only the wall clock tells.
@@ -165,7 +165,7 @@ describe('the fence of a term', () => {
     await assert.rejects(() => fenced.send({ method: 'DELETE', path: '/d' }, signal), { code: 'LEASE_LOST' });
   });
 
-  it('is put off by a renewal, from the moment at which that began', async () => {
+  it('the fence is put off by a renewal, from the moment at which that began', async () => {
     const { clock, term, fenced } = setUp();
     const begun = { monotonic: monotonicNow() + 5_000, wall: Date.now() + 5_000 };
     term.renewed(begun);
@@ -175,7 +175,7 @@ describe('the fence of a term', () => {
     await assert.rejects(() => fenced.send({ method: 'PATCH', path: '/b' }, signal), { code: 'LEASE_LOST' });
   });
 
-  it('cuts short what is under way when the term is lost', async () => {
+  it('the fence cuts short what is under way when the term is lost', async () => {
     const { term } = setUp();
     const hanging: KubeClient = {
       send: (_, wait) =>

@@ -36,12 +36,12 @@ describe('the sandbox runtime, through the container runtime client', () => {
     return { folder, manifests, kubelet, runtime: openRuntime(t, socketPath) };
   }
 
-  it('tells the version', async (t) => {
+  it('the runtime tells the version', async (t) => {
     const { runtime } = await start(t, {});
     assert.partialDeepStrictEqual(await runtime.version(signal), { runtimeName: 'demo', runtimeVersion: '1' });
   });
 
-  it('lists the pods of the folder as the kubelet names them', async (t) => {
+  it('the runtime lists the pods of the folder as the kubelet names them', async (t) => {
     const { runtime } = await start(t, { db: 0, web: 0 });
     const pods = await runtime.livePods(signal);
     assert.deepEqual(pods.map(({ podName }) => podName).sort(), ['db-node-1', 'web-node-1']);
@@ -63,7 +63,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
     });
   });
 
-  it('sees a pod end after its manifest left, and start again when it is back', async (t) => {
+  it('the runtime sees a pod end after its manifest left, and start again when it is back', async (t) => {
     const { folder, manifests, kubelet, runtime } = await start(t, { web: 0.3 });
     const [before] = await runtime.livePods(signal);
     await rename(path.join(manifests, 'web.yaml'), path.join(folder, 'web.yaml'));
@@ -79,7 +79,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
     assert.notEqual(after?.id, before?.id);
   });
 
-  it('stops a pod within its own time', async (t) => {
+  it('the runtime stops a pod within its own time', async (t) => {
     const { runtime } = await start(t, { web: 0.3 });
     const [pod] = await runtime.livePods(signal);
     const startedAt = performance.now();
@@ -89,7 +89,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
     assert.ok((await runtime.livePods(signal)).every(({ id }) => id !== pod?.id));
   });
 
-  it('kills a pod that does not end within its grace period', async (t) => {
+  it('the runtime kills a pod that does not end within its grace period', async (t) => {
     const { runtime } = await start(t, { web: 600 });
     const [pod] = await runtime.livePods(signal);
     const startedAt = performance.now();
@@ -98,12 +98,12 @@ describe('the sandbox runtime, through the container runtime client', () => {
     assert.ok(ms > 950 && ms < 10_000, `took ${ms} ms`);
   });
 
-  it('takes a pod that is gone already as stopped', async (t) => {
+  it('the runtime takes a pod that is gone already as stopped', async (t) => {
     const { runtime } = await start(t, {});
     await runtime.stopPod('0123', 1, signal);
   });
 
-  it('gives up waiting when it is told to', async (t) => {
+  it('the runtime gives up waiting when it is told to', async (t) => {
     const { runtime } = await start(t, { web: 600 });
     const [pod] = await runtime.livePods(signal);
     const controller = new AbortController();
@@ -114,7 +114,7 @@ describe('the sandbox runtime, through the container runtime client', () => {
     await assert.rejects(runtime.livePods(AbortSignal.abort()), { name: 'AbortError' });
   });
 
-  it('connects again after the runtime was restarted, and after it was closed', async (t) => {
+  it('the runtime connects again after the runtime was restarted, and after it was closed', async (t) => {
     const { folder, manifests, kubelet, runtime } = await start(t, {});
     await runtime.version(signal);
     await kubelet[Symbol.asyncDispose]();

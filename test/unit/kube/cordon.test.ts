@@ -10,7 +10,7 @@ const FREE = { metadata: { name: 'n1' } };
 const OURS = { metadata: { name: 'n1', annotations: { [CORDONED_ANNOTATION]: 'm' } }, spec: { unschedulable: true } };
 
 describe('syncCordon', () => {
-  it('cordons a node that a maintenance wants, and reads it only where no copy is given', async () => {
+  it('syncCordon cordons a node that a maintenance wants, and reads it only where no copy is given', async () => {
     const server = createObjectServer({ [PATH]: FREE });
     assert.equal(await syncCordon(server.client, { node: 'n1', wantedBy: ['m'] }, SIGNAL), 'changed');
     assert.equal(await syncCordon(server.client, { node: FREE, wantedBy: ['m'] }, SIGNAL), 'changed');
@@ -21,7 +21,7 @@ describe('syncCordon', () => {
     });
   });
 
-  it('takes back its own cordon alone', async () => {
+  it('syncCordon takes back its own cordon alone', async () => {
     const server = createObjectServer();
     assert.equal(await syncCordon(server.client, { node: OURS, wantedBy: [] }, SIGNAL), 'changed');
     const theirs = { metadata: { name: 'n1' }, spec: { unschedulable: true } };
@@ -29,7 +29,7 @@ describe('syncCordon', () => {
     assert.deepEqual(server.asked, [`PATCH ${PATH}`]);
   });
 
-  it('writes nothing where no write is allowed, and does not ask where there is nothing to write', async () => {
+  it('syncCordon writes nothing where no write is allowed, and does not ask where there is nothing to write', async () => {
     const server = createObjectServer();
     let questions = 0;
     const mayWrite = (): Promise<boolean> => {
@@ -42,7 +42,7 @@ describe('syncCordon', () => {
     assert.deepEqual(server.asked, []);
   });
 
-  it('leaves a node alone that does not exist, and throws what the server refuses', async () => {
+  it('syncCordon leaves a node alone that does not exist, and throws what the server refuses', async () => {
     const server = createObjectServer();
     assert.equal(await syncCordon(server.client, { node: 'n1', wantedBy: ['m'] }, SIGNAL), 'unchanged');
     server.refused.set(`PATCH ${PATH}`, 403);

@@ -33,20 +33,20 @@ const nameOf = ({ metadata }: KubeObject): string => metadata.name;
 const namesTo = (count: number): string[] => Array.from({ length: count }, (_, index) => `o-${index}`);
 
 describe('a list that is read in pages', () => {
-  it('takes few calls where the objects are small', async () => {
+  it('a list takes few calls where the objects are small', async () => {
     const { ask, asked } = serverOf(sizesOf(5_000, 10), 1_000_000);
     assert.deepEqual(await readPages(ask, nameOf), { items: namesTo(5_000), resourceVersion: '7', tooLarge: [] });
     assert.ok(asked.length <= 14, `${asked.length} calls`);
   });
 
-  it('is read as a whole where the objects are large, with little that is asked for in vain', async () => {
+  it('a list is read as a whole where the objects are large, with little that is asked for in vain', async () => {
     const { ask, asked } = serverOf(sizesOf(450, 1_300_000), 16 * 1024 * 1024);
     assert.deepEqual((await readPages(ask, nameOf)).items, namesTo(450));
     const inVain = asked.filter(({ bytes }) => bytes > 16 * 1024 * 1024);
     assert.equal(inVain.length, 1);
   });
 
-  it('leaves out an object that is too large alone, names it, and has all the others', async () => {
+  it('a list leaves out an object that is too large alone, names it, and has all the others', async () => {
     const sizes = [1, 1, 500, 1, 99, 500, 1];
     for (const [index] of sizes.entries()) {
       const rotated = [...sizes.slice(index), ...sizes.slice(0, index)];
@@ -63,7 +63,7 @@ describe('a list that is read in pages', () => {
     }
   });
 
-  it('of nothing is empty, and what else fails fails', async () => {
+  it('a list of nothing is empty, and other failures are thrown', async () => {
     assert.deepEqual((await readPages(serverOf([], 10).ask, nameOf)).items, []);
     assert.deepEqual((await readPages(() => Promise.resolve(undefined), nameOf)).items, []);
     await assert.rejects(
@@ -78,7 +78,7 @@ describe('the lines of a watch', () => {
     for (let at = 0; at < text.length; at += size) yield await Promise.resolve(text.slice(at, at + size));
   }
 
-  it('come whole, however they are cut', async () => {
+  it('the lines of a watch come whole, however they are cut', async () => {
     for (const size of [1, 2, 3, 5, 100]) {
       const lines: string[] = [];
       const chunks = chunksOf('one\n\ntwo\nthree\nrest', size);
@@ -87,7 +87,7 @@ describe('the lines of a watch', () => {
     }
   });
 
-  it('are refused where one is too long, after those before it, by its beginning', async () => {
+  it('the lines of a watch are refused where one is too long, after those before it, by its beginning', async () => {
     for (const size of [1, 4, 100]) {
       const seen: string[] = [];
       const reading = async (): Promise<void> => {

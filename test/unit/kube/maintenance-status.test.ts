@@ -21,7 +21,7 @@ function maintenanceOf(status?: NodeMaintenanceStatus): NodeMaintenance {
 }
 
 describe('the writer of the status of a maintenance', () => {
-  it('writes with the version that was decided on, and nothing where nothing differs', async () => {
+  it('the writer writes with the version that was decided on, and nothing where nothing differs', async () => {
     const { client, asked, requests } = createObjectServer();
     const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
     assert.deepEqual(await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL), { kind: 'recorded' });
@@ -30,7 +30,7 @@ describe('the writer of the status of a maintenance', () => {
     assert.deepEqual(asked, [PATCH]);
   });
 
-  it('puts off a count that follows another write too soon, but no target', async () => {
+  it('the writer puts off a count that follows another write too soon, but no target', async () => {
     const { client, asked } = createObjectServer();
     const clock = createSteppingClock();
     const writer = createMaintenanceStatusWriter(client, clock, 5_000);
@@ -46,7 +46,7 @@ describe('the writer of the status of a maintenance', () => {
     assert.equal(asked.length, 3);
   });
 
-  it('says that a status is not recorded after a conflict, and where no write is allowed', async () => {
+  it('the writer says that a status is not recorded after a conflict, and where no write is allowed', async () => {
     const { client, asked, refused } = createObjectServer();
     const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
     const never = (): Promise<boolean> => Promise.resolve(false);
@@ -58,7 +58,7 @@ describe('the writer of the status of a maintenance', () => {
     assert.equal((await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL)).kind, 'recorded', 'not throttled');
   });
 
-  it('goes by its own write until the cache shows another version', async () => {
+  it('the writer goes by its own write until the cache shows another version', async () => {
     const { client } = createObjectServer();
     const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
     const copy = maintenanceOf();

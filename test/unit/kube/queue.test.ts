@@ -5,7 +5,7 @@ import { createWorkQueue } from '../../../src/kube/queue.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 
 describe('a queue of many keys whose runs only compute', () => {
-  it('lets timers and connections have their turn between any two of them', async () => {
+  it('the queue lets timers and connections have their turn between any two of them', async () => {
     const stop = new AbortController();
     let ticks = 0;
     let runs = 0;

@@ -55,7 +55,7 @@ function failing(reason: Error): KubeClient['watch'] {
 }
 
 describe('a watch', () => {
-  it('that the server closes as soon as it is open is opened ever less often, up to half a minute and its jitter', async () => {
+  it('a watch that the server closes as soon as it is open is opened ever less often, up to half a minute and its jitter', async () => {
     const { pauses, lists } = await pausesOf(of([]), 40);
     assert.equal(lists, 1, 'nothing is listed anew for that');
     assert.ok((pauses[0] ?? 0) < 400, 'the first time it is opened again at once');
@@ -66,7 +66,7 @@ describe('a watch', () => {
     );
   });
 
-  it('of a server that is away is tried at least every 23 s', async () => {
+  it('a watch of a server that is away is tried at least every 23 s', async () => {
     const { pauses } = await pausesOf(failing(new NodemaintError('API_UNREACHABLE', 'away')), 40);
     const late = pauses.slice(10);
     assert.ok(
@@ -75,12 +75,12 @@ describe('a watch', () => {
     );
   });
 
-  it('that brings an event which is too large begins anew with a list', async () => {
+  it('a watch that brings an event which is too large begins again with a list', async () => {
     const { lists } = await pausesOf(failing(new NodemaintError('API_ANSWER_TOO_LARGE', 'an event')), 3);
     assert.equal(lists, 3);
   });
 
-  it('that was silent until it was given up begins anew with a list, and one that brought a bookmark does not', async () => {
+  it('a watch that was silent until it was given up begins again with a list, and one that brought a bookmark does not', async () => {
     for (const [events, lists] of [
       [[], 3],
       [[{ type: 'BOOKMARK', object: { metadata: { name: '', resourceVersion: '2' } } }], 1],
@@ -94,7 +94,7 @@ describe('a watch', () => {
     }
   });
 
-  it('that is told that its version is gone begins anew with a list, also ever less often', async () => {
+  it('a watch that is told that its version is gone begins again with a list, also ever less often', async () => {
     const { lists, pauses } = await pausesOf(of([{ type: 'ERROR', object: { code: 410 } }]), 12);
     assert.equal(lists, 12);
     assert.ok((pauses.at(-1) ?? 0) >= 15_000);

@@ -17,7 +17,7 @@ function pages(): readonly string[] {
 }
 
 describe('the documentation', () => {
-  it('has the table of the configuration as the schema has it', async () => {
+  it('the documentation has the table of the configuration as the schema has it', async () => {
     const text = await readFile(path.join(DOCS, 'reference', 'configuration.md'), 'utf8');
     assert.ok(
       text.includes(configurationTable()),
@@ -25,13 +25,13 @@ describe('the documentation', () => {
     );
   });
 
-  it('has an example configuration that is valid', async () => {
+  it('the documentation has an example configuration that is valid', async () => {
     const text = await readFile(path.join(DOCS, 'reference', 'configuration.md'), 'utf8');
     const example = /```yaml\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
     assert.equal(parseAgentConfig(example, 'the example').onBoot, 'wait');
   });
 
-  it('explains every error code', async () => {
+  it('the documentation explains every error code', async () => {
     const registry = await readFile(path.join(DOCS, '..', 'src', 'errors.ts'), 'utf8');
     const codes = [...registry.matchAll(/\| '([A-Z_]+)'/g)].map(([, code]) => code ?? '');
     assert.ok(codes.length > 10);
@@ -42,13 +42,13 @@ describe('the documentation', () => {
     );
   });
 
-  it('has links that lead somewhere, anchors included', async () => {
+  it('the documentation has links that lead somewhere, anchors included', async () => {
     const found = pages();
     assert.ok(found.length > 30);
     assert.deepEqual((await Promise.all(found.map(brokenLinks))).flat(), []);
   });
 
-  it('has every page in its index', async () => {
+  it('the documentation has every page in its index', async () => {
     const indexed = await linkedFiles(path.join(DOCS, 'README.md'));
     const found = pages().filter((page) => page.startsWith(DOCS) && page !== path.join(DOCS, 'README.md'));
     assert.ok(found.length > 25);
@@ -58,7 +58,7 @@ describe('the documentation', () => {
     );
   });
 
-  it('is named in sources and manifests by paths that exist', async () => {
+  it('the documentation is named in sources and manifests by paths that exist', async () => {
     const there = new Set(pages());
     const sources = ['{src,test,manifests,systemd}/**/*', 'install.sh', '.ci/*'];
     const files = globSync(sources, { cwd: ROOT, withFileTypes: true });
@@ -72,7 +72,7 @@ describe('the documentation', () => {
     assert.deepEqual(missing, []);
   });
 
-  it('quotes only titles of tests that exist', async () => {
+  it('the documentation quotes only titles of tests that exist', async () => {
     const files = globSync('test/**/*.test.ts', { cwd: ROOT });
     const sources = await Promise.all(files.map((file) => readFile(path.join(ROOT, file), 'utf8')));
     const tests = sources.join('\n').replaceAll("\\'", "'");

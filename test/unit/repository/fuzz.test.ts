@@ -19,7 +19,7 @@ async function foundFor({ name }: FuzzTarget): Promise<readonly FuzzInput[]> {
 
 describe('parsers of outside data', () => {
   for (const target of TARGETS) {
-    it(`bear what was found for ${target.name}, and other hostile inputs`, async () => {
+    it(`the parsers survive what was found for ${target.name}, and other hostile inputs`, async () => {
       const folder = await createQuickFolder('fuzz');
       const trial = await target.open(folder);
       try {

@@ -10,7 +10,7 @@ const DELAY = 'org.freedesktop.login1.inhibit-delay-shutdown';
 type Rule = (action: { readonly id: string }, subject: { readonly user: string }) => unknown;
 
 describe('the rule for polkit', () => {
-  it('leaves locks that delay a shutdown to root, and says nothing of anything else', async () => {
+  it('the rule leaves locks that delay a shutdown to root, and says nothing of anything else', async () => {
     const rules: Rule[] = [];
     const polkit = {
       Result: { NO: 'no', NOT_HANDLED: null },

@@ -46,15 +46,15 @@ async function lint(source: string, place = 'noun/rule.ts'): Promise<string> {
   }
 }
 
-describe('src/decide is pure', () => {
+describe('the purity of src/decide', () => {
   for (const [name, source] of Object.entries(IMPURE)) {
-    it(`refuses ${name}`, async () => {
+    it(`the check refuses ${name}`, async () => {
       assert.match(await lint(source), /no-restricted/);
     });
   }
 
   for (const place of ['rule.ts', 'noun/rule.ts', 'a/folder/made/later/rule.ts']) {
-    it(`refuses effects in ${place}`, async () => {
+    it(`the check refuses effects in ${place}`, async () => {
       const up = '../'.repeat(place.split('/').length);
       const source = `import { createSystemClock } from '${up}host/clock.ts';\nexport const x = createSystemClock;\n`;
       assert.match(await lint(source, place), /no-restricted/);
@@ -62,12 +62,12 @@ describe('src/decide is pure', () => {
   }
 
   for (const [name, source] of Object.entries(PURE)) {
-    it(`allows ${name}`, async () => {
+    it(`the check allows ${name}`, async () => {
       assert.equal(await lint(source), '');
     });
   }
 
-  it('never asks for the current time', async () => {
+  it('src/decide never asks for the current time', async () => {
     assert.match('const x = new Date();', CURRENT_TIME);
     assert.doesNotMatch('const x = new Date(now);', CURRENT_TIME);
     const files = (await readdir(DECIDE, { recursive: true })).filter((file) => file.endsWith('.ts'));

@@ -41,7 +41,7 @@ const FOUND: Readonly<Record<keyof typeof LIMITS, readonly unknown[]>> = {
 
 describe('the structure of the source', () => {
   for (const [what, limit] of Object.entries(LIMITS)) {
-    it(`has at most ${limit} ${what}`, () => {
+    it(`the structure of the source has at most ${limit} ${what}`, () => {
       const found = FOUND[what as keyof typeof LIMITS];
       assert.ok(found.length <= limit, `${found.length}: ${JSON.stringify(found, undefined, 1)}`);
     });
@@ -57,7 +57,7 @@ interface LintConfig {
 
 describe('the exceptions from the caps of the lint rules', () => {
   for (const [rule, limit] of Object.entries(EXCEPTIONS)) {
-    it(`are at most ${limit} files for ${rule}, each named in full`, async () => {
+    it(`the exceptions from the caps of the lint rules are at most ${limit} files for ${rule}, each named in full`, async () => {
       const { overrides } = JSON.parse(await readFile(path.join(ROOT, '.oxlintrc.json'), 'utf8')) as LintConfig;
       const files = overrides.filter(({ rules }) => rules[rule] === 'off').flatMap((override) => override.files);
       assert.ok(files.length <= limit, `${files.length}: ${files.join(' ')}`);
@@ -79,7 +79,7 @@ const FAULTY: Readonly<Record<string, string>> = {
 };
 
 describe('the script that measures the structure', () => {
-  it('finds circles, upward imports, long functions, many parameters, and files without a test', async () => {
+  it('the script finds circles, upward imports, long functions, many parameters, and files without a test', async () => {
     const root = await mkdtemp(path.join(tmpdir(), 'nodemaint-structure-'));
     try {
       for (const [file, text] of Object.entries(FAULTY)) {

@@ -14,7 +14,7 @@ const NAMED = `${HEAD}metadata: {name: web}\n`;
 describe('a static pod directory', () => {
   const { signal } = new AbortController();
 
-  it('gives every regular file and link to one, and skips what the kubelet skips', async (t) => {
+  it('the directory gives every regular file and link to one, and skips what the kubelet skips', async (t) => {
     const folder = await temporaryFolder(t, 'manifests');
     const outside = await temporaryFolder(t, 'manifests');
     await writeFile(path.join(outside, 'linked'), `${HEAD}metadata: {name: linked}`);
@@ -42,7 +42,7 @@ describe('a static pod directory', () => {
     assert.ok(invalid[0]?.reason.startsWith(`${folder}/list.yaml: not a v1 Pod (kind is List)`), invalid[0]?.reason);
   });
 
-  it('names a file whose name is not UTF-8', async (t) => {
+  it('the directory names a file whose name is not UTF-8', async (t) => {
     const folder = await temporaryFolder(t, 'manifests');
     await writeFile(Buffer.concat([Buffer.from(`${folder}/x`), Buffer.from([0xff])]), NAMED);
     const { manifests, invalid } = await readManifests(`${folder}/`, 'node-1', signal);
@@ -50,14 +50,14 @@ describe('a static pod directory', () => {
     assert.match(invalid[0]?.reason ?? '', /name is not UTF-8; rename it/);
   });
 
-  it('does not read more of a file than the kubelet takes', async (t) => {
+  it('the directory does not read more of a file than the kubelet takes', async (t) => {
     const folder = await temporaryFolder(t, 'manifests');
     await writeFile(path.join(folder, 'large'), Buffer.alloc(MAX_MANIFEST_BYTES + 1, ' '));
     const { invalid } = await readManifests(folder, 'node-1', signal);
     assert.match(invalid[0]?.reason ?? '', /large: 10 MiB or larger/);
   });
 
-  it('says what to do when the directory is missing or is neither a directory nor a file', async (t) => {
+  it('the directory says what to do when the directory is missing or is neither a directory nor a file', async (t) => {
     const folder = await temporaryFolder(t, 'manifests');
     execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     for (const [name, problem] of [
@@ -73,7 +73,7 @@ describe('a static pod directory', () => {
     }
   });
 
-  it('may be one file, as for the kubelet, and then nothing beside it counts', async (t) => {
+  it('the directory may be one file, as for the kubelet, and then nothing beside it counts', async (t) => {
     const folder = await temporaryFolder(t, 'manifests');
     await writeFile(path.join(folder, '.one'), NAMED);
     await writeFile(path.join(folder, 'other'), NAMED);
@@ -84,7 +84,7 @@ describe('a static pod directory', () => {
     );
   });
 
-  it('stops when it is told to', async (t) => {
+  it('the directory stops when it is told to', async (t) => {
     const folder = await temporaryFolder(t, 'manifests');
     await assert.rejects(readManifests(folder, 'node-1', AbortSignal.abort()), { name: 'AbortError' });
   });

@@ -45,8 +45,8 @@ async function createRig(
   return { paths, mover, inPlace, parked: (file) => path.join(paths.parkedPath, file) };
 }
 
-describe('a manifest that somebody writes while it is parked', () => {
-  it('is parked again with the newest content, and every older one is kept in order', async (t) => {
+describe('a manifest that is written while it is parked', () => {
+  it('a manifest is parked again with the newest content, and every older one is kept in order', async (t) => {
     const { mover, inPlace, parked } = await createRig(t);
     for (const content of ['second', 'third']) {
       await mover.park({ ...STEP, file: 'a.yaml' });
@@ -60,7 +60,7 @@ describe('a manifest that somebody writes while it is parked', () => {
     assert.equal(await readFile(inPlace('a.yaml'), 'utf8'), 'third');
   });
 
-  it('is not overwritten by a restore, and the parked one is kept', async (t) => {
+  it('a manifest is not overwritten by a restore, and the parked one is kept', async (t) => {
     const { mover, inPlace, parked } = await createRig(t);
     await mover.park({ ...STEP, file: 'a.yaml' });
     await writeFile(inPlace('a.yaml'), 'theirs');
@@ -70,7 +70,7 @@ describe('a manifest that somebody writes while it is parked', () => {
     assert.deepEqual(await readdir(parked('.')), ['.superseded']);
   });
 
-  it('comes back with what a slow writer has finished in the parked file, and that is said', async (t) => {
+  it('a manifest comes back with what a slow writer has finished in the parked file, and that is said', async (t) => {
     const { paths, mover, inPlace, parked } = await createRig(t);
     const writer = await open(inPlace('a.yaml'), 'w');
     await writer.write('apiVersion: v1\n');
@@ -86,8 +86,8 @@ describe('a manifest that somebody writes while it is parked', () => {
   });
 });
 
-describe('what the mover finds', () => {
-  it('may be a relative link, which leads nowhere from the parked directory and is known all the same', async (t) => {
+describe('a manifest that the mover finds', () => {
+  it('a manifest may be a relative link, which leads nowhere from the parked directory and is known all the same', async (t) => {
     const { paths, mover, inPlace, parked } = await createRig(t, {});
     await symlink('../a.yaml', inPlace('a.yaml'));
     await mover.park({ ...STEP, file: 'a.yaml', pod: POD });
@@ -99,7 +99,7 @@ describe('what the mover finds', () => {
     assert.equal(await next.restore('a.yaml'), 'restored');
   });
 
-  it('may be two files of one pod: each is moved for itself', async (t) => {
+  it('a manifest may be two files of one pod: each is moved for itself', async (t) => {
     const { mover, paths } = await createRig(t, { 'a.yaml': 'one', 'a.yaml.bak': 'two' });
     for (const file of ['a.yaml', 'a.yaml.bak']) await mover.park({ ...STEP, file });
     assert.deepEqual(await readdir(paths.staticPodPath), []);
@@ -107,7 +107,7 @@ describe('what the mover finds', () => {
     assert.deepEqual(await readdir(paths.staticPodPath), ['a.yaml', 'a.yaml.bak']);
   });
 
-  it('may have become a folder or be gone: nothing is moved', async (t) => {
+  it('a manifest may have become a folder or be gone: nothing is moved', async (t) => {
     const { mover, paths, inPlace } = await createRig(t, {});
     await mkdir(inPlace('a.yaml'));
     await assert.rejects(mover.park({ ...STEP, file: 'a.yaml' }), /"a\.yaml".*neither a file nor a symbolic link/);
@@ -115,7 +115,7 @@ describe('what the mover finds', () => {
     assert.deepEqual(await readdir(paths.parkedPath), []);
   });
 
-  it('may be another directory of the same name: what is in it counts', async (t) => {
+  it('a manifest may be another directory of the same name: what is in it counts', async (t) => {
     const { mover, paths, inPlace } = await createRig(t);
     await rename(paths.staticPodPath, `${paths.staticPodPath}.old`);
     await mover.park({ ...STEP, file: 'a.yaml' });
@@ -129,7 +129,7 @@ describe('what the mover finds', () => {
     assert.equal(await readFile(inPlace('a.yaml'), 'utf8'), 'new');
   });
 
-  it('refuses names that lead out of the directory', async (t) => {
+  it('the mover refuses names that lead out of the directory', async (t) => {
     const { mover } = await createRig(t);
     for (const file of ['', '.', '..', '../a', 'a/b', '/etc/passwd', '.a', 'a\0b']) {
       await assert.rejects(mover.park({ ...STEP, file }), /refusing to move a manifest with the name/);
@@ -139,7 +139,7 @@ describe('what the mover finds', () => {
 });
 
 describe('the journal of the mover', () => {
-  it('goes on after a line that was torn', async (t) => {
+  it('the journal goes on after a line that was torn', async (t) => {
     const { paths, mover } = await createRig(t);
     await mover.park({ ...STEP, file: 'a.yaml' });
     await appendFile(paths.journalPath, 'deadbeef {"op":"pa');
@@ -150,7 +150,7 @@ describe('the journal of the mover', () => {
     assert.equal((await readJournal(paths.journalPath)).length, 2);
   });
 
-  it('does not grow with a writer that fights over a file', async (t) => {
+  it('the journal does not grow with a writer that fights over a file', async (t) => {
     const { paths, mover, inPlace } = await createRig(t);
     for (let round = 0; round < 300; round += 1) {
       await mover.park({ ...STEP, file: 'a.yaml' });

@@ -48,10 +48,10 @@ async function inFolders(folders: string[], body: (sandbox: AgentSandbox, at: ty
   });
 }
 
-describe('static pod directories that somebody else controls', {
+describe('static pod directories that another user controls', {
   skip: process.geteuid?.() !== 0 && 'needs root',
 }, () => {
-  it('move no manifest through a parked directory that is a link', async (t) => {
+  it('the agent moves no manifest through a parked directory that is a link', async (t) => {
     await inFolders(['theirs/pods', 'profile.d'], async (sandbox, at) => {
       await writeFile(at('theirs/pods/pwn.sh'), manifestOf('pwn'));
       await symlink(at('profile.d'), at('theirs/nodemaint-parked'));
@@ -68,7 +68,7 @@ describe('static pod directories that somebody else controls', {
     });
   });
 
-  it('take nothing out of the directory of the real static pods that a parked directory links to', async (t) => {
+  it('the agent takes nothing out of the directory of the real static pods that a parked directory links to', async (t) => {
     await inFolders(['theirs/pods', 'real'], async (sandbox, at) => {
       await writeFile(at('real/etcd.yaml'), manifestOf('etcd'));
       await symlink(at('real'), at('theirs/nodemaint-parked'));
@@ -83,7 +83,7 @@ describe('static pod directories that somebody else controls', {
     });
   });
 
-  it('are used as soon as they are put right, without a restart, and give back what lies parked', async (t) => {
+  it('the agent uses the directories as soon as they are put right, without a restart, and gives back what lies parked', async (t) => {
     await inFolders(['kubernetes/manifests', 'kubernetes/nodemaint-parked'], async (sandbox, at) => {
       await writeFile(at('kubernetes/nodemaint-parked/web.yaml'), manifestOf('web'));
       await chmod(at('kubernetes'), 0o775);
@@ -106,7 +106,7 @@ describe('static pod directories that somebody else controls', {
     });
   });
 
-  it('may be a link that root made in a place of its own', async (t) => {
+  it('the directory may be a link that root made in a place of its own', async (t) => {
     await inFolders(['etc', 'data/manifests'], async (sandbox, at) => {
       await writeFile(at('data/manifests/web.yaml'), manifestOf('web'));
       await symlink(at('data/manifests'), at('etc/manifests'));

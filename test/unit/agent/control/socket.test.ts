@@ -53,7 +53,7 @@ describe('the control socket', () => {
     });
   });
 
-  it('a client that says no more after its request is answered, and silent ones keep nobody out', async () => {
+  it('a client that says no more after its request is answered, and silent ones keep no other client out', async () => {
     await inSandbox(async (sandbox) => {
       await withAgent(sandbox, async () => {
         const silent = Array.from({ length: 50 }, () => sayTo(sandbox, '{"verb":"sta'));

@@ -43,18 +43,18 @@ function open(isDrained: boolean) {
 }
 
 describe('the drain by the controller', () => {
-  it('lets the static pods leave whose requests ask for it', async () => {
+  it('the drain by the controller lets the static pods leave whose requests ask for it', async () => {
     const pass = await open(false).pass(factsOf(PHASE), SIGNAL);
     assert.deepEqual([...pass.leave.keys()], ['default/web-n1']);
     assert.equal(pass.drained, false);
   });
 
-  it('is over when the maintenance of the shutdown says so', async () => {
+  it('the drain by the controller is over when the maintenance of the shutdown says so', async () => {
     assert.equal((await open(true).pass(factsOf(PHASE), SIGNAL)).drained, true);
     assert.equal((await open(true).pass(factsOf({ kind: 'watching' }), SIGNAL)).drained, false);
   });
 
-  it('is over when only static pods are left whose manifests must not be moved', async () => {
+  it('the drain by the controller is over when only static pods are left whose manifests must not be moved', async () => {
     const pass = await open(false).pass(factsOf(PHASE, 'others may write the directory'), SIGNAL);
     assert.equal(pass.drained, true);
   });

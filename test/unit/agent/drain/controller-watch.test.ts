@@ -57,14 +57,14 @@ function open(world: { maintenances: NodeMaintenance[]; owed: boolean; life: Con
 }
 
 describe('the watch on the controller', () => {
-  it('reads no Lease on a node that nothing drains and that owes nothing', async () => {
+  it('the watch reads no Lease on a node that nothing drains and that owes nothing', async () => {
     const { watch, reads } = open({ maintenances: [], owed: false, life: 'alive' });
     assert.deepEqual(await watch.observe(RETENTION, SIGNAL), { controller: 'unknown', maintenances: [] });
     assert.deepEqual(reads, []);
     assert.equal(watch.isBusy(), false);
   });
 
-  it('notes during a maintenance that its cordon has to be given back', async () => {
+  it('the watch notes during a maintenance that its cordon has to be given back', async () => {
     const world = { maintenances: [MAINTENANCE], owed: false, life: 'alive' as const };
     const { watch } = open(world);
     const observed = await watch.observe(RETENTION, SIGNAL);
@@ -78,14 +78,14 @@ describe('the watch on the controller', () => {
     ['dead', true],
   ];
   for (const [life, isBusy] of lives) {
-    it(`${isBusy ? 'is' : 'is not'} busy during a maintenance whose controller is ${life}`, async () => {
+    it(`the watch ${isBusy ? 'is' : 'is not'} busy during a maintenance whose controller is ${life}`, async () => {
       const { watch } = open({ maintenances: [MAINTENANCE], owed: false, life });
       await watch.observe(RETENTION, SIGNAL);
       assert.equal(watch.isBusy(), isBusy);
     });
   }
 
-  it('leaves what is owed after a maintenance to a controller that is alive, and to no other', async () => {
+  it('the watch leaves what is owed after a maintenance to a controller that is alive, and to no other', async () => {
     for (const [life, isOwed] of lives) {
       const world = { maintenances: [] as NodeMaintenance[], owed: true, life };
       await open(world).watch.observe(RETENTION, SIGNAL);
@@ -93,7 +93,7 @@ describe('the watch on the controller', () => {
     }
   });
 
-  it('is not busy after it was suspended', async () => {
+  it('the watch is not busy after it was suspended', async () => {
     const { watch } = open({ maintenances: [MAINTENANCE], owed: false, life: 'dead' });
     await watch.observe(RETENTION, SIGNAL);
     watch.suspend();
@@ -101,7 +101,7 @@ describe('the watch on the controller', () => {
     assert.equal(watch.state(), undefined);
   });
 
-  it('passes over a maintenance that is not in effect, such as that of an earlier shutdown', async () => {
+  it('the watch passes over a maintenance that is not in effect, such as that of an earlier shutdown', async () => {
     const { watch } = open({ maintenances: [MAINTENANCE], owed: false, life: 'dead' });
     const observed = await watch.observe({ ...RETENTION, own: ['m'] }, SIGNAL);
     assert.deepEqual(observed.maintenances, []);

@@ -46,7 +46,7 @@ function clusterOf(annotations: Readonly<Record<string, string>>, refuses = fals
 }
 
 describe('the deadline of a shutdown', () => {
-  it('is written to its maintenance where that has another', async () => {
+  it('the deadline of a shutdown is written to its maintenance where that has another', async () => {
     const earlier = clusterOf({ [DEADLINE_ANNOTATION]: preciseRfc3339(200_000) });
     await keepDeadline({ cluster: earlier.cluster, log: SILENT_LOG }, phaseOf(DEADLINE), SIGNAL);
     assert.deepEqual(earlier.written, [DEADLINE]);
@@ -55,17 +55,17 @@ describe('the deadline of a shutdown', () => {
     assert.deepEqual(same.written, []);
   });
 
-  it('does not keep the loop where the API server refuses it', async () => {
+  it('the deadline of a shutdown does not keep the loop where the API server refuses it', async () => {
     const { cluster } = clusterOf({}, true);
     await keepDeadline({ cluster, log: SILENT_LOG }, phaseOf(DEADLINE), SIGNAL);
   });
 
-  it('means nothing for the pods of a shutdown that has none', () => {
+  it('the deadline of a shutdown means nothing for the pods of a shutdown that has none', () => {
     assert.equal(staticDeadlineOf(phaseOf(), VIEW, [], 0), undefined);
     assert.equal(offlineDeadlineOf(phaseOf(), { pods: [], view: VIEW, drainPlan: [] }, 0), undefined);
   });
 
-  it('makes the static pods due that are in place when their time has come', () => {
+  it('the deadline of a shutdown makes the static pods due that are in place when their time has come', () => {
     const pod = { file: 'web.yaml', namespace: 'default', podName: 'web-n1', priority: 0, labels: {}, graceSec: 30 };
     const view = { ...VIEW, inPlace: [pod as never] };
     assert.equal(staticDeadlineOf(phaseOf(DEADLINE), view, [], 0)?.due.length, 0);

@@ -69,7 +69,7 @@ describe('the drain of the node', () => {
     ['dead', 'dead', ['the controller is observed', 'controller stops', 'offline stops', 'self passes']],
   ];
   for (const [title, life, expected] of rows) {
-    it(`stops the other drainers before the chosen one passes, with a controller that is ${title}`, async () => {
+    it(`the drain of the node stops the other drainers before the chosen one passes, with a controller that is ${title}`, async () => {
       const { step, calls, facts } = stepOf(life);
       await step.pass(factsOf(phaseOf('cluster')), SIGNAL);
       assert.deepEqual(calls, expected);
@@ -77,13 +77,13 @@ describe('the drain of the node', () => {
     });
   }
 
-  it('observes no controller while the API server is given up', async () => {
+  it('the drain of the node observes no controller while the API server is given up', async () => {
     const { step, calls } = stepOf('alive');
     await step.pass(factsOf(phaseOf('offline')), SIGNAL);
     assert.deepEqual(calls, ['the observation ends', 'controller stops', 'self stops', 'offline passes']);
   });
 
-  it('lets a static pod leave when its deadline has come, whoever drains the node', async () => {
+  it('the drain of the node lets a static pod leave when its deadline has come, whoever drains the node', async () => {
     for (const mode of ['cluster', 'offline'] as const) {
       const pass = await stepOf('unknown').step.pass(factsOf(phaseOf(mode, 1)), SIGNAL);
       assert.deepEqual([...pass.leave.keys()], ['default/web-n'], mode);
@@ -91,7 +91,7 @@ describe('the drain of the node', () => {
     }
   });
 
-  it('lets no static pod leave by a deadline that is far away', async () => {
+  it('the drain of the node lets no static pod leave by a deadline that is far away', async () => {
     const pass = await stepOf('unknown').step.pass(factsOf(phaseOf('cluster', Date.now() + 3_600_000)), SIGNAL);
     assert.equal(pass.leave.size, 0);
   });

@@ -34,7 +34,7 @@ describe('the metrics of an agent', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('count notices by provider and kind, failures and the last answer by source', async () => {
+  it('the metrics count notices by provider and kind, failures and the last answer by source', async () => {
     const stop = new AbortController();
     const address = `127.0.0.1:${await freePort()}`;
     const metrics = await openAgentMetrics(address, log);
@@ -73,7 +73,7 @@ describe('the metrics of an agent', () => {
     }
   });
 
-  it('that cannot be served are an error in the log, and nothing else', async () => {
+  it('the metrics that cannot be served are an error in the log, and nothing else', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);
@@ -85,7 +85,7 @@ describe('the metrics of an agent', () => {
     server.close();
   });
 
-  it('are nothing where nobody reads them', async () => {
+  it('the metrics are nothing where no scraper reads them', async () => {
     const metrics = await openAgentMetrics(undefined, log);
     assert.equal(metrics.notices, undefined);
     await metrics.serve(() => true, AbortSignal.timeout(1_000));

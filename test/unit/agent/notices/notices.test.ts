@@ -86,7 +86,7 @@ describe('the loop that watches for notices', () => {
       onChange: () => undefined,
     });
 
-  it('bears an hour of errors with one warning, looks less and less often, and drains nothing', async () => {
+  it('the loop bears an hour of errors with one warning, looks less and less often, and drains nothing', async () => {
     const { clock, signal } = fastClock(3_600_000);
     let asked = 0;
     const read = (): Promise<readonly Notice[]> => {
@@ -101,7 +101,7 @@ describe('the loop that watches for notices', () => {
     assert.deepEqual(notices.addTo(NO, WATCHING), NO);
   });
 
-  it('keeps what was announced while the source fails, and lets go when it says so', async () => {
+  it('the loop keeps what was announced while the source fails, and lets go when it says so', async () => {
     const { clock, signal } = fastClock(60_000);
     const answers: (readonly Notice[] | 'fails')[] = [[SPOT], 'fails', 'fails', []];
     const said: string[] = [];
@@ -125,7 +125,7 @@ describe('the loop that watches for notices', () => {
     );
   });
 
-  it('does not drain again after the reboot for a notice that is still shown', async () => {
+  it('the loop does not drain again after the reboot for a notice that is still shown', async () => {
     const stateDirectory = await mkdtemp(path.join(folder, 'boots-'));
     const notice: Notice = { id: 'aws/Terminated', kind: 'terminate', reason: 'scale-in', provider: 'aws' };
     const kinds: string[] = [];
@@ -141,7 +141,7 @@ describe('the loop that watches for notices', () => {
     assert.deepEqual(kinds, ['yes', 'yes', 'no']);
   });
 
-  it('remembers what the disk did not take, and writes it when the disk is in order again', async () => {
+  it('the loop remembers what the disk did not take, and writes it when the disk is in order again', async () => {
     const stateDirectory = await mkdtemp(path.join(folder, 'full-'));
     const fault = new Fault({ from: 1, count: Infinity, code: 'ENOSPC', isOn: (file) => !file.includes('/run') });
     const state = await openTestState(stateDirectory, failingStateDisk(createStateDisk(), fault));
@@ -158,7 +158,7 @@ describe('the loop that watches for notices', () => {
     assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
   });
 
-  it('tells a provider again that the node is drained where that failed', async () => {
+  it('the loop tells a provider again that the node is drained where that failed', async () => {
     const { clock, signal } = fastClock(5_000);
     const told: string[] = [];
     const source: NoticeSource = {
@@ -180,7 +180,7 @@ describe('the loop that watches for notices', () => {
     assert.deepEqual(told, ['aws/spot', 'aws/spot'], 'until it has been told, and not more often');
   });
 
-  it('moves a damaged memory aside and goes on', async () => {
+  it('the loop moves a damaged memory aside and goes on', async () => {
     const stateDirectory = await mkdtemp(path.join(folder, 'damaged-'));
     const file = path.join(stateDirectory, 'notices.json');
     await writeFile(file, '{"version":1,"seen":[');
@@ -191,7 +191,7 @@ describe('the loop that watches for notices', () => {
     assert.equal(await readFile(`${file}.damaged`, 'utf8'), '{"version":1,"seen":[');
   });
 
-  it('takes the deadline of a trigger, and only while there is one', async () => {
+  it('the loop takes the deadline of a trigger, and only while there is one', async () => {
     const { clock } = fastClock(1_000);
     const source = { name: 'none', everyMs: 5_000, read: () => Promise.resolve([]) };
     const notices = await make(source, clock, collectLog());
@@ -203,7 +203,7 @@ describe('the loop that watches for notices', () => {
     assert.deepEqual(notices.addTo(yes, WATCHING), yes);
   });
 
-  it('asks nobody for the firmware, and no cloud, where the configuration says none', async () => {
+  it('the loop asks neither the firmware nor a cloud where the configuration says none', async () => {
     const text = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
     const { log } = collectLog();
     const clock = createSystemClock();
@@ -225,7 +225,7 @@ describe('the loop that watches for notices', () => {
     assert.equal(await find('cloud: {provider: gcp}\n'), 4);
   });
 
-  it('sees the trigger file come, change and go', async () => {
+  it('the loop sees the trigger file come, change and go', async () => {
     const file = path.join(folder, 'trigger');
     const stop = new AbortController();
     const source = triggerFileSource(file, createSystemClock(), stop.signal);

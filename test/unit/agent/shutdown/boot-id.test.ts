@@ -26,7 +26,7 @@ describe('the identity of a boot', () => {
     return { bootIdPath, runDirectory: path.join(folder, 'run') };
   }
 
-  it('changes with each soft-reboot that systemd counts, and stays while systemd cannot be asked', async (t) => {
+  it('the identity of a boot changes with each soft-reboot that systemd counts, and stays while systemd cannot be asked', async (t) => {
     const place = await paths(t);
     await learnSoftReboots(systemdWith(0), place.runDirectory, signal);
     assert.equal(await readBootId(place), 'boot-1');
@@ -38,13 +38,13 @@ describe('the identity of a boot', () => {
     assert.equal(kernelBootIdOf(await readBootId(place)), 'boot-1', 'what the kubelet says');
   });
 
-  it('is refused where it is empty: all boots would be the same', async (t) => {
+  it('the identity of a boot is refused where it is empty: all boots would be the same', async (t) => {
     const place = await paths(t);
     await writeFile(place.bootIdPath, '\n');
     await assert.rejects(readBootId(place), /cannot read the boot id .*boot_id: it is empty \(key "bootIdPath"\)/);
   });
 
-  it('changes by a mark where systemd does not count, and only for a soft-reboot', async (t) => {
+  it('the identity of a boot changes by a mark where systemd does not count, and only for a soft-reboot', async (t) => {
     const place = await paths(t);
     for (const queued of ['reboot', undefined] as const) {
       await markSoftReboot(systemdWith(undefined, queued), place.runDirectory, signal);

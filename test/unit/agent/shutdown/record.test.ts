@@ -36,7 +36,7 @@ describe('the record of the phase', () => {
     ],
   ];
   for (const [name, change, message, aside] of broken) {
-    it(`is refused and kept aside when it is ${name}`, async (t) => {
+    it(`the record of the phase is refused and kept aside when it is ${name}`, async (t) => {
       const folder = await temporaryFolder(t, 'state');
       const state = await openTestState(folder);
       await writeRecord(state, RECORD);
@@ -53,7 +53,7 @@ describe('the record of the phase', () => {
     });
   }
 
-  it('keeps why a machine was let go with pods still there', async (t) => {
+  it('the record of the phase keeps why a machine was let go with pods still there', async (t) => {
     const folder = await temporaryFolder(t, 'state');
     const state = await openTestState(folder);
     await writeRecord(state, RECORD);
@@ -71,13 +71,13 @@ describe('a record of version 1', () => {
     return await readRecord(await openTestState(folder), assert.fail);
   };
 
-  it('is read with its words for an offline drain', async (t) => {
+  it('a record of version 1 is read with its words for an offline drain', async (t) => {
     const record = await readOld(t, { phase: { ...phase, mode: 'local' }, localTargets: targets });
     assert.deepEqual(record.phase, phase);
     assert.deepEqual(record.offlineTargets, targets);
   });
 
-  it('is read where the cluster drained, and where nothing was going on', async (t) => {
+  it('a record of version 1 is read where the cluster drained, and where nothing was going on', async (t) => {
     const drained = await readOld(t, { phase: { ...phase, mode: 'cluster' }, localTargets: [] });
     assert.deepEqual(drained.phase, { ...phase, mode: 'cluster' });
     const idle = await readOld(t, { phase: { kind: 'watching' }, localTargets: [] });

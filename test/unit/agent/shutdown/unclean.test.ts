@@ -5,7 +5,7 @@ import { openTestState } from '../../../support/agent/state.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
 describe('the mark of a running agent', () => {
-  it('tells that a boot ended under the agent, and not that the agent was restarted or ended', async (t) => {
+  it('the mark of a running agent tells that a boot ended under the agent, and not that the agent was restarted or ended', async (t) => {
     const folder = await temporaryFolder(t, 'state');
     const state = await openTestState(folder);
     assert.equal(await markRunning(state, 'boot-1'), false, 'the first start of all');

@@ -20,7 +20,7 @@ async function startKubelet(folder: string, directory: string): Promise<ChildPro
 }
 
 describe('the agent of a node whose kubelet is restarted with another static pod directory', () => {
-  it('drains the directory that the kubelet has then', async () => {
+  it('the agent drains the directory that the kubelet has then', async () => {
     await using stack = new AsyncDisposableStack();
     const { signal } = new AbortController();
     const folder = await makeTestFolder('place');

@@ -5,7 +5,7 @@ import { inSandbox } from '../../../support/agent/sandbox.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';
 
 describe('nodemaint config', () => {
-  it('check says that a configuration is valid, or where it is not', async () => {
+  it('nodemaint config check says that a configuration is valid, or where it is not', async () => {
     await inSandbox(async (sandbox) => {
       const check = async (extra: Readonly<Record<string, unknown>>) => {
         await sandbox.writeConfig(extra);
@@ -26,7 +26,7 @@ describe('nodemaint config', () => {
     });
   });
 
-  it('show has the defaults and the places in use, as a whole and key by key', async () => {
+  it('nodemaint config show has the defaults and the places in use, as a whole and key by key', async () => {
     await inSandbox(async (sandbox) => {
       const show = async (...args: readonly string[]) =>
         await runNodemaint(['config', 'show', ...args, '--config', sandbox.configFile]);

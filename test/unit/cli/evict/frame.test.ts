@@ -26,7 +26,7 @@ function frame(pods: readonly PodProgress[], ms: number, size = SIZE, note?: str
 }
 
 describe('lines of plain text', () => {
-  it('A line differs only where something has changed, and not with the time.', () => {
+  it('a line differs only where something has changed, and not with the time', () => {
     const beating = underWay({ heartbeatTime: at(25 * MINUTE), expectedFinishTime: at(30 * MINUTE) });
     const [one, two] = [26, 29].map((minute) => stateLine(look(beating, pod(), minute * MINUTE)));
     assert.equal(one, two);
@@ -37,14 +37,14 @@ describe('lines of plain text', () => {
     assert.equal(orderLine(look(beating, pod(), 0)), `interceptors: ${B} silent, ${A} active, ${IMPERATIVE} next`);
   });
 
-  it('Texts of others stay on their line and do not control the terminal.', () => {
+  it('texts of others stay on their line and do not control the terminal', () => {
     assert.equal(printable(' a\r\nb\u001B[2Jc\u202Ed\u2028e '), 'a b [2Jc d e');
     assert.equal(stateLine(look(ended('Canceled', 'one\ntwo'), pod(), 0)), 'canceled: one two');
   });
 });
 
 describe('a block on a terminal', () => {
-  it('The interceptors stand in order, the active one with its times.', () => {
+  it('the interceptors stand in order, the active one with its times', () => {
     const beating = underWay({ heartbeatTime: at(25 * MINUTE), expectedFinishTime: at(30 * MINUTE) });
     const terminating = pod({ deletionTimestamp: at(27 * MINUTE) });
     const lines = frame([{ name: 'web', progress: look(beating, terminating, 26 * MINUTE) }], 26 * MINUTE);
@@ -61,7 +61,7 @@ describe('a block on a terminal', () => {
     ]);
   });
 
-  it('No line is wider and no block higher than the terminal.', () => {
+  it('no line is wider and no block higher than the terminal', () => {
     const long = { message: `${'word '.repeat(100)}${'x'.repeat(200)}` };
     const pods = ['a', 'b', 'c'].map((name) => ({ name, progress: look(underWay(long), pod(), 21 * MINUTE) }));
     for (const columns of [20, 40, 200]) {
@@ -76,7 +76,7 @@ describe('a block on a terminal', () => {
     }
   });
 
-  it('What is over is a line below what goes on.', () => {
+  it('a pod that is over is a line below those that go on', () => {
     const over = { name: 'a', progress: look(ended('Evicted', 'Gone.'), undefined, 0) };
     const going = { name: 'b', progress: look(request(), pod(), 0) };
     const lines = frame([over, going], 0);
@@ -84,7 +84,7 @@ describe('a block on a terminal', () => {
     assert.equal(lines.at(-1), 'pod/a  evicted: Gone.');
   });
 
-  it('It is redrawn in place, in colours where there are some; elsewhere each change is a line.', () => {
+  it('a block is redrawn in place, in colours where there are some; elsewhere each change is a line', () => {
     let text = '';
     const terminal = (isTTY: boolean, colours: boolean): Terminal => {
       const write = (more: string): void => {

@@ -20,13 +20,13 @@ describe('the command line of nodemaint evict', () => {
     '-a',
     'x'.repeat(254),
   ]) {
-    it(`"${name.slice(0, 20)}" is no pod.`, () => {
+    it(`"${name.slice(0, 20)}" is no pod`, () => {
       assert.throws(() => parsePodName(name), { code: 'USAGE' });
     });
   }
 
   for (const name of ['web', 'pod/web', 'pods/web', 'po/web']) {
-    it(`"${name}" is a pod.`, () => {
+    it(`"${name}" is a pod`, () => {
       assert.equal(parsePodName(name), 'web');
     });
   }
@@ -46,12 +46,12 @@ describe('the command line of nodemaint evict', () => {
     ['a watch of a dry run', { watch: true, dryRun: true }, /--dry-run/],
   ];
   for (const [what, extra, message] of wrong) {
-    it(`It refuses ${what}.`, () => {
+    it(`the command line refuses ${what}`, () => {
       assert.throws(() => parseEvictOptions(['web'], { ...flags, ...extra }), { code: 'USAGE', message });
     });
   }
 
-  it('Commands for people to copy are quoted for the shell and name the same pods.', () => {
+  it('commands for people to copy are quoted for the shell and name the same pods', () => {
     const options = parseEvictOptions(['web', 'pod/web'], {
       ...flags,
       kubeconfig: "/home/o'neil/my config",

@@ -64,8 +64,8 @@ function evicted(requesters?: string[]): EvictionRequest {
     : { ...over, spec: { ...over.spec, requesters: requesters.map((name) => ({ name })) } };
 }
 
-describe('watching evictions', () => {
-  it('ends when the pod is evicted, and removes the finished request', async () => {
+describe('the watch of evictions', () => {
+  it('the watch ends when the pod is evicted, and removes the finished request', async () => {
     const run = start();
     const { store, recorded, cleaned, result } = run;
     await onceShown(run, () => {
@@ -78,7 +78,7 @@ describe('watching evictions', () => {
     assert.match(recorded.output(), /^2026-11-21T12:00:00Z pod\/web evicted: Gone\.$/m);
   });
 
-  it('removes only its own entry where others have requested the eviction too', async () => {
+  it('the watch removes only its own entry where others have requested the eviction too', async () => {
     const run = start();
     const { store, cleaned, result } = run;
     await onceShown(run, () => store.put(EVICTION_REQUESTS, evicted([NAME, 'other.example.com'])));
@@ -86,7 +86,7 @@ describe('watching evictions', () => {
     assert.deepEqual(cleaned, ['withdraw from u-1']);
   });
 
-  it('warns where the finished request cannot be removed, and ends all the same', async () => {
+  it('the watch warns where the finished request cannot be removed, and ends all the same', async () => {
     const run = start({ removeFails: new Error('forbidden') });
     const { store, recorded, result } = run;
     await onceShown(run, () => store.put(EVICTION_REQUESTS, evicted()));
@@ -97,7 +97,7 @@ describe('watching evictions', () => {
     );
   });
 
-  it('ends when the eviction is canceled, and removes nothing', async () => {
+  it('the watch ends when the eviction is canceled, and removes nothing', async () => {
     const run = start();
     const { store, cleaned, result } = run;
     await onceShown(run, () => store.put(EVICTION_REQUESTS, ended('Canceled', 'No.')));
@@ -106,7 +106,7 @@ describe('watching evictions', () => {
     assert.deepEqual(cleaned, []);
   });
 
-  it('waits a moment for the controller to confirm a pod that is gone, and no longer', async () => {
+  it('the watch waits a moment for the controller to confirm a pod that is gone, and no longer', async () => {
     const run = start();
     const { store, cleaned, result } = run;
     const startedAt = performance.now();
@@ -118,7 +118,7 @@ describe('watching evictions', () => {
     assert.deepEqual(cleaned, []);
   });
 
-  it('leaves the request as it is when it is interrupted', async () => {
+  it('the watch leaves the request as it is when it is interrupted', async () => {
     const run = start();
     const { recorded, cleaned, result } = run;
     await onceShown(run, recorded.interrupt);

@@ -13,14 +13,14 @@ describe('a denial', () => {
     'the API server answered 404: the server could not find the requested resource',
   ];
   for (const message of denials) {
-    it(`is "${message.slice(0, 50)}"`, () => {
+    it(`a denial is "${message.slice(0, 50)}"`, () => {
       const denial = denialOf(new NodemaintError('API_REFUSED', message));
       assert.equal(denial?.code, 'API_REFUSED');
       assert.ok(denial.message.startsWith(message));
     });
   }
 
-  it('names the permission that is missing', () => {
+  it('a denial names the permission that is missing', () => {
     const message = 'x is forbidden: User "u" cannot watch resource "pods" in API group "" in the namespace "web"';
     const denial = denialOf(new NodemaintError('API_REFUSED', message));
     assert.match(denial?.message ?? '', /missing permission: the verb watch on pods in the namespace web$/);
@@ -36,18 +36,18 @@ describe('a denial', () => {
     ['another error', new Error('is forbidden')],
   ];
   for (const [what, error] of others) {
-    it(`is not ${what}`, () => {
+    it(`a denial is not ${what}`, () => {
       assert.equal(denialOf(error), undefined);
     });
   }
 });
 
 describe('a connection', () => {
-  it('has no note while it is up', () => {
+  it('a connection has no note while it is up', () => {
     assert.equal(createConnection(createSteppingClock()).note(), undefined);
   });
 
-  it('has a note until the next try must have been answered', () => {
+  it('a connection has a note until the next try must have been answered', () => {
     const clock = createSteppingClock();
     const connection = createConnection(clock);
     connection.failed(new Error('ECONNRESET'), 1_000);
@@ -57,7 +57,7 @@ describe('a connection', () => {
     assert.equal(connection.note(), undefined);
   });
 
-  it('measures an outage on the clock that nothing sets', () => {
+  it('a connection measures an outage on the clock that nothing sets', () => {
     const clock = createSteppingClock();
     const connection = createConnection(clock);
     connection.failed(new Error('x'), 0);

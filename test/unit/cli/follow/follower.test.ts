@@ -37,7 +37,7 @@ function pod(name: string): Pod {
 }
 
 describe('a follower', () => {
-  it('ends as soon as a change has brought the end', async () => {
+  it('a follower ends as soon as a change has brought the end', async () => {
     const { store, follower, pods } = rig();
     store.put(PODS, pod('a'));
     const seen: number[] = [];
@@ -53,12 +53,12 @@ describe('a follower', () => {
     assert.deepEqual([seen[0], seen.at(-1)], [1, 0]);
   });
 
-  it('is over after its time', async () => {
+  it('a follower is over after its time', async () => {
     const { follower } = rig();
     assert.equal(await follower.run({ look: () => undefined, timeoutMs: 10 }, NEVER), 'timeout');
   });
 
-  it('ends at once when it is interrupted', async () => {
+  it('a follower ends at once when it is interrupted', async () => {
     const { follower } = rig();
     const stop = new AbortController();
     const running = follower.run({ look: () => undefined, timeoutMs: undefined }, stop.signal);
@@ -68,7 +68,7 @@ describe('a follower', () => {
     assert.ok(performance.now() - startedAt < 900);
   });
 
-  it('prefers the end that was reached to the time that is over', async () => {
+  it('a follower prefers the end that was reached to the time that is over', async () => {
     const { follower } = rig();
     const look = (): 'end' | undefined => (follower.synced() ? 'end' : undefined);
     assert.equal(await follower.run({ look, timeoutMs: 0 }, NEVER), 'timeout', 'nothing is known yet');
@@ -77,7 +77,7 @@ describe('a follower', () => {
     assert.equal(await again.follower.run({ look: late, timeoutMs: 0 }, NEVER), 'end');
   });
 
-  it('fails where the server denies the first list, and names the missing permission', async () => {
+  it('a follower fails where the server denies the first list, and names the missing permission', async () => {
     const { store, follower } = rig();
     store.failWith(new NodemaintError('API_REFUSED', FORBIDDEN));
     await assert.rejects(follower.run({ look: () => undefined, timeoutMs: 20_000 }, NEVER), {
@@ -86,7 +86,7 @@ describe('a follower', () => {
     });
   });
 
-  it('tells a lost connection, tries again, and removes the note', async () => {
+  it('a follower tells a lost connection, tries again, and removes the note', async () => {
     const { store, follower, notes } = rig();
     store.failWith(new Error('ECONNREFUSED'));
     const look = (): 'back' | undefined => {

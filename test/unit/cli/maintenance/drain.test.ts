@@ -41,7 +41,7 @@ function maintenance(name: string, spec: Partial<NodeMaintenance['spec']>, meta:
 }
 
 describe('the preview of a drain', () => {
-  it('A DaemonSet that cannot be gated is named, with the reason.', () => {
+  it('a DaemonSet that cannot be gated is named, with the reason', () => {
     const pods = [pod('log', { metadata: owned('DaemonSet') })];
     assert.deepEqual(findings({ pods }), []);
     const [missing] = findings({ pods, isGateInstalled: false });
@@ -57,7 +57,7 @@ describe('the preview of a drain', () => {
     assert.match(foreign?.message ?? '', /is drained as a Default pod, and may come back/);
   });
 
-  it('A budget that lets some of its pods go may block, and one that lets all go does not.', () => {
+  it('a budget that lets some of its pods go may block, and one that lets all go does not', () => {
     const pods = ['a', 'b'].map((name) => pod(name, { metadata: { ...owned('ReplicaSet'), labels: { app: 'web' } } }));
     const budget = (disruptionsAllowed: number): PodDisruptionBudget => ({
       metadata: { name: 'web', namespace: 'default' },
@@ -69,7 +69,7 @@ describe('the preview of a drain', () => {
     assert.equal(preview({ pods, budgets: [budget(0)] }).blocked, 2);
   });
 
-  it('Pods that have ended are left alone, and a node that is not Ready blocks all.', () => {
+  it('pods that have ended are left alone, and a node that is not Ready blocks all', () => {
     const ended = { ...pod('done'), status: { phase: 'Succeeded' } };
     const node = { ...NODE, status: { conditions: [{ type: 'Ready', status: 'Unknown' as const }] } };
     const result = preview({ node, pods: [ended] });
@@ -81,10 +81,10 @@ describe('the preview of a drain', () => {
   });
 });
 
-describe('which maintenance a command means', () => {
+describe('the maintenance that a command means', () => {
   const wish = { nodes: ['n'], stage: 'Drain' } as const;
 
-  it('The one over the same nodes is moved on, never back, and not that of the agent.', () => {
+  it('the maintenance of the same nodes is moved on, never back, and not that of the agent', () => {
     const cordon = maintenance('m', { stage: 'Cordon' });
     assert.deepEqual(decideMaintenanceStep(wish, [cordon]), {
       kind: 'change',
@@ -108,7 +108,7 @@ describe('which maintenance a command means', () => {
     assert.equal(decideMaintenanceStep(wish, [more]).kind, 'create');
   });
 
-  it('Another plan is refused, for it cannot be changed; the injected entries do not count.', () => {
+  it('another plan is refused, because a plan cannot be changed; the injected entries do not count', () => {
     const entry = { podType: 'Default', podPriority: 5 } as const;
     const drain = maintenance('m', {
       stage: 'Drain',
@@ -118,14 +118,14 @@ describe('which maintenance a command means', () => {
     assert.equal(decideMaintenanceStep({ ...wish, plan: [{ ...entry, podPriority: 6 }] }, [drain]).kind, 'refused');
   });
 
-  it('Names are the same for the same nodes, however many and however long they are.', () => {
+  it('names are the same for the same nodes, however many and however long they are', () => {
     assert.equal(maintenanceNames(['a', 'b'])[0], 'maintenance-a-b');
     const long = Array.from({ length: 40 }, (_, index) => `node-${index}.${'x'.repeat(240)}`);
     for (const name of maintenanceNames(long).slice(0, 3)) assert.ok(name.length <= 253, name);
     assert.equal(maintenanceNames(['a', 'b'])[1], 'maintenance-a-b-2');
   });
 
-  it('Names of nodes are taken as kubectl takes them.', () => {
+  it('names of nodes are taken as kubectl takes them', () => {
     assert.deepEqual(parseNodes(['node/b', 'a', 'nodes/b', 'no/a']), ['a', 'b']);
     assert.deepEqual(parseTarget('nm/x'), { kind: 'maintenance', name: 'x' });
     for (const bad of ['', 'a b', '-a', 'pod/a', 'node/', 'A', '../x'])
@@ -135,7 +135,7 @@ describe('which maintenance a command means', () => {
 });
 
 describe('a drain plan in a file', () => {
-  it('It is taken as a list, an object, a NodeMaintenance, or a KubeletConfiguration.', () => {
+  it('a drain plan is taken as a list, an object, a NodeMaintenance, or a KubeletConfiguration', () => {
     const entries = '[{"podType": "Default", "podPriority": 5}]';
     for (const text of [
       entries,
@@ -148,7 +148,7 @@ describe('a drain plan in a file', () => {
     assert.deepEqual(parseDrainPlan(kubelet, 'f')[0], { podType: 'Default', podPriority: 9 });
   });
 
-  it('What is wrong with it is said with the entry.', () => {
+  it('the refusal of a plan names the entry', () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['', /has no drainPlan/],
       ['{', /neither YAML nor JSON/],
@@ -177,7 +177,7 @@ describe('the view of a drain', () => {
   const low = pod('low');
   const high = pod('high', { spec: { nodeName: 'n', priority: 2_000_000_000 } });
 
-  it('Pods that left are counted in their tier and, from before the look, on the node.', () => {
+  it('pods that left are counted in their tier and, from before the look, on the node', () => {
     const seen = new Map(
       [low, high].map((each) => [
         each.metadata.uid ?? '',
@@ -203,7 +203,7 @@ describe('the view of a drain', () => {
     assert.deepEqual([node?.gone, node?.total], [4, 5]);
   });
 
-  it('A frame fits the terminal, and the words of others cannot move its cursor.', () => {
+  it('a frame fits the terminal, and the words of others cannot move its cursor', () => {
     const evil = maintenance('m', { stage: 'Drain', reason: 'a\u001B[2Jb\nc' });
     const facts = { maintenance: evil, nodes: ['n'], pods: [low, high], requestOf: () => undefined, seen: new Map() };
     const lines = drainFrame(drainView(facts, 0), 'lost', { columns: 30, rows: 4 }, 0);
@@ -216,7 +216,7 @@ describe('the view of a drain', () => {
     assert.match(progressBar(0, 0), /0\/0$/);
   });
 
-  it('Each change is told once, and nothing is told of pods that are not reached.', () => {
+  it('each change is told once, and nothing is told of pods that are not reached', () => {
     const changes = createDrainChanges();
     const first = changes.next(view([low, high]));
     assert.ok(first.includes('node/n evicting pod default/low'));

@@ -23,7 +23,7 @@ function preview(deadlineMs?: number): DrainPreview {
 }
 
 describe('the preview of a drain with a deadline', () => {
-  it('shows what each pod would get, and when each tier is told at the latest', () => {
+  it('the preview shows what each pod would get, and when each tier is told at the latest', () => {
     const { tiers } = preview(120_000);
     assert.deepEqual(
       tiers.map(({ dueSec, pods }) => [dueSec, ...pods.map(({ name, budget }) => `${name} ${budget}`)]),
@@ -35,13 +35,13 @@ describe('the preview of a drain with a deadline', () => {
     );
   });
 
-  it('shortens nothing where there is time for all, and nothing is due early', () => {
+  it('the preview shortens nothing where there is time for all, and nothing is due early', () => {
     const { tiers } = preview(7_200_000);
     assert.ok(tiers.every(({ pods }) => pods.every(({ gracePeriod, budget }) => budget === gracePeriod)));
     assert.ok((tiers[0]?.dueSec ?? 0) > 5_000);
   });
 
-  it('says so to people', () => {
+  it('the table tells people about the deadline', () => {
     const text = formatPreview(preview(120_000));
     assert.match(text, /^1\. Default, priority ≤ 1000000000, after 0s at the latest$/m);
     assert.match(text, /^ +pod\/slow +default +0 +10m0s, shortened to 35s /m);

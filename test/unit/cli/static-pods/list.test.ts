@@ -44,7 +44,7 @@ async function createMachine(stack: AsyncDisposableStack) {
 }
 
 describe('nodemaint static-pods', () => {
-  it('parks, lists and restores without an agent', async () => {
+  it('the command parks, lists and restores without an agent', async () => {
     await using stack = new AsyncDisposableStack();
     const { staticPodPath, folder, run, states, signal } = await createMachine(stack);
     assert.deepEqual(await states(), ['db.yaml in place', 'web.yaml in place']);
@@ -68,7 +68,7 @@ describe('nodemaint static-pods', () => {
     assert.deepEqual(left, [], 'the socket is gone');
   });
 
-  it('goes through the agent where one runs, which keeps the manifest out over its own restart', async () => {
+  it('the command goes through the agent where one runs, which keeps the manifest out over its own restart', async () => {
     await using stack = new AsyncDisposableStack();
     const { staticPodPath, run, states, startAgent } = await createMachine(stack);
     const agent = await startAgent();
@@ -84,7 +84,7 @@ describe('nodemaint static-pods', () => {
     assert.deepEqual(await states(), ['db.yaml in place', 'web.yaml in place']);
   });
 
-  it('waits for a kubelet that is down, says so, and gives up in time', async () => {
+  it('the command waits for a kubelet that is down, says so, and gives up in time', async () => {
     await using stack = new AsyncDisposableStack();
     const { staticPodPath, writeConfig, run } = await createMachine(stack);
     await writeConfig({ kubeletHealthz: 'http://127.0.0.1:9/healthz' });
@@ -94,7 +94,7 @@ describe('nodemaint static-pods', () => {
     assert.deepEqual(await readdir(staticPodPath), ['db.yaml', 'web.yaml']);
   });
 
-  it('finds what is parked again although the configuration has another directory by now', async () => {
+  it('the command finds what is parked again although the configuration has another directory by now', async () => {
     await using stack = new AsyncDisposableStack();
     const { folder, staticPodPath, writeConfig, run } = await createMachine(stack);
     await run('static-pods', 'park', 'web.yaml');
@@ -113,7 +113,7 @@ describe('nodemaint static-pods', () => {
     ['nothing', ['restore'], /restore needs the names of manifests, or --all/],
     ['what is not parked', ['restore', 'web.yaml'], /no static pod manifest web\.yaml: it has none/],
   ] as const) {
-    it(`refuses ${what}`, async () => {
+    it(`the command refuses ${what}`, async () => {
       await using stack = new AsyncDisposableStack();
       const { run } = await createMachine(stack);
       const { code, stderr } = await run('static-pods', ...args);

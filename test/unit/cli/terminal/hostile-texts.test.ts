@@ -84,7 +84,7 @@ const WRITES = [
 describe('a hostile text of a node, a user or a server', () => {
   for (const isTTY of [false, true]) {
     for (const words of READS) {
-      it(`reaches ${isTTY ? 'a terminal' : 'a pipe'} harmless by nodemaint ${words}`, async () => {
+      it(`a hostile text reaches ${isTTY ? 'a terminal' : 'a pipe'} harmless by nodemaint ${words}`, async () => {
         server.writes = 'done';
         assertHarmless(await run(words, isTTY), words);
       });
@@ -92,13 +92,13 @@ describe('a hostile text of a node, a user or a server', () => {
   }
 
   for (const words of WRITES) {
-    it(`is harmless in a refusal of nodemaint ${words}`, async () => {
+    it(`a hostile text is harmless in a refusal of nodemaint ${words}`, async () => {
       server.writes = 'refused';
       assertHarmless(await run(words), words);
     });
   }
 
-  it('is in JSON what it was, in characters that steer nothing', async () => {
+  it('a hostile text is in JSON what it was, in characters that steer nothing', async () => {
     server.writes = 'done';
     for (const words of ['status', `status nm/${maintenance}`, `status ${node}`, `preview ${node}`]) {
       const { output } = await run(`${words} -o json`);
@@ -107,7 +107,7 @@ describe('a hostile text of a node, a user or a server', () => {
     }
   });
 
-  it('is harmless in the names of files of static pods and in what is wrong with them', async () => {
+  it('a hostile text is harmless in the names of files of static pods and in what is wrong with them', async () => {
     await inSandbox(async ({ staticPodPath, configFile }) => {
       const name = HOSTILE.replaceAll('/', '-');
       await writeFile(
@@ -122,7 +122,7 @@ describe('a hostile text of a node, a user or a server', () => {
     });
   });
 
-  it('is harmless in what doctor finds', async () => {
+  it('a hostile text is harmless in what doctor finds', async () => {
     await inSandbox(async ({ writeConfig, configFile }) => {
       // A configuration may not have control characters in a path; it may have these.
       await writeConfig({ nodeName: 'n', staticPodPath: '/none/EVIL\u202E\u2066' });
@@ -150,7 +150,7 @@ const STATUS: AgentStatus = {
 };
 
 describe('a hostile text in the answer of an agent', () => {
-  it('is harmless in nodemaint status, trigger, cancel and release', async () => {
+  it('a hostile text in the answer of an agent is harmless in nodemaint status, trigger, cancel and release', async () => {
     await inSandbox(async ({ runDirectory }) => {
       let answer: object = STATUS;
       const agent = createServer((socket) => {
@@ -178,7 +178,7 @@ describe('a hostile text in the answer of an agent', () => {
     });
   });
 
-  it('is harmless where a drain is drawn', () => {
+  it('a hostile text in the answer of an agent is harmless where a drain is drawn', () => {
     for (const isTTY of [false, true]) {
       const { terminal, shown } = witness(isTTY);
       const view = drawDemo(terminal);
@@ -189,8 +189,8 @@ describe('a hostile text in the answer of an agent', () => {
   });
 });
 
-describe('the terminal itself', () => {
-  it('is what every verb writes to', async () => {
+describe('the terminal', () => {
+  it('the terminal is what every verb writes to', async () => {
     const root = path.join(import.meta.dirname, '..', '..', '..', '..', 'src');
     for await (const file of glob('**/*.ts', { cwd: root })) {
       if (file === 'main.ts') continue;
@@ -199,7 +199,7 @@ describe('the terminal itself', () => {
     }
   });
 
-  it('lets through only what steers nothing, whatever is written', () => {
+  it('the terminal lets through only what steers nothing, whatever is written', () => {
     for (let code = 0; code < 0x11_00_00; code += code < 0x30_00 ? 1 : 251) {
       if (code >= 0xd8_00 && code <= 0xdf_ff) continue;
       const character = String.fromCodePoint(code);

@@ -24,8 +24,8 @@ function requestOf(number: number): EvictionRequest {
   };
 }
 
-describe('what the controller remembers of requests', () => {
-  it('is forgotten with those that are deleted before they are over, again and again', async () => {
+describe('the memory of requests', () => {
+  it('the memory of requests that are deleted before they are over is dropped, again and again', async () => {
     const requests = new Map<string, EvictionRequest>();
     let pod: object | undefined;
     const part = {
@@ -67,7 +67,7 @@ describe('what the controller remembers of requests', () => {
     }
   });
 
-  it('is not taken for that of a namesake', () => {
+  it('the memory of a request is not taken for that of a namesake', () => {
     const notes = createRequestNotes(() => ({ seen: false }));
     const first = requestOf(1);
     notes.of(first).seen = true;

@@ -34,8 +34,8 @@ function clusterOf(copy: NodeMaintenance, pods: readonly Pod[]): ControllerConte
   return part as unknown as ControllerContext;
 }
 
-describe('a look at a drain', () => {
-  it('goes by what the drain has reached, though the cache does not show it yet', () => {
+describe('the observation of a drain', () => {
+  it('the observation goes by what the drain has reached, though the cache does not show it yet', () => {
     const late: Pod = { metadata: { name: 'late', namespace: 'n', uid: 'u' }, spec: { nodeName: 'one', priority: 0 } };
     const reached = createDrainObserver(clusterOf(maintenance(undefined), [])).look(maintenance(undefined), NOW).status;
     assert.equal(reached.drainPlanPosition, 12, 'an empty node is through with its plan');
@@ -84,7 +84,7 @@ describe('very many maintenances', () => {
     return part as unknown as ControllerContext;
   }
 
-  it('of one node take no longer than a few, and all but twenty of them wait and say so', (context) => {
+  it('very many maintenances of one node take no longer than a few, and all but twenty of them wait and say so', (context) => {
     for (const count of [50, 400, 1_000, 2_000]) {
       const cluster = hostileCluster(count, () => 'n-0');
       const begun = performance.now();
@@ -101,7 +101,7 @@ describe('very many maintenances', () => {
     }
   });
 
-  it('of other nodes have nothing to do with one', () => {
+  it('very many maintenances of other nodes have nothing to do with one', () => {
     const cluster = hostileCluster(1_000, (index) => `n-${index % 500}`);
     const [first] = cluster.maintenances.list();
     assert.ok(first !== undefined);
@@ -117,7 +117,7 @@ describe('very many maintenances', () => {
 });
 
 describe('a maintenance', () => {
-  it('is settled before it begins and after it has let go of all, and not between', () => {
+  it('a maintenance is settled before it begins and after it has let go of all, and not between', () => {
     const held = { finalizers: ['nodemaintenance.k8s.io/maintenance-completion'] };
     const complete = maintenance(undefined, 'Complete');
     assert.equal(isSettled(maintenance(undefined, 'Idle')), true);

@@ -13,7 +13,7 @@ function startingAt(startTime: string): string {
 }
 
 describe('a review', () => {
-  it('is read whatever the length of its fractions of a second is', () => {
+  it('a review is read whatever the length of its fractions of a second is', () => {
     for (const digits of [1, 3, 9, 60, 900]) {
       for (const [second, kind] of [
         ['2026-01-01T00:00:00', 'allowed'],
@@ -26,7 +26,7 @@ describe('a review', () => {
     }
   });
 
-  it('that cannot be understood tells its uid, so that it can be refused', () => {
+  it('a review that cannot be understood tells its uid, so that it can be refused', () => {
     const text = JSON.stringify(reviewOf({}));
     const strange = [
       startingAt(`2026-01-01T00:00:00.${'0'.repeat(2_000)}Z`),
@@ -50,7 +50,7 @@ describe('a review', () => {
     assert.ok('wrong' in maintenance && maintenance.uid === 'r-1');
   });
 
-  it('is none without the kind, the version and the uid of one', () => {
+  it('a review is none without the kind, the version and the uid of one', () => {
     const text = JSON.stringify(reviewOf({}));
     for (const body of ['', 'null', '[]', '{}', text.replace('AdmissionReview', 'Pod'), text.replace('r-1', '')]) {
       const review = parseReview(body);

@@ -81,26 +81,26 @@ describe('the gate of a DaemonSet pod', () => {
   ];
   const on = (node: string, drains: readonly NodeDrain[]) => (asked: string) => (asked === node ? drains : []);
 
-  it('stays while a drain of its node targets the pod, and goes when none does.', () => {
+  it('the gate stays while a drain of its node targets the pod, and goes when none does', () => {
     assert.equal(decideGate(podFor('a', { held: true }), on('a', drain(100))), 'hold');
     assert.equal(decideGate(podFor('a', { held: true }), on('a', drain(99))), 'release');
     assert.equal(decideGate(podFor('a', { held: true }), on('b', drain(100))), 'release');
   });
 
-  it('is missed where the pod slipped through, but only until it is bound.', () => {
+  it('the gate is missed where the pod slipped through, but only until it is bound', () => {
     assert.equal(decideGate(podFor('a'), on('a', drain(100))), 'remove');
     assert.equal(decideGate(podFor('a'), on('a', drain(99))), 'leave');
     assert.equal(decideGate(podFor('a', { bound: true }), on('a', drain(100))), 'leave');
     assert.equal(decideGate(podFor('a', { held: true, deleted: true }), on('a', [])), 'leave');
   });
 
-  it('goes from a pod that it should never have come to.', () => {
+  it('the gate goes from a pod that it should never have come to', () => {
     const stray: Pod = { metadata: { name: 'x' }, spec: { schedulingGates: [{ name: MAINTENANCE_GATE }] } };
     assert.equal(decideGate(stray, on('a', drain(100))), 'release');
     assert.equal(decideGate({ metadata: { name: 'x' }, spec: {} }, on('a', drain(100))), 'leave');
   });
 
-  it('has the same conditions before 1.36.', async () => {
+  it('the gate has the same conditions before 1.36', async () => {
     const conditionsOf = async (file: string): Promise<unknown> => {
       const [policy] = parseAllDocuments(await readFile(path.join(POLICIES, file), 'utf8'));
       return (policy?.toJS() as { spec: { matchConditions: unknown } } | undefined)?.spec.matchConditions;
@@ -116,7 +116,7 @@ describe('an escaped DaemonSet', () => {
   const after = (...uids: readonly string[]): readonly Removal[] =>
     uids.reduce<readonly Removal[]>((all, uid) => noteRemoval(all, removal(uid)), []);
 
-  it('is one whose pods came back three times after the first was removed; a pod counts once.', () => {
+  it('an escaped DaemonSet is one whose pods came back three times after the first was removed; a pod counts once', () => {
     assert.deepEqual(ungatedDaemonSets(after('1', '2', '2', '3'), 'a'), []);
     assert.deepEqual(ungatedDaemonSets(after('1', '2', '3', '4'), 'a'), ['default/logger']);
     assert.deepEqual(ungatedDaemonSets(after('1', '2', '3', '4'), 'b'), []);
@@ -125,7 +125,7 @@ describe('an escaped DaemonSet', () => {
     assert.equal(returnsOf([], 'default/logger', 'a', '1'), 0);
   });
 
-  it('is none any more when the gate holds one of its pods, or the node is not drained.', () => {
+  it('an escaped DaemonSet is none any more when the gate holds one of its pods, or the node is not drained', () => {
     const removals = after('1', '2', '3', '4');
     assert.deepEqual(forgetHeld(removals, 'default/logger', 'a'), []);
     assert.equal(forgetHeld(removals, 'default/other', 'a'), removals);
@@ -135,13 +135,13 @@ describe('an escaped DaemonSet', () => {
     );
   });
 
-  it('is removed ever later, to a limit.', () => {
+  it('an escaped DaemonSet is removed ever later, to a limit', () => {
     assert.deepEqual([0, 1, 2, 3, 4, 5, 6, 60].map(removalDelayMs), [0, 0, 0, 2_000, 4_000, 8_000, 15_000, 15_000]);
   });
 });
 
-describe('the rolling update of a DaemonSet with pods that are held', () => {
-  it('goes on elsewhere, one pod at a time, where maxUnavailable is 1.', () => {
+describe('the rolling update of a DaemonSet with gated pods', () => {
+  it('the rolling update goes on elsewhere, one pod at a time, where maxUnavailable is 1', () => {
     assert.deepEqual(replaced(daemonSetOf(3), [held('a'), old('b'), old('c')]), ['b']);
     const terminating = podFor('b', { bound: true, deleted: true });
     assert.deepEqual(replaced(daemonSetOf(3), [held('a'), terminating, old('c')]), [], 'one is going');
@@ -151,7 +151,7 @@ describe('the rolling update of a DaemonSet with pods that are held', () => {
     assert.deepEqual(replaced(daemonSetOf(3), [held('a'), fresh('b', 1), fresh('c', 1)]), []);
   });
 
-  it('is left to the DaemonSet controller where that can go on by its own count.', () => {
+  it('the rolling update is left to the DaemonSet controller where that can go on by its own count', () => {
     assert.deepEqual(replaced(daemonSetOf(3), [old('a'), old('b'), old('c')]), [], 'nothing is held');
     const two = daemonSetOf(4, { maxUnavailable: 2 });
     assert.deepEqual(replaced(two, [held('a'), old('b'), old('c'), old('d')]), []);
@@ -162,19 +162,19 @@ describe('the rolling update of a DaemonSet with pods that are held', () => {
     ]);
   });
 
-  it('is left alone where it surges, or is done by hand.', () => {
+  it('the rolling update is left alone where it surges, or is done by hand', () => {
     assert.deepEqual(replaced(daemonSetOf(2, { maxSurge: 1, maxUnavailable: 0 }), [held('a'), old('b')]), []);
     assert.deepEqual(replaced(daemonSetOf(2, {}, { updateStrategy: { type: 'OnDelete' } }), [held('a'), old('b')]), []);
   });
 
-  it('waits until a new pod has been ready for minReadySeconds.', () => {
+  it('the rolling update waits until a new pod has been ready for minReadySeconds', () => {
     const daemonSet = daemonSetOf(3, {}, { minReadySeconds: 10 });
     const step = decideRollout({ daemonSet, hash: 'new', pods: [held('a'), fresh('b', 4), old('c')] }, NOW);
     assert.deepEqual(step, { replace: [], againMs: 6_000 });
     assert.deepEqual(replaced(daemonSet, [held('a'), fresh('b', 10), old('c')]), ['c']);
   });
 
-  it('knows the current template by the newest revision, once the DaemonSet controller has seen it.', () => {
+  it('the rolling update knows the current template by the newest revision, once the DaemonSet controller has seen it', () => {
     const revision = (number: number, hash: string, uid = 'ds'): Parameters<typeof currentHash>[1][number] => ({
       metadata: { name: hash, labels: { [REVISION_HASH_LABEL]: hash }, ownerReferences: [{ ...OWNER, uid }] },
       revision: number,
@@ -186,8 +186,8 @@ describe('the rolling update of a DaemonSet with pods that are held', () => {
   });
 });
 
-describe('a read that many share', () => {
-  it('never answers with what was read before the question, and reads once for all who ask meanwhile.', async () => {
+describe('a shared read', () => {
+  it('a shared read never answers with what was read before the question, and reads once for all who ask meanwhile', async () => {
     let reads = 0;
     let finish: () => void = () => undefined;
     const read = createSharedRead(async () => {

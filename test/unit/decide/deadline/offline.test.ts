@@ -23,14 +23,14 @@ describe('the deadline of a drain without an API server', () => {
     return resolveDrain(effectiveDrainPlan([]), PODS, [], position).evicting.map(({ name }) => name);
   };
 
-  it('makes one tier after the other leave, whatever is still there before it', () => {
+  it('the deadline makes one tier after the other leave, whatever is still there before it', () => {
     assert.deepEqual(at(0), ['web']);
     assert.deepEqual(at(39_000), ['web', 'critical']);
     assert.deepEqual(at(77_999), ['web', 'critical']);
     assert.deepEqual(at(78_000), ['web', 'critical', 'static']);
   });
 
-  it('shortens grace periods to what is left, and never makes one longer', () => {
+  it('the deadline shortens grace periods to what is left, and never makes one longer', () => {
     const gracesAt = (now: number): readonly (number | undefined)[] => {
       const { graces } = decideOfflineDeadline({ since: 0, at: 100_000 }, PODS, [], now);
       return PODS.map(({ uid }) => graces.get(uid));

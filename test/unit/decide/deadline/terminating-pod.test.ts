@@ -14,27 +14,27 @@ function terminating(agoSec: number, graceSec: number): Pod {
 }
 
 describe('the end of a pod that is terminating already', () => {
-  it('is shortened where it would come after the time that a deadline leaves', () => {
+  it('the end of a terminating pod is shortened where it would come after the time that a deadline leaves', () => {
     // It counts from the first order: 10 s are over, 20 are left.
     assert.equal(decideShorterEnd(terminating(10, 600), 20, NOW), 30);
     assert.equal(decideShorterEnd(terminating(30, 50), 10, NOW), 40);
   });
 
-  it('stays where it comes in time, and where no deadline shortens it', () => {
+  it('the end of a terminating pod stays where it comes in time, and where no deadline shortens it', () => {
     assert.equal(decideShorterEnd(terminating(590, 600), 20, NOW), undefined);
     assert.equal(decideShorterEnd(terminating(10, 600), undefined, NOW), undefined);
     const alive: Pod = { metadata: { name: 'p', uid: 'u' }, spec: {} };
     assert.equal(decideShorterEnd(alive, 20, NOW), undefined);
   });
 
-  it('is never made later, nor ordered anew for a second', () => {
+  it('the end of a terminating pod is never made later, nor ordered anew for a second', () => {
     assert.equal(decideShorterEnd(terminating(0, 20), 20, NOW), undefined);
     assert.equal(decideShorterEnd(terminating(0, 20), 18, NOW), undefined);
     assert.equal(decideShorterEnd(terminating(0, 20), 17, NOW), 17);
     assert.equal(decideShorterEnd(terminating(30, 20), 1, NOW), undefined);
   });
 
-  it('is made true by the agent where the kubelet lets the pod live on', () => {
+  it('the end of a terminating pod is made true by the agent where the kubelet lets the pod live on', () => {
     const over = terminating(22, 20);
     const mirror = { ...over, metadata: { ...over.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } };
     assert.deepEqual(overduePods([over, terminating(21, 20), mirror, { metadata: { name: 'p' }, spec: {} }], NOW), [
@@ -44,7 +44,7 @@ describe('the end of a pod that is terminating already', () => {
 });
 
 describe('the end of a static pod that is parked already', () => {
-  it('is shortened by a deadline that comes later, and again by one that is earlier', () => {
+  it('the end of a parked static pod is shortened by a deadline that comes later, and again by one that is earlier', () => {
     const pod = { file: 'db.yaml', priority: 0, labels: {}, graceSec: 600, parkedAt: NOW };
     const graceBy = (since: number, at: number): number | undefined =>
       decideStaticDeadline({ since: NOW + since, at: NOW + at }, [pod], [], NOW + since).graces.get('db.yaml');

@@ -44,8 +44,8 @@ function evicting(maintenance: NodeMaintenance): readonly string[] {
   return own.flatMap(({ resolution }) => resolution.nodes.flatMap((node) => node.evicting.map(({ name }) => name)));
 }
 
-describe('the drains that an agent moves on for its own node', () => {
-  it('are those of the node alone, and of others those that a controller had taken up there', () => {
+describe('the drains of an agent for its own node', () => {
+  it('the drains of an agent are those of the node alone, and of others those that a controller had taken up there', () => {
     const names = (maintenance: NodeMaintenance): number => maintenancesOfNode([maintenance], NODE).length;
     assert.equal(names(drain([NODE])), 1);
     assert.equal(names(drain([NODE], undefined, {}, 'Cordon')), 1);
@@ -55,15 +55,15 @@ describe('the drains that an agent moves on for its own node', () => {
     assert.equal(names(drain([NODE, 'node-b'], RECORDED)), 1);
   });
 
-  it('go through their plan where they are of the node alone', () => {
+  it('the drains of an agent go through their plan where they are of the node alone', () => {
     assert.deepEqual(evicting(drain([NODE])), ['logger']);
   });
 
-  it('stay where they are where they wait for nodes that the agent does not see', () => {
+  it('the drains of an agent stay where they are where they wait for nodes that the agent does not see', () => {
     assert.deepEqual(evicting(drain([NODE, 'node-b'], RECORDED)), []);
   });
 
-  it('go on waiting where a controller holds them back, unless the machine goes down with them', () => {
+  it('the drains of an agent go on waiting where a controller holds them back, unless the machine goes down with them', () => {
     assert.deepEqual(evicting(drain([NODE], WAITING)), []);
     assert.deepEqual(evicting(drain([NODE], WAITING, { [AGENT_LABEL]: NODE })), ['logger']);
     assert.deepEqual(evicting(drain([NODE], WAITING, { [AGENT_LABEL]: 'node-b' })), []);
@@ -71,7 +71,7 @@ describe('the drains that an agent moves on for its own node', () => {
 });
 
 describe('a maintenance of one node alone', () => {
-  it('selects it by its name and by nothing else', () => {
+  it('a maintenance of one node alone selects it by its name and by nothing else', () => {
     assert.equal(soleNodeOf(drain([NODE])), NODE);
     assert.equal(soleNodeOf(drain([NODE, 'node-b'])), undefined);
     const [term] = byName(NODE).nodeSelectorTerms;
@@ -116,7 +116,7 @@ const holds: readonly [string, Pod, EvictionRequest | undefined, string | undefi
   ['a pod of a workload', { ...podOf(), spec: { workloadRef: {} } }, undefined, 'eviction request controller'],
 ];
 
-describe('while no controller lives', () => {
+describe('a pod while no controller is alive', () => {
   for (const [what, pod, request, on] of holds) {
     it(`${what} ${on === undefined ? 'may go' : `waits for ${on}`}`, () => {
       assert.equal(awaitingPodOf(pod, request)?.on, on);

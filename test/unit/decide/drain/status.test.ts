@@ -40,7 +40,7 @@ const OWNED = {
   ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true }],
 };
 
-describe('a pod blocks a drain', () => {
+describe('a pod that blocks a drain', () => {
   const count = 'Could not evict a pod due to failing eviction requests, number of retries: 3. ';
   const cases: [string, Pod, EvictionRequest | undefined, Node, string | undefined][] = [
     ['not while it ends in its time', pod({ deletionTimestamp: ago(5) }), request(IMPERATIVE), READY, undefined],
@@ -85,7 +85,7 @@ describe('a pod blocks a drain', () => {
 });
 
 describe('the estimate of a drain', () => {
-  it('is the last of the leaving pods, then the longest of each later tier', () => {
+  it('the estimate is the last of the leaving pods, then the longest of each later tier', () => {
     const finish = new Date(NOW + 120_000).toISOString();
     const leaving = pod();
     const later = [
@@ -112,20 +112,20 @@ describe('the limit of nodes that are drained at once', () => {
     begun,
     nodes,
   });
-  it('admits those that have begun, then the older ones as long as they fit', () => {
+  it('the limit admits those that have begun, then the older ones as long as they fit', () => {
     const all = [drain('young', 1, ['c']), drain('old', 2, ['b']), drain('begun', 0, ['a'], true)];
     assert.deepEqual([...admitDrains(all, 2)], ['begun', 'old']);
   });
-  it('counts a node that two maintenances share once', () => {
+  it('the limit counts a node that two maintenances share once', () => {
     assert.equal(admitDrains([drain('x', 2, ['a', 'b']), drain('y', 1, ['b'])], 2).size, 2);
   });
-  it('lets one that is larger than the limit begin when it is alone', () => {
+  it('the limit lets one that is larger than the limit begin when it is alone', () => {
     assert.deepEqual([...admitDrains([drain('large', 1, ['a', 'b', 'c'])], 2)], ['large']);
   });
 });
 
 describe('the conditions of a node', () => {
-  it('are written when they change, and never on a node that was never under maintenance', () => {
+  it('the conditions of a node are written when they change, and never on a node that was never under maintenance', () => {
     const node: Node = { metadata: { name: 'one' } };
     assert.deepEqual(decideNodeConditions(node, { maintenances: [], draining: [], drained: false }), []);
     const begun = decideNodeConditions(node, { maintenances: ['m'], draining: ['m'], drained: false });
@@ -157,7 +157,7 @@ describe('the status of a drain', () => {
     };
   };
   const seen = { blocking: [], held: 0, escapedDaemonSets: [] };
-  it('has the progress in percent of the pods there were at the start', () => {
+  it('the status has the progress in percent of the pods there were at the start', () => {
     const first = drainStatus(maintenance, resolve(4), () => seen, NOW);
     assert.equal(first.nodeStatuses?.[0]?.progressPercent, 0);
     const second = drainStatus({ ...maintenance, status: first }, resolve(1), () => seen, NOW);
@@ -165,7 +165,7 @@ describe('the status of a drain', () => {
     const last = drainStatus({ ...maintenance, status: second }, resolve(0), () => seen, NOW);
     assert.equal(last.nodeStatuses?.[0]?.progressPercent, 100);
   });
-  it('does not move an estimate by a few seconds, which would be a write each look', () => {
+  it('the status does not move an estimate by a few seconds, which would be a write each look', () => {
     const at = (ms: number): typeof seen & { expectedFinishAt: number } => ({ ...seen, expectedFinishAt: NOW + ms });
     const first = drainStatus(maintenance, resolve(4), () => at(60_000), NOW);
     const second = drainStatus({ ...maintenance, status: first }, resolve(4), () => at(65_000), NOW);

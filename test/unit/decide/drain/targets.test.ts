@@ -49,12 +49,12 @@ function decideDrainTargets(
 }
 
 describe('the effective drain plan', () => {
-  it('is the twelve default entries where the user gives none', () => {
+  it('the plan is the twelve default entries where the user gives none', () => {
     assert.equal(DEFAULT_DRAIN_PLAN.length, 12);
     assert.deepEqual(effectiveDrainPlan([]), DEFAULT_DRAIN_PLAN);
   });
 
-  it('orders pod types, priorities, and concrete selectors before plain ones', () => {
+  it('the plan orders pod types, priorities, and concrete selectors before plain ones', () => {
     const plan: DrainPlanEntry[] = [
       { podType: 'Static', podPriority: 5 },
       { podType: 'Default', podPriority: 7 },
@@ -67,7 +67,7 @@ describe('the effective drain plan', () => {
     assert.equal(order.length, 15);
   });
 
-  it('turns the kubelet floors into ceilings', () => {
+  it('the plan turns the kubelet floors into ceilings', () => {
     const ceilings = planFromKubeletPriorities([0, 100_000, 10_000]).filter(({ podType }) => podType === 'Default');
     assert.deepEqual(
       ceilings.map(({ podPriority }) => podPriority),
@@ -105,12 +105,12 @@ describe('drain targets', () => {
   steps.push([...(steps[4] ?? []), { podType: 'Static', podPriority: MAX }]);
 
   for (const [index, expected] of steps.entries()) {
-    it(`follows the progression example, step ${index + 1}`, () => {
+    it(`drain targets follow the progression example, step ${index + 1}`, () => {
       assert.deepEqual(targetsAfter(plan, index + 1), expected);
     });
   }
 
-  it('stay while a targeted pod is left, and pass over entries without pods', () => {
+  it('drain targets stay while a targeted pod is left, and pass over entries without pods', () => {
     const nodes = [{ name: 'one', pods: [pod('Default', 0), pod('DaemonSet', 0), pod('Static', 2_000_001_000)] }];
     const first = decideDrainTargets(DEFAULT_DRAIN_PLAN, nodes, []);
     assert.deepEqual(first.drainTargets, [{ podType: 'Default', podPriority: 1_000_000_000 }]);
@@ -131,7 +131,7 @@ describe('drain targets', () => {
     assert.equal(third.drained, false);
   });
 
-  it('never go back when a pod appears behind them', () => {
+  it('drain targets never go back when a pod appears behind them', () => {
     const current = decideDrainTargets(
       DEFAULT_DRAIN_PLAN,
       [{ name: 'one', pods: [pod('Static', 0)] }],
@@ -142,7 +142,7 @@ describe('drain targets', () => {
     assert.equal(again.evicting['one']?.length, 1);
   });
 
-  it('wait for every node of the maintenance', () => {
+  it('drain targets wait for every node of the maintenance', () => {
     const nodes = [
       { name: 'one', pods: [pod('DaemonSet', 0)] },
       { name: 'two', pods: [pod('Default', 0)] },
@@ -152,7 +152,7 @@ describe('drain targets', () => {
     assert.equal(pending['one']?.length, 1);
   });
 
-  it('are all reached, and the node drained, when no pod is left', () => {
+  it('drain targets are all reached, and the node drained, when no pod is left', () => {
     const { drained, drainTargets } = decideDrainTargets(DEFAULT_DRAIN_PLAN, [{ name: 'one', pods: [] }], []);
     assert.equal(drained, true);
     assert.deepEqual(drainTargets.at(-1), { podType: 'Static', podPriority: MAX });

@@ -136,7 +136,7 @@ describe('an answer of the Eviction API', () => {
     });
   }
 
-  it('has a count that is read back from the message', () => {
+  it('an answer of the Eviction API has a count that is read back from the message', () => {
     const outcome = decideEvictionOutcome(answer(500, 'x'), { ...CONTEXT, attempt: 12 });
     assert.equal(attemptsOf(outcome.kind === 'blocked' ? outcome.message : ''), 12);
     assert.equal(attemptsOf('anything else'), 0);

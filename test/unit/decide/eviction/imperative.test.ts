@@ -35,14 +35,14 @@ describe('the imperative interceptor', () => {
   ): ReturnType<typeof decideEvictionStep> =>
     decideEvictionStep(request(entry), target, { count: 0, nextAt: 0, blockedBy: [], ...memory }, PATIENCE, now);
 
-  it('evicts an ordinary pod', () => {
+  it('the interceptor evicts an ordinary pod', () => {
     assert.deepEqual(step(pod()), { kind: 'evict', attempt: 1 });
   });
-  it('counts on after a restart', () => {
+  it('the interceptor counts on after a restart', () => {
     const message = 'Could not evict a pod due to failing eviction requests, number of retries: 7. x';
     assert.deepEqual(rememberedAttempts(request({ message }), pod(), NOW), { count: 7, nextAt: 0, blockedBy: [] });
   });
-  it('makes no attempt on a terminating, a mirror or a DaemonSet pod', () => {
+  it('the interceptor makes no attempt on a terminating, a mirror or a DaemonSet pod', () => {
     const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true };
     const pods = [
       pod({}, { deletionTimestamp: '2026-01-01T00:00:30Z' }),
@@ -54,69 +54,69 @@ describe('the imperative interceptor', () => {
       ['wait', 'wait', 'wait'],
     );
   });
-  it('makes no attempt before its time, nor twice before the pod shows the first', () => {
+  it('the interceptor makes no attempt before its time, nor twice before the pod shows the first', () => {
     assert.equal(step(pod(), {}, { count: 3, nextAt: NOW + 5_000 }).kind, 'wait');
     const { memory } = afterAttempt(pod(), 1, { kind: 'accepted' }, NOW);
     assert.equal(step(pod(), {}, memory, NOW + 1_000).kind, 'wait');
   });
-  it('does not count an answer that is not about the pod', () => {
+  it('the interceptor does not count an answer that is not about the pod', () => {
     const outcome = { kind: 'postponed', retryAfterMs: 1_000, message: 'busy' } as const;
     assert.deepEqual(afterAttempt(pod(), 4, outcome, NOW).memory, { count: 3, nextAt: NOW + 1_000, blockedBy: [] });
   });
 
-  describe('leaves a pod with the policy ControllerTakeOver to its controller', () => {
+  describe('the policy ControllerTakeOver', () => {
     const policy = { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' };
     const marked = { ...policy, 'kubernetes.io/pod-evict-wanted': 'true' };
-    it('marks it first', () => {
+    it('the interceptor marks the pod first', () => {
       assert.equal(step(pod(policy)).kind, 'mark');
     });
-    it('waits for the time-out, also after a restart', () => {
+    it('the interceptor waits for the time-out, also after a restart', () => {
       const startTime = '2026-01-01T00:00:00Z';
       const waiting = step(pod(marked), { startTime, heartbeatTime: startTime }, {}, NOW + 59_000);
       assert.deepEqual([waiting.kind, waiting.kind === 'wait' && waiting.againMs], ['wait', 1_000]);
     });
-    it('falls back to the Eviction API after it', () => {
+    it('the interceptor falls back to the Eviction API after the time-out', () => {
       const startTime = '2026-01-01T00:00:00Z';
       assert.equal(step(pod(marked), { startTime, heartbeatTime: startTime }, {}, NOW + 60_000).kind, 'evict');
     });
-    it('does nothing of that for any other policy', () => {
+    it('the interceptor does none of this for any other policy', () => {
       assert.equal(step(pod({ 'coordination.x-k8s.io/evict-policy': 'Default' })).kind, 'evict');
     });
   });
 
-  describe('believes a promise', () => {
+  describe('a promise of an eviction', () => {
     const evictOnly = { 'descheduler.alpha.kubernetes.io/request-evict-only': '' };
     const inProgress = { ...evictOnly, 'descheduler.alpha.kubernetes.io/eviction-in-progress': '' };
     const { memory } = afterAttempt(pod(evictOnly), 1, { kind: 'promised', message: 'm' }, NOW);
-    it('until its time is over, then asks again', () => {
+    it('the interceptor believes a promise until its time is over, then asks again', () => {
       assert.equal(step(pod(evictOnly), {}, memory, NOW + 599_999).kind, 'wait');
       assert.equal(step(pod(evictOnly), {}, memory, NOW + 600_000).kind, 'evict');
     });
-    it('that it finds on the pod after a restart', () => {
+    it('the interceptor believes a promise that it finds on the pod after a restart', () => {
       assert.equal(rememberedAttempts(request(), pod(inProgress), NOW).promisedAt, NOW);
       assert.equal(rememberedAttempts(request(), pod(evictOnly), NOW).promisedAt, undefined);
     });
   });
 });
 
-describe('a PodDisruptionBudget that changes', () => {
+describe('the change of a PodDisruptionBudget', () => {
   const blocked = ['1', '2', '3'].map((key) => ({ key, pod: pod(), blockedBy: ['pdb'] }));
   const budget = (disruptionsAllowed: number, app = 'a'): Parameters<typeof decideWakeUps>[1] => ({
     metadata: { name: 'pdb', namespace: 'default' },
     spec: { selector: { matchLabels: { app } } },
     status: { disruptionsAllowed },
   });
-  it('wakes all that it blocked when it is gone', () => {
+  it('the change of a budget wakes all that it blocked when it is gone', () => {
     assert.deepEqual(decideWakeUps('pdb', undefined, blocked), ['1', '2', '3']);
   });
-  it('wakes as many as it lets through', () => {
+  it('the change of a budget wakes as many as it lets through', () => {
     assert.deepEqual(decideWakeUps('pdb', budget(2), blocked), ['1', '2']);
     assert.deepEqual(decideWakeUps('pdb', budget(0), blocked), []);
   });
-  it('wakes those that it no longer covers', () => {
+  it('the change of a budget wakes those that it no longer covers', () => {
     assert.deepEqual(decideWakeUps('pdb', budget(0, 'other'), blocked), ['1', '2', '3']);
   });
-  it('wakes nobody whom another budget blocked', () => {
+  it('the change of a budget wakes no pod that another budget blocked', () => {
     assert.deepEqual(decideWakeUps('other', undefined, blocked), []);
   });
 });
@@ -127,13 +127,13 @@ describe('the limits of a requester', () => {
     namespace,
     inProgress,
   });
-  it('count those in progress first, and never hold them back', () => {
+  it('the limits count those in progress first, and never hold them back', () => {
     const all = [candidate('n', 'a'), candidate('n', 'a', true), candidate('n', 'a', true)];
     const { admitted, held } = admitEvictions(all, { maxEvictionsPerNode: 1 });
     assert.deepEqual([admitted.length, held.length], [2, 1]);
     assert.ok(admitted.every(({ inProgress }) => inProgress));
   });
-  it('hold per node and per namespace', () => {
+  it('the limits hold per node and per namespace', () => {
     const all = [candidate('n', 'a'), candidate('n', 'b'), candidate('m', 'a'), candidate('m', 'c')];
     assert.equal(admitEvictions(all, { maxEvictionsPerNode: 1 }).admitted.length, 2);
     assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }).admitted.length, 3);
@@ -144,7 +144,7 @@ describe('the limits of a requester', () => {
 });
 
 describe('the labels of a request', () => {
-  it('are those of the pod and its node, but none of ours from the pod', () => {
+  it('the labels are those of the pod and its node, but none of ours from the pod', () => {
     const target = pod({}, { labels: { app: 'a', 'nodemaintenance.x-k8s.io/node': 'stolen' } });
     const given = { ...request(), metadata: { ...request().metadata, labels: { app: 'old', own: 'x' } } };
     assert.deepEqual(decideLabels(given, target), {

@@ -60,14 +60,14 @@ describe('the time of interceptors before a deadline', () => {
     graceSec,
   });
 
-  it('lasts until the pod needs its whole grace period, where that fits', () => {
+  it('the time of interceptors lasts until the pod needs its whole grace period, where that fits', () => {
     const [web, slow] = [pod(10), pod(60)];
     const until = { since: 0, at: 3_610_000 };
     assert.equal(othersUntil(slow, [web, slow], [], until), 3_600_000 - 62_000);
     assert.equal(othersUntil(web, [web, slow], [], until), 3_600_000 - 12_000);
   });
 
-  it('is half of the tier, where the whole grace period does not fit', () => {
+  it('the time of interceptors is half of the tier, where the whole grace period does not fit', () => {
     const slow = pod(600);
     assert.equal(othersUntil(slow, [slow], [], { since: 0, at: 100_000 }), 45_000);
     const critical = pod(600, 2_000_000_000);
@@ -78,7 +78,7 @@ describe('the time of interceptors before a deadline', () => {
 });
 
 describe('an interceptor before a deadline', () => {
-  it('gives way when its time is over, although it gives signs of life, and the request says why', () => {
+  it('an interceptor gives way when its time is over, although it gives signs of life, and the request says why', () => {
     const request = requestOf(SAVER);
     assert.equal(decideEvictionRequest(request, POD, NOW).lookAgainMs, 30_000);
     const { status, news, lookAgainMs } = decideEvictionRequest(request, POD, NOW + 30_000);
@@ -89,13 +89,13 @@ describe('an interceptor before a deadline', () => {
     assert.deepEqual([news[0]?.type, news[0]?.reason], ['Warning', 'InterceptorDeadline']);
   });
 
-  it('keeps its turn where it ends the pod itself', () => {
+  it('an interceptor keeps its turn where it ends the pod itself', () => {
     for (const name of ['kubelet.k8s.io', IMPERATIVE]) {
       assert.equal(decideEvictionRequest(requestOf(name), POD, NOW + 60_000).status, undefined, name);
     }
   });
 
-  it('may be passed over by the controller then, and not earlier', () => {
+  it('an interceptor may be passed over by the controller then, and not earlier', () => {
     const old = requestOf(SAVER);
     const fresh = { ...old, status: { ...old.status, activeInterceptors: ['other.example.com'] } };
     const early = decideTimes(old, fresh, NOW + 19_000);
@@ -103,7 +103,7 @@ describe('an interceptor before a deadline', () => {
     assert.equal(decideTimes(old, fresh, NOW + 20_000).kind, 'allowed', '10 s of skew are the controller’s');
   });
 
-  it('may be passed over in the eyes of the webhook, which sees the deadline', () => {
+  it('the webhook, which sees the deadline, lets the controller pass over an interceptor', () => {
     const object = { ...requestOf('other.example.com') };
     const review = {
       apiVersion: 'admission.k8s.io/v1',
@@ -123,7 +123,7 @@ describe('an interceptor before a deadline', () => {
     assert.equal(decideTimes(parsed.old, parsed.fresh, NOW + 10_000).kind, 'refused');
   });
 
-  it('does not hold the pod of an agent that drains its node alone', () => {
+  it('an interceptor does not hold the pod of an agent that drains its node alone', () => {
     assert.equal(awaitingPodOf(POD, requestOf(SAVER))?.on, SAVER);
     assert.equal(awaitingPodOf(POD, requestOf(SAVER), true), undefined);
     assert.ok(
@@ -132,7 +132,7 @@ describe('an interceptor before a deadline', () => {
     );
   });
 
-  it('is not followed by a take-over of the pod’s controller that has no time', () => {
+  it('an interceptor is not followed by a take-over of the pod’s controller that has no time', () => {
     const taken = {
       ...POD,
       metadata: { ...POD.metadata, annotations: { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' } },

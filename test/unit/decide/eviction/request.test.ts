@@ -86,20 +86,20 @@ describe('the eviction request controller', () => {
     });
   }
 
-  it('asks the first interceptor first', () => {
+  it('the controller asks the first interceptor first', () => {
     const { status } = decideEvictionRequest(request(), pod(), NOW);
     assert.deepEqual(status?.targetInterceptors, [{ name: 'imperative-eviction.k8s.io' }]);
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
   });
 
-  it('passes control on when the active interceptor completes', () => {
+  it('the controller passes control on when the active interceptor completes', () => {
     const interceptors = [{ name: 'b.example.com', completionTime: CREATED }];
     const { status } = decideEvictionRequest(request({ ...STARTED, interceptors }), pod(), NOW);
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
     assert.deepEqual(status?.processedInterceptors, ['b.example.com']);
   });
 
-  it('passes control on 20 minutes after the last heartbeat, and says when that is', () => {
+  it('the controller passes control on 20 minutes after the last heartbeat, and says when that is', () => {
     const heartbeatTime = new Date(NOW).toISOString();
     const given = request({ ...STARTED, interceptors: [{ name: 'b.example.com', heartbeatTime }] });
     assert.equal(decideEvictionRequest(given, pod(), NOW + 19 * MINUTE).lookAgainMs, MINUTE);
@@ -107,7 +107,7 @@ describe('the eviction request controller', () => {
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
   });
 
-  it('counts from the creation where there never was a heartbeat', () => {
+  it('the controller counts from the creation where there never was a heartbeat', () => {
     assert.equal(decideEvictionRequest(request(STARTED), pod(), NOW + 18 * MINUTE).lookAgainMs, MINUTE);
   });
 
@@ -124,7 +124,7 @@ describe('the eviction request controller', () => {
     ],
   });
 
-  it('counts from the activation where that is known, however old the request is', () => {
+  it('the controller counts from the activation where that is known, however old the request is', () => {
     const given = request(activated(NOW + 60 * MINUTE));
     assert.equal(decideEvictionRequest(given, pod(), NOW + 79 * MINUTE).lookAgainMs, MINUTE);
     const { status, news } = decideEvictionRequest(given, pod(), NOW + 80 * MINUTE);
@@ -133,7 +133,7 @@ describe('the eviction request controller', () => {
     assert.equal(news[0]?.reason, 'HeartbeatTimeout');
   });
 
-  it('does not believe a heartbeat or a completion from the future', () => {
+  it('the controller does not believe a heartbeat or a completion from the future', () => {
     const future = new Date(NOW + 30 * MINUTE).toISOString();
     const hostile = { name: 'b.example.com', startTime: future, heartbeatTime: future, completionTime: future };
     const given = request({ ...activated(NOW), interceptors: [hostile] });
@@ -142,7 +142,7 @@ describe('the eviction request controller', () => {
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
   });
 
-  it('says so when the last interceptor withdraws and the pod is still there', () => {
+  it('the controller says so when the last interceptor withdraws and the pod is still there', () => {
     const name = 'imperative-eviction.k8s.io';
     const given = request({
       ...activated(NOW),
@@ -156,7 +156,7 @@ describe('the eviction request controller', () => {
     assert.equal(status?.conditions?.[0]?.reason, 'NoFurtherInterceptor');
   });
 
-  it('keeps the conditions that an interceptor has set', () => {
+  it('the controller keeps the conditions that an interceptor has set', () => {
     const own = { type: 'Migrated', status: 'False', reason: 'x', message: '', lastTransitionTime: CREATED } as const;
     const { status } = decideEvictionRequest(request({ ...STARTED, conditions: [own] }), undefined, NOW);
     assert.deepEqual(
@@ -165,12 +165,12 @@ describe('the eviction request controller', () => {
     );
   });
 
-  it('notes a new generation alone where nothing else changes', () => {
+  it('the controller notes a new generation alone where nothing else changes', () => {
     const given = { ...request(activated(NOW)), metadata: { ...request().metadata, generation: 2 } };
     assert.deepEqual(decideEvictionRequest(given, pod(), NOW).status, { observedGeneration: 2 });
   });
 
-  it('keeps the last interceptor at work however long it takes', () => {
+  it('the controller keeps the last interceptor at work however long it takes', () => {
     const given = request({
       ...STARTED,
       activeInterceptors: ['imperative-eviction.k8s.io'],
@@ -179,7 +179,7 @@ describe('the eviction request controller', () => {
     assert.equal(decideEvictionRequest(given, pod(), NOW + 100 * MINUTE).status, undefined);
   });
 
-  it('never touches a request that is over', () => {
+  it('the controller never touches a request that is over', () => {
     const over = request({
       ...STARTED,
       conditions: [{ type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime: CREATED }],
@@ -190,7 +190,7 @@ describe('the eviction request controller', () => {
 
 describe('the interceptors of a pod', () => {
   const daemon = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true };
-  it('come from annotations by falling priority, the Eviction API last', () => {
+  it('the interceptors of a pod come from annotations by falling priority, the Eviction API last', () => {
     const annotations = {
       'interceptor.evictionrequest.coordination.k8s.io/priority_low.example.com': '10/controller',
       'evacuation.coordination.k8s.io/priority_high.example.com': '20000/controller',
@@ -201,7 +201,7 @@ describe('the interceptors of a pod', () => {
     assert.equal(ignored.length, 1);
     assert.match(ignored[0] ?? '', /priority_not a name names no interceptor that is allowed/);
   });
-  it('are no inventions in the reserved domain, and have a priority', () => {
+  it('the interceptors of a pod include no unknown name of the reserved domain, and have a priority', () => {
     const prefix = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
     const annotations = {
       [`${prefix}mine.k8s.io`]: '5/x',
@@ -212,7 +212,7 @@ describe('the interceptors of a pod', () => {
     assert.deepEqual(names, ['imperative-eviction.k8s.io']);
     assert.equal(ignored.length, 3);
   });
-  it('include the kubelet for mirror pods and the DaemonSet controller for its pods', () => {
+  it('the interceptors of a pod include the kubelet for mirror pods and the DaemonSet controller for its pods', () => {
     assert.deepEqual(interceptorsOf(pod({}, { 'kubernetes.io/config.mirror': 'x' })).names, [
       'kubelet.k8s.io',
       'imperative-eviction.k8s.io',
@@ -220,7 +220,7 @@ describe('the interceptors of a pod', () => {
     const owned = pod({ metadata: { name: 'p-1', ownerReferences: [daemon] } });
     assert.deepEqual(interceptorsOf(owned).names, ['daemonset.apps.k8s.io', 'imperative-eviction.k8s.io']);
   });
-  it('follow the field where the pod has it', () => {
+  it('the interceptors of a pod follow the field where the pod has it', () => {
     const spec = { evictionInterceptors: [{ name: 'b.example.com' }, { name: 'a.example.com' }] };
     assert.deepEqual(interceptorsOf(pod({ spec })).names, [
       'b.example.com',
@@ -228,7 +228,7 @@ describe('the interceptors of a pod', () => {
       'imperative-eviction.k8s.io',
     ]);
   });
-  it('are never more than fifteen', () => {
+  it('the interceptors of a pod are never more than fifteen', () => {
     const names = Array.from({ length: 30 }, (_, index) => ({ name: `i${index}.example.com` }));
     const selection = interceptorsOf(pod({ spec: { evictionInterceptors: names } }));
     assert.equal(selection.names.length, 15);
@@ -240,7 +240,7 @@ describe('the interceptors of a pod', () => {
 
 describe('a heartbeat', () => {
   const progress = { message: 'p-1 is terminating' };
-  it('sets the start time first, then keeps at least a minute', () => {
+  it('a heartbeat sets the start time first, then keeps at least a minute', () => {
     const first = decideHeartbeat(request(STARTED), 'b.example.com', progress, NOW);
     assert.equal(first?.startTime, '2026-01-01T00:01:00Z');
     assert.ok(first);
@@ -254,7 +254,7 @@ describe('a heartbeat', () => {
       '2026-01-01T00:04:00Z',
     );
   });
-  it('leaves out an estimate that has passed', () => {
+  it('a heartbeat leaves out an estimate that has passed', () => {
     const entry = decideHeartbeat(request(STARTED), 'b.example.com', { ...progress, expectedFinishAt: NOW - 1 }, NOW);
     assert.equal(entry?.expectedFinishTime, undefined);
   });

@@ -67,12 +67,12 @@ describe('the times that an interceptor sets', () => {
     ['expectedFinishTime', -11, 'refused'],
   ];
   for (const [field, seconds, expected] of cases) {
-    it(`${expected === 'allowed' ? 'may' : 'may not'} have a ${field} ${seconds} s from the present second`, () => {
+    it(`an entry ${expected === 'allowed' ? 'may' : 'may not'} have a ${field} ${seconds} s from the present second`, () => {
       assert.equal(decideTimes(withEntry({}), withEntry({ [field]: at(seconds) }), NOW).kind, expected);
     });
   }
 
-  it('are refused with the object, the interceptor, the field, the value and the present time', () => {
+  it('the times that an interceptor sets are refused with the object, the interceptor, the field, the value and the present time', () => {
     assert.equal(
       refusal(withEntry({}), withEntry({ startTime: at(90), heartbeatTime: at(0) })),
       'EvictionRequest shop/u-1: status.interceptors[actor-a.example.com].startTime was set to 2026-05-01T12:01:30Z, ' +
@@ -80,13 +80,13 @@ describe('the times that an interceptor sets', () => {
     );
   });
 
-  it('are all named when several are wrong', () => {
+  it('the times that an interceptor sets are all named when several are wrong', () => {
     const words = refusal(withEntry({}), withEntry({ startTime: at(-60), completionTime: at(60) }));
     assert.match(words, /\.startTime was set to \S+, which is 61 s in the past/);
     assert.match(words, /\.completionTime was set to \S+, which is 60 s in the future/);
   });
 
-  it('are not judged again when they stay, whatever they are', () => {
+  it('the times that an interceptor sets are not judged again when they stay, whatever they are', () => {
     const entry = {
       startTime: at(-7200),
       heartbeatTime: at(900),
@@ -98,12 +98,12 @@ describe('the times that an interceptor sets', () => {
     assert.equal(refusal(withEntry(entry), withEntry(elsewhere)), '', 'the same moment in another time zone');
   });
 
-  it('are judged when the entry, or the whole status, is new', () => {
+  it('the times that an interceptor sets are judged when the entry, or the whole status, is new', () => {
     assert.match(refusal(requestOf(undefined), withEntry({ startTime: at(60) })), /startTime/);
     assert.match(refusal(requestOf({ interceptors: [] }), withEntry({ startTime: at(60) })), /startTime/);
   });
 
-  it('are judged by the entry of the same name and not by the place in the list', () => {
+  it('the times that an interceptor sets are judged by the entry of the same name and not by the place in the list', () => {
     const [a, b] = [
       { name: A, startTime: at(-7200) },
       { name: B, startTime: at(-3600) },
@@ -111,15 +111,15 @@ describe('the times that an interceptor sets', () => {
     assert.equal(refusal(requestOf({ interceptors: [a, b] }), requestOf({ interceptors: [b, a] })), '');
   });
 
-  it('may be taken back, as far as the clock is concerned', () => {
+  it('the times that an interceptor sets may be taken back, as far as the clock is concerned', () => {
     assert.equal(refusal(withEntry({ expectedFinishTime: at(60) }), withEntry({})), '');
   });
 
-  it('are refused when they are no times', () => {
+  it('the times that an interceptor sets are refused when they are no times', () => {
     assert.match(refusal(withEntry({}), withEntry({ heartbeatTime: 'soon' })), /soon, which cannot be read as a time/);
   });
 
-  it('are allowed to a clock that is 9.9 s behind although its time is rounded down', () => {
+  it('the times that an interceptor sets are allowed to a clock that is 9.9 s behind although its time is rounded down', () => {
     const now = Date.parse('2026-05-01T12:00:10.850Z');
     assert.equal(refusal(withEntry({}), withEntry({ startTime: '2026-05-01T12:00:00Z' }), now), '');
   });
@@ -135,7 +135,7 @@ describe('the advance of activeInterceptors', () => {
   const advanced = (old: EvictionRequest, status: EvictionRequestStatus = {}): EvictionRequest =>
     requestOf({ ...old.status, activeInterceptors: [B], processedInterceptors: [A], ...status });
 
-  it('is refused while the interceptor has neither completed nor been silent for 20 minutes', () => {
+  it('the advance is refused while the interceptor has neither completed nor been silent for 20 minutes', () => {
     const old = since(at(-3600), { startTime: at(-3600), heartbeatTime: at(-60) });
     assert.equal(
       refusal(old, advanced(old)),
@@ -145,25 +145,25 @@ describe('the advance of activeInterceptors', () => {
     );
   });
 
-  it('is allowed when it has completed', () => {
+  it('the advance is allowed when it has completed', () => {
     const old = since(at(-60), { heartbeatTime: at(-30), completionTime: at(0) });
     assert.equal(refusal(old, advanced(old)), '');
   });
 
-  it('is refused when the same write completes the interceptor that it passes over', () => {
+  it('the advance is refused when the same write completes the interceptor that it passes over', () => {
     const old = since(at(-60), { heartbeatTime: at(-30) });
     const interceptors = [{ name: A, message: '', heartbeatTime: at(-30), completionTime: at(0) }, { name: B }];
     assert.match(refusal(old, advanced(old, { interceptors })), /advanced past actor-a/);
   });
 
-  it('is refused when it has completed in the future only, and a heartbeat from there does not hold control', () => {
+  it('the advance is refused when it has completed in the future only, and a heartbeat from there does not hold control', () => {
     const old = since(at(-60), { completionTime: at(3600) });
     assert.match(refusal(old, advanced(old)), /advanced past actor-a/);
     const held = since(at(-1200), { heartbeatTime: at(3600) });
     assert.equal(refusal(held, advanced(held)), '');
   });
 
-  it('counts from the heartbeat, else from the activation, else from the creation, with 10 s for the controller', () => {
+  it('the advance counts from the heartbeat, else from the activation, else from the creation, with 10 s for the controller', () => {
     const beat = (seconds: number): EvictionRequest => since(at(-7200), { heartbeatTime: at(seconds) });
     const activated = (seconds: number): EvictionRequest => since(at(seconds));
     const created = (seconds: number): EvictionRequest =>
@@ -174,18 +174,18 @@ describe('the advance of activeInterceptors', () => {
     }
   });
 
-  it('counts from the activation when the heartbeat is older', () => {
+  it('the advance counts from the activation when the heartbeat is older', () => {
     const old = since(at(-60), { heartbeatTime: at(-7200) });
     assert.match(refusal(old, advanced(old)), /last gave a sign of life at 2026-05-01T11:59:00Z/);
   });
 
-  it('is judged too when nobody is active afterwards, and when the status is taken away', () => {
+  it('the advance is judged too when no interceptor is active afterwards, and when the status is removed', () => {
     const old = since(at(-60));
     assert.match(refusal(old, advanced(old, { activeInterceptors: [] })), /advanced past/);
     assert.match(refusal(old, requestOf(undefined)), /advanced past/);
   });
 
-  it('is allowed at the end of the request only', () => {
+  it('the advance is allowed at the end of the request only', () => {
     const old = since(at(-60));
     for (const type of ['Evicted', 'Canceled']) {
       assert.equal(refusal(old, advanced(old, { activeInterceptors: [], conditions: ended(type, 'True') })), '', type);
@@ -194,18 +194,18 @@ describe('the advance of activeInterceptors', () => {
     assert.match(refusal(old, advanced(old, { conditions: ended('Drained', 'True') })), /advanced past/);
   });
 
-  it('is no advance when the first interceptor is activated or nothing changes', () => {
+  it('the advance is no advance when the first interceptor is activated or nothing changes', () => {
     assert.equal(refusal(requestOf({}), requestOf({ activeInterceptors: [A] })), '');
     const old = since(at(-60));
     assert.equal(refusal(old, old), '');
   });
 
-  it('is allowed where no time is known at all', () => {
+  it('the advance is allowed where no time is known at all', () => {
     const old: EvictionRequest = { ...requestOf({ activeInterceptors: [A] }), metadata: { name: 'u-1' } };
     assert.equal(refusal(old, { ...old, status: { activeInterceptors: [B] } }), '');
   });
 
-  it('is named together with wrong times', () => {
+  it('the advance is named together with wrong times', () => {
     const old = since(at(-60));
     const interceptors = [{ name: B, startTime: at(3600) }];
     const words = refusal(old, advanced(old, { interceptors }));
@@ -214,7 +214,7 @@ describe('the advance of activeInterceptors', () => {
 });
 
 describe('an entry that the controller reads', () => {
-  it('loses the times that lie more than 10 s in the future, but not its estimate', () => {
+  it('an entry loses the times that lie more than 10 s in the future, but not its estimate', () => {
     const future = at(3600);
     const entry = { name: A, message: 'm', expectedFinishTime: future };
     const times = { startTime: future, heartbeatTime: future, completionTime: future };

@@ -15,7 +15,7 @@ const NO_FLAGS = new Map<string, string>();
 const kubeletOf = (pid: number, ...argv: string[]): KubeletFacts => effectiveKubelet(pid, parseKubeletFlags(argv), {});
 
 describe("the kubelet's configuration", () => {
-  it('is merged as a JSON merge patch: maps key by key, lists whole, null takes away', () => {
+  it('the configuration is merged as a JSON merge patch: maps key by key, lists whole, null takes away', () => {
     const base = { featureGates: { A: true, B: true }, list: [1, 2], staticPodPath: '/a', gone: 1 };
     const dropIn = { featureGates: { B: false }, list: [3], staticPodPath: '/b', gone: null };
     assert.deepEqual(mergeKubeletConfig(base, dropIn), {
@@ -25,14 +25,14 @@ describe("the kubelet's configuration", () => {
     });
   });
 
-  it('is not confused by a key that JavaScript gives a meaning to', () => {
+  it('the configuration is not confused by a key that JavaScript gives a meaning to', () => {
     const dropIn: unknown = JSON.parse('{"__proto__": {"staticPodPath": "/evil"}}');
     const merged = mergeKubeletConfig({}, dropIn) as { staticPodPath?: string };
     assert.equal(merged.staticPodPath, undefined);
     assert.equal(({} as { staticPodPath?: string }).staticPodPath, undefined);
   });
 
-  it('takes flags in both forms, and the last of two', () => {
+  it('the configuration takes flags in both forms, and the last of two', () => {
     const flags = parseKubeletFlags([
       'kubelet',
       '--config',
@@ -53,7 +53,7 @@ describe("the kubelet's configuration", () => {
     );
   });
 
-  it('gives flags precedence over files, and what is in neither its default', () => {
+  it('the configuration gives flags precedence over files, and what is in neither its default', () => {
     const flags = parseKubeletFlags(['kubelet', '--pod-manifest-path=/flag', '--healthz-port=0']);
     const facts = effectiveKubelet(7, flags, { staticPodPath: '/file', healthzPort: 99, shutdownGracePeriod: '1m30s' });
     assert.deepEqual([facts.staticPodPath, facts.healthzPort], ['/flag', 0]);
@@ -73,7 +73,7 @@ describe("the kubelet's configuration", () => {
     ['-5s', undefined],
     ['', undefined],
   ] as const) {
-    it(`reads the duration ${JSON.stringify(text)} as ${ms} ms`, () => {
+    it(`the duration ${JSON.stringify(text)} is read as ${ms} ms`, () => {
       assert.equal(goDurationMs(text), ms);
     });
   }
@@ -87,14 +87,14 @@ describe("this node's kubelet", () => {
     if (choice.kind === 'none') return 'none';
     return choice.kind === 'kubelet' ? String(choice.kubelet.pid) : choice.kubelets.map(({ pid }) => pid).join(' or ');
   };
-  it('is known among several by its kubeconfig or its name, and is not guessed', () => {
+  it("this node's kubelet is known among several by its kubeconfig or its name, and is not guessed", () => {
     assert.equal(choose([other, ours], { kubeconfig: '/ours' }), '1');
     assert.equal(choose([other, ours], { kubeconfig: '/x', nodeName: 'n' }), '1');
     assert.equal(choose([other, ours], { kubeconfig: '/x' }), '2 or 1');
     assert.equal(choose([other, ours, { ...ours, pid: 3 }], { kubeconfig: '/ours' }), '1 or 3');
     assert.equal(choose([other, { ...other, pid: 3 }], { nodeName: 'n' }), '2 or 3');
   });
-  it('is the only one that runs, unless that has the name of another node', () => {
+  it("this node's kubelet is the only one that runs, unless that has the name of another node", () => {
     assert.equal(choose([other], { kubeconfig: '/ours', nodeName: 'n' }), '2');
     assert.equal(choose([ours], { kubeconfig: '/x', nodeName: 'm' }), 'none');
     assert.equal(choose([ours, { ...ours, pid: 3 }], { kubeconfig: '/x', nodeName: 'm' }), 'none');
@@ -104,13 +104,13 @@ describe("this node's kubelet", () => {
 
 describe('the static pod directory', () => {
   const kubelet = kubeletOf(5, 'kubelet', '--pod-manifest-path=/var/pods/');
-  it('is the configured one, else what the kubelet has, else the usual one', () => {
+  it('the static pod directory is the configured one, else what the kubelet has, else the usual one', () => {
     assert.deepEqual(chooseStaticPodPath(undefined, kubelet, '/usual'), { path: '/var/pods' });
     assert.deepEqual(chooseStaticPodPath(undefined, undefined, '/usual'), { path: '/usual' });
     assert.deepEqual(chooseStaticPodPath('/var/pods', kubelet, '/usual'), { path: '/var/pods' });
     assert.deepEqual(chooseStaticPodPath('/mine', undefined, '/usual'), { path: '/mine' });
   });
-  it('is named twice in a warning where the configuration and the kubelet do not agree', () => {
+  it('the static pod directory is named twice in a warning where the configuration and the kubelet do not agree', () => {
     const { path, warning } = chooseStaticPodPath('/mine', kubelet, '/usual');
     assert.equal(path, '/mine');
     assert.match(warning ?? '', /staticPodPath \/mine.*process 5.*from \/var\/pods;/);

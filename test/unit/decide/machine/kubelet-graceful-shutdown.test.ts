@@ -57,7 +57,7 @@ async function createBench(t: TestContext, flags: readonly string[]): Promise<Be
 }
 
 describe('nodemaint disable-kubelet-shutdown', () => {
-  it('writes a drop-in, takes the order over into the drain plan once, and can be undone', async (t) => {
+  it('the command writes a drop-in, takes the order over into the drain plan once, and can be undone', async (t) => {
     const bench = await createBench(t, ['--config-dir=conf.d']);
     assert.match(await bench.warning(), /is on \(90 s\)/);
     const first = await bench.run();
@@ -75,7 +75,7 @@ describe('nodemaint disable-kubelet-shutdown', () => {
     assert.match((await bench.run()).stdout, /has a drainPlan already/);
   });
 
-  it('is undone without a kubelet from what was written down, once, and never takes what is not its own', async (t) => {
+  it('the command is undone without a kubelet from what was written down, once, and never takes what is not its own', async (t) => {
     const bench = await createBench(t, ['--config-dir=conf.d']);
     await bench.run();
     await writeFile(path.join(bench.folder, 'conf.d', '10-mine.conf'), JSON.stringify(HEAD));
@@ -93,7 +93,7 @@ describe('nodemaint disable-kubelet-shutdown', () => {
     assert.deepEqual(await readdir(path.join(bench.folder, 'conf.d')), ['10-mine.conf']);
   });
 
-  it('says what to do by hand where the kubelet has no folder of drop-ins, and changes nothing', async (t) => {
+  it('the command says what to do by hand where the kubelet has no folder of drop-ins, and changes nothing', async (t) => {
     const bench = await createBench(t, []);
     const before = await readFile(bench.config, 'utf8');
     const { code, stderr } = await bench.run();

@@ -54,12 +54,12 @@ const alone: [string, Partial<ProcessFacts>, RegExp][] = [
 
 describe('a process that calls itself a kubelet, while no unit has one', () => {
   for (const [name, process, expected] of alone) {
-    it(`${String(expected) === '/^believed$/' ? 'is believed' : 'is refused'}: ${name}`, () => {
+    it(`a process ${String(expected) === '/^believed$/' ? 'is believed' : 'is refused'}: ${name}`, () => {
       assert.match(judge(process), expected);
     });
   }
 
-  it('may run in a container that is the whole machine for the agent', () => {
+  it('a process may run in a container that is the whole machine for the agent', () => {
     const node = '/docker/ab';
     const kubelet = { cgroups: [`${node}/system.slice/kubelet.service`] };
     const roots = rootCgroupsOf(['/docker/ab/init.scope', '/']);
@@ -80,29 +80,29 @@ describe('the kubelet that a unit of systemd has', () => {
     return `${trusted.map(({ pid }) => pid).join(',')} not ${refused.map(({ pid }) => pid).join(',')}`;
   };
 
-  it('is believed, whatever its executable is called, and no other beside it', () => {
+  it('the kubelet of a unit is believed, whatever its executable is called, and no other beside it', () => {
     const beside = { pid: 65, cgroups: ['/system.slice/cron.service'] };
     assert.equal(believed([{ name: 'wrapper' }, beside]), '700 not 65');
   });
 
-  it('may be a child of its main process, also in a group below', () => {
+  it('the kubelet of a unit may be a child of its main process, also in a group below', () => {
     const rke2 = { unit: 'rke2-server.service', mainPid: 5, controlGroup: '/system.slice/rke2-server.service' };
     assert.equal(believed([{ cgroups: ['/system.slice/rke2-server.service/kubelet'] }], [rke2]), '700 not ');
     const other = { pid: 9, cgroups: ['/system.slice/rke2-server.service.d/x'] };
     assert.equal(believed([{ cgroups: ['/system.slice/rke2-server.service'] }, other], [rke2]), '700 not 9');
   });
 
-  it('is not every process where the unit has no group of its own', () => {
+  it('the kubelet of a unit is not every process where the unit has no group of its own', () => {
     const bare = { unit: 'kubelet.service', mainPid: 5, controlGroup: '/' };
     assert.equal(believed([{ name: 'sudo' }], [bare]), ' not 700');
   });
 
-  it('is refused all the same where it is not root, or a container', () => {
+  it('the kubelet of a unit is refused all the same where it is not root, or a container', () => {
     assert.equal(believed([{ uids: [7, 7, 7, 7] }]), ' not 700');
     assert.equal(believed([{ pidNamespaces: 2 }]), ' not 700');
   });
 
-  it('is one of several, in the order of their numbers', () => {
+  it('the kubelet of a unit is one of several, in the order of their numbers', () => {
     const two = { unit: 'k3s.service', mainPid: 28_364, controlGroup: '/system.slice/k3s.service' };
     const k3s = { pid: 28_364, cgroups: ['/system.slice/k3s.service'] };
     assert.equal(believed([k3s, {}, { pid: 1001, uids: [65_534, 0, 0, 0] }], [UNIT, two]), '700,28364 not 1001');

@@ -16,7 +16,7 @@ const services: [string, string, string | undefined][] = [
 
 describe('the service of a process', () => {
   for (const [name, text, expected] of services) {
-    it(`is found for ${name}`, () => {
+    it(`the service of a process is found for ${name}`, () => {
       assert.equal(serviceOf(text), expected);
     });
   }
@@ -35,9 +35,9 @@ const choices: [string, string | undefined, KubeletHome | undefined, string][] =
   ['none where the configuration says so', '', SNAP, 'none'],
 ];
 
-describe('the unit that is stopped for a local drain', () => {
+describe('the unit that is stopped for an offline drain', () => {
   for (const [name, configured, home, expected] of choices) {
-    it(`is ${name}`, () => {
+    it(`the unit is ${name}`, () => {
       const choice = chooseKubeletUnit(configured, home);
       assert.equal(choice.kind === 'unit' ? choice.unit : choice.kind, expected);
     });

@@ -73,12 +73,12 @@ const cases: [string, Record<string, string>, string][] = [
 
 describe('the file that decides for how long a lock delays a shutdown', () => {
   for (const [name, files, expected] of cases) {
-    it(`is ${name}`, async () => {
+    it(`the file is ${name}`, async () => {
       assert.equal(await winnerAmong(files), expected);
     });
   }
 
-  it('is named together with the fix where the delay is too short', () => {
+  it('the file is named together with the fix where the delay is too short', () => {
     const own = { path: `/${OWN}`, value: '604800' };
     assert.equal(delayProblem(WANTED_DELAY_MS, own), undefined);
     assert.match(delayProblem(5_000, undefined)?.message ?? '', /5 s only: zz-nodemaint\.conf is not installed/);
@@ -89,7 +89,7 @@ describe('the file that decides for how long a lock delays a shutdown', () => {
     assert.match(delayProblem(20_000, { ...own, value: '20' })?.message ?? '', /was changed/);
   });
 
-  it('has its value read as systemd reads it', () => {
+  it('the file has its value read as systemd reads it', () => {
     const spans = { '5': 5_000, '1h 30min': 5_400_000, '1.5s': 1_500, '7d': WANTED_DELAY_MS, infinity: Infinity };
     for (const [text, ms] of Object.entries(spans)) assert.equal(parseTimeSpan(text), ms, text);
     for (const text of ['', 'soon', '5 parsecs', '-1']) assert.equal(parseTimeSpan(text), undefined, text);

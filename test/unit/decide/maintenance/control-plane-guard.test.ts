@@ -20,45 +20,45 @@ describe('the guard of the control plane', () => {
     const verdict = judgeControlPlane(nodes, new Set(leaving), new Set(away));
     return verdict.kind === 'safe' ? 'safe' : verdict.message;
   };
-  it('lets workers go, all of them', () => {
+  it('the guard lets workers go, all of them', () => {
     assert.equal(judge(three, ['w']), 'safe');
     assert.equal(judge([node('a', true, false), node('w', false)], ['w']), 'safe');
   });
-  it('lets one of three members go', () => {
+  it('the guard lets one of three members go', () => {
     assert.equal(judge(three, ['a', 'w']), 'safe');
   });
-  it('holds the second of three, whether asked at once, drained by another, or ill', () => {
+  it('the guard holds back the second of three, whether asked at once, drained by another, or ill', () => {
     const expected = /leaves 1 of 3 members of the control plane at work, and etcd needs 2/;
     assert.match(judge(three, ['a', 'b']), expected);
     assert.match(judge(three, ['a'], ['b']), expected);
     assert.match(judge([node('a', true), node('b', true, false), node('c', true)], ['a']), expected);
   });
-  it('holds the last one', () => {
+  it('the guard holds back the last one', () => {
     assert.equal(judge([node('a', true)], ['a']), 'draining a takes the last healthy member of the control plane');
   });
 });
 
-describe('drains over the control plane', () => {
+describe('drains of the control plane', () => {
   const three = [node('a', true), node('b', true), node('c', true), node('w', false)];
   const drain = (name: string, nodes: readonly string[], more: Partial<GuardedDrain> = {}): GuardedDrain => {
     return { name, createdAt: 0, begun: false, forced: false, nodes, ...more };
   };
   const held = (drains: readonly GuardedDrain[]): readonly string[] => [...guardControlPlane(three, drains).keys()];
 
-  it('lets the oldest begin, and holds the others back until it has given its node back', () => {
+  it('the guard lets the oldest begin, and holds the others back until it has given its node back', () => {
     const [old, young] = [drain('z', ['a'], { createdAt: 1 }), drain('y', ['b'], { createdAt: 2 })];
     assert.deepEqual(held([young, old]), ['y']);
     assert.deepEqual(held([young]), []);
   });
-  it('stops none that has begun, for a second maintenance of the same node neither', () => {
+  it('the guard stops no drain that has begun, nor a second maintenance of the same node', () => {
     assert.deepEqual(held([drain('old', ['a']), drain('begun', ['b'], { begun: true, createdAt: 9 })]), ['old']);
     assert.deepEqual(held([drain('begun', ['b'], { begun: true }), drain('again', ['b'])]), []);
   });
-  it('lets through what is forced, and counts it', () => {
+  it('the guard lets through what is forced, and counts it', () => {
     assert.deepEqual(held([drain('all', ['a', 'b', 'c'], { forced: true })]), []);
     assert.deepEqual(held([drain('one', ['a'], { forced: true }), drain('two', ['b'], { createdAt: 1 })]), ['two']);
   });
-  it('says what it would cost and how to go on all the same', () => {
+  it('the guard says what it would cost and how to go on all the same', () => {
     const all = guardControlPlane(three, [drain('all', ['a', 'b', 'c'])]).get('all') ?? '';
     assert.match(
       all,

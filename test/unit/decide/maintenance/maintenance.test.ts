@@ -11,7 +11,7 @@ function node(bootID: string | undefined, name = 'node-a'): Node {
   return { metadata: { name }, status: bootID === undefined ? {} : { nodeInfo: { bootID } } };
 }
 
-describe('whether a boot has ended a drain', () => {
+describe('the end of a drain by a boot', () => {
   const cases = [
     ['in the same boot', { stage: 'Drain' }, OWN, node('first'), false],
     ['in the next boot', { stage: 'Drain' }, OWN, node('second'), true],
@@ -38,7 +38,7 @@ describe('whether a boot has ended a drain', () => {
     ],
   ] as const;
   for (const [when, spec, metadata, where, expected] of cases)
-    it(`${expected ? 'is so' : 'is not so'} ${when}`, () => {
+    it(`${expected ? 'a boot has ended a drain' : 'no boot has ended a drain'} ${when}`, () => {
       assert.equal(isEndedByReboot(maintenanceOf(spec, metadata), where), expected);
     });
 });

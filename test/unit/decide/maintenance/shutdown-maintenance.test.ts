@@ -23,12 +23,12 @@ function ownOf(metadata: object = {}, spec: object = {}): NodeMaintenance {
 }
 
 describe('the label of a node', () => {
-  it('is its name, as long as that fits', () => {
+  it('the label of a node is its name, as long as that fits', () => {
     assert.equal(nodeLabel('node-a'), 'node-a');
     assert.equal(nodeLabel('n'.repeat(63)), 'n'.repeat(63));
   });
 
-  it('is a valid label that tells nodes with the same beginning and end apart', () => {
+  it('the label of a node is a valid label that tells nodes with the same beginning and end apart', () => {
     const names = Array.from({ length: 1_000 }, (_, at) => `${'pool-'.repeat(12)}${at}.${'a.b-'.repeat(40)}internal`);
     const labels = new Set(names.map(nodeLabel));
     assert.equal(labels.size, names.length);
@@ -41,7 +41,7 @@ describe('the node of an EvictionRequest', () => {
   const of = (node: string): string =>
     requestNodeOf({ name: 'u', labels: { [NODE_LABEL]: nodeLabel(node) }, annotations: nodeAnnotation(node) });
 
-  it('is named by its label, and where that is too short by an annotation that agrees with it', () => {
+  it('the node of an EvictionRequest is named by its label, and where that is too short by an annotation that agrees with it', () => {
     assert.equal(of('node-a'), 'node-a');
     assert.equal(of(long), long);
     assert.equal(requestNodeOf({ name: 'u' }), '');
@@ -51,7 +51,7 @@ describe('the node of an EvictionRequest', () => {
 });
 
 describe("the names of an agent's maintenances", () => {
-  it('are few, fit, and belong to one node', () => {
+  it("the names of an agent's maintenances are few, fit, and belong to one node", () => {
     const nodes = ['a', 'a-b', 'a-b-c', 'a.b', 'n'.repeat(242), 'n'.repeat(253), '0'];
     for (const node of nodes) {
       assert.equal(shutdownNames(node).length, 36);
@@ -92,12 +92,12 @@ const drained: [string, object | undefined, boolean][] = [
 
 describe('a maintenance', () => {
   for (const [what, status, expected] of drained) {
-    it(`has ${expected ? '' : 'not '}drained a node when its status says ${what}`, () => {
+    it(`a maintenance has ${expected ? '' : 'not '}drained a node when its status says ${what}`, () => {
       assert.equal(hasDrained({ ...ownOf(), status } as NodeMaintenance, NODE), expected);
     });
   }
 
-  it("is of a node's agent by its label and its selector", () => {
+  it("a maintenance is of a node's agent by its label and its selector", () => {
     assert.equal(agentNodeOf(ownOf()), NODE);
     assert.equal(agentNodeOf(ownOf({ labels: {} })), undefined);
     assert.equal(agentNodeOf(ownOf({}, { nodeSelector: byName('node-b') })), undefined);
@@ -109,7 +109,7 @@ describe('a maintenance', () => {
     );
   });
 
-  it('is taken for the own one only where it is that, open, and has not drained anything yet', () => {
+  it('a maintenance is taken for the own one only where it is that, open, and has not drained anything yet', () => {
     assert.equal(isUsable(ownOf(), 'Drain', NODE), true);
     assert.equal(isUsable(ownOf({}, { nodeSelector: byName('node-b') }), 'Drain', NODE), false);
     assert.equal(isUsable(ownOf({ labels: { [AGENT_LABEL]: 'node-b' } }), 'Drain', NODE), false);
@@ -121,11 +121,11 @@ describe('a maintenance', () => {
   });
 });
 
-describe('completing what a name stands for', () => {
+describe('the completion by name', () => {
   const nodes = [{ metadata: { name: NODE }, status: { nodeInfo: { bootID: 'boot-1' } } }];
   const running = ownOf({ annotations: { [BOOT_ANNOTATION]: 'boot-1' } });
 
-  it('ends no shutdown that goes on, unless that is named itself', () => {
+  it('the completion ends no shutdown that goes on, unless that is named itself', () => {
     const { chosen, failures } = chooseForCompletion([{ name: NODE }], [running], nodes, false);
     assert.deepEqual(chosen, []);
     assert.match(
@@ -136,7 +136,7 @@ describe('completing what a name stands for', () => {
     assert.deepEqual(named.chosen, [running]);
   });
 
-  it('ends one that waits for somebody after the boot', () => {
+  it('the completion ends one that waits for somebody after the boot', () => {
     const waiting = [ownOf(), ownOf({ annotations: { [BOOT_ANNOTATION]: 'boot-0' } })];
     for (const each of waiting) {
       assert.deepEqual(chooseForCompletion([{ name: NODE }], [each], nodes, false).chosen, [each]);
@@ -195,7 +195,7 @@ describe('what became of a maintenance that was made, when the watch shows', () 
 });
 
 describe('a name', () => {
-  it("is taken by a maintenance that is not the agent's, and free again without it", () => {
+  it("a name is taken by a maintenance that is not the agent's, and free again without it", () => {
     const { made, sees } = rig();
     assert.deepEqual([made.state(NAME), made.isFree(NAME)], ['absent', true]);
     sees(ownOf({ labels: {} }));
@@ -208,7 +208,7 @@ describe('a name', () => {
     assert.equal(made.isFree(NAME), true);
   });
 
-  it('may be used again by the next shutdown', () => {
+  it('a name may be used again by the next shutdown', () => {
     const { made, sees } = rig();
     made.accept(ownOf());
     sees(ownOf());

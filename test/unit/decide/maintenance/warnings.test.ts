@@ -69,7 +69,7 @@ describe('the warnings about a maintenance', () => {
     ],
   ];
   for (const [what, selector, nodes, warnings] of cases) {
-    it(`are right for one ${what}`, () => {
+    it(`the warnings are right for one ${what}`, () => {
       assert.deepEqual(maintenanceWarnings(selector, nodes), warnings);
       for (const warning of warnings) assert.ok(warning.length <= 256);
     });
@@ -83,7 +83,7 @@ describe('the summary of the node statuses', () => {
     ...(podsEvacuating === undefined ? {} : { podsEvacuating }),
   });
 
-  it('adds up the pods of all nodes, and names the nodes in order', () => {
+  it('the summary adds up the pods of all nodes, and names the nodes in order', () => {
     assert.deepEqual(summaryOf([status('b', 2, 1), status('a', 3, 4), status('c')]), {
       nodes: 'a, b, c',
       podsPendingEvacuation: 5,
@@ -91,13 +91,13 @@ describe('the summary of the node statuses', () => {
     });
   });
 
-  it('names the first three of many nodes, and says how many more there are', () => {
+  it('the summary names the first three of many nodes, and says how many more there are', () => {
     const many = ['e', 'd', 'c', 'b', 'a'].map((name) => status(name));
     assert.equal(summaryOf(many).nodes, 'a, b, c, and 2 more');
     assert.equal(summaryOf([]).nodes, '');
   });
 
-  it('is never longer than what the API allows', () => {
+  it('the summary is never longer than what the API allows', () => {
     const long = ['a', 'b', 'c', 'd'].map((letter) => status(letter.repeat(253)));
     assert.ok(summaryOf(long).nodes.length <= 256);
     const three = ['a', 'b', 'c'].map((letter) => status(letter.repeat(100)));

@@ -59,24 +59,24 @@ const table: [string, string][] = [
 ];
 
 describe('the rules about notices', () => {
-  it('decide by kind and time as docs/usage/notices-and-deadlines.md has it', () => {
+  it('the rules decide by kind and time as docs/usage/notices-and-deadlines.md has it', () => {
     assert.deepEqual(
       table.map(([actual]) => actual),
       table.map(([, expected]) => expected),
     );
   });
 
-  it('do not take a drain back when its time comes', () => {
+  it('the rules do not take a drain back when its time comes', () => {
     assert.equal(outcome({ kind: 'terminate', ...IN_TWO }, {}, { now: NOW + 60 * MINUTE }), 'drain by 120');
   });
 
-  it('do not drain again after the reboot for what the machine was drained for, unless it is yet to come', () => {
+  it('the rules do not drain again after the reboot for what the machine was drained for, unless it is yet to come', () => {
     assert.equal(outcome({ kind: 'terminate' }, {}, { served: true }), 'nothing');
     assert.equal(outcome({ kind: 'reboot', ...IN_TWO }, {}, { served: true, now: NOW + 3 * MINUTE }), 'nothing');
     assert.equal(outcome({ kind: 'reboot', ...IN_TWO }, {}, { served: true, now: NOW + MINUTE }), 'drain by 120');
   });
 
-  it('let the earliest deadline win, with its reason', () => {
+  it('the rules let the earliest deadline win, with its reason', () => {
     const late = seen({ id: 'late', kind: 'reboot', notBefore: NOW + 10 * MINUTE, reason: 'late' });
     const never = seen({ id: 'never', kind: 'terminate', reason: 'never' });
     const soon = seen({ id: 'soon', ...IN_TWO, reason: 'soon' });
@@ -84,7 +84,7 @@ describe('the rules about notices', () => {
     assert.deepEqual(demand, { ids: ['late', 'never', 'soon'], reason: 'soon', deadline: NOW + 2 * MINUTE });
   });
 
-  it('are put together with what the machine says', () => {
+  it('the rules are put together with what the machine says', () => {
     const demand = { kind: 'demand', demand: { ids: ['n'], reason: 'spot', deadline: 5 } } as const;
     const yes = { kind: 'yes', origin: 'logind', reason: 'reboot' } as const;
     const byNotice = { kind: 'yes', origin: 'notice', reason: 'spot', deadline: 5 };
@@ -125,7 +125,7 @@ describe('the deadline of a drain', () => {
   });
   const deadlineOf = (phase: Phase): unknown => (phase.kind === 'watching' ? undefined : phase.deadline);
 
-  it('comes with the notice, only gets earlier, and outlasts the notice that had it', () => {
+  it('the deadline comes with the notice, only gets earlier, and outlasts the notice that had it', () => {
     let phase = decidePhase({ kind: 'watching' }, facts(notice(NOW + 100)));
     assert.deepEqual(deadlineOf(phase), { at: NOW + 100, since: NOW });
     phase = decidePhase(phase, facts(notice(NOW + 200), NOW + 1));
@@ -136,7 +136,7 @@ describe('the deadline of a drain', () => {
     assert.deepEqual(deadlineOf(phase), { at: NOW + 50, since: NOW + 2 });
   });
 
-  it('can come later than the drain', () => {
+  it('the deadline can come later than the drain', () => {
     const phase = decidePhase({ kind: 'watching' }, facts({ kind: 'yes', origin: 'logind', reason: 'reboot' }));
     assert.equal(deadlineOf(phase), undefined);
     assert.deepEqual(deadlineOf(decidePhase(phase, facts(notice(NOW + 9), NOW + 1))), { at: NOW + 9, since: NOW + 1 });
@@ -144,7 +144,7 @@ describe('the deadline of a drain', () => {
 });
 
 describe('times of notices', () => {
-  it('are read in the three formats of the clouds and never guessed', () => {
+  it('times of notices are read in the three formats of the clouds and never guessed', () => {
     const at = Date.parse('2026-03-01T12:00:00Z');
     for (const text of [
       '2026-03-01T12:00:00Z',
@@ -163,7 +163,7 @@ describe('times of notices', () => {
 
 describe('the cloud of a machine', () => {
   const facts = { manufacturer: '', model: '', serial: '', uuid: '', assetTag: '' };
-  it('is known from its firmware, and look-alikes are not', () => {
+  it('the cloud of a machine is known from its firmware, and look-alikes are not', () => {
     const azure = { manufacturer: 'Microsoft Corporation', assetTag: '7783-7084-3265-9085-8269-3286-77' };
     assert.equal(providerOf({ ...facts, manufacturer: 'Amazon EC2' }), 'aws');
     assert.equal(providerOf({ ...facts, manufacturer: 'Xen', uuid: '45E12AEC-DCD1-B213-94ED-012345ABCDEF' }), 'aws');

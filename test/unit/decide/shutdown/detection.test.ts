@@ -21,14 +21,14 @@ const cases: [string, Partial<ShutdownReadings>, string][] = [
   ['the machine will suspend', { scheduled: { kind: 'suspend', at: AT } }, 'no'],
 ];
 
-describe('whether the machine goes down', () => {
+describe('the detection of a shutdown', () => {
   for (const [name, readings, expected] of cases) {
-    it(`is "${expected}" when ${name}`, () => {
+    it(`the detection is "${expected}" when ${name}`, () => {
       assert.equal(decideShutdown({ ...CALM, ...readings }), expected);
     });
   }
 
-  it('begins for a schedule by the lead ahead of its time', () => {
+  it('the detection begins for a schedule by the lead ahead of its time', () => {
     assert.equal(scheduledStart(LATER, 60_000), AT - 60_000);
     assert.equal(scheduledStart({ kind: 'reboot', at: null }, 60_000), undefined);
   });

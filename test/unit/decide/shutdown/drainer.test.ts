@@ -31,14 +31,14 @@ const rows: [string, Phase, ControllerLife, DrainerKind][] = [
 
 describe('chooseDrainer', () => {
   for (const [title, phase, controller, expected] of rows) {
-    it(`gives ${title} to ${expected}`, () => {
+    it(`chooseDrainer gives ${title} to ${expected}`, () => {
       assert.equal(chooseDrainer(phase, controller), expected);
     });
   }
 });
 
 describe('isOffline', () => {
-  it('holds for a shutdown that is drained without an API server, and for no other phase', () => {
+  it('isOffline holds for a shutdown that is drained without an API server, and for no other phase', () => {
     const phases = [WATCHING, CLUSTER, OFFLINE, RELEASED, RECOVERING];
     assert.deepEqual(phases.filter(isOffline), [OFFLINE]);
   });

@@ -30,7 +30,7 @@ const cases: [string, Phase, Phase, string][] = [
 
 describe('the news of a phase', () => {
   for (const [name, previous, next, expected] of cases) {
-    it(`is ${expected === '' ? 'none' : `"${expected}"`} when ${name}`, () => {
+    it(`the news of a phase is ${expected === '' ? 'none' : `"${expected}"`} when ${name}`, () => {
       const news = phaseEventOf('node-a', previous, next);
       const told = news === undefined ? '' : `${news.type} ${news.reason}${news.wall ? ' wall' : ''}`;
       assert.equal(told, expected);
@@ -38,7 +38,7 @@ describe('the news of a phase', () => {
     });
   }
 
-  it('says who would not wait, and that a power cut left pods behind', () => {
+  it('the news of a phase says who would not wait, and that a power cut left pods behind', () => {
     assert.match(phaseEventOf('node-a', DRAINING, FORCED)?.message ?? '', /with pods still there .*in a hurry/);
     assert.match(phaseEventOf('node-a', DRAINING, BACK)?.message ?? '', /went down before its pods had ended/);
   });

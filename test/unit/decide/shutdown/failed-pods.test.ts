@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { isLeftOfShutdown } from '../../../../src/decide/shutdown/failed-pods.ts';
 
-describe('what a shutdown left behind', () => {
-  it('is failed pods that the kubelet ended for it, and nothing else', () => {
+describe('the pods that a shutdown left behind', () => {
+  it('the pods that a shutdown left behind are the failed ones that the kubelet ended for it', () => {
     const pod = (phase: string, reason?: string): Pod =>
       ({ metadata: { name: 'p' }, spec: {}, status: { phase, reason } }) as Pod;
     for (const reason of ['Terminated', 'NodeShutdown', 'Shutdown']) assert.ok(isLeftOfShutdown(pod('Failed', reason)));

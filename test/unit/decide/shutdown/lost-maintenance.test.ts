@@ -31,9 +31,9 @@ const losses: [string, OwnState, 'cluster' | 'offline', number, string][] = [
   ['was completed by somebody, in a local drain', 'completed', 'offline', 0, 'released offline, the same'],
 ];
 
-describe('a shutdown whose NodeMaintenance', () => {
+describe('a shutdown without its NodeMaintenance', () => {
   for (const [what, maintenance, mode, deleted, expected] of losses) {
-    it(`${what} goes on: ${expected}`, () => {
+    it(`a shutdown whose NodeMaintenance ${what} goes on: ${expected}`, () => {
       const renamed = { from: ['shutdown-node-a-z'], deleted, sinceBootMs: 50_000 };
       const phase: Phase = { ...DRAINING, mode, ...(deleted === 0 ? {} : { renamed }) };
       const next = decidePhase(phase, { ...FACTS, goingDown: YES, maintenance, sinceBootMs: 9_000_000 });
@@ -46,7 +46,7 @@ describe('a shutdown whose NodeMaintenance', () => {
     });
   }
 
-  it('is to be made anew gets its time to be accepted', () => {
+  it('a shutdown whose NodeMaintenance is to be made again gets its time to be accepted', () => {
     const facts = { ...FACTS, goingDown: YES, sinceBootMs: 9_000_000 };
     const anew = decidePhase(DRAINING, { ...facts, maintenance: 'deleted' });
     const wait = (ms: number): Phase =>
@@ -55,13 +55,13 @@ describe('a shutdown whose NodeMaintenance', () => {
     assert.equal(describeState(wait(15_000)), 'draining offline');
   });
 
-  it('was deleted again and again is not handed over to the cluster', () => {
+  it('a shutdown whose NodeMaintenance was deleted again and again is not handed over to the cluster', () => {
     const often = { from: [], deleted: 4, sinceBootMs: 0 };
     assert.equal(mayHandOver({ ...SHUTDOWN, renamed: often }), false);
     assert.equal(mayHandOver({ ...SHUTDOWN, renamed: { ...often, deleted: 3 } }), true);
   });
 
-  it('was completed says who ended the drain', () => {
+  it('a shutdown whose NodeMaintenance was completed says who ended the drain', () => {
     const next = decidePhase(DRAINING, { ...FACTS, goingDown: YES, maintenance: 'completed' });
     assert.match(
       describePhase(next),

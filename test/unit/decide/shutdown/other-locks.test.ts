@@ -5,7 +5,7 @@ import { delayOfOthersMs, type DelayLock, isOwnLock, otherLocks } from '../../..
 const LOCK: DelayLock = { what: 'shutdown:sleep', who: 'nodemaint', why: 'w', mode: 'delay', uid: 0, pid: 1 };
 
 describe('the locks of others', () => {
-  it("are those that delay a shutdown and are not the agent's", () => {
+  it("the locks of others are those that delay a shutdown and are not the agent's", () => {
     const others: readonly DelayLock[] = [
       { ...LOCK, who: 'kubelet' },
       { ...LOCK, uid: 1000 },
@@ -19,7 +19,7 @@ describe('the locks of others', () => {
     assert.ok(!isOwnLock(LOCK, 1000));
   });
 
-  it('may delay for as long as without the drop-in of the agent', () => {
+  it('the locks of others may delay for as long as without the drop-in of the agent', () => {
     const own = { path: '/etc/systemd/logind.conf.d/zz-nodemaint.conf', text: '[Login]\nInhibitDelayMaxSec=604800\n' };
     const upgrades = { path: '/usr/lib/systemd/logind.conf.d/upgrades.conf', text: '[Login]\nInhibitDelayMaxSec=30\n' };
     assert.equal(delayOfOthersMs([own]), 5_000);

@@ -128,14 +128,14 @@ const holds: [string, { now: number; sinceBootMs: number; recorded?: number }, '
 
 describe('maxHoldSec', () => {
   for (const [name, { now, sinceBootMs, recorded }, expected] of holds) {
-    it(`${expected === 'draining' ? 'holds on' : 'lets go'} ${name}`, () => {
+    it(`maxHoldSec ${expected === 'draining' ? 'holds on' : 'lets go'} ${name}`, () => {
       const phase: Phase = { ...DRAINING, ...(recorded === undefined ? {} : { sinceBootMs: recorded }) };
       const facts = { ...FACTS, goingDown: YES, now, sinceBootMs, maxHoldMs: 60_000 };
       assert.equal(decidePhase(phase, facts).kind, expected);
     });
   }
 
-  it('counts from the moment at which the shutdown was seen', () => {
+  it('maxHoldSec counts from the moment at which the shutdown was seen', () => {
     const seen = decidePhase({ kind: 'watching' }, { ...FACTS, goingDown: YES });
     assert.equal(seen.kind === 'draining' && seen.sinceBootMs, FACTS.sinceBootMs);
   });
@@ -148,7 +148,7 @@ describe('the shutdown phase', () => {
     });
   }
 
-  it('says why a machine may go down with pods still there', () => {
+  it('the shutdown phase says why a machine may go down with pods still there', () => {
     const bound = decidePhase(DRAINING, { ...FACTS, goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 });
     assert.match(describePhase(bound), /not drained, .*held for 60 s, the most that maxHoldSec allows/);
     const asked = decidePhase(DRAINING, { ...FACTS, goingDown: YES, release: 'in a hurry' });
@@ -157,14 +157,14 @@ describe('the shutdown phase', () => {
     assert.deepEqual(back, { ...RECOVERING });
   });
 
-  it('begins with a name that nothing has', () => {
+  it('the shutdown phase begins with a name that nothing has', () => {
     const begun = decidePhase({ kind: 'watching' }, { ...FACTS, goingDown: YES });
     assert.equal(begun.kind === 'draining' && begun.maintenance, 'shutdown-node-a-7');
     const none = decidePhase({ kind: 'watching' }, { ...FACTS, goingDown: YES, freeName: undefined });
     assert.equal(none.kind === 'draining' && none.maintenance, 'shutdown-node-a-0');
   });
 
-  it('keeps no more of a reason than fits, whole characters, and nothing that steers a terminal', () => {
+  it('the shutdown phase keeps no more of a reason than fits, whole characters, and nothing that steers a terminal', () => {
     const reasonOf = (reason: string): string => {
       const begun = decidePhase({ kind: 'watching' }, { ...FACTS, goingDown: { ...YES, reason } });
       return begun.kind === 'draining' ? begun.reason : '';

@@ -12,7 +12,7 @@ function sandbox(podUid: string, fields: Partial<LiveSandbox> = {}): LiveSandbox
 }
 
 describe('the pods of a node as its runtime shows them', () => {
-  it('have the type that their sandbox tells, priority 0, and the grace period of the kubelet', () => {
+  it('the pods of the runtime have the type that their sandbox tells, priority 0, and the grace period of the kubelet', () => {
     const file = { annotations: { 'kubernetes.io/config.source': 'file' } };
     const daemon = { labels: { 'pod-template-generation': '1' }, graceSec: 5 };
     const pods = runtimePodsOf([sandbox('a'), sandbox('b', daemon), sandbox('c', file)], new Map());
@@ -24,7 +24,7 @@ describe('the pods of a node as its runtime shows them', () => {
     ]);
   });
 
-  it("pass for a DaemonSet's by a label that anybody may write only where the API server never told of them", () => {
+  it("the pods of the runtime pass for a DaemonSet's by a label that any user may write only where the API server never told of them", () => {
     const label = { labels: { 'pod-template-generation': '1' } };
     const known = new Map([['told', { podType: 'Default', priority: 3 } as const]]);
     const pods = runtimePodsOf([sandbox('told', label), sandbox('young', label)], known);
@@ -37,14 +37,14 @@ describe('the pods of a node as its runtime shows them', () => {
     );
   });
 
-  it('have what the API server said of them, where it said something', () => {
+  it('the pods of the runtime have what the API server said of them, where it said something', () => {
     const known = new Map([['a', { podType: 'DaemonSet', priority: 7 } as const]]);
     const [pod] = runtimePodsOf([sandbox('a')], known);
     assert.equal(pod?.podType, 'DaemonSet');
     assert.equal(pod.priority, 7);
   });
 
-  it('are one with all of their sandboxes', () => {
+  it('the pods of the runtime are one with all of their sandboxes', () => {
     const [pod, ...others] = runtimePodsOf([sandbox('a'), sandbox('a', { id: 's-2', graceSec: 9 })], new Map());
     assert.deepEqual(pod?.sandboxIds, ['s-a', 's-2']);
     assert.equal(pod.graceSec, 9);
@@ -83,7 +83,7 @@ async function rig(t: TestContext, state: 'active' | 'inactive') {
 }
 
 describe("the kubelet's unit", () => {
-  it('is started again by the next agent of the same boot', async (t: TestContext) => {
+  it("the kubelet's unit is started again by the next agent of the same boot", async (t: TestContext) => {
     const { calls, unit } = await rig(t, 'active');
     await unit('b1').stop(t.signal);
     assert.equal(await unit('b1').isStopped(), true);
@@ -92,14 +92,14 @@ describe("the kubelet's unit", () => {
     assert.deepEqual(calls, ['stop k.service', 'start k.service']);
   });
 
-  it('is left to the boot after one', async (t: TestContext) => {
+  it("the kubelet's unit is left to the boot after one", async (t: TestContext) => {
     const { calls, unit } = await rig(t, 'active');
     await unit('b1').stop(t.signal);
     await unit('b2').giveBack(t.signal);
     assert.deepEqual(calls, ['stop k.service']);
   });
 
-  it('is not started where somebody else had stopped it', async (t: TestContext) => {
+  it("the kubelet's unit is not started where another process had stopped it", async (t: TestContext) => {
     const { calls, unit } = await rig(t, 'inactive');
     await unit('b1').stop(t.signal);
     await unit('b1').giveBack(t.signal);

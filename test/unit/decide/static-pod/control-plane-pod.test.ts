@@ -22,12 +22,12 @@ describe('the control plane of a node', () => {
     ['containers that are none', { name: 'x', labels: {}, containers: { image: 'etcd' } }, undefined],
     ['fields that are none', withImage(7, 'etcd'), undefined],
   ] as const) {
-    it(`${expected === undefined ? 'is not known by' : `is known by`} ${what}`, () => {
+    it(`the control plane of a node ${expected === undefined ? 'is not known by' : `is known by`} ${what}`, () => {
       assert.equal(componentOf(look), expected);
     });
   }
 
-  it('leaves last, etcd after the API server that writes in it', () => {
+  it('the control plane of a node leaves last, etcd after the API server that writes in it', () => {
     assert.ok(leaveRank(undefined) < leaveRank('kube-apiserver'));
     assert.ok(leaveRank('kube-apiserver') < leaveRank('etcd'));
   });

@@ -20,12 +20,12 @@ const MIRROR = { 'kubernetes.io/config.mirror': 'h1', 'kubernetes.io/config.hash
 const HERE = { nodeName: 'a', isParked: false };
 
 describe('the target of an eviction request', () => {
-  it('is ours where name, UID and node are those of a mirror pod, whose resolved priority counts', () => {
+  it('the target of an eviction request is ours where name, UID and node are those of a mirror pod, whose resolved priority counts', () => {
     const verdict = judgeTarget(REQUEST, mirrorOf('u-1', 'a', MIRROR), HERE);
     assert.deepEqual(verdict, { kind: 'ours', priority: 2_000_000_000 });
   });
 
-  it('stays ours when the mirror pod has gone with the containers of a parked manifest', () => {
+  it('the target of an eviction request stays ours when the mirror pod has gone with the containers of a parked manifest', () => {
     assert.deepEqual(judgeTarget(REQUEST, undefined, { ...HERE, isParked: true }), { kind: 'ours' });
   });
 
@@ -39,14 +39,14 @@ describe('the target of an eviction request', () => {
     ['an ordinary pod', mirrorOf('u-1', 'a', {}), /no mirror pod/],
     ['a pod that is not there', undefined, /this node has no mirror pod kube-system\/dns-a/],
   ] as const) {
-    it(`is not ours where it is ${what}`, () => {
+    it(`the target of an eviction request is not ours where it is ${what}`, () => {
       const verdict = judgeTarget(REQUEST, mirror, HERE);
       assert.equal(verdict.kind, 'not-ours');
       assert.match(verdict.message, message);
     });
   }
 
-  it('is found among the containers by the hash of its mirror pod', () => {
+  it('the target of an eviction request is found among the containers by the hash of its mirror pod', () => {
     assert.equal(staticUidOf(mirrorOf('u-1', 'a', MIRROR)), 'h1');
     assert.equal(staticUidOf(mirrorOf('u-1', 'a', { 'kubernetes.io/config.mirror': 'h2' })), 'h2');
     assert.equal(staticUidOf(mirrorOf('u-1', 'a', { 'kubernetes.io/config.hash': 'h1' })), undefined);

@@ -99,13 +99,13 @@ describe('static pods', () => {
     });
   }
 
-  it('tell what a pod waits for that is not parked yet', () => {
+  it('the status tells what a pod waits for that is not parked yet', () => {
     const { progress } = decideStaticPods({ ...NOTHING, ...DOWN, live: alive });
     assert.equal(progress[0]?.state, 'terminating');
     assert.match(progress[0].message ?? '', /the kubelet is down; waiting before the manifest a.yaml is moved/);
   });
 
-  it('have ended only when the runtime says so', () => {
+  it('static pods have ended only when the runtime says so', () => {
     const stateOf = (facts: Partial<StaticPodFacts>): string | undefined =>
       decideStaticPods({ ...NOTHING, parked: [PARKED], ...facts }).progress[0]?.state;
     assert.equal(stateOf({ live: alive }), 'terminating');

@@ -51,14 +51,14 @@ describe('a parked manifest', () => {
 describe('the drains that count', () => {
   const names = (facts: Partial<RetentionFacts>): string[] =>
     effectiveDrains({ ...FACTS, ...facts }).map(({ maintenance }) => maintenance);
-  it("leave out this node's own earlier shutdowns", () => {
+  it("the drains that count leave out this node's own earlier shutdowns", () => {
     assert.deepEqual(names({}), ['firmware']);
     assert.deepEqual(names({ phase: BOOTED }), ['firmware']);
   });
-  it('have the shutdown that is under way', () => {
+  it('the drains that count have the shutdown that is under way', () => {
     assert.deepEqual(names({ phase: DRAINING }), [OWN, 'firmware']);
   });
-  it('have all of them where the policy is to wait', () => {
+  it('the drains that count have all of them where the policy is to wait', () => {
     assert.deepEqual(names({ phase: BOOTED, onBoot: 'wait' }), [OWN, 'firmware']);
   });
 });

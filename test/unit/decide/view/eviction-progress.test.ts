@@ -19,7 +19,7 @@ import {
 } from '../../../support/eviction/fixtures.ts';
 
 describe('the progress of an eviction', () => {
-  it('Before its first heartbeat an interceptor has 20 minutes from its activation, then from the heartbeat.', () => {
+  it('before its first heartbeat an interceptor has 20 minutes from its activation, then from the heartbeat', () => {
     const silent = look(underWay(), pod(), 21 * MINUTE).turn;
     assert.equal(silent?.since, T0 + 20 * MINUTE);
     assert.equal(silent?.heartbeatAt, undefined);
@@ -29,13 +29,13 @@ describe('the progress of an eviction', () => {
     assert.deepEqual([beating?.place, beating?.count], [2, 3]);
   });
 
-  it('A heartbeat in the future does not count.', () => {
+  it('a heartbeat in the future does not count', () => {
     const turn = look(underWay({ heartbeatTime: at(300 * MINUTE) }), pod(), 21 * MINUTE).turn;
     assert.equal(turn?.heartbeatAt, undefined);
     assert.equal(turn?.passesOnAt, T0 + 40 * MINUTE);
   });
 
-  it('Interceptors are told apart by how their turn ended.', () => {
+  it('interceptors are told apart by how their turn ended', () => {
     const states = look(underWay(), pod(), 0).interceptors.map(({ state }) => state);
     assert.deepEqual(states, ['silent', 'active', 'next']);
   });
@@ -59,12 +59,12 @@ describe('the progress of an eviction', () => {
     ['is over when the pod has failed', request(), { ...pod(), status: { phase: 'Failed' } }, 0, 'gone'],
   ];
   for (const [what, theRequest, thePod, ms, state] of cases) {
-    it(`An eviction ${what}.`, () => {
+    it(`an eviction ${what}`, () => {
       assert.equal(look(theRequest, thePod, ms).state, state);
     });
   }
 
-  it('A request that no controller takes up is remarked on after a while.', () => {
+  it('a request that no controller takes up is remarked on after a while', () => {
     assert.match(
       stateLine(look(request(), pod(), 14_000)),
       /^eviction requested by cli\.\S+: No controller has taken it up yet\.$/,
@@ -75,7 +75,7 @@ describe('the progress of an eviction', () => {
     );
   });
 
-  it('An interceptor that is refused the eviction is blocked.', () => {
+  it('an interceptor that is refused the eviction is blocked', () => {
     const progress = look(underWay({ message: words }), pod(), 21 * MINUTE);
     assert.equal(progress.turn?.blocked, true);
     assert.match(stateLine(progress), /^actor-a\.example\.com is blocked \(2 of 3\)/);
@@ -86,19 +86,19 @@ describe('the progress of an eviction', () => {
 describe('the step of a requester', () => {
   const own = 'cli.nodemaintenance.x-k8s.io';
 
-  it('Pods of a workload are refused before anything is asked for.', () => {
+  it('pods of a workload are refused before anything is asked for', () => {
     const member = { ...pod(), spec: { schedulingGroup: {} } };
     assert.equal(decideRequesterStep(member, undefined, own).kind, 'refused');
   });
 
-  it('A request that is held by its finalizers is not written to.', () => {
+  it('a request that is held by its finalizers is not written to', () => {
     const held = { ...request(), metadata: { name: 'u-1', deletionTimestamp: at(0), finalizers: ['x.example.com/y'] } };
     const step = decideRequesterStep(pod(), held, own);
     assert.equal(step.kind, 'refused');
     assert.match(step.kind === 'refused' ? step.message : '', /x\.example\.com\/y/);
   });
 
-  it('An evicted request means done, a canceled one is replaced, another is joined.', () => {
+  it('an evicted request means done, a canceled one is replaced, another is joined', () => {
     assert.equal(decideRequesterStep(pod(), ended('Evicted', 'x'), own).kind, 'ended');
     assert.equal(decideRequesterStep(pod(), ended('Canceled', 'x'), own).kind, 'replace');
     assert.deepEqual(decideRequesterStep(pod(), request(undefined, ['a.example.com']), own), {
@@ -108,7 +108,7 @@ describe('the step of a requester', () => {
     assert.deepEqual(decideRequesterStep(pod(), request(), own), { kind: 'apply', already: true });
   });
 
-  it('Static and DaemonSet pods come with a warning.', () => {
+  it('static and DaemonSet pods come with a warning', () => {
     assert.equal(evictionWarning(pod()), undefined);
     assert.match(evictionWarning(pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } })) ?? '', /is static/);
   });

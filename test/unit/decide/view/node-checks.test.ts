@@ -167,20 +167,20 @@ const cases: [string, Partial<NodeFacts>, string, Check['result'], RegExp][] = [
 ];
 
 describe('the examination of a node', () => {
-  it('finds nothing on a node that is set up well', () => {
+  it('the examination finds nothing on a node that is set up well', () => {
     assert.deepEqual(
       examineNode(WELL).filter(({ result, fix }) => result !== 'ok' || fix !== ''),
       [],
     );
   });
 
-  it('takes a standalone node for well', () => {
+  it('the examination accepts a standalone node', () => {
     const facts: NodeFacts = { ...WELL, api: { kind: 'standalone' }, serverIsLocal: true };
     assert.ok(examineNode(facts).every(({ result }) => result === 'ok'));
   });
 
   for (const [name, facts, check, result, message] of cases) {
-    it(`finds that ${name}, and says what to do`, () => {
+    it(`the examination finds that ${name}, and says what to do`, () => {
       const checks = examineNode({ ...WELL, ...facts });
       const found = checks.find((one) => one.name === check);
       assert.equal(found?.result, result);

@@ -53,7 +53,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
     return socketPath;
   }
 
-  it('names the socket and the fix when nothing listens', async (t) => {
+  it('the client names the socket and the fix when nothing listens', async (t) => {
     const socketPath = path.join(await temporaryFolder(t, 'cri'), 'missing.sock');
     const pattern = new RegExp(
       `cannot list the containers at .* unix://${socketPath}: nothing listens there; start the`,
@@ -61,13 +61,13 @@ describe('the container runtime client, with a runtime that is not well', () => 
     await assert.rejects(openRuntime(t, socketPath).livePods(signal), unavailable(pattern));
   });
 
-  it('refuses what is no unix socket', () => {
+  it('the client refuses what is no unix socket', () => {
     for (const endpoint of ['tcp://localhost:1', 'npipe:////./pipe/x', 'containerd.sock', '']) {
       assert.throws(() => createContainerRuntime(endpoint), { code: 'CONFIG_INVALID' }, endpoint);
     }
   });
 
-  it('takes a plain path, as the kubelet does', async (t) => {
+  it('the client takes a plain path, as the kubelet does', async (t) => {
     const runtime = createContainerRuntime(await serve(t, { Version: { runtimeName: 'r', runtimeVersion: '2' } }));
     t.after(() => {
       runtime.close();
@@ -75,12 +75,12 @@ describe('the container runtime client, with a runtime that is not well', () => 
     assert.partialDeepStrictEqual(await runtime.version(signal), { runtimeName: 'r', runtimeVersion: '2' });
   });
 
-  it('names the plugin when the runtime serves no CRI', async (t) => {
+  it('the client names the plugin when the runtime serves no CRI', async (t) => {
     const runtime = openRuntime(t, await serve(t, undefined));
     await assert.rejects(runtime.version(signal), unavailable(/does not serve CRI runtime\.v1; enable its CRI plugin/));
   });
 
-  it('does not wait longer than its deadline', async (t) => {
+  it('the client does not wait longer than its deadline', async (t) => {
     const socketPath = path.join(await temporaryFolder(t, 'cri'), 'silent.sock');
     const server = createServer((socket) => t.after(() => socket.destroy())).listen(socketPath);
     t.after(() => server.close());
@@ -92,7 +92,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
     await assert.rejects(connection.call(call, signal), unavailable(/cannot ask at .*: no answer within 0\.3 s/));
   });
 
-  it('lists what runs or may run, and not what was never started in a stopped sandbox', async (t) => {
+  it('the client lists what runs or may run, and not what was never started in a stopped sandbox', async (t) => {
     const containers = ['CREATED', 'RUNNING', 'EXITED', 'UNKNOWN'].map((state) => ({
       id: `c-${state}`,
       podSandboxId: `s-${state}`,
@@ -110,7 +110,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
     );
   });
 
-  it('believes that a sandbox has stopped although a runtime with a full disk calls its container running', async (t) => {
+  it('the client believes that a sandbox has stopped although a runtime with a full disk calls its container running', async (t) => {
     const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
     const items = [{ id: 's', state: 'SANDBOX_NOTREADY' }];
     const noSpace = new Error('failed to update container state: no space left on device');
@@ -125,7 +125,7 @@ describe('the container runtime client, with a runtime that is not well', () => 
     assert.equal((await other.livePods(signal)).length, 1, 'not one that is ready again');
   });
 
-  it('stops the sandbox even if a container cannot be stopped', async (t) => {
+  it('the client stops the sandbox even if a container cannot be stopped', async (t) => {
     const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
     const refused = new Error('refused');
     const answers = { ListContainers: { containers }, StopContainer: refused };

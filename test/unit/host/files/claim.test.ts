@@ -26,7 +26,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 describe('the claim on a folder', () => {
-  it('is kept by a process that stands still, and ends with one that is killed', async (t) => {
+  it('the claim is kept by a process that stands still, and ends with one that is killed', async (t) => {
     const folder = await temporaryFolder(t, 'claim');
     const first = await startClaimer(t, folder);
     assert.equal(first.says, 'claimed');
@@ -40,7 +40,7 @@ describe('the claim on a folder', () => {
     assert.deepEqual(await readdir(folder), ['claim.2']);
   });
 
-  it('is for one of twenty processes that want it at the same time, after one that was killed', async (t) => {
+  it('the claim goes to one of twenty processes that want it at the same time, after one that was killed', async (t) => {
     const folder = await temporaryFolder(t, 'claim');
     await kill((await startClaimer(t, folder)).child);
     const all = await Promise.all(Array.from({ length: 20 }, () => startClaimer(t, folder)));
@@ -48,7 +48,7 @@ describe('the claim on a folder', () => {
     assert.equal(all.filter(({ says }) => says === 'taken').length, 19);
   });
 
-  it('is held by at most one at any time, and always found by somebody, in the worst turmoil', async (t) => {
+  it('the claim belongs to one process at most at any time, and some process always gets it, in the worst turmoil', async (t) => {
     const folder = await temporaryFolder(t, 'claim');
     let holders = 0;
     let claims = 0;
@@ -69,7 +69,7 @@ describe('the claim on a folder', () => {
     assert.equal((await readdir(folder)).length, 1);
   });
 
-  it('is given back when it is disposed of', async (t) => {
+  it('the claim is given back when it is disposed of', async (t) => {
     const folder = await temporaryFolder(t, 'claim');
     const claim = await claimDirectory(folder);
     assert.equal(await claimDirectory(folder), undefined);

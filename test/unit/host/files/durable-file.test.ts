@@ -9,7 +9,7 @@ import { createJournal } from '../../../../src/static-pods/journal/journal.ts';
 
 const { signal } = new AbortController();
 
-describe('a file that root replaces', () => {
+describe('the replacement of a file by root', () => {
   let folder: string;
   const at = (...names: string[]): string => path.join(folder, ...names);
 
@@ -20,27 +20,27 @@ describe('a file that root replaces', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('overwrites nothing through a link that was planted under the name of its temporary file', async () => {
+  it('the replacement overwrites nothing through a link that was planted under the name of its temporary file', async () => {
     await symlink(at('passwd'), at('theirs', '.drop-in.conf.new'));
     await replaceFile(at('theirs', 'drop-in.conf'), 'ours', 0o644);
     assert.equal(await readFile(at('passwd'), 'utf8'), 'root:x:0:0\n');
     assert.equal(await readFile(at('theirs', 'drop-in.conf'), 'utf8'), 'ours');
   });
 
-  it('replaces a link by a file, and leaves alone what it led to', async () => {
+  it('the replacement replaces a link by a file, and leaves alone what it led to', async () => {
     await symlink(at('passwd'), at('theirs', 'drop-in.conf'));
     await replaceFile(at('theirs', 'drop-in.conf'), 'ours', 0o644);
     assert.equal(await readFile(at('passwd'), 'utf8'), 'root:x:0:0\n');
     assert.equal(await readFile(at('theirs', 'drop-in.conf'), 'utf8'), 'ours');
   });
 
-  it('leaves nothing behind where it cannot be replaced', async () => {
+  it('the replacement leaves nothing behind where it fails', async () => {
     await mkdir(at('theirs', 'taken', 'full'), { recursive: true });
     await assert.rejects(replaceFile(at('theirs', 'taken'), 'ours', 0o600), { code: 'EISDIR' });
     assert.deepEqual(await readdir(at('theirs')), ['taken']);
   });
 
-  it('has a temporary file of another name each time', async () => {
+  it('the replacement has a temporary file of another name each time', async () => {
     const names = new Set<string>();
     const watching = new AbortController();
     const { watch } = await import('node:fs');
@@ -51,7 +51,7 @@ describe('a file that root replaces', () => {
     assert.equal([...names].filter((name) => /^\.file\.[0-9a-f]{16}\.new$/.test(name)).length, 2, [...names].join());
   });
 
-  it('is the journal of moves too: neither its temporary file nor itself is written to through a link', async () => {
+  it('the journal of moves is replaced so too: neither its temporary file nor itself is written through a link', async () => {
     const journal = createJournal({ file: at('theirs', 'journal') }, createDisk(), []);
     await symlink(at('passwd'), at('theirs', 'journal.new'));
     await journal.compact(new Set());

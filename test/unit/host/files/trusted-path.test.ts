@@ -35,7 +35,7 @@ const parts: [string, Partial<PathPart>, PathKind, RegExp | undefined][] = [
 
 describe('one part of a path', () => {
   for (const [name, part, wanted, expected] of parts) {
-    it(`${expected === undefined ? 'is believed' : 'is refused'}: ${name}`, () => {
+    it(`one part of a path ${expected === undefined ? 'is believed' : 'is refused'}: ${name}`, () => {
       const found = untrustedReasonOf({ path: '/etc/x', kind: 'directory', uid: 0, mode: 0o755, ...part }, wanted, [0]);
       const said = found === undefined ? undefined : `${found.path}: ${found.problem}; ${found.fix}`;
       if (expected === undefined) assert.equal(said, undefined);
@@ -64,30 +64,30 @@ describe('a path that root acts on', () => {
     return verdict.kind === 'refused' ? `refused ${said}: ${verdict.problem}` : `${verdict.kind} ${said}`;
   };
 
-  it('is believed where all of it is a directory of ours', async () => {
+  it('a path is believed where all of it is a directory of ours', async () => {
     assert.equal(await judge(at('etc', 'manifests')), 'trusted etc/manifests');
     assert.equal(await judge(`${at('etc')}//./manifests/`), 'trusted etc/manifests');
     assert.equal(await judge(`${at('etc')}/../etc/manifests`), 'trusted etc/manifests');
   });
 
-  it('may be missing', async () => {
+  it('a path may be missing', async () => {
     assert.equal(await judge(at('etc', 'parked', 'deep')), 'missing etc/parked');
   });
 
-  it('is refused below a directory that somebody else may write to', async () => {
+  it('a path is refused below a directory that another user may write to', async () => {
     await chmod(at('etc'), 0o775);
     assert.match(await judge(at('etc', 'manifests')), /^refused etc: its group may write/);
     assert.match(await judge(at('etc', 'missing')), /^refused etc: its group may write/);
   });
 
-  it('is refused where its last part is a link, and followed where that may be', async () => {
+  it('a path is refused where its last part is a link, and followed where that may be', async () => {
     await symlink(at('etc', 'manifests'), at('link'));
     assert.equal(await judge(at('link')), 'refused link: it is a symbolic link');
     assert.equal(await judge(`${at('link')}/.`), 'refused link: it is a symbolic link');
     assert.equal(await judge(at('link'), LINKED), 'trusted etc/manifests');
   });
 
-  it('may have links before its last part, and is looked at where these lead', async () => {
+  it('a path may have links before its last part, and is looked at where these lead', async () => {
     await symlink('../etc', at('etc', 'again'));
     assert.equal(await judge(at('etc', 'again', 'manifests')), 'trusted etc/manifests');
     await mkdir(at('open', 'manifests'), { recursive: true });
@@ -96,7 +96,7 @@ describe('a path that root acts on', () => {
     assert.match(await judge(at('etc', 'out'), LINKED), /^refused open: everybody may write/);
   });
 
-  it('is refused where links lead in a circle or nowhere', async () => {
+  it('a path is refused where links lead in a circle or nowhere', async () => {
     await symlink('two', at('one'));
     await symlink('one', at('two'));
     assert.match(await judge(at('one'), LINKED), /^refused one: more than 40 symbolic links/);
@@ -104,13 +104,13 @@ describe('a path that root acts on', () => {
     assert.equal(await judge(at('three'), LINKED), 'missing nowhere');
   });
 
-  it('is refused where a directory is a file, or has too long a name', async () => {
+  it('a path is refused where a directory is a file, or has too long a name', async () => {
     await writeFile(at('file'), '');
     assert.equal(await judge(at('file', 'below')), 'refused file: it is no directory');
     assert.match(await judge(at('x'.repeat(300))), /^refused x+: it cannot be looked at/);
   });
 
-  it('may be a file or a socket', async () => {
+  it('a path may be a file or a socket', async () => {
     await writeFile(at('file'), '', { mode: 0o600 });
     assert.equal(await judge(at('file'), { kind: 'file', lastLink: 'follow' }), 'trusted file');
     const server = createServer().listen(at('s'));
@@ -119,7 +119,9 @@ describe('a path that root acts on', () => {
     server.close();
   });
 
-  it("is refused where it is another user's, link or directory", { skip: process.geteuid?.() !== 0 }, async () => {
+  it("a path is refused where it is another user's, link or directory", {
+    skip: process.geteuid?.() !== 0,
+  }, async () => {
     await symlink('manifests', at('etc', 'theirs'));
     await lchown(at('etc', 'theirs'), 65_534, 65_534);
     assert.equal(await judge(at('etc', 'theirs'), LINKED), 'refused etc/theirs: it belongs to the user 65534');
@@ -127,7 +129,7 @@ describe('a path that root acts on', () => {
     assert.equal(await judge(at('etc', 'manifests')), 'refused etc/manifests: it belongs to the user 65534');
   });
 
-  it('is refused below /tmp unless a test says otherwise', { skip: process.geteuid?.() !== 0 }, async (t) => {
+  it('a path is refused below /tmp unless a test says otherwise', { skip: process.geteuid?.() !== 0 }, async (t) => {
     if (!top.startsWith('/tmp/')) return t.skip('the temporary directory is another one');
     await assert.rejects(requireTrustedPath(at('etc'), DIRECTORY), {
       code: 'PATH_NOT_TRUSTED',

@@ -64,7 +64,7 @@ function costOf(call: () => unknown): { readonly ms: number; readonly error: unk
 
 describe('hostile YAML', () => {
   for (const [name, textOf] of Object.entries(HOSTILE)) {
-    it(`costs less than a second: ${name}`, (t) => {
+    it(`hostile YAML costs less than a second: ${name}`, (t) => {
       const worst = [15_000, 2 ** 17, 2 ** 20].flatMap((size) => {
         const text = textOf(size);
         return [
@@ -79,7 +79,7 @@ describe('hostile YAML', () => {
     });
   }
 
-  it('is not taken in parts either: all files of a configuration share one limit', () => {
+  it('hostile YAML is not taken in parts either: all files of a configuration share one limit', () => {
     const parse = createYamlReader(CONFIG_LIMITS);
     const text = lines(40_000, (index) => `k${index}: 1\n`);
     const refuse = (): void => {
@@ -88,7 +88,7 @@ describe('hostile YAML', () => {
     assert.throws(refuse, /pieces of YAML|KiB of YAML/);
   });
 
-  it('is refused where JSON of the same kind is nested too deep', () => {
+  it('hostile YAML is refused where JSON of the same kind is nested too deep', () => {
     assert.throws(
       () => createYamlReader(CONFIG_LIMITS)(`${'['.repeat(200)}${']'.repeat(200)}`),
       /nested more than 100/,
@@ -101,7 +101,7 @@ describe('the files of a kubelet', () => {
   const { signal } = new AbortController();
   const HEAD = 'kind: KubeletConfiguration\n';
 
-  it('are read again only when they changed, and never wait for a pipe', async (t) => {
+  it('the files of a kubelet are read again only when they changed, and never wait for a pipe', async (t) => {
     const folder = await temporaryFolder(t, 'files');
     const file = path.join(folder, 'kubelet.yaml');
     const kubelet = { pid: 1, flags: new Map([['config', file]]), isK3s: false };

@@ -39,7 +39,7 @@ describe('the kubelet that runs on this machine', () => {
     return await createKubeletFinder({ scope, systemd: undefined, unit: undefined }).config(signal);
   }
 
-  it('has its file, and over it the drop-ins in the order of their names, folders included', async () => {
+  it('the kubelet has its file, and over it the drop-ins in the order of their names, folders included', async () => {
     await write(
       'kubelet.yaml',
       'apiVersion: v1beta1\nkind: KubeletConfiguration\nstaticPodPath: pods\nhealthzPort: 1\n',
@@ -58,7 +58,7 @@ describe('the kubelet that runs on this machine', () => {
     });
   });
 
-  it('may have nothing but flags', async () => {
+  it('the kubelet may have nothing but flags', async () => {
     const found = await startKubelet('--pod-manifest-path=./pods', '--config-dir=missing');
     assert.equal(found?.staticPodPath, path.join(folder, 'pods'));
   });
@@ -74,7 +74,7 @@ describe('the kubelet that runs on this machine', () => {
     ],
     ['is too large', 'x'.repeat(2 ** 17 + 1), /larger than 128 KiB/],
   ] as const) {
-    it(`is not guessed at where its file ${what}`, async () => {
+    it(`the kubelet is not guessed at where its file ${what}`, async () => {
       await write('kubelet.yaml', content);
       await assert.rejects(startKubelet('--config=kubelet.yaml'), { code: 'CONFIG_INVALID', message: reason });
     });
@@ -84,7 +84,7 @@ describe('the kubelet that runs on this machine', () => {
 describe('a process that only calls itself a kubelet', { skip: process.geteuid?.() !== 0 && 'needs root' }, () => {
   const { signal } = new AbortController();
 
-  it('is not believed, named once with its number, user and reason, and takes nothing from the real one', async (t) => {
+  it('a process that only calls itself a kubelet is not believed, named once with its number, user and reason, and takes nothing from the real one', async (t) => {
     const folder = await makeTestFolder('fake-kubelet');
     await chmod(folder, 0o755);
     t.after(() => rm(folder, { recursive: true }));
@@ -123,7 +123,7 @@ describe('a process that only calls itself a kubelet', { skip: process.geteuid?.
     });
   });
 
-  it('cannot fill the log by being many', () => {
+  it('a process that only calls itself a kubelet cannot fill the log by being many', () => {
     const lines: string[] = [];
     let now = 0;
     const refusals = createKubeletRefusals({ warn: (_, message) => lines.push(message) }, () => now);
@@ -147,7 +147,7 @@ describe("a kubelet's /healthz", () => {
     ['127.example.com', 'elsewhere'],
     ['localhost@192.0.2.7', 'elsewhere'],
   ] as const) {
-    it(`is ${expected === 'elsewhere' ? 'not asked for' : 'asked for'} at ${address}`, () => {
+    it(`a kubelet's /healthz is ${expected === 'elsewhere' ? 'not asked for' : 'asked for'} at ${address}`, () => {
       const place = healthPlaceOf({ healthzPort: 10_248, healthzBindAddress: address });
       assert.equal(place.kind === 'url' ? place.url : place.kind, expected);
     });

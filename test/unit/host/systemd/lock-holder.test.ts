@@ -62,7 +62,7 @@ async function startScript(
 }
 
 describe('the script that holds the lock', { concurrency: true }, () => {
-  it('ends when the agent gave no sign of life for the time allowed, and says why', async (t: TestContext) => {
+  it('the script ends when the agent gave no sign of life for the time allowed, and says why', async (t: TestContext) => {
     const run = await startScript(t, { deadManSec: 2, exists: true });
     const { code, afterMs } = await run.ended;
     assert.equal(code, 0);
@@ -70,12 +70,12 @@ describe('the script that holds the lock', { concurrency: true }, () => {
     assert.match(run.said(), /no sign of life from the agent for 2 s/);
   });
 
-  it('ends when there never was a file', async (t: TestContext) => {
+  it('the script ends when there never was a file', async (t: TestContext) => {
     const run = await startScript(t, { deadManSec: 1, exists: false });
     assert.equal((await run.ended).code, 0);
   });
 
-  it('goes on while the agent gives signs of life, whatever the clock says', async (t: TestContext) => {
+  it('the script goes on while the agent gives signs of life, whatever the clock says', async (t: TestContext) => {
     const run = await startScript(t, { deadManSec: 2, exists: true });
     for (const offsetSec of [0, -YEAR_SEC, YEAR_SEC, 0, -60, 60, 1, 0]) {
       await run.beat(offsetSec);
@@ -85,14 +85,14 @@ describe('the script that holds the lock', { concurrency: true }, () => {
     assert.ok((await run.ended).afterMs > 5000);
   });
 
-  it('ends at once on SIGTERM, as part of its control group', async (t: TestContext) => {
+  it('the script ends at once on SIGTERM, as part of its control group', async (t: TestContext) => {
     const run = await startScript(t, { deadManSec: 60, exists: true });
     await delay(200);
     process.kill(-(run.child.pid ?? 0), 'SIGTERM');
     assert.ok((await run.ended).afterMs < 1000);
   });
 
-  it('holds the lock, and lets it go in time, when no process can be made', {
+  it('the script holds the lock, and lets it go in time, when no process can be made', {
     skip: process.getuid?.() !== 0,
   }, async (t: TestContext) => {
     // A user of its own, who may have two processes: the script and one more.

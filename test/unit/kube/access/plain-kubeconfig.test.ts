@@ -34,7 +34,7 @@ async function optionsOf(content: string, file: string): Promise<RequestOptions>
 }
 
 describe('a plain kubeconfig', () => {
-  it('gives certificates, keys and tokens, inline data before files', async () => {
+  it('a plain kubeconfig gives certificates, keys and tokens, inline data before files', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubeconfig-'));
     try {
       await writeFile(path.join(folder, 'client.pem'), 'first');
@@ -70,14 +70,14 @@ describe('a plain kubeconfig', () => {
     ['no YAML', '}{'],
   ];
   for (const [name, content] of others) {
-    it(`leaves ${name} to the client library`, () => {
+    it(`a plain kubeconfig leaves ${name} to the client library`, () => {
       assert.equal(parsePlainKubeconfig(content, '/x'), undefined);
     });
   }
 });
 
 describe('a kubeconfig of any kind', () => {
-  it('is read by the client library where it is not plain', async () => {
+  it('a kubeconfig of any kind is read by the client library where it is not plain', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-kubeconfig-'));
     try {
       const file = path.join(folder, 'config');

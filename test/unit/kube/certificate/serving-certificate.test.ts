@@ -30,7 +30,7 @@ describe('a serving certificate', () => {
     serving = servingOf(issued);
   });
 
-  it('is for its hosts and signed by its authority, and leaves no trace of the library behind', () => {
+  it('a serving certificate is for its hosts and signed by its authority, and leaves no trace of the library behind', () => {
     const certificate = new X509Certificate(issued.certificate);
     const authority = new X509Certificate(issued.authority);
     assert.ok(certificate.verify(authority.publicKey) && certificate.checkIssued(authority));
@@ -44,7 +44,7 @@ describe('a serving certificate', () => {
     assert.ok(!Reflect.has(Reflect, 'getMetadata'));
   });
 
-  it('goes on until less than a third of its life is left', () => {
+  it('a serving certificate goes on until less than a third of its life is left', () => {
     assert.equal(renewalReason(serving, HOSTS, NOW), undefined);
     assert.equal(renewalReason(serving, HOSTS, NOW + 60 * DAY_MS), undefined);
     assert.match(
@@ -55,12 +55,12 @@ describe('a serving certificate', () => {
     assert.match(renewalReason(serving, HOSTS, NOW - 1) ?? '', /not valid before/);
   });
 
-  it('is renewed when it is for too few hosts, and not when it is for more', () => {
+  it('a serving certificate is renewed when it is for too few hosts, and not when it is for more', () => {
     assert.equal(renewalReason(serving, HOSTS.slice(1), NOW), undefined);
     assert.match(renewalReason(serving, [...HOSTS, 'x.example.com', '::1'], NOW) ?? '', /not for x.example.com, ::1/);
   });
 
-  it('is renewed when it cannot be used', () => {
+  it('a serving certificate is renewed when it cannot be used', () => {
     const broken: readonly [Partial<ServingCertificate>, RegExp][] = [
       [{ certificate: '' }, /cannot be read/],
       [{ certificate: issued.certificate.replace(/\n[A-Za-z]{4}/, '\nAAAA') }, /cannot be read/],
@@ -75,7 +75,7 @@ describe('a serving certificate', () => {
     assert.deepEqual(hostsOf({ ...serving, certificate: 'garbage' }), []);
   });
 
-  it('is trusted together with those before it that are still valid, of which there are few', async () => {
+  it('a serving certificate is trusted together with those before it that are still valid, of which there are few', async () => {
     const count = (pem: string): number => pem.split('BEGIN CERTIFICATE').length - 1;
     assert.equal(trustedAuthorities(issued.authority, '', NOW), issued.authority);
     const two = trustedAuthorities(other.authority, issued.authority, NOW);

@@ -124,7 +124,7 @@ describe('a manifest that the kubelet runs', () => {
     },
   ];
   for (const { is, text, nodeName, gives } of cases) {
-    it(`is a pod: ${is}`, () => {
+    it(`a manifest that the kubelet runs is a pod: ${is}`, () => {
       assert.partialDeepStrictEqual(parse(text, nodeName), gives);
     });
   }
@@ -197,7 +197,7 @@ describe('a file that is no manifest', () => {
     },
   ];
   for (const { is, text, reason } of cases) {
-    it(`is invalid with a reason: ${is}`, () => {
+    it(`a file that is no manifest is invalid with a reason: ${is}`, () => {
       const result = parse(text);
       assert.equal(result.kind, 'invalid');
       assert.match(result.reason, reason);

@@ -68,7 +68,7 @@ function open(pods: readonly (typeof RUNTIME_POD)[] | undefined, stuck: readonly
 }
 
 describe('the drain without an API server', () => {
-  it('saves its targets before it stops pods by them, and keeps static pods to the end', async () => {
+  it('the drain without an API server saves its targets before it stops pods by them, and keeps static pods to the end', async () => {
     const saved: DrainPlanEntry[][] = [];
     const { drainer, stops } = open([RUNTIME_POD]);
     const pass = await drainer.pass(factsOf(saved), SIGNAL);
@@ -80,12 +80,12 @@ describe('the drain without an API server', () => {
     assert.deepEqual([pass.leave.size, pass.drained], [0, false]);
   });
 
-  it('lets static pods leave when no other pod is left', async () => {
+  it('the drain without an API server lets static pods leave when no other pod is left', async () => {
     const pass = await open([]).drainer.pass(factsOf([]), SIGNAL);
     assert.deepEqual([...pass.leave.keys()], ['default/web-n1']);
   });
 
-  it('is over with a reason where a manifest does not move and the kubelet cannot be stopped', async () => {
+  it('the drain without an API server is over with a reason where a manifest does not move and the kubelet cannot be stopped', async () => {
     const pass = await open([], ['web.yaml'], true).drainer.pass(factsOf([]), SIGNAL);
     assert.equal(pass.drained, true);
     assert.match(pass.left ?? '', /default\/web-n1 cannot be moved/);
@@ -139,13 +139,13 @@ function openPods(kubeletStops: boolean) {
 }
 
 describe('pods that end over the container runtime', () => {
-  it('end within the shorter of their grace period and what the deadline leaves', async () => {
+  it('pods end within the shorter of their grace period and what the deadline leaves', async () => {
     const { stopped, stopAll } = openPods(true);
     assert.equal(await stopAll(), 1);
     assert.deepEqual(stopped, ['s1 within 5 s']);
   });
 
-  it('stay while the kubelet runs, and are given up after three attempts to stop it', async () => {
+  it('pods stay while the kubelet runs, and are given up after three attempts to stop it', async () => {
     const { pods, stopped, stopAll } = openPods(false);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       assert.equal(pods.hasGivenUp(), false);

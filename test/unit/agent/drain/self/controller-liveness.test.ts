@@ -12,12 +12,12 @@ function leaseOf(renewTime: string): object {
 }
 
 describe('the liveness of the controller', () => {
-  it('is dead where there is no Lease, for no controller was ever started', async () => {
+  it('the liveness of the controller is dead where there is no Lease, for no controller was ever started', async () => {
     const liveness = createControllerLiveness(createObjectServer().client, SILENT_LOG);
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'dead');
   });
 
-  it('is unknown after one reading, and alive when the Lease has changed', async () => {
+  it('the liveness of the controller is unknown after one reading, and alive when the Lease has changed', async () => {
     const server = createObjectServer({ [LEASE]: leaseOf('1') });
     const liveness = createControllerLiveness(server.client, SILENT_LOG);
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'unknown');
@@ -26,7 +26,7 @@ describe('the liveness of the controller', () => {
     assert.equal(liveness.last()?.kind, 'alive');
   });
 
-  it('is not read again within the time asked for', async () => {
+  it('the liveness of the controller is not read again within the time asked for', async () => {
     const server = createObjectServer({ [LEASE]: leaseOf('1') });
     const liveness = createControllerLiveness(server.client, SILENT_LOG);
     await liveness.observe(60_000, SIGNAL);
@@ -34,7 +34,7 @@ describe('the liveness of the controller', () => {
     assert.equal(server.asked.length, 1);
   });
 
-  it('is unknown while the API server refuses to tell, whose silence is counted', async () => {
+  it('the liveness of the controller is unknown while the API server refuses to tell, whose silence is counted', async () => {
     const server = createObjectServer();
     const liveness = createControllerLiveness(server.client, SILENT_LOG);
     await liveness.observe(0, SIGNAL);

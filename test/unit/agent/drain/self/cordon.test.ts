@@ -25,7 +25,7 @@ function open() {
 }
 
 describe('the cordon of a node that its agent drains', () => {
-  it('is asked for again at once after a refusal, so that no pod leaves a node that takes new ones', async () => {
+  it('the cordon is asked for again at once after a refusal, so that no pod leaves a node that takes new ones', async () => {
     const { cordon, server } = open();
     server.refused.set(`PATCH ${NODE}`, 403);
     await assert.rejects(cordon.keep(WANTED, always, SIGNAL), { code: 'API_REFUSED' });
@@ -35,7 +35,7 @@ describe('the cordon of a node that its agent drains', () => {
     assert.equal(server.asked.filter((what) => what === `PATCH ${NODE}`).length, 3);
   });
 
-  it('is read again after 15 s, and not before', async () => {
+  it('the cordon is read again after 15 s, and not before', async () => {
     const { cordon, server, clock } = open();
     await cordon.keep(WANTED, always, SIGNAL);
     clock.pass(14_000);
@@ -46,7 +46,7 @@ describe('the cordon of a node that its agent drains', () => {
     assert.equal(server.asked.length, 4);
   });
 
-  it('is not written by an agent that is no longer alone', async () => {
+  it('the cordon is not written by an agent that is no longer alone', async () => {
     const { cordon, server } = open();
     assert.equal(await cordon.keep(WANTED, () => Promise.resolve(false), SIGNAL), false);
     assert.deepEqual(server.asked, [`GET ${NODE}`]);

@@ -5,8 +5,8 @@ import { createSystemClock } from '../../../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest } from '../../../../../src/kube/client.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 
-describe('the release of the held pods of a node', () => {
-  it('asks in the namespaces of DaemonSets alone, each once, and for no more of these than their names', async () => {
+describe('the release of the gated pods of a node', () => {
+  it('the release asks in the namespaces of DaemonSets alone, each once, and for no more of these than their names', async () => {
     const asked: KubeRequest[] = [];
     const sets = ['kube-system', 'monitoring', 'kube-system', 'network'].map((namespace, index) => ({
       metadata: { name: `set-${index}`, namespace },

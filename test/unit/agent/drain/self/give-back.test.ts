@@ -36,13 +36,13 @@ function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServe
   return { giveBack, gates, server };
 }
 
-describe('what a drain took and the agent gives back', () => {
-  it('is owed by an agent that starts after a shutdown, and by no other that has drained nothing', () => {
+describe('the give-back after a drain', () => {
+  it('the give-back is owed by an agent that starts after a shutdown, and by no other that has drained nothing', () => {
     assert.equal(open(true).giveBack.isOwed(), true);
     assert.equal(open(false).giveBack.isOwed(), false);
   });
 
-  it('is the cordon and then the gates, each once', async () => {
+  it('the give-back is the cordon and then the gates, each once', async () => {
     const { giveBack, gates, server } = open(false);
     giveBack.owe();
     await giveBack.pass(always, SIGNAL);
@@ -53,7 +53,7 @@ describe('what a drain took and the agent gives back', () => {
     assert.equal(server.asked.length, 2);
   });
 
-  it('stays owed where a controller may be alive, and where the API server refuses', async () => {
+  it('the give-back stays owed where a controller may be alive, and where the API server refuses', async () => {
     const { giveBack, gates, server } = open(true);
     await giveBack.pass(never, SIGNAL);
     assert.deepEqual(server.asked, [`GET ${NODE}`]);
@@ -62,7 +62,7 @@ describe('what a drain took and the agent gives back', () => {
     assert.deepEqual([giveBack.isOwed(), gates], [true, []]);
   });
 
-  it('is left to a controller that is alive', () => {
+  it('the give-back is left to a controller that is alive', () => {
     const { giveBack } = open(true);
     giveBack.leaveToController();
     assert.equal(giveBack.isOwed(), false);

@@ -59,8 +59,8 @@ function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
   return { server, pass, evictions };
 }
 
-describe('the end of the pods of a node that its agent drains', () => {
-  it('is an eviction, asked for once while the pod ends', async () => {
+describe('the end of pods on a node that its agent drains', () => {
+  it('the end of a pod is an eviction, asked for once while the pod ends', async () => {
     const { server, pass } = open([podOf('web')]);
     const { waiting } = await pass();
     await pass();
@@ -68,7 +68,7 @@ describe('the end of the pods of a node that its agent drains', () => {
     assert.equal(waiting[0]?.message, 'Pod web is terminating.');
   });
 
-  it('is a deletion for a pod of a DaemonSet, of this pod and no namesake', async () => {
+  it('the end of a pod is a deletion for a pod of a DaemonSet, of this pod and no namesake', async () => {
     const { server, pass } = open([podOf('logs-1', { ownerReferences: [DAEMON_SET_OWNER] })]);
     const { waiting } = await pass();
     assert.deepEqual(server.asked, ['DELETE /api/v1/namespaces/default/pods/logs-1']);
@@ -77,13 +77,13 @@ describe('the end of the pods of a node that its agent drains', () => {
     assert.equal(waiting[0]?.message, 'is being deleted');
   });
 
-  it('is left to a controller that is alive again', async () => {
+  it('the end of a pod is left to a controller that is alive again', async () => {
     const { server, pass } = open([podOf('web')]);
     await pass(() => Promise.resolve(false));
     assert.deepEqual(server.asked, []);
   });
 
-  it('waits for the interceptor that a request has come to', async () => {
+  it('the end of a pod waits for the interceptor that a request has come to', async () => {
     const request: EvictionRequest = {
       metadata: { name: 'uid-web', namespace: 'default' },
       spec: { target: { pod: { name: 'web', uid: 'uid-web' } } },
@@ -95,7 +95,7 @@ describe('the end of the pods of a node that its agent drains', () => {
     assert.equal(waiting[0]?.on, 'database.example.com');
   });
 
-  it('names a pod that a budget keeps, with the budget as the reason', async () => {
+  it('the agent names a pod that a budget keeps, with the budget as the reason', async () => {
     const pod = podOf('web');
     const { server, pass, evictions } = open([pod]);
     server.refused.set('POST /api/v1/namespaces/default/pods/web/eviction', 500);

@@ -61,8 +61,8 @@ async function onceShown({ recorded }: Run, change: () => void): Promise<void> {
   change();
 }
 
-describe('watching a drain', () => {
-  it('ends when the nodes are drained, and writes a line for each change', async () => {
+describe('the watch of a drain', () => {
+  it('the watch ends when the nodes are drained, and writes a line for each change', async () => {
     const run = start(maintenance('Drain'));
     const { store, recorded, result } = run;
     await onceShown(run, () => {
@@ -80,7 +80,7 @@ describe('watching a drain', () => {
     assert.ok(lines.includes('2026-01-01T00:00:00Z node/n drained'), lines.join('\n'));
   });
 
-  it('ends when the maintenance is completed', async () => {
+  it('the watch ends when the maintenance is completed', async () => {
     const run = start(maintenance('Drain'));
     await onceShown(run, () => run.store.put(NODE_MAINTENANCES, maintenance('Complete')));
     assert.equal((await run.result).ending, 'completed');
@@ -90,7 +90,7 @@ describe('watching a drain', () => {
     ['deleted', undefined],
     ['replaced by another of its name', maintenance('Drain', { uid: 'another' })],
   ] as const) {
-    it(`ends when the maintenance is ${what}`, async () => {
+    it(`the watch ends when the maintenance is ${what}`, async () => {
       const run = start(maintenance('Drain'));
       await onceShown(run, () => {
         if (replace === undefined) run.store.remove(NODE_MAINTENANCES, 'm');
@@ -100,14 +100,14 @@ describe('watching a drain', () => {
     });
   }
 
-  it('ends when it is interrupted, with what it has seen', async () => {
+  it('the watch ends when it is interrupted, with what it has seen', async () => {
     const run = start(maintenance('Drain'));
     await onceShown(run, run.recorded.interrupt);
     const { ending, view } = await run.result;
     assert.deepEqual([ending, view?.nodes.map(({ name }) => name)], ['interrupted', ['n']]);
   });
 
-  it('writes a JSON document for each change, and nothing else, to standard output', async () => {
+  it('the watch writes a JSON document for each change, and nothing else, to standard output', async () => {
     const { recorded, result } = start(maintenance('Drain', { drained: true }), 'json');
     assert.equal((await result).ending, 'drained');
     const documents = recorded
