@@ -32,10 +32,10 @@ describe('nodemaint evict --watch on a real API server, with the real controller
     assert.match(
       turn,
       new RegExp(
-        `^pod/watched ${A} is active \\(1 of 2\\) since ${time}; last heartbeat ${time}; expected to finish ${time}; passes on to ${IMPERATIVE} at ${time} without another heartbeat: Moving the \\[31mleader\\.$`,
+        `^pod/watched ${A} is active \\(1 of 2\\) since ${time}; last heartbeat ${time}; expected to finish ${time}; passes on to ${IMPERATIVE} at ${time} unless there is another heartbeat: Moving the \\[31mleader\\.$`,
       ),
     );
-    const [, heartbeat = '', passesOn = ''] = /heartbeat (\S+Z);.* at (\S+Z) without/.exec(turn) ?? [];
+    const [, heartbeat = '', passesOn = ''] = /heartbeat (\S+Z);.* at (\S+Z) unless/.exec(turn) ?? [];
     assert.equal(Date.parse(passesOn) - Date.parse(heartbeat), 20 * 60_000);
     rig.actor.turn = { kind: 'completed', message: 'Moved.' };
     await run.line(new RegExp(`interceptors: ${A} done, ${IMPERATIVE} active`));
