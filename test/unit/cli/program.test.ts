@@ -1,28 +1,103 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { inSandbox } from '../../support/agent/sandbox.ts';
-import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import type { Command } from 'commander';
+import { completeWords } from '../../../src/cli/completion/candidates.ts';
+import { createProgram, runProgram } from '../../../src/cli/program.ts';
+import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
-describe('the command line with bad input', () => {
-  it('a command line that makes no sense is answered with the usage and exit code 2', async () => {
-    for (const args of [['nonsense'], ['status', '-o', 'xml'], ['trigger'], ['trigger', '--reason', ' ']]) {
-      const { code, stderr } = await runNodemaint(args);
-      assert.equal(code, 2, args.join(' '));
-      assert.match(stderr, /error: /);
+const { terminal } = recordTerminal('pipe');
+const ROOT = createProgram(terminal, () => undefined);
+
+function withDescendants(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withDescendants)];
+}
+
+/** What a command's help shows, with the text after its options. */
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({
+    writeOut: (more) => {
+      text += more;
+    },
+  });
+  command.outputHelp();
+  return text;
+}
+
+async function complete(...words: readonly string[]): Promise<readonly string[]> {
+  const lines = (await completeWords(ROOT, words, AbortSignal.timeout(5_000))).trimEnd().split('\n');
+  return lines.map((line) => line.split('\t')[0] ?? '');
+}
+
+describe('the help', () => {
+  for (const command of withDescendants(ROOT)) {
+    it(`of ${command.name()} has plain words and a text for each flag`, () => {
+      const help = helpOf(command);
+      assert.doesNotMatch(help, /\b(nobody|somebody|anew|whoever|so long|as long|wish|used wrongly|by hand)\b/i);
+      if (!command.name().startsWith('__') && command.name() !== 'machine-facts')
+        assert.notEqual(command.description(), '');
+      for (const { long, description } of command.options) {
+        if (long !== '--log-level') assert.notEqual(description, '', long);
+      }
+    });
+  }
+
+  it('of commands that end with codes of their own names all codes', () => {
+    for (const name of ['drain', 'cordon', 'complete', 'evict', 'restore']) {
+      const command = ROOT.commands.find((each) => each.name() === name);
+      assert.ok(command);
+      assert.match(
+        helpOf(command),
+        /\nExit codes:\n {2}0 {2}\S.*\n {2}1 {2}\S.*\n {2}2 {2}usage error\n {2}3 {2}\S/,
+        name,
+      );
     }
   });
+});
 
-  it('a controller that is no pod and has no kubeconfig says what it needs', async () => {
-    const { code, stderr } = await runNodemaint(['controller']);
-    assert.equal(code, 1);
-    assert.match(stderr, /no pod with a service account; name a kubeconfig with --kubeconfig/);
+describe('the completion', () => {
+  it('offers the commands that begin with the word, without the hidden ones of the completion', async () => {
+    assert.deepEqual(await complete('dr'), ['drain', ':4']);
+    assert.ok(!(await complete('')).includes('__complete'));
   });
 
-  it('a status without an agent says so', async () => {
-    await inSandbox(async ({ runDirectory }) => {
-      const { code, stderr } = await runNodemaint(['status', '--run-directory', runDirectory]);
-      assert.equal(code, 1);
-      assert.match(stderr, /no agent answers at .*control\.sock/);
+  it('offers the flags of a command, except those that are already there', async () => {
+    assert.deepEqual(await complete('drain', 'n1', '--re'), ['--reason', ':4']);
+    assert.deepEqual(await complete('drain', 'n1', '--reason', 'x', '--re'), [':0']);
+    assert.deepEqual(await complete('drain', '--reason=x', '--re'), [':0']);
+  });
+
+  it('offers the values of a flag and of an argument', async () => {
+    assert.deepEqual(await complete('status', '-o', ''), ['table', 'json', 'yaml', ':4']);
+    assert.deepEqual(await complete('completion', 'z'), ['zsh', ':4']);
+  });
+
+  it('offers nothing for the free text of a flag, an unknown command, and a cluster that is not there', async () => {
+    assert.deepEqual(await complete('drain', '--reason', ''), [':0']);
+    assert.deepEqual(await complete('nonsense', ''), [':0']);
+    assert.deepEqual(await complete('drain', '--kubeconfig', '/nonexistent', ''), [':0']);
+  });
+});
+
+describe('the exit code', () => {
+  const codes: readonly [string, number, RegExp][] = [
+    ['--version', 0, /^$/],
+    ['drain --help', 0, /^$/],
+    ['nonsense', 2, /unknown command/],
+    ['drain', 2, /missing required argument/],
+    ['status -o xml', 2, /Allowed choices are table, json, yaml/],
+    ['trigger --reason=', 2, /must not be empty/],
+    ['drain n1 --timeout 5s', 2, /--timeout needs --watch/],
+    ['drain pod/web', 2, /"pod\/web" is neither a node nor a NodeMaintenance/],
+    ['status --run-directory /nonexistent --watch', 2, /--watch needs a node or a maintenance/],
+    ['cancel --run-directory /nonexistent', 1, /no agent answers/],
+    ['uninstall-cluster --timeout soon', 2, /--timeout soon: write numbers and units/],
+  ];
+  for (const [words, code, message] of codes) {
+    it(`is ${code} for nodemaint ${words}`, async () => {
+      const recorded = recordTerminal('pipe');
+      assert.equal(await runProgram(words.split(' '), recorded.terminal), code, recorded.errors());
+      assert.match(recorded.errors(), message);
     });
-  });
+  }
 });

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { type AskResult, askPod } from '../../../../src/cli/evict/ask.ts';
+import { NodemaintError } from '../../../../src/errors.ts';
+import type { EvictionRequester } from '../../../../src/kube/eviction/requester.ts';
+import { ended, pod, request } from '../../../support/eviction/fixtures.ts';
+
+const NAME = 'cli.nodemaintenance.x-k8s.io';
+const SIGNAL = new AbortController().signal;
+
+/** A server with one pod and one request, which applies what the requester asks of it. */
+interface Server extends EvictionRequester {
+  readonly calls: string[];
+}
+
+function server(
+  found: Pod | undefined,
+  known: EvictionRequest | undefined,
+  extra: Partial<EvictionRequester> = {},
+): Server {
+  const calls: string[] = [];
+  let present = known;
+  return {
+    calls,
+    findPod: () => Promise.resolve(found),
+    findRequest: () => Promise.resolve(present),
+    request: () => {
+      calls.push('request');
+      const others = (present?.spec.requesters ?? []).map(({ name }) => name).filter((name) => name !== NAME);
+      present = request(undefined, [...others, NAME]);
+      return Promise.resolve(present);
+    },
+    withdraw: (each) => {
+      calls.push('withdraw');
+      const left = (each.spec.requesters ?? []).map(({ name }) => name).filter((name) => name !== NAME);
+      present = request(undefined, left);
+      return Promise.resolve(present);
+    },
+    remove: () => {
+      calls.push('remove');
+      present = undefined;
+      return Promise.resolve(true);
+    },
+    ...extra,
+  };
+}
+
+async function ask(requester: EvictionRequester, mode: 'ask' | 'dry-run' | 'withdraw' = 'ask'): Promise<AskResult> {
+  return await askPod({ requester, name: NAME, namespace: 'default' }, 'web', mode, SIGNAL);
+}
+
+describe('the request for the eviction of a pod', () => {
+  const cases: readonly [string, Server, 'done' | 'nothing' | 'failed', string, readonly string[]][] = [
+    ['is made', server(pod(), undefined), 'done', 'pod/web eviction requested', ['request']],
+    ['is there already', server(pod(), request()), 'done', 'pod/web eviction already requested', ['request']],
+    [
+      'names other requesters',
+      server(pod(), request(undefined, ['other.example.com'])),
+      'done',
+      'pod/web eviction requested; also requested by other.example.com',
+      ['request'],
+    ],
+    [
+      'replaces a canceled one',
+      server(pod(), ended('Canceled', 'No more.')),
+      'done',
+      'pod/web eviction requested again; the previous request was canceled: No more.',
+      ['remove', 'request'],
+    ],
+    [
+      'is not made for a pod that is evicted',
+      server(pod(), ended('Evicted', 'Gone.')),
+      'nothing',
+      'pod/web already evicted: Gone.',
+      [],
+    ],
+    ['fails without a pod', server(undefined, undefined), 'failed', 'pods "web" not found in namespace "default"', []],
+  ];
+  for (const [what, requester, kind, message, calls] of cases) {
+    it(what, async () => {
+      const result = await ask(requester);
+      assert.deepEqual([result.kind, result.message, requester.calls], [kind, message, calls]);
+    });
+  }
+
+  it('is tried again a few times where it keeps changing, and then fails', async () => {
+    let tries = 0;
+    const request = (): Promise<undefined> => {
+      tries += 1;
+      return Promise.resolve(undefined);
+    };
+    const result = await ask(server(pod(), undefined, { request }));
+    assert.deepEqual(
+      [result.kind, result.message],
+      ['failed', 'pod "web": its EvictionRequest keeps changing; try again'],
+    );
+    assert.equal(tries, 5);
+  });
+
+  it('ends in a dry run although the server does not delete the canceled one', async () => {
+    const requester = server(pod(), ended('Canceled', 'No more.'), { remove: () => Promise.resolve(true) });
+    const result = await ask(requester, 'dry-run');
+    assert.equal(result.message, 'pod/web eviction requested again; the previous request was canceled and is deleted');
+  });
+
+  it('fails for this pod alone where the server refuses it, and for all where no server answers', async () => {
+    const failing = (code: 'API_REFUSED' | 'API_UNREACHABLE'): Server =>
+      server(pod(), undefined, { findPod: () => Promise.reject(new NodemaintError(code, 'no')) });
+    assert.deepEqual(await ask(failing('API_REFUSED')), { kind: 'failed', message: 'no', pod: 'web' });
+    await assert.rejects(ask(failing('API_UNREACHABLE')), { code: 'API_UNREACHABLE' });
+  });
+});
+
+describe('a withdrawal', () => {
+  const cases: readonly [string, Server, 'done' | 'nothing' | 'failed', string][] = [
+    [
+      'of the last requester cancels the request',
+      server(pod(), request()),
+      'done',
+      'pod/web eviction no longer requested; no other requester is left, so it is canceled',
+    ],
+    [
+      'leaves the request to the others',
+      server(pod(), request(undefined, [NAME, 'other.example.com'])),
+      'done',
+      'pod/web eviction no longer requested; still requested by other.example.com',
+    ],
+    [
+      'does nothing where there is no request',
+      server(pod(), undefined),
+      'nothing',
+      `pod/web eviction is not requested by ${NAME}, and by no other requester`,
+    ],
+    [
+      'says that a terminating pod will leave all the same',
+      server(pod({ deletionTimestamp: '2026-01-01T00:00:00Z' }), request()),
+      'done',
+      'pod/web eviction no longer requested; no other requester is left, so it is canceled; the pod is already terminating',
+    ],
+    [
+      'fails where another field manager owns the entry too',
+      server(pod(), request(), { withdraw: (each) => Promise.resolve(each) }),
+      'failed',
+      `pod "web": the requester entry ${NAME} stays, because another field manager owns it too; see: kubectl get evreq u-1 -n default -o yaml --show-managed-fields`,
+    ],
+  ];
+  for (const [what, requester, kind, message] of cases) {
+    it(what, async () => {
+      const result = await ask(requester, 'withdraw');
+      assert.deepEqual([result.kind, result.message], [kind, message]);
+    });
+  }
+});

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AgentStatus } from '../../../../src/agent/control/status.ts';
+import { formatStatus } from '../../../../src/cli/status/agent-table.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+
+const QUIET: AgentStatus = {
+  node: 'node-a',
+  phase: { kind: 'watching' },
+  summary: 'no shutdown is under way',
+  lock: { kind: 'delay', held: true, message: '' },
+  scheduled: null,
+  cluster: { configured: true, server: 'https://10.0.0.1:6443', heardAt: NOW - 6_000 },
+  maintenance: null,
+  waitingFor: [],
+  inPlace: ['etcd.yaml'],
+  parked: [],
+  warnings: [],
+  startedAt: NOW - 90_000,
+};
+
+function lines(extra: Partial<AgentStatus>): readonly string[] {
+  return formatStatus({ ...QUIET, ...extra }, NOW).split('\n');
+}
+
+describe('the status of the agent', () => {
+  it('has a line for each fact', () => {
+    assert.deepEqual(lines({}), [
+      'Node:         node-a',
+      'Phase:        watching for 1m30s: no shutdown is under way',
+      'Lock:         held (delay)',
+      'Cluster:      https://10.0.0.1:6443, last answer 6s ago',
+      'Static pods:  1 in place, 0 parked',
+      'Waiting for:  nothing',
+      '',
+    ]);
+  });
+
+  it('shouts where the lock is not held, and says why', () => {
+    const lock = { kind: 'delay', held: false, message: 'logind does not answer' };
+    assert.ok(lines({ lock }).includes('Lock:         NOT HELD (delay: logind does not answer)'));
+  });
+
+  it('says how long the lock delays a shutdown, and warns where that is too short', () => {
+    const delay = { limitMs: 30_000, file: '/etc/systemd/logind.conf', problem: 'too short' };
+    const shown = lines({ lock: { ...QUIET.lock, delay, deadManMs: 180_000 } });
+    assert.ok(shown.includes('Delay:        at most 30s (/etc/systemd/logind.conf); 3m0s if the agent stops'));
+    assert.ok(shown.includes('              WARNING: too short'));
+  });
+
+  it('says what each pod waits for, how long it has waited, and how late it is', () => {
+    const waitingFor = [
+      {
+        what: 'default/web',
+        on: 'actor.example.com',
+        message: 'Half done.',
+        since: NOW - 60_000,
+        expectedAt: NOW + 5_000,
+      },
+      { what: 'default/db', on: 'kubelet', message: 'terminating', since: NOW - 1_000, expectedAt: NOW - 2_000 },
+    ];
+    const table = lines({ waitingFor }).slice(-4, -1);
+    assert.deepEqual(table, [
+      '  POD          WAITING ON         SINCE  EXPECTED  MESSAGE',
+      '  default/web  actor.example.com  1m0s   in 5s     Half done.',
+      '  default/db   kubelet            1s     2s late   terminating',
+    ]);
+  });
+
+  it('says who drains where no controller is alive, and nothing of one that is', () => {
+    const dead = lines({ controller: { state: 'dead', silentMs: 20_000 } });
+    assert.ok(
+      dead.includes('Controller:   no controller is alive (for at least 20s); this agent drains its own node'),
+      dead.join('\n'),
+    );
+    assert.deepEqual(lines({ controller: { state: 'alive', silentMs: 0 } }), lines({}));
+  });
+
+  it('shows a scheduled shutdown, the maintenance, parked manifests and warnings', () => {
+    const shown = lines({
+      scheduled: { kind: 'reboot', at: NOW + 600_000 },
+      maintenance: { name: 'shutdown-node-a', message: '' },
+      parked: ['web.yaml'],
+      storageProblem: 'ENOSPC',
+      warnings: ['swap is on'],
+    });
+    for (const line of [
+      'Scheduled:    reboot in 10m0s',
+      'Maintenance:  shutdown-node-a',
+      'Static pods:  1 in place, 1 parked (web.yaml)',
+      'WARNING:      ENOSPC; the agent continues from memory',
+      'WARNING:      swap is on',
+    ]) {
+      assert.ok(shown.includes(line), `${line} in\n${shown.join('\n')}`);
+    }
+  });
+});
