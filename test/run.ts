@@ -2,10 +2,11 @@
  * Runs test suites with node:test: `node test/run.ts unit property integration`.
  * A suite that needs what this machine lacks fails in CI; elsewhere it says in one line what it lacks and how to get it.
  */
-import { spawn } from 'node:child_process';
-import { accessSync, constants, globSync } from 'node:fs';
+import { accessSync, constants, globSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { nodeTestArguments, runFilesApart, runProgram } from './processes.ts';
 
 interface Requirement {
   readonly lacks: string;
@@ -19,10 +20,11 @@ interface Suite {
   readonly requires: readonly Requirement[];
   /** A script that makes, once, what no test should have to wait for. */
   readonly prepare?: string;
-  /**
-   * Files that run one at a time after the others: they measure times, or have kubelets, which take the processors and
-   * which agents of other tests would find.
-   */
+  /** Whether each file runs in a process namespace of its own: its agents see no kubelet of another file. */
+  readonly apart?: boolean;
+  /** The files that take longest, which start first, so that none of them is left over at the end. */
+  readonly first?: readonly string[];
+  /** Files that run one at a time after the others: they measure times. */
   readonly alone?: readonly string[];
 }
 
@@ -56,36 +58,40 @@ const SUITES: Readonly<Record<string, Suite>> = {
     ...QUICK,
     alone: ['host/kubelet/finder', 'decide/machine/kubelet-graceful-shutdown', 'agent/static-pods/directory'],
   },
-  property: QUICK,
+  property: { ...QUICK, timeoutMs: 300_000 },
   crash: QUICK,
   integration: {
     prepare: 'test/control-plane/build.ts',
-    concurrency: 2,
+    // They wait more than they work.
+    concurrency: 3,
     timeoutMs: 600_000,
-    alone: [
-      'shutdown/lock',
-      'control-plane/control-plane',
-      'controller/flood',
-      'machine/cri',
-      'daemon-set/gate',
-      'daemon-set/gating',
-      'controller/deployment',
-      'cli/doctor',
+    apart: true,
+    first: [
       'drain/drain',
-      'cli/drain',
-      'eviction/imperative',
-      'machine/kubelet-unit',
-      'controller/leader',
       'drain/offline',
-      'shutdown/logind',
-      'shutdown/inhibitor-lock',
-      'shutdown/schedule',
-      'notices/notices',
       'drain/self',
-      'drain/pod-surge',
+      'daemon-set/gating',
+      'eviction/crash',
+      'machine/install',
       'static-pods/static-pods',
+      'machine/broken-disk',
+      'eviction/imperative',
+      'cli/drain',
+      'control-plane/control-plane',
+      'eviction/hostile-times',
+      'eviction/interceptor-deadline',
+    ],
+    alone: [
+      'controller/deployment',
+      'controller/flood',
+      'controller/leader',
+      'daemon-set/gate',
+      'notices/notices',
+      'shutdown/inhibitor-lock',
+      'shutdown/lock',
+      'shutdown/logind',
+      'shutdown/schedule',
       'shutdown/watchdog',
-      'controller/webhook',
     ],
     requires: [
       CONTROL_PLANE,
@@ -123,59 +129,81 @@ const SUITES: Readonly<Record<string, Suite>> = {
   },
 };
 
-/** Runs Node.js with these arguments and resolves to its exit code. */
-function runNode(args: readonly string[]): Promise<number> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], { stdio: 'inherit' });
-  return new Promise((resolve) => {
-    child.on('exit', (code) => {
-      resolve(code ?? 1);
-    });
-  });
-}
-
-/** Resolves to the exit code of `node --test` over the suite's files. */
-async function runSuite(name: string, suite: Suite): Promise<number> {
+/** The suite's files: those that run together, the slowest first, and those that run alone. */
+function planOf(name: string, { first = [], alone = [] }: Suite): readonly [readonly string[], readonly string[]] {
   const files = globSync(`test/${name}/**/*.test.ts`).sort();
-  if (files.length === 0) {
-    console.error(`suite ${name}: no test files under test/${name}`);
-    return 1;
-  }
-  const prepared = suite.prepare === undefined ? 0 : await runNode([suite.prepare]);
-  if (prepared !== 0) return prepared;
-  const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec')}`;
-  const run = async (concurrency: number, some: readonly string[]): Promise<number> => {
-    const flags = ['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${suite.timeoutMs}`];
-    return some.length === 0 ? 0 : await runNode([...flags, reporter, ...some]);
-  };
-  const isAlone = (file: string): boolean =>
-    suite.alone?.some((each) => file === `test/${name}/${each}.test.ts`) === true;
-  const together = await run(
-    suite.concurrency,
-    files.filter((file) => !isAlone(file)),
-  );
-  return Math.max(together, await run(1, files.filter(isAlone)));
+  const pathOf = (each: string): string => `test/${name}/${each}.test.ts`;
+  const missing = [...first, ...alone].map(pathOf).filter((file) => !files.includes(file));
+  if (files.length === 0 || missing.length > 0) throw new Error(`suite ${name} has no file ${missing.join(', ')}`);
+  const slow = first.map(pathOf);
+  const last = alone.map(pathOf);
+  return [[...slow, ...files.filter((file) => !slow.includes(file) && !last.includes(file))], last];
 }
 
-/** Runs the suites one after another and returns the worst exit code. */
+/** Resolves to whether all tests of the suite passed. */
+async function runSuite(name: string, suite: Suite): Promise<boolean> {
+  const groups = planOf(name, suite);
+  const reporter = process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec');
+  let passed = true;
+  for (const [index, files] of groups.entries()) {
+    const concurrency = index === 0 ? suite.concurrency : 1;
+    const options = { concurrency, timeoutMs: suite.timeoutMs, reporter };
+    if (files.length === 0) continue;
+    const ok =
+      suite.apart === true
+        ? await runFilesApart(files, options)
+        : (await runProgram(process.execPath, [...nodeTestArguments(options), ...files])) === 0;
+    passed &&= ok;
+  }
+  return passed;
+}
+
+/** Starts to make what the suites need, each thing once, while others already run. */
+function startPreparing(names: readonly string[]): ReadonlyMap<string, Promise<number>> {
+  const scripts = new Set(names.map((name) => SUITES[name]?.prepare).filter((script) => script !== undefined));
+  // At a low priority, for it takes all processors, and the quick tests measure times too.
+  const run = (script: string): Promise<number> =>
+    runProgram('nice', ['-n', '10', process.execPath, '--disable-warning=ExperimentalWarning', script]);
+  return new Map([...scripts].map((script) => [script, run(script)]));
+}
+
+/** What the machine lacks for the suite, with how to get it; empty where it lacks nothing. */
+function lacksOf({ requires }: Suite): string {
+  const missing = requires.filter((requirement) => !requirement.met());
+  return missing.map(({ lacks, how }) => `${lacks} (${how})`).join('; ');
+}
+
+/** Runs the suites one after another; resolves to the exit code. */
 async function main(names: readonly string[]): Promise<number> {
-  let worst = 0;
-  for (const name of names) {
+  const unknown = names.find((name) => SUITES[name] === undefined);
+  if (unknown !== undefined) {
+    console.error(`no suite ${unknown}; there are ${Object.keys(SUITES).join(', ')}`);
+    return 2;
+  }
+  const suites = names.flatMap((name) => {
     const suite = SUITES[name];
-    if (suite === undefined) {
-      console.error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
-      return 2;
-    }
-    const missing = suite.requires.filter((requirement) => !requirement.met());
-    if (missing.length > 0) {
-      const text = missing.map(({ lacks, how }) => `${lacks} (${how})`).join('; ');
-      console.error(`suite ${name} NOT RUN: this machine lacks ${text}`);
-      if (process.env['CI'] !== undefined) worst = 1;
+    return suite === undefined ? [] : [{ name, suite, lacks: lacksOf(suite) }];
+  });
+  const prepared = startPreparing(suites.filter(({ lacks }) => lacks === '').map(({ name }) => name));
+  let passed = true;
+  for (const { name, suite, lacks } of suites) {
+    if (lacks !== '') {
+      console.error(`suite ${name} NOT RUN: this machine lacks ${lacks}`);
+      passed &&= process.env['CI'] === undefined;
       continue;
     }
     console.error(`suite ${name}`);
-    worst = Math.max(worst, await runSuite(name, suite));
+    const isReady = suite.prepare === undefined || (await prepared.get(suite.prepare)) === 0;
+    passed = isReady && (await runSuite(name, suite)) && passed;
   }
-  return worst;
+  return passed ? 0 : 1;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+// Each program of each test compiles the same source: with a cache that takes a third of the time.
+const compileCache = mkdtempSync(path.join(tmpdir(), 'nodemaint-compile-cache-'));
+process.env['NODE_COMPILE_CACHE'] ??= compileCache;
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} finally {
+  rmSync(compileCache, { recursive: true, force: true });
+}

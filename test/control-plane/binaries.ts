@@ -45,23 +45,38 @@ async function isComplete(directory: string): Promise<boolean> {
 /** Builds all components into `directory`, which appears whole or not at all. */
 async function build(directory: string, signal: AbortSignal): Promise<void> {
   process.stderr.write(
-    `building Kubernetes ${KUBERNETES} and etcd from their Go modules into ${directory}; about five minutes, once\n`,
+    `building Kubernetes ${KUBERNETES} and etcd from their Go modules into ${directory}; some minutes, once\n`,
   );
   await mkdir(path.dirname(directory), { recursive: true });
   const temporary = await mkdtemp(`${directory}.`);
   const go = (await isProgram('/usr/local/go/bin/go')) ? '/usr/local/go/bin/go' : 'go';
   try {
-    const args = ['build', '-buildvcs=false', '-trimpath', `-ldflags=${LDFLAGS}`, '-o', `${temporary}/`, 'tool'];
-    await promisify(execFile)(go, args, { cwd: MODULE, signal, maxBuffer: 64 * 1024 * 1024 });
+    const args = [
+      'build',
+      '-buildvcs=false',
+      '-trimpath',
+      `-ldflags=${LDFLAGS}`,
+      '-gcflags=all=-dwarf=false',
+      '-o',
+      `${temporary}/`,
+      'tool',
+    ];
+    // One process builds at a time, and a second one finds what the first one built.
+    const unlessBuilt = ['sh', '-c', 'test -x "$0" || exec "$@"', path.join(directory, 'kubelet')];
+    // The compiler takes a third less processor time without debug information, and as much less with more memory.
+    const env = { ...process.env, GOGC: '400' };
+    const options = { cwd: MODULE, signal, env, maxBuffer: 64 * 1024 * 1024 };
+    await promisify(execFile)('flock', [`${directory}.lock`, ...unlessBuilt, go, ...args], options);
+    if (await isComplete(directory)) return;
     await rename(path.join(temporary, 'server'), path.join(temporary, 'etcd'));
-    // Another process may have built it meanwhile; an incomplete one is of no use to anybody.
-    if (!(await isComplete(directory))) await rm(directory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
     await rename(temporary, directory);
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true });
     if (!(await isComplete(directory))) {
       throw new Error(`building the control plane of ${MODULE} with ${go}`, { cause: error });
     }
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
   }
 }
 

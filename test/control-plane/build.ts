@@ -1,4 +1,4 @@
-/** Builds the control plane's programs into the cache, where they are not there yet: five minutes that no test should pay for. */
+/** Builds the control plane's programs into the cache, where they are not there yet: minutes that would count as a test's. */
 import path from 'node:path';
 import { controlPlaneBinaries } from './binaries.ts';
 

@@ -16,8 +16,12 @@ export const SLOW: WaitOptions = { timeoutMs: 90_000 };
 
 const TIMEOUT_MS = 30_000;
 const INTERVAL_MS = 50;
+const MAX_INTERVAL_MS = 250;
 
-/** Asks every 50 ms until the answer is true. An `ask` that throws counts as false; its last error is the cause of the failure. */
+/**
+ * Asks until the answer is true, 50 ms after the last answer. A question that starts a program takes the processor from what
+ * is waited for: the pause is as long as the answer took, up to 250 ms. An `ask` that throws counts as false; its last error is the cause of the failure.
+ */
 export async function waitFor(
   what: string,
   ask: () => boolean | Promise<boolean>,
@@ -27,6 +31,7 @@ export async function waitFor(
   let lastError: unknown;
   for (;;) {
     signal?.throwIfAborted();
+    const askedAt = performance.now();
     try {
       if (await ask()) return;
     } catch (error) {
@@ -37,6 +42,6 @@ export async function waitFor(
       const reason = hasEnded ? `${program.name} has ended` : `not within ${timeoutMs / 1_000} s`;
       throw new Error(`${what}: ${reason}\n${(await program?.tail()) ?? ''}`, { cause: lastError });
     }
-    await delay(INTERVAL_MS);
+    await delay(Math.min(Math.max(performance.now() - askedAt, INTERVAL_MS), MAX_INTERVAL_MS));
   }
 }

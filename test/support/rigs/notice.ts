@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
@@ -32,10 +32,14 @@ export const PODS: Readonly<Record<string, Shape>> = {
   'static-600': { kind: 'static', graceSec: 600, priorityClassName: 'system-node-critical' },
 };
 
-/** When a pod got SIGTERM and when it was seen alive last, in seconds since the notice. */
+/** The end of a pod, in seconds since the notice. */
 export interface Ending {
   readonly pod: string;
+  /** When the controller requested its eviction, or the agent had parked its manifest: the product's part of the order. */
+  readonly orderedSec: number;
+  /** When it got SIGTERM from the kubelet. */
   readonly termSec: number;
+  /** When it was seen alive last. */
   readonly killSec: number;
 }
 
@@ -156,6 +160,18 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
       () => Number.NaN,
     );
 
+  /** When a program logged a line with these fields for the first time since `from`; NaN where it did not. */
+  const loggedAt = async (file: string, fields: Readonly<Record<string, string>>, from: number): Promise<number> => {
+    const lines = (await readFile(path.join(folder, file), 'utf8')).split('\n').filter((line) => line.startsWith('{'));
+    const times = lines.flatMap((text) => {
+      const line = JSON.parse(text) as Readonly<Record<string, unknown>>;
+      const isIt = Object.entries(fields).every(([key, value]) => line[key] === value);
+      const at = Date.parse(String(line['time']));
+      return isIt && at >= from ? [at] : [];
+    });
+    return times[0] ?? Number.NaN;
+  };
+
   /** Gives the node so many seconds, waits until all pods have ended, and says when they did. */
   const giveNotice = async (
     seconds: number,
@@ -187,9 +203,18 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
       { timeoutMs: (seconds + 30) * 1000 },
     );
     const endings: Ending[] = [];
-    for (const pod of Object.keys(PODS)) {
+    for (const [pod, { kind }] of Object.entries(PODS)) {
+      const ordered =
+        kind === 'static'
+          ? await loggedAt('agent.log', { msg: 'parked manifest', manifest: `${pod}.json` }, beganAt)
+          : await loggedAt('controller.log', { msg: 'requested eviction', pod: `kube-system/${pod}` }, beganAt);
       const [term, alive] = [await writtenAt(`${pod}.term`), await writtenAt(`${pod}.alive`)];
-      endings.push({ pod, termSec: (term - beganAt) / 1000, killSec: (alive - beganAt) / 1000 });
+      endings.push({
+        pod,
+        orderedSec: (ordered - beganAt) / 1000,
+        termSec: (term - beganAt) / 1000,
+        killSec: (alive - beganAt) / 1000,
+      });
     }
     return { endings, deadlineSec };
   };

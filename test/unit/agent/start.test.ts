@@ -73,8 +73,9 @@ describe('an agent with bad input', () => {
       await writeFile(broken, 'kind: [');
       await writeFile(path.join(sandbox.staticPodPath, 'good.yaml'), POD);
       const log = await withAgent(sandbox, async () => {
-        const { inPlace } = await readAgentStatus(sandbox.runDirectory);
-        assert.deepEqual(inPlace, ['good.yaml']);
+        const inPlace = async (): Promise<readonly string[]> => (await readAgentStatus(sandbox.runDirectory)).inPlace;
+        await waitFor('the agent has read the manifests', async () => (await inPlace()).length > 0);
+        assert.deepEqual(await inPlace(), ['good.yaml']);
       });
       assert.match(log, /manifests\/broken\.yaml/);
       assert.equal(await readFile(broken, 'utf8'), 'kind: [');

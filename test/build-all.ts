@@ -1,0 +1,7 @@
+/** Builds the control plane and the machine's image into the cache, in one process: it loads nothing while it runs. */
+import { controlPlaneBinaries } from './control-plane/binaries.ts';
+import { machineImage } from './e2e/machine/image.ts';
+
+const { signal } = new AbortController();
+await controlPlaneBinaries(signal);
+await machineImage(signal);

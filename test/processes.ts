@@ -1,0 +1,75 @@
+/** How test files run: in one runner of node:test, or each in a process namespace of its own. */
+import { spawn } from 'node:child_process';
+import process from 'node:process';
+
+export interface RunOptions {
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  readonly reporter: string;
+}
+
+/** The arguments of Node.js before the test files. */
+export function nodeTestArguments({ concurrency, timeoutMs, reporter }: RunOptions): readonly string[] {
+  const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`, `--test-reporter=${reporter}`];
+  return ['--disable-warning=ExperimentalWarning', '--test', ...limits];
+}
+
+/** Runs a program with this terminal and resolves to its exit code; a program that a signal ended has the code 1. */
+export function runProgram(program: string, args: readonly string[]): Promise<number> {
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code) => {
+      resolve(code ?? 1);
+    });
+  });
+}
+
+interface FileResult {
+  readonly file: string;
+  readonly passed: boolean;
+  readonly seconds: number;
+}
+
+/** Process 1 of the namespace has to be a shell: it waits for the orphans of killed programs, which Node.js does not. */
+const FIRST_PROCESS = ['sh', '-c', '"$@"; exit $?', 'sh'];
+const NAMESPACE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--', ...FIRST_PROCESS];
+
+/** Runs a file in a namespace whose processes all end with it; prints what it printed when it is over. */
+async function runFileApart(file: string, options: RunOptions): Promise<FileResult> {
+  const beganAt = performance.now();
+  const node = [process.execPath, ...nodeTestArguments(options), file];
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...NAMESPACE, ...node], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk));
+  const passed = await new Promise<boolean>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => {
+      resolve(code === 0);
+    });
+  });
+  const seconds = Math.round((performance.now() - beganAt) / 1_000);
+  process.stdout.write(`--- ${file}: ${passed ? 'passed' : 'FAILED'} after ${seconds} s\n`);
+  process.stdout.write(Buffer.concat(output));
+  return { file, passed, seconds };
+}
+
+/** Runs the files, `concurrency` at a time in their order, each in a process namespace. Resolves to whether all passed. */
+export async function runFilesApart(files: readonly string[], options: RunOptions): Promise<boolean> {
+  const waiting = [...files];
+  const results: FileResult[] = [];
+  const work = async (): Promise<void> => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      results.push(await runFileApart(file, { ...options, concurrency: 1 }));
+    }
+  };
+  await Promise.all(Array.from({ length: options.concurrency }, work));
+  const slowest = results.toSorted((a, b) => b.seconds - a.seconds);
+  console.log(
+    ['seconds  file', ...slowest.map(({ file, seconds }) => `${String(seconds).padStart(7)}  ${file}`)].join('\n'),
+  );
+  for (const { file } of results.filter(({ passed }) => !passed)) console.log(`FAILED: ${file}`);
+  return results.every(({ passed }) => passed);
+}
