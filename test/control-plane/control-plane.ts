@@ -43,7 +43,7 @@ export interface ControlPlaneOptions {
   readonly apiServerFlags?: readonly string[];
 }
 
-const START_MS = 60_000;
+const START_MS = 120_000;
 
 /** A subject alternative name as openssl has it. */
 function sanOf(name: string): string {
