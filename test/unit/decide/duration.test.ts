@@ -27,18 +27,18 @@ describe('a duration', () => {
     ['1h1m1s1ms', 3_661_001],
   ];
   for (const [text, ms] of durations) {
-    it(`a duration takes ${text} as ${ms} ms`, () => {
+    it(`the duration ${text} is ${ms} ms`, () => {
       assert.equal(parseDuration(text), ms);
     });
   }
 
   for (const text of ['', ' ', '5', '00', '-1s', '1d', '1.5h', 's', '1s1m', '1ms1s', '1s ', '1 s', '1S', '1µs']) {
-    it(`a duration refuses "${text}"`, () => {
+    it(`the duration "${text}" is refused`, () => {
       assert.equal(parseDuration(text), undefined);
     });
   }
 
-  it('a duration refuses what is too long to be counted in milliseconds', () => {
+  it('a duration that is too long to be counted in milliseconds is refused', () => {
     assert.equal(parseDuration(`${'9'.repeat(400)}s`), undefined);
     assert.equal(parseDuration(`${Number.MAX_SAFE_INTEGER}ms`), Number.MAX_SAFE_INTEGER);
     assert.equal(parseDuration(`${Number.MAX_SAFE_INTEGER}s`), undefined);

@@ -12,7 +12,7 @@ describe('the table of attacks in the documentation', () => {
     assert.equal(await readFile(PAGE, 'utf8'), attackPage(), how);
   });
 
-  it('the table has more than a hundred', () => {
+  it('the table has more than a hundred attacks', () => {
     assert.ok(attackCount() > 100);
   });
 });

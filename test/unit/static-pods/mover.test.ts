@@ -99,7 +99,7 @@ describe('a manifest that the mover finds', () => {
     assert.equal(await next.restore('a.yaml'), 'restored');
   });
 
-  it('a manifest may be two files of one pod: each is moved for itself', async (t) => {
+  it('two files of one pod are each moved for itself', async (t) => {
     const { mover, paths } = await createRig(t, { 'a.yaml': 'one', 'a.yaml.bak': 'two' });
     for (const file of ['a.yaml', 'a.yaml.bak']) await mover.park({ ...STEP, file });
     assert.deepEqual(await readdir(paths.staticPodPath), []);
@@ -107,7 +107,7 @@ describe('a manifest that the mover finds', () => {
     assert.deepEqual(await readdir(paths.staticPodPath), ['a.yaml', 'a.yaml.bak']);
   });
 
-  it('a manifest may have become a folder or be gone: nothing is moved', async (t) => {
+  it('a manifest that has become a folder or is gone is not moved', async (t) => {
     const { mover, paths, inPlace } = await createRig(t, {});
     await mkdir(inPlace('a.yaml'));
     await assert.rejects(mover.park({ ...STEP, file: 'a.yaml' }), /"a\.yaml".*neither a file nor a symbolic link/);
@@ -115,7 +115,7 @@ describe('a manifest that the mover finds', () => {
     assert.deepEqual(await readdir(paths.parkedPath), []);
   });
 
-  it('a manifest may be another directory of the same name: what is in it counts', async (t) => {
+  it('the content of another directory of the same name counts', async (t) => {
     const { mover, paths, inPlace } = await createRig(t);
     await rename(paths.staticPodPath, `${paths.staticPodPath}.old`);
     await mover.park({ ...STEP, file: 'a.yaml' });

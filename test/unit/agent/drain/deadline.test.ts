@@ -55,7 +55,7 @@ describe('the deadline of a shutdown', () => {
     assert.deepEqual(same.written, []);
   });
 
-  it('the deadline of a shutdown does not keep the loop where the API server refuses it', async () => {
+  it('the deadline of a shutdown does not delay the loop where the API server refuses it', async () => {
     const { cluster } = clusterOf({}, true);
     await keepDeadline({ cluster, log: SILENT_LOG }, phaseOf(DEADLINE), SIGNAL);
   });

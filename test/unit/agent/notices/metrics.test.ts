@@ -73,7 +73,7 @@ describe('the metrics of an agent', () => {
     }
   });
 
-  it('the metrics that cannot be served are an error in the log, and nothing else', async () => {
+  it('metrics that cannot be served are an error in the log, and nothing else', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);
@@ -85,7 +85,7 @@ describe('the metrics of an agent', () => {
     server.close();
   });
 
-  it('the metrics are nothing where no scraper reads them', async () => {
+  it('the metrics are not served where no address is configured', async () => {
     const metrics = await openAgentMetrics(undefined, log);
     assert.equal(metrics.notices, undefined);
     await metrics.serve(() => true, AbortSignal.timeout(1_000));

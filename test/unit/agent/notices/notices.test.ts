@@ -86,7 +86,7 @@ describe('the loop that watches for notices', () => {
       onChange: () => undefined,
     });
 
-  it('the loop bears an hour of errors with one warning, looks less and less often, and drains nothing', async () => {
+  it('the loop survives an hour of errors with one warning, looks less and less often, and drains nothing', async () => {
     const { clock, signal } = fastClock(3_600_000);
     let asked = 0;
     const read = (): Promise<readonly Notice[]> => {
@@ -101,7 +101,7 @@ describe('the loop that watches for notices', () => {
     assert.deepEqual(notices.addTo(NO, WATCHING), NO);
   });
 
-  it('the loop keeps what was announced while the source fails, and lets go when it says so', async () => {
+  it('the loop keeps what was announced while the source fails, and ends it when the source says so', async () => {
     const { clock, signal } = fastClock(60_000);
     const answers: (readonly Notice[] | 'fails')[] = [[SPOT], 'fails', 'fails', []];
     const said: string[] = [];

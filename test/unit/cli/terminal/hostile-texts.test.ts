@@ -98,7 +98,7 @@ describe('a hostile text of a node, a user or a server', () => {
     });
   }
 
-  it('a hostile text is in JSON what it was, in characters that steer nothing', async () => {
+  it('a hostile text stays the same in JSON, in characters that do not control a terminal', async () => {
     server.writes = 'done';
     for (const words of ['status', `status nm/${maintenance}`, `status ${node}`, `preview ${node}`]) {
       const { output } = await run(`${words} -o json`);
@@ -150,7 +150,7 @@ const STATUS: AgentStatus = {
 };
 
 describe('a hostile text in the answer of an agent', () => {
-  it('a hostile text in the answer of an agent is harmless in nodemaint status, trigger, cancel and release', async () => {
+  it('a hostile text of an agent is harmless in nodemaint status, trigger, cancel and release', async () => {
     await inSandbox(async ({ runDirectory }) => {
       let answer: object = STATUS;
       const agent = createServer((socket) => {
@@ -178,7 +178,7 @@ describe('a hostile text in the answer of an agent', () => {
     });
   });
 
-  it('a hostile text in the answer of an agent is harmless where a drain is drawn', () => {
+  it('a hostile text of an agent is harmless where a drain is drawn', () => {
     for (const isTTY of [false, true]) {
       const { terminal, shown } = witness(isTTY);
       const view = drawDemo(terminal);
@@ -190,7 +190,7 @@ describe('a hostile text in the answer of an agent', () => {
 });
 
 describe('the terminal', () => {
-  it('the terminal is what every verb writes to', async () => {
+  it('every verb writes to the terminal', async () => {
     const root = path.join(import.meta.dirname, '..', '..', '..', '..', 'src');
     for await (const file of glob('**/*.ts', { cwd: root })) {
       if (file === 'main.ts') continue;
@@ -199,7 +199,7 @@ describe('the terminal', () => {
     }
   });
 
-  it('the terminal lets through only what steers nothing, whatever is written', () => {
+  it('the terminal passes on only what does not control a terminal, whatever is written', () => {
     for (let code = 0; code < 0x11_00_00; code += code < 0x30_00 ? 1 : 251) {
       if (code >= 0xd8_00 && code <= 0xdf_ff) continue;
       const character = String.fromCodePoint(code);

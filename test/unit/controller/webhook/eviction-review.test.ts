@@ -26,7 +26,7 @@ describe('a review', () => {
     }
   });
 
-  it('a review that cannot be understood tells its uid, so that it can be refused', () => {
+  it('a review that cannot be understood has its uid read, so that it can be refused', () => {
     const text = JSON.stringify(reviewOf({}));
     const strange = [
       startingAt(`2026-01-01T00:00:00.${'0'.repeat(2_000)}Z`),
@@ -50,7 +50,7 @@ describe('a review', () => {
     assert.ok('wrong' in maintenance && maintenance.uid === 'r-1');
   });
 
-  it('a review is none without the kind, the version and the uid of one', () => {
+  it('a body is no review without the kind, the version and the uid of one', () => {
     const text = JSON.stringify(reviewOf({}));
     for (const body of ['', 'null', '[]', '{}', text.replace('AdmissionReview', 'Pod'), text.replace('r-1', '')]) {
       const review = parseReview(body);

@@ -87,14 +87,14 @@ describe('the gate of a DaemonSet pod', () => {
     assert.equal(decideGate(podFor('a', { held: true }), on('b', drain(100))), 'release');
   });
 
-  it('the gate is missed where the pod slipped through, but only until it is bound', () => {
+  it('the gate is missing where the pod was made before it, and may be added only until the pod is bound', () => {
     assert.equal(decideGate(podFor('a'), on('a', drain(100))), 'remove');
     assert.equal(decideGate(podFor('a'), on('a', drain(99))), 'leave');
     assert.equal(decideGate(podFor('a', { bound: true }), on('a', drain(100))), 'leave');
     assert.equal(decideGate(podFor('a', { held: true, deleted: true }), on('a', [])), 'leave');
   });
 
-  it('the gate goes from a pod that it should never have come to', () => {
+  it('the gate is removed from a pod that should never have had it', () => {
     const stray: Pod = { metadata: { name: 'x' }, spec: { schedulingGates: [{ name: MAINTENANCE_GATE }] } };
     assert.equal(decideGate(stray, on('a', drain(100))), 'release');
     assert.equal(decideGate({ metadata: { name: 'x' }, spec: {} }, on('a', drain(100))), 'leave');
@@ -116,7 +116,7 @@ describe('an escaped DaemonSet', () => {
   const after = (...uids: readonly string[]): readonly Removal[] =>
     uids.reduce<readonly Removal[]>((all, uid) => noteRemoval(all, removal(uid)), []);
 
-  it('an escaped DaemonSet is one whose pods came back three times after the first was removed; a pod counts once', () => {
+  it('a DaemonSet has escaped whose pods came back three times after the first was removed; a pod counts once', () => {
     assert.deepEqual(ungatedDaemonSets(after('1', '2', '2', '3'), 'a'), []);
     assert.deepEqual(ungatedDaemonSets(after('1', '2', '3', '4'), 'a'), ['default/logger']);
     assert.deepEqual(ungatedDaemonSets(after('1', '2', '3', '4'), 'b'), []);
@@ -125,7 +125,7 @@ describe('an escaped DaemonSet', () => {
     assert.equal(returnsOf([], 'default/logger', 'a', '1'), 0);
   });
 
-  it('an escaped DaemonSet is none any more when the gate holds one of its pods, or the node is not drained', () => {
+  it('a DaemonSet has not escaped any more when the gate holds one of its pods, or the node is not drained', () => {
     const removals = after('1', '2', '3', '4');
     assert.deepEqual(forgetHeld(removals, 'default/logger', 'a'), []);
     assert.equal(forgetHeld(removals, 'default/other', 'a'), removals);
@@ -135,7 +135,7 @@ describe('an escaped DaemonSet', () => {
     );
   });
 
-  it('an escaped DaemonSet is removed ever later, to a limit', () => {
+  it('the pods of an escaped DaemonSet are removed at growing intervals, up to a limit', () => {
     assert.deepEqual([0, 1, 2, 3, 4, 5, 6, 60].map(removalDelayMs), [0, 0, 0, 2_000, 4_000, 8_000, 15_000, 15_000]);
   });
 });

@@ -27,14 +27,14 @@ describe('the end of a pod that is terminating already', () => {
     assert.equal(decideShorterEnd(alive, 20, NOW), undefined);
   });
 
-  it('the end of a terminating pod is never made later, nor ordered anew for a second', () => {
+  it('the end of a terminating pod is never made later, nor written again for a second', () => {
     assert.equal(decideShorterEnd(terminating(0, 20), 20, NOW), undefined);
     assert.equal(decideShorterEnd(terminating(0, 20), 18, NOW), undefined);
     assert.equal(decideShorterEnd(terminating(0, 20), 17, NOW), 17);
     assert.equal(decideShorterEnd(terminating(30, 20), 1, NOW), undefined);
   });
 
-  it('the end of a terminating pod is made true by the agent where the kubelet lets the pod live on', () => {
+  it('the agent ends a terminating pod where the kubelet lets the pod live on', () => {
     const over = terminating(22, 20);
     const mirror = { ...over, metadata: { ...over.metadata, annotations: { 'kubernetes.io/config.mirror': 'x' } } };
     assert.deepEqual(overduePods([over, terminating(21, 20), mirror, { metadata: { name: 'p' }, spec: {} }], NOW), [

@@ -72,7 +72,7 @@ describe('intersecting maintenances (KEP-4212, "Pod Selection and DrainTargets E
   cluster.add('maintenance-a', plan(5000, 15_000), ['one', 'two']);
   cluster.add('maintenance-b', plan(10_000, 15_000), ['one', 'three']);
 
-  it('the resolution resolves the entry with the lowest priority first on the node that they share', () => {
+  it('the entry with the lowest priority comes first on the node that they share', () => {
     assert.deepEqual(cluster.see('maintenance-a'), [
       'one: Default ≤ 5000; 10 of 110; Evacuating',
       'two: Default ≤ 5000; 7 of 37; Evacuating',
@@ -83,7 +83,7 @@ describe('intersecting maintenances (KEP-4212, "Pod Selection and DrainTargets E
     ]);
   });
 
-  it('the resolution lets the node three wait for the node one', () => {
+  it('the node three waits for the node one', () => {
     cluster.leave('three', 10_000);
     assert.deepEqual(cluster.see('maintenance-b'), [
       'one: Default ≤ 5000; 10 of 110; Evacuating (limited by maintenance-a)',
@@ -91,7 +91,7 @@ describe('intersecting maintenances (KEP-4212, "Pod Selection and DrainTargets E
     ]);
   });
 
-  it('the resolution lets the nodes one and three wait for the node two of the other maintenance', () => {
+  it('the nodes one and three wait for the node two of the other maintenance', () => {
     cluster.leave('one', 5000);
     assert.deepEqual(cluster.see('maintenance-a'), [
       'one: Default ≤ 5000; 0 of 100; Waiting for node two.',
@@ -103,7 +103,7 @@ describe('intersecting maintenances (KEP-4212, "Pod Selection and DrainTargets E
     ]);
   });
 
-  it('the resolution goes on when the node two has drained', () => {
+  it('the drain goes on when the node two has drained', () => {
     // The example leaves the DaemonSet pods of the node two out.
     cluster.leave('two', 5000);
     cluster.nodes['two'] = [...pods('Default', 15_000, 9), ...pods('Static', 3000, 21)];
@@ -117,7 +117,7 @@ describe('intersecting maintenances (KEP-4212, "Pod Selection and DrainTargets E
     ]);
   });
 
-  it('the resolution fast-forwards a newer maintenance, and does not backtrack', () => {
+  it('a newer maintenance is fast-forwarded, and does not go back', () => {
     cluster.add('maintenance-c', plan(2000, 15_000), ['one', 'four']);
     assert.deepEqual(cluster.see('maintenance-c'), [
       'one: Default ≤ 10000; 30 of 100; Evacuating (fast-forwarded by older maintenance-b)',
@@ -126,7 +126,7 @@ describe('intersecting maintenances (KEP-4212, "Pod Selection and DrainTargets E
     assert.equal(cluster.look().get('maintenance-c')?.nodes[0]?.fastForwardedBy, 'maintenance-b');
   });
 
-  it('the resolution comes to an end for all of them', () => {
+  it('all of the drains come to an end', () => {
     for (let step = 0; step < 200; step += 1) {
       for (const { nodes } of cluster.look().values()) {
         for (const { name, evicting } of nodes) {

@@ -45,7 +45,7 @@ function evicting(maintenance: NodeMaintenance): readonly string[] {
 }
 
 describe('the drains of an agent for its own node', () => {
-  it('the drains of an agent are those of the node alone, and of others those that a controller had taken up there', () => {
+  it('the agent drains for maintenances of the node alone, and for others that a controller had begun there', () => {
     const names = (maintenance: NodeMaintenance): number => maintenancesOfNode([maintenance], NODE).length;
     assert.equal(names(drain([NODE])), 1);
     assert.equal(names(drain([NODE], undefined, {}, 'Cordon')), 1);

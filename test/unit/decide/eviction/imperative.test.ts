@@ -38,7 +38,7 @@ describe('the imperative interceptor', () => {
   it('the interceptor evicts an ordinary pod', () => {
     assert.deepEqual(step(pod()), { kind: 'evict', attempt: 1 });
   });
-  it('the interceptor counts on after a restart', () => {
+  it('the interceptor continues its count after a restart', () => {
     const message = 'Could not evict a pod due to failing eviction requests, number of retries: 7. x';
     assert.deepEqual(rememberedAttempts(request({ message }), pod(), NOW), { count: 7, nextAt: 0, blockedBy: [] });
   });

@@ -78,7 +78,7 @@ describe('the time of interceptors before a deadline', () => {
 });
 
 describe('an interceptor before a deadline', () => {
-  it('an interceptor gives way when its time is over, although it gives signs of life, and the request says why', () => {
+  it('an interceptor gives way when its time is over, although its heartbeats continue, and the request says why', () => {
     const request = requestOf(SAVER);
     assert.equal(decideEvictionRequest(request, POD, NOW).lookAgainMs, 30_000);
     const { status, news, lookAgainMs } = decideEvictionRequest(request, POD, NOW + 30_000);
@@ -123,7 +123,7 @@ describe('an interceptor before a deadline', () => {
     assert.equal(decideTimes(parsed.old, parsed.fresh, NOW + 10_000).kind, 'refused');
   });
 
-  it('an interceptor does not hold the pod of an agent that drains its node alone', () => {
+  it('an interceptor does not delay the pod of an agent that drains its node alone', () => {
     assert.equal(awaitingPodOf(POD, requestOf(SAVER))?.on, SAVER);
     assert.equal(awaitingPodOf(POD, requestOf(SAVER), true), undefined);
     assert.ok(

@@ -80,7 +80,7 @@ describe('the times that an interceptor sets', () => {
     );
   });
 
-  it('the times that an interceptor sets are all named when several are wrong', () => {
+  it('all wrong times are named when several are wrong', () => {
     const words = refusal(withEntry({}), withEntry({ startTime: at(-60), completionTime: at(60) }));
     assert.match(words, /\.startTime was set to \S+, which is 61 s in the past/);
     assert.match(words, /\.completionTime was set to \S+, which is 60 s in the future/);
@@ -145,7 +145,7 @@ describe('the advance of activeInterceptors', () => {
     );
   });
 
-  it('the advance is allowed when it has completed', () => {
+  it('the advance is allowed when the interceptor has completed', () => {
     const old = since(at(-60), { heartbeatTime: at(-30), completionTime: at(0) });
     assert.equal(refusal(old, advanced(old)), '');
   });
@@ -156,14 +156,14 @@ describe('the advance of activeInterceptors', () => {
     assert.match(refusal(old, advanced(old, { interceptors })), /advanced past actor-a/);
   });
 
-  it('the advance is refused when it has completed in the future only, and a heartbeat from there does not hold control', () => {
+  it('the advance is refused when the interceptor has completed in the future only, and a heartbeat from there does not keep the turn', () => {
     const old = since(at(-60), { completionTime: at(3600) });
     assert.match(refusal(old, advanced(old)), /advanced past actor-a/);
     const held = since(at(-1200), { heartbeatTime: at(3600) });
     assert.equal(refusal(held, advanced(held)), '');
   });
 
-  it('the advance counts from the heartbeat, else from the activation, else from the creation, with 10 s for the controller', () => {
+  it('the silence counts from the heartbeat, else from the activation, else from the creation, with 10 s for the controller', () => {
     const beat = (seconds: number): EvictionRequest => since(at(-7200), { heartbeatTime: at(seconds) });
     const activated = (seconds: number): EvictionRequest => since(at(seconds));
     const created = (seconds: number): EvictionRequest =>
@@ -174,7 +174,7 @@ describe('the advance of activeInterceptors', () => {
     }
   });
 
-  it('the advance counts from the activation when the heartbeat is older', () => {
+  it('the silence counts from the activation when the heartbeat is older', () => {
     const old = since(at(-60), { heartbeatTime: at(-7200) });
     assert.match(refusal(old, advanced(old)), /last gave a sign of life at 2026-05-01T11:59:00Z/);
   });
@@ -194,7 +194,7 @@ describe('the advance of activeInterceptors', () => {
     assert.match(refusal(old, advanced(old, { conditions: ended('Drained', 'True') })), /advanced past/);
   });
 
-  it('the advance is no advance when the first interceptor is activated or nothing changes', () => {
+  it('no advance is seen when the first interceptor is activated or nothing changes', () => {
     assert.equal(refusal(requestOf({}), requestOf({ activeInterceptors: [A] })), '');
     const old = since(at(-60));
     assert.equal(refusal(old, old), '');

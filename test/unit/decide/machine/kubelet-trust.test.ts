@@ -92,7 +92,7 @@ describe('the kubelet that a unit of systemd has', () => {
     assert.equal(believed([{ cgroups: ['/system.slice/rke2-server.service'] }, other], [rke2]), '700 not 9');
   });
 
-  it('the kubelet of a unit is not every process where the unit has no group of its own', () => {
+  it('a process is not the kubelet of a unit where the unit has no group of its own', () => {
     const bare = { unit: 'kubelet.service', mainPid: 5, controlGroup: '/' };
     assert.equal(believed([{ name: 'sudo' }], [bare]), ' not 700');
   });
@@ -102,7 +102,7 @@ describe('the kubelet that a unit of systemd has', () => {
     assert.equal(believed([{ pidNamespaces: 2 }]), ' not 700');
   });
 
-  it('the kubelet of a unit is one of several, in the order of their numbers', () => {
+  it('several kubelets of units are taken in the order of their numbers', () => {
     const two = { unit: 'k3s.service', mainPid: 28_364, controlGroup: '/system.slice/k3s.service' };
     const k3s = { pid: 28_364, cgroups: ['/system.slice/k3s.service'] };
     assert.equal(believed([k3s, {}, { pid: 1001, uids: [65_534, 0, 0, 0] }], [UNIT, two]), '700,28364 not 1001');

@@ -20,11 +20,11 @@ describe('the guard of the control plane', () => {
     const verdict = judgeControlPlane(nodes, new Set(leaving), new Set(away));
     return verdict.kind === 'safe' ? 'safe' : verdict.message;
   };
-  it('the guard lets workers go, all of them', () => {
+  it('the guard lets all workers be drained', () => {
     assert.equal(judge(three, ['w']), 'safe');
     assert.equal(judge([node('a', true, false), node('w', false)], ['w']), 'safe');
   });
-  it('the guard lets one of three members go', () => {
+  it('the guard lets one of three members be drained', () => {
     assert.equal(judge(three, ['a', 'w']), 'safe');
   });
   it('the guard holds back the second of three, whether asked at once, drained by another, or ill', () => {
@@ -45,7 +45,7 @@ describe('drains of the control plane', () => {
   };
   const held = (drains: readonly GuardedDrain[]): readonly string[] => [...guardControlPlane(three, drains).keys()];
 
-  it('the guard lets the oldest begin, and holds the others back until it has given its node back', () => {
+  it('the guard lets the oldest drain begin, and holds the others back until it has given its node back', () => {
     const [old, young] = [drain('z', ['a'], { createdAt: 1 }), drain('y', ['b'], { createdAt: 2 })];
     assert.deepEqual(held([young, old]), ['y']);
     assert.deepEqual(held([young]), []);
@@ -54,11 +54,11 @@ describe('drains of the control plane', () => {
     assert.deepEqual(held([drain('old', ['a']), drain('begun', ['b'], { begun: true, createdAt: 9 })]), ['old']);
     assert.deepEqual(held([drain('begun', ['b'], { begun: true }), drain('again', ['b'])]), []);
   });
-  it('the guard lets through what is forced, and counts it', () => {
+  it('the guard lets a forced drain begin, and counts it', () => {
     assert.deepEqual(held([drain('all', ['a', 'b', 'c'], { forced: true })]), []);
     assert.deepEqual(held([drain('one', ['a'], { forced: true }), drain('two', ['b'], { createdAt: 1 })]), ['two']);
   });
-  it('the guard says what it would cost and how to go on all the same', () => {
+  it('the guard says what a forced drain would cost and how to go on', () => {
     const all = guardControlPlane(three, [drain('all', ['a', 'b', 'c'])]).get('all') ?? '';
     assert.match(
       all,

@@ -109,7 +109,7 @@ describe('a maintenance', () => {
     );
   });
 
-  it('a maintenance is taken for the own one only where it is that, open, and has not drained anything yet', () => {
+  it('an agent takes a maintenance for its own only where it is that, open, and has not drained anything yet', () => {
     assert.equal(isUsable(ownOf(), 'Drain', NODE), true);
     assert.equal(isUsable(ownOf({}, { nodeSelector: byName('node-b') }), 'Drain', NODE), false);
     assert.equal(isUsable(ownOf({ labels: { [AGENT_LABEL]: 'node-b' } }), 'Drain', NODE), false);
@@ -136,7 +136,7 @@ describe('the completion by name', () => {
     assert.deepEqual(named.chosen, [running]);
   });
 
-  it('the completion ends one that waits for somebody after the boot', () => {
+  it('the completion ends a shutdown that waits for a person after the boot', () => {
     const waiting = [ownOf(), ownOf({ annotations: { [BOOT_ANNOTATION]: 'boot-0' } })];
     for (const each of waiting) {
       assert.deepEqual(chooseForCompletion([{ name: NODE }], [each], nodes, false).chosen, [each]);
@@ -175,9 +175,9 @@ const stories: [string, (NodeMaintenance | undefined)[], string][] = [
   ['another object of the name', [ownOf(), ownOf({ uid: 'u-2' })], 'deleted'],
 ];
 
-describe('what became of a maintenance that was made, when the watch shows', () => {
+describe('the state of a maintenance that was made', () => {
   for (const [what, events, expected] of stories) {
-    it(what, () => {
+    it(`a maintenance that was made is ${expected} when the watch shows ${what}`, () => {
       const { made, sees } = rig();
       made.accept(ownOf());
       for (const event of events) sees(event);
@@ -185,7 +185,7 @@ describe('what became of a maintenance that was made, when the watch shows', () 
     });
   }
 
-  it('nothing, and the API server does not have it any more', () => {
+  it('a maintenance that was made is deleted when the watch shows nothing and the API server does not have it', () => {
     const { made } = rig();
     made.accept(ownOf());
     assert.equal(made.isUnseen(NAME), true);

@@ -26,7 +26,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 describe('the claim on a folder', () => {
-  it('the claim is kept by a process that stands still, and ends with one that is killed', async (t) => {
+  it('a process that stands still keeps the claim, and one that is killed loses it', async (t) => {
     const folder = await temporaryFolder(t, 'claim');
     const first = await startClaimer(t, folder);
     assert.equal(first.says, 'claimed');

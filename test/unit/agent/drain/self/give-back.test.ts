@@ -37,12 +37,12 @@ function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServe
 }
 
 describe('the give-back after a drain', () => {
-  it('the give-back is owed by an agent that starts after a shutdown, and by no other that has drained nothing', () => {
+  it('an agent that starts after a shutdown owes the give-back, and no other that has drained nothing', () => {
     assert.equal(open(true).giveBack.isOwed(), true);
     assert.equal(open(false).giveBack.isOwed(), false);
   });
 
-  it('the give-back is the cordon and then the gates, each once', async () => {
+  it('the agent gives back the cordon and then the gates, each once', async () => {
     const { giveBack, gates, server } = open(false);
     giveBack.owe();
     await giveBack.pass(always, SIGNAL);

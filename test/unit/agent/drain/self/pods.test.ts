@@ -60,7 +60,7 @@ function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
 }
 
 describe('the end of pods on a node that its agent drains', () => {
-  it('the end of a pod is an eviction, asked for once while the pod ends', async () => {
+  it('a pod is evicted, and asked once while it ends', async () => {
     const { server, pass } = open([podOf('web')]);
     const { waiting } = await pass();
     await pass();
@@ -68,7 +68,7 @@ describe('the end of pods on a node that its agent drains', () => {
     assert.equal(waiting[0]?.message, 'Pod web is terminating.');
   });
 
-  it('the end of a pod is a deletion for a pod of a DaemonSet, of this pod and no namesake', async () => {
+  it('a pod of a DaemonSet is deleted, and no pod of the same name', async () => {
     const { server, pass } = open([podOf('logs-1', { ownerReferences: [DAEMON_SET_OWNER] })]);
     const { waiting } = await pass();
     assert.deepEqual(server.asked, ['DELETE /api/v1/namespaces/default/pods/logs-1']);
@@ -77,13 +77,13 @@ describe('the end of pods on a node that its agent drains', () => {
     assert.equal(waiting[0]?.message, 'is being deleted');
   });
 
-  it('the end of a pod is left to a controller that is alive again', async () => {
+  it('a pod is left to a controller that is alive again', async () => {
     const { server, pass } = open([podOf('web')]);
     await pass(() => Promise.resolve(false));
     assert.deepEqual(server.asked, []);
   });
 
-  it('the end of a pod waits for the interceptor that a request has come to', async () => {
+  it('a pod waits for the interceptor that its request has come to', async () => {
     const request: EvictionRequest = {
       metadata: { name: 'uid-web', namespace: 'default' },
       spec: { target: { pod: { name: 'web', uid: 'uid-web' } } },
