@@ -65,10 +65,10 @@ async function untilRest(world: World): Promise<boolean> {
   return false;
 }
 
-/** Waits for rest in mid-history, and judges what is told then. */
-export async function judgeAtRest(world: World): Promise<readonly Violation[]> {
+/** Waits for rest, and judges what is told then; undefined where the world does not come to rest in time. */
+export async function judgeAtRest(world: World): Promise<readonly Violation[] | undefined> {
   return await world.cluster.inPeace(async () => {
-    if (!(await untilRest(world))) return [];
+    if (!(await untilRest(world))) return undefined;
     return [...checkStatus(world), ...checkGivenBack(world)];
   });
 }
@@ -147,7 +147,7 @@ async function untilNone(world: World, look: () => readonly Violation[]): Promis
 export async function judgeDrained(world: World): Promise<readonly Violation[]> {
   await unblock(world);
   const late = await untilNone(world, () => unfinished(world));
-  return [...late, ...(await judgeAtRest(world))];
+  return [...late, ...((await judgeAtRest(world)) ?? [])];
 }
 
 /** Ends all maintenances, some by the stage and some by deletion, and looks for what is left of them. */

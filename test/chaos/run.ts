@@ -40,8 +40,12 @@ async function performSteps(world: World, history: History, performed: Performed
     let outcome = 'no such step';
     if (step.do === 'rest') {
       const judged = await judgeAtRest(world);
-      found.push(...judged);
-      outcome = distinct(judged).map(signatureOf).join('; ') || 'nothing found';
+      found.push(...(judged ?? []));
+      const what =
+        distinct(judged ?? [])
+          .map(signatureOf)
+          .join('; ') || 'nothing found';
+      outcome = judged === undefined ? 'no rest in time' : what;
     } else outcome = (await STEP_KINDS[step.do]?.perform(world, step.with)) ?? outcome;
     performed.push({ at, step, outcome });
     await sleep(PAUSE_MS);
