@@ -78,3 +78,5 @@ export const EVICT_WANTED_ANNOTATION = 'kubernetes.io/pod-evict-wanted';
 
 /** Set by the kubelet on the mirror pod of a static pod. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
+/** Written by the kubelet on each sandbox: where it has the pod from, file, http or api. */
+export const SOURCE_ANNOTATION = 'kubernetes.io/config.source';

@@ -6,7 +6,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/metrics.ts';
-import type { UngatedDaemonSets } from './cache/daemon-set-escapes.ts';
+import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
 import type { MaintenanceIndex } from './cache/maintenances.ts';
 import type { ControllerOptions } from './options.ts';
 
@@ -18,8 +18,8 @@ export interface ControllerContext {
   readonly options: ControllerOptions;
   readonly metrics: ControllerMetrics;
   readonly events: EventRecorder;
-  /** DaemonSets that no gate holds. */
-  readonly escapes: UngatedDaemonSets;
+  /** DaemonSets that come back in spite of the gate. */
+  readonly ungated: UngatedDaemonSets;
   readonly maintenances: MaintenanceIndex;
   readonly requests: ObjectCache<EvictionRequest>;
   readonly pods: ObjectCache<Pod>;

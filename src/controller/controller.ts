@@ -12,7 +12,7 @@ import { createObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { serveHttp } from '../telemetry/http.ts';
 import { createControllerMetrics } from '../telemetry/metrics.ts';
-import { createUngatedDaemonSets } from './cache/daemon-set-escapes.ts';
+import { createUngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
 import { runElection } from './leader/election.ts';
 import { createMaintenanceIndex } from './cache/maintenances.ts';
 import type { ControllerOptions } from './options.ts';
@@ -97,7 +97,7 @@ export async function runController(dependencies: ControllerDependencies, signal
     const fenced = { client: term.fence(client), clock, log };
     const events = createEventRecorder(COMPONENT, fenced);
     const copies = { maintenances: createMaintenanceIndex(maintenances, nodes), requests, pods, nodes, budgets };
-    work = createWork({ ...fenced, options, metrics, events, escapes: createUngatedDaemonSets(), ...copies });
+    work = createWork({ ...fenced, options, metrics, events, ungated: createUngatedDaemonSets(), ...copies });
     try {
       await work.run(stop, term.signal);
     } finally {

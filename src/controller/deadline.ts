@@ -52,20 +52,19 @@ export function deadlineAnnotations(
   };
 }
 
-/** Tells pods that asked for it that their node is to be drained, and by when; each once for each deadline. */
+/** Notifies pods that asked for it by an Event that their node is drained, and by when; each once for each deadline. */
 export interface PodNotifier {
-  tell(maintenance: NodeMaintenance, nodes: ReadonlySet<string>): void;
+  notify(maintenance: NodeMaintenance, nodes: ReadonlySet<string>): void;
   forget(maintenance: string): void;
 }
 
-/** Makes the notifier. */
 export function createPodNotifier(context: ControllerContext): PodNotifier {
-  const told = new Map<string, Set<string>>();
+  const notified = new Map<string, Set<string>>();
   return {
-    tell: (maintenance, nodes) => {
+    notify: (maintenance, nodes) => {
       const { name } = maintenance.metadata;
-      const known = told.get(name) ?? new Set();
-      told.set(name, known);
+      const known = notified.get(name) ?? new Set();
+      notified.set(name, known);
       const deadline = deadlineOf(maintenance);
       const by = deadline === undefined ? '' : ` by ${rfc3339(deadline.at)}`;
       const { reason = '' } = maintenance.spec;
@@ -82,7 +81,7 @@ export function createPodNotifier(context: ControllerContext): PodNotifier {
       }
     },
     forget: (maintenance) => {
-      told.delete(maintenance);
+      notified.delete(maintenance);
     },
   };
 }

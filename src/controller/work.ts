@@ -65,7 +65,7 @@ export function createWork(context: ControllerContext): Work {
     addMaintenances();
     for (const request of requests.list()) daemonSetQueue.add(keyOf(request));
     for (const pod of gate.unbound()) gateQueue.add(pod);
-    context.escapes.forget((node) => drainsOfNode(maintenances.list(), node).length > 0);
+    context.ungated.forget((node) => drainsOfNode(maintenances.list(), node).length > 0);
   };
   const onBudget = (key: string): void => {
     for (const request of imperative.budgetChanged(key)) imperativeQueue.add(request);

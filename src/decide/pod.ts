@@ -4,7 +4,7 @@ import type { Pod } from '../api/pod.ts';
 import { timeOf } from './time.ts';
 
 /** The kubelet's default grace period of a pod, in seconds. */
-const DEFAULT_GRACE_SEC = 30;
+export const DEFAULT_GRACE_SEC = 30;
 /** A year, in seconds. Longer grace periods are cut to it: the API server accepts any 64-bit number, which overflows timers and dates (kubernetes/kubernetes#84298). */
 export const MAX_GRACE_SEC = 365 * 24 * 3600;
 
@@ -23,6 +23,11 @@ export function podTypeOf(pod: Pod): PodType {
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return 'Static';
   const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
   return owner?.kind === 'DaemonSet' && owner.apiVersion.startsWith('apps/') ? 'DaemonSet' : 'Default';
+}
+
+/** Whether the pod is part of a Workload or PodGroup, whose eviction is not supported (KEP-4563). */
+export function isInPodGroup({ spec }: Pick<Pod, 'spec'>): boolean {
+  return spec.workloadRef !== undefined || spec.schedulingGroup !== undefined;
 }
 
 /** Whether the pod has reached a terminal phase (KEP-4563, "EvictionRequest Completion"). */

@@ -42,6 +42,11 @@ export function keyOf({ metadata: { namespace, name } }: KubeObject): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
+/** The field selector of the pods of a node. */
+export function onNode(nodeName: string): string {
+  return `spec.nodeName=${nodeName}`;
+}
+
 /** The path of a whole resource over all namespaces, or of one namespace. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const middle = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;

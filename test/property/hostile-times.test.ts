@@ -130,7 +130,7 @@ describe('hostile times and grace periods', () => {
         const status = drainStatus(
           maintenance,
           { position: 1, nodes: [node], drained: false },
-          () => ({ blocking, expectedFinishAt, held: 0, escapedDaemonSets: [] }),
+          () => ({ blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] }),
           NOW,
         );
         const { expectedFinishTime, ...others } = status.nodeStatuses?.[0] ?? { nodeRef: { name: '' } };

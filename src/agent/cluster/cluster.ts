@@ -20,7 +20,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { reportProgress, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
-import { removeFailedPods } from '../../kube/failed-pods.ts';
+import { removeFailedPods } from '../../kube/eviction/failed-pods.ts';
 import {
   collectionPath,
   EVICTION_REQUESTS,

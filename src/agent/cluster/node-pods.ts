@@ -1,6 +1,6 @@
 import type { Pod } from '../../api/pod.ts';
 import { describeError } from '../../errors.ts';
-import { PODS } from '../../kube/resource.ts';
+import { onNode, PODS } from '../../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
 import type { ClusterDependencies } from './cluster.ts';
 
@@ -19,7 +19,7 @@ export function createNodePods(dependencies: ClusterDependencies, lifetime: Abor
     watch: () => {
       if (watched !== undefined) return watched.cache;
       const stop = new AbortController();
-      const scope = { resource: PODS, fieldSelector: `spec.nodeName=${nodeName}` };
+      const scope = { resource: PODS, fieldSelector: onNode(nodeName) };
       const cache = createObjectCache<Pod>(scope, onChange, dependencies);
       cache.run(AbortSignal.any([lifetime, stop.signal])).catch((error: unknown) => {
         log.error({ reason: describeError(error) }, "watch on the node's pods failed");

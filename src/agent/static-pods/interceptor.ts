@@ -15,7 +15,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isActiveInterceptor, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { listAll } from '../../kube/list.ts';
-import { collectionPath, PODS } from '../../kube/resource.ts';
+import { collectionPath, onNode, PODS } from '../../kube/resource.ts';
 import { shortened } from '../../printable.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -82,7 +82,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
 
   const readMirrors = async (signal: AbortSignal): Promise<ReadonlyMap<string, Pod> | undefined> => {
     // By the node's name, as a node's identity is allowed to ask.
-    const place = { path: collectionPath(PODS), query: { fieldSelector: `spec.nodeName=${nodeName}` } };
+    const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
     try {
       const list = await listAll<Pod>(client, place, [], (pod) => pod, signal);
       complained = '';

@@ -1,4 +1,5 @@
 /** The static pods of the node at one moment: read from their directories, and from the runtime where it is needed. */
+import { SOURCE_ANNOTATION } from '../../api/names.ts';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { targetsCover } from '../../decide/drain/plan.ts';
 import type { DrainPod } from '../../decide/pod.ts';
@@ -11,9 +12,6 @@ import type { ParkStep } from '../../static-pods/journal/journal.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
 import type { Mover } from '../../static-pods/mover.ts';
 import type { MoverPaths } from '../../static-pods/places.ts';
-
-/** Where the kubelet has a pod from: file, http or api. */
-const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 
 /** The static pods at one moment. */
 export interface StaticPodView {

@@ -9,7 +9,7 @@ import {
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
-import { DISRUPTION_BUDGETS, PODS, type Resource } from '../../kube/resource.ts';
+import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
 import { type ClusterFlags, formatObject, parseNodes, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { controlPlaneHarm } from './begin.ts';
@@ -84,7 +84,7 @@ export async function readPreviewFacts(
   if (node === undefined) return undefined;
   const [all, pods, budgets, isInstalled] = await Promise.all([
     client.maintenances(signal),
-    client.list<PreviewPod>(PODS, `fieldSelector=${encodeURIComponent(`spec.nodeName=${name}`)}`, signal),
+    client.list<PreviewPod>(PODS, `fieldSelector=${encodeURIComponent(onNode(name))}`, signal),
     client.list<PodDisruptionBudget>(DISRUPTION_BUDGETS, '', signal),
     isGateInstalled(client, signal),
   ]);

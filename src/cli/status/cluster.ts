@@ -8,7 +8,7 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import { nodesOf, resolveTarget } from '../../decide/maintenance/choice.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
-import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
+import { EVICTION_REQUESTS, PODS, onNode } from '../../kube/resource.ts';
 import {
   type Cluster,
   type ClusterFlags,
@@ -39,7 +39,7 @@ async function readView(
   signal: AbortSignal,
 ): Promise<DrainView> {
   const podsOf = async (node: string): Promise<readonly Pod[]> => {
-    return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(`spec.nodeName=${node}`)}`, signal);
+    return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(node))}`, signal);
   };
   const label = encodeURIComponent(`${NODE_LABEL} in (${nodes.map(nodeLabel).join(',')})`);
   const requests =

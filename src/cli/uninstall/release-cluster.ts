@@ -3,9 +3,9 @@ import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { isGated } from '../../decide/daemon-set/gate.ts';
-import { decideCordon } from '../../decide/maintenance/maintenance.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import { listAll } from '../../kube/list.ts';
 import {
   collectionPath,
@@ -101,11 +101,8 @@ async function completeWithoutController(
   signal: AbortSignal,
 ): Promise<void> {
   for (const node of await listOf<Node>(client, NODES, {}, signal)) {
-    const body = decideCordon(node, []);
-    if (body === undefined) continue;
-    const path = objectPath(NODES, node.metadata);
-    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-    say(`Node ${node.metadata.name} is uncordoned.`);
+    const outcome = await syncCordon(client, { node, wantedBy: [] }, signal);
+    if (outcome === 'changed') say(`Node ${node.metadata.name} is uncordoned.`);
   }
   for (const { metadata } of left) {
     const finalizers = (metadata.finalizers ?? []).filter((name) => name !== COMPLETION_FINALIZER);

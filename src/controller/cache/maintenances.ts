@@ -10,7 +10,7 @@ import type { ObjectCache } from '../../kube/watch.ts';
  */
 export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   /** Whether the maintenance is complete only by that, and its stage is still to be written. */
-  isOutlived(name: string): boolean;
+  isEndedByReboot(name: string): boolean;
 }
 
 /** Makes them of the copies as they are. */
@@ -31,7 +31,7 @@ export function createMaintenanceIndex(
       const maintenance = cache.get(key);
       return maintenance === undefined ? undefined : asItCounts(maintenance);
     },
-    isOutlived: (name) => {
+    isEndedByReboot: (name) => {
       const maintenance = cache.get(name);
       return maintenance !== undefined && isOver(maintenance);
     },

@@ -4,6 +4,7 @@ import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf, decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { deletePod } from '../../kube/eviction/evictor.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
@@ -42,7 +43,7 @@ export async function releasePod(client: KubeClient, pod: Pod, signal: AbortSign
  * drains do: a pod is released as soon as no drain targets it, whatever became of the maintenance.
  */
 export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
-  const { client, clock, escapes, log } = context;
+  const { client, clock, ungated, log } = context;
   /** DaemonSet pods without a node; the value is the DaemonSet where the pod is held. */
   const waiting = new Map<string, string | undefined>();
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
@@ -57,9 +58,8 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       log.info({ pod: keyOf(pod) }, 'released DaemonSet pod');
       return;
     }
-    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
-    await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
-    escapes.removed(pod);
+    await deletePod(client, pod, {}, signal);
+    ungated.removed(pod);
     log.info({ pod: keyOf(pod) }, 'removed DaemonSet pod that was made without the gate');
   };
 
@@ -88,9 +88,9 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       if (pod === undefined) return {};
       const known = context.maintenances.list();
       const step = decideGate(pod, (node) => drainsOfNode(known, node));
-      if (step === 'hold') escapes.held(pod);
+      if (step === 'hold') ungated.gated(pod);
       if (step === 'hold' || step === 'leave') return {};
-      const { at } = escapes.dueAt(pod);
+      const { at } = ungated.dueAt(pod);
       const now = clock.now();
       if (step === 'remove' && now < at) return { againMs: at - now };
       const fresh = await readMaintenances(signal);

@@ -16,7 +16,7 @@ import { graceOptions } from '../deadline.ts';
  * coming back is deleted ever later.
  */
 export function createDaemonSetInterceptor(context: ControllerContext): Interceptor {
-  const { client, clock, escapes, log } = context;
+  const { client, clock, ungated, log } = context;
   return {
     name: DAEMON_SET_INTERCEPTOR,
     act: async (_request, pod, signal) => {
@@ -27,13 +27,13 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       const { deletionTimestamp } = pod.metadata;
       const now = clock.now();
       if (deletionTimestamp === undefined) {
-        const { at, returns } = escapes.dueAt(pod);
+        const { at, returns } = ungated.dueAt(pod);
         if (now < at) {
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
           return { kind: 'working', message, againMs: at - now };
         }
         await deletePod(client, pod, graceOptions(context, pod), signal);
-        escapes.removed(pod);
+        ungated.removed(pod);
         log.info({ pod: keyOf(pod), maintenance: drain.maintenance, returns }, 'deleted DaemonSet pod');
       }
       return {

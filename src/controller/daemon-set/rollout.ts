@@ -1,6 +1,7 @@
 import type { ControllerRevision, DaemonSet } from '../../api/daemon-set.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { currentHash, decideRollout, hasSeveralTemplates } from '../../decide/daemon-set/rollout.ts';
+import { deletePod } from '../../kube/eviction/evictor.ts';
 import { listAll } from '../../kube/list.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import {
@@ -9,7 +10,6 @@ import {
   DAEMON_SETS,
   keyOf,
   objectPath,
-  PODS,
   sendForObject,
 } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
@@ -65,8 +65,7 @@ export function createDaemonSetRollout(context: ControllerContext, gate: Pick<Da
     );
     const { replace, againMs } = decideRollout({ daemonSet, hash, pods: current }, now);
     for (const pod of replace) {
-      const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: pod.metadata.uid } };
-      await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
+      await deletePod(client, pod, {}, signal);
       deleted.set(pod.metadata.uid ?? '', clock.monotonic());
       log.info({ pod: keyOf(pod), daemonSet: key }, 'replaced DaemonSet pod that a maintenance elsewhere held up');
     }

@@ -1,13 +1,14 @@
 import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { decideCordon, isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { rfc3339 } from '../../decide/time.ts';
+import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 
 /**
- * Keeps a node cordoned while a maintenance wants it, and says on the node what goes on (KEP-4212, "Cordon", "Uncordon";
+ * Keeps a node cordoned while a maintenance wants it, and reports in its conditions how far the drain is (KEP-4212, "Cordon", "Uncordon";
  * the standard conditions of KEP-5683).
  */
 export async function reconcileNode(
@@ -21,14 +22,11 @@ export async function reconcileNode(
   const own = context.maintenances.list().filter((each) => isInProgress(each) && selectsNode(each, node));
   const maintenances = own.map(({ metadata }) => metadata.name).toSorted();
   const draining = own.filter((each) => stageOf(each) === 'Drain').map(({ metadata }) => metadata.name);
-  const body = decideCordon(node, maintenances);
-  if (body !== undefined) {
-    const path = objectPath(NODES, node.metadata);
-    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+  if ((await syncCordon(client, { node, wantedBy: maintenances }, signal)) === 'changed') {
     log.info({ node: name, maintenances }, maintenances.length > 0 ? 'cordoned node' : 'uncordoned node');
-    // We had cordoned it already: somebody else has made it schedulable.
+    // The annotation says that it was cordoned for a maintenance before.
     if (maintenances.length > 0 && node.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined) {
-      const message = `Somebody makes node ${name} schedulable while it is under maintenance (${maintenances.join(', ')}); it is cordoned again. Complete the maintenance to uncordon it.`;
+      const message = `Node ${name} was uncordoned during maintenance (${maintenances.join(', ')}); cordoned again. Complete the maintenance to uncordon it.`;
       const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
       context.events.tell(subject, { type: 'Warning', reason: 'CordonReverted', message });
     }

@@ -1,10 +1,9 @@
 import type { NodeSelector } from '../../api/meta.ts';
 import { AGENT_LABEL, FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
-import type { DrainPlanEntry, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
 import { describeEntry, effectiveDrainPlan, selectorKey } from './plan.ts';
-import { stageOf } from '../maintenance/maintenance.ts';
+import { STAGES, stageOf } from '../maintenance/maintenance.ts';
 
-const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
 /** The length of a name that people still want to type, in characters. */
 const NAME_LENGTH = 63;
 const MAX_NAMES = 1000;

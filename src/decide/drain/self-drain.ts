@@ -12,14 +12,12 @@ import {
   type PodType,
 } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { effectiveDrainPlan } from './plan.ts';
-import type { Drain } from './field.ts';
+import { drainOfMaintenance } from './drain-of.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
 import { isFinished } from '../eviction/request.ts';
 import { interceptorsOf } from '../eviction/interceptors.ts';
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
-import { type DrainPod, drainPodOf, isTerminal, podTypeOf } from '../pod.ts';
-import { timeOf } from '../time.ts';
+import { type DrainPod, drainPodOf, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
 export interface SelfDrain {
@@ -39,8 +37,8 @@ function recordedOn({ status }: NodeMaintenance, nodeName: string): NodeStatus |
   return status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
 }
 
-/** The controller has not let it begin, for the sake of other nodes. */
-function isHeldBack(maintenance: NodeMaintenance): boolean {
+/** Whether the controller has not let it begin, because of other maintenances. */
+function isThrottled(maintenance: NodeMaintenance): boolean {
   const drained = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
   return drained?.reason === 'Waiting';
 }
@@ -72,22 +70,12 @@ export function resolveSelfDrains(
 ): readonly SelfDrain[] {
   const draining = maintenancesOfNode(maintenances, nodeName).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
-    // Where its agent made it, the machine goes down in any case: it is not held back by what only a controller can see.
-    return agentNodeOf(each) === nodeName || !isHeldBack(each);
+    // Where its agent made it, the machine goes down in any case: it is not throttled for what only a controller can see.
+    return agentNodeOf(each) === nodeName || !isThrottled(each);
   });
-  const drains = draining.map((maintenance): Drain => {
-    const { metadata, spec, status } = maintenance;
-    const plan = effectiveDrainPlan(spec.drainPlan ?? []);
-    const position = status?.drainPlanPosition ?? 0;
-    const recorded = recordedOn(maintenance, nodeName)?.drainTargets ?? [];
-    const isAlone = soleNodeOf(maintenance) === nodeName;
-    return {
-      name: metadata.name,
-      createdAt: timeOf(metadata.creationTimestamp) ?? Infinity,
-      plan: isAlone ? plan : plan.slice(0, Math.max(1, position)),
-      position: isAlone ? Math.max(position, due(maintenance)) : position,
-      nodes: [{ name: nodeName, pods, recorded }],
-    };
+  const drains = draining.map((maintenance) => {
+    const isWhole = soleNodeOf(maintenance) === nodeName;
+    return drainOfMaintenance(maintenance, { nodes: [{ name: nodeName, pods }], isWhole, due: due(maintenance) });
   });
   const resolutions = resolveDrains(drains);
   return draining.flatMap((maintenance) => {
@@ -122,7 +110,7 @@ export function awaitingPodOf(
   const podType = podTypeOf(pod);
   const own = OWN_INTERCEPTOR[podType];
   const hold = (on: string, why: string): AwaitingPod => ({ pod, on, message: `${why}; no controller is alive` });
-  if (pod.spec.workloadRef !== undefined || pod.spec.schedulingGroup !== undefined) {
+  if (isInPodGroup(pod)) {
     return hold('eviction request controller', 'is part of a Workload or PodGroup, whose eviction is not supported');
   }
   const active = request === undefined || isFinished(request) ? undefined : request.status?.activeInterceptors?.[0];

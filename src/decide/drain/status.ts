@@ -9,10 +9,9 @@ import {
 } from '../../api/node-maintenance.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
+import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
 
-/** The order of the stages (KEP-4212, NodeMaintenanceSpec.Stage). */
-const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
 /** The CRD takes no more. */
 const MAX_BLOCKING = 20;
 
@@ -46,8 +45,9 @@ export interface NodeObservation {
   /** Milliseconds since the epoch; absent where nothing is left. */
   readonly expectedFinishAt?: number;
   /** Pods that wait for room within the limits of evictions in flight. */
-  readonly held: number;
-  readonly escapedDaemonSets: readonly string[];
+  readonly overLimit: number;
+  /** DaemonSets, NAMESPACE/NAME, whose pods come back in spite of the gate. */
+  readonly ungatedDaemonSets: readonly string[];
 }
 
 /** An estimate is written anew only when it moved by so much, for otherwise each look would be a write. */
@@ -62,21 +62,22 @@ function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefi
 function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: NodeObservation): NodeStatus {
   const left = node.evicting.length + node.pending.length;
   const atStart = Math.max(old?.podsAtStart ?? 0, left);
-  const held = seen.held === 0 ? '' : `; ${seen.held} of them wait for others, by the limits of evictions in flight`;
+  const waiting =
+    seen.overLimit === 0 ? '' : `; ${seen.overLimit} of them wait for others, by the limits of evictions in flight`;
   const expectedFinishTime = left === 0 ? undefined : estimate(old, seen.expectedFinishAt);
   return {
     nodeRef: { name: node.name },
     drainTargets: node.drainTargets,
-    drainMessage: `${node.message}${held}`,
+    drainMessage: `${node.message}${waiting}`,
     podsPendingEvacuation: node.pending.length,
     podsEvacuating: node.evicting.length,
     podsAtStart: atStart,
     progressPercent: atStart === 0 ? 100 : Math.floor((100 * (atStart - left)) / atStart),
     ...(expectedFinishTime === undefined ? {} : { expectedFinishTime }),
     ...(seen.blocking.length === 0 ? {} : { podsBlocking: seen.blocking.slice(0, MAX_BLOCKING) }),
-    ...(seen.escapedDaemonSets.length === 0
+    ...(seen.ungatedDaemonSets.length === 0
       ? {}
-      : { escapedDaemonSets: seen.escapedDaemonSets.slice(0, MAX_BLOCKING) }),
+      : { escapedDaemonSets: seen.ungatedDaemonSets.slice(0, MAX_BLOCKING) }),
   };
 }
 

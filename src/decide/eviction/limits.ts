@@ -14,14 +14,14 @@ export interface EvictionCandidate {
 
 /**
  * Splits candidates by the limits (KEP-1397, "Internal counters aware of eviction in progress"): those in progress come
- * first and are never held back, the others follow in their order as long as their node and namespace have room.
+ * first and are always admitted, the others follow in their order as long as their node and namespace have room.
  * `elsewhere` are evictions that the requester has in flight beside the candidates.
  */
 export function admitEvictions<T extends EvictionCandidate>(
   candidates: readonly T[],
   limits: EvictionLimits,
   elsewhere: readonly Pick<EvictionCandidate, 'node' | 'namespace'>[] = [],
-): { readonly admitted: readonly T[]; readonly held: readonly T[] } {
+): { readonly admitted: readonly T[]; readonly overLimit: readonly T[] } {
   const perNode = new Map<string, number>();
   const perNamespace = new Map<string, number>();
   const count = ({ node, namespace }: Pick<EvictionCandidate, 'node' | 'namespace'>): void => {
@@ -30,18 +30,18 @@ export function admitEvictions<T extends EvictionCandidate>(
   };
   for (const other of elsewhere) count(other);
   const admitted: T[] = [];
-  const held: T[] = [];
+  const overLimit: T[] = [];
   for (const candidate of candidates.toSorted((a, b) => Number(b.inProgress) - Number(a.inProgress))) {
     const onNode = perNode.get(candidate.node) ?? 0;
     const inNamespace = perNamespace.get(candidate.namespace) ?? 0;
     const room =
       onNode < (limits.maxEvictionsPerNode ?? Infinity) && inNamespace < (limits.maxEvictionsPerNamespace ?? Infinity);
     if (!candidate.inProgress && !room) {
-      held.push(candidate);
+      overLimit.push(candidate);
       continue;
     }
     count(candidate);
     admitted.push(candidate);
   }
-  return { admitted, held };
+  return { admitted, overLimit };
 }

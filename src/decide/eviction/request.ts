@@ -14,7 +14,7 @@ import { withCondition } from '../conditions.ts';
 import { interceptorsOf } from './interceptors.ts';
 import { giveWayAt } from './interceptor-deadline.ts';
 import { trustedEntry } from './trusted-times.ts';
-import { isTerminal } from '../pod.ts';
+import { isInPodGroup, isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
 /** Something that people should be told about a request, as an Event on it. */
@@ -185,7 +185,7 @@ export function decideEvictionRequest(request: EvictionRequest, pod: Pod | undef
       ? finish(request, now, EVICTED, 'PodDeleted', `Target Pod ${name} was deleted.`)
       : finish(request, now, CANCELED, VALIDATION_FAILED, `Target Pod ${name} was not found.`);
   }
-  if (pod.spec.workloadRef !== undefined || pod.spec.schedulingGroup !== undefined) {
+  if (isInPodGroup(pod)) {
     const message = `Target Pod ${name} is part of a Workload/PodGroup. Eviction of such pods is currently not supported.`;
     return finish(request, now, CANCELED, VALIDATION_FAILED, message);
   }

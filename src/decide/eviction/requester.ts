@@ -1,7 +1,7 @@
 import { CANCELED, EVICTED, type EvictionRequest } from '../../api/eviction-request.ts';
 import type { Pod } from '../../api/pod.ts';
 import { hasCondition, isFinished } from './request.ts';
-import { isTerminal, podTypeOf } from '../pod.ts';
+import { isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 
 /** What a requester does about the request of a pod that it wants evicted. */
 export type RequesterStep =
@@ -36,7 +36,7 @@ export function isRequestedBy(request: EvictionRequest | undefined, requester: s
 export function decideRequesterStep(pod: Pod, request: EvictionRequest | undefined, requester: string): RequesterStep {
   const { name } = pod.metadata;
   if (isTerminal(pod)) return { kind: 'ended', message: `Pod ${name} has reached the phase ${pod.status?.phase}.` };
-  if (pod.spec.workloadRef !== undefined || pod.spec.schedulingGroup !== undefined) {
+  if (isInPodGroup(pod)) {
     const message = `pod "${name}" is part of a Workload/PodGroup; eviction of such pods is currently not supported`;
     return { kind: 'refused', message };
   }

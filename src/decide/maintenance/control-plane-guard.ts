@@ -12,7 +12,8 @@ const CONTROL_PLANE_LABELS = [
 /** Whether a drain leaves the control plane at work. */
 export type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
 
-function isControlPlane({ metadata }: Node): boolean {
+/** Whether the node is a member of the control plane. */
+export function isControlPlane({ metadata }: Node): boolean {
   return CONTROL_PLANE_LABELS.some((label) => metadata.labels?.[label] !== undefined);
 }
 
@@ -60,14 +61,14 @@ export interface GuardedDrain extends WaitingDrain {
 }
 
 /**
- * The drains that are held back because they would take the last healthy member of the control plane or the quorum of
+ * The drains that are throttled because they would take the last healthy member of the control plane or the quorum of
  * etcd, each with the reason. What has begun or is forced goes on, and counts against the others.
  */
 export function guardControlPlane(
   nodes: readonly Node[],
   drains: readonly GuardedDrain[],
 ): ReadonlyMap<string, string> {
-  const held = new Map<string, string>();
+  const throttled = new Map<string, string>();
   const away = new Set<string>();
   const members = nodes.filter(isControlPlane);
   for (const drain of inTurn(drains)) {
@@ -75,8 +76,8 @@ export function guardControlPlane(
     const verdict = free ? undefined : judgeMembers(members, new Set(drain.nodes), away);
     if (verdict?.kind === 'unsafe') {
       const fix = `put a member back, or annotate the maintenance with ${FORCE_ANNOTATION}=true`;
-      held.set(drain.name, `Held back: ${verdict.message}; ${fix}.`);
+      throttled.set(drain.name, `Throttled: ${verdict.message}; ${fix}.`);
     } else for (const node of drain.nodes) away.add(node);
   }
-  return held;
+  return throttled;
 }

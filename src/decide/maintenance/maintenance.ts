@@ -4,7 +4,10 @@ import type { Node } from '../../api/pod.ts';
 import { nodeLabel } from '../node-label.ts';
 import { nodeSelectorMatches } from '../selector.ts';
 
-/** The stage that counts: a maintenance that is being deleted completes, unless it never started (KEP-4212, "Finalizers"). */
+/** The order of the stages (KEP-4212, NodeMaintenanceSpec.Stage). */
+export const STAGES: readonly Stage[] = ['Idle', 'Cordon', 'Drain', 'Complete'];
+
+/** The effective stage: a maintenance that is being deleted is Complete, unless it never started (KEP-4212, "Finalizers"). */
 export function stageOf(maintenance: NodeMaintenance): Stage {
   const stage = maintenance.spec.stage ?? 'Idle';
   return maintenance.metadata.deletionTimestamp !== undefined && stage !== 'Idle' ? 'Complete' : stage;

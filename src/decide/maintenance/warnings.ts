@@ -1,19 +1,13 @@
 import type { NodeSelector } from '../../api/meta.ts';
 import type { Node } from '../../api/pod.ts';
 import { nodeSelectorMatches } from '../selector.ts';
-
-/** The labels of control plane nodes: kubeadm's, and the one before 1.24. */
-const CONTROL_PLANE_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'] as const;
+import { isControlPlane } from './control-plane-guard.ts';
 
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';
 
-function isControlPlane({ metadata }: Node): boolean {
-  return CONTROL_PLANE_LABELS.some((label) => metadata.labels?.[label] !== undefined);
-}
-
 /**
- * What to say to whoever writes a maintenance with this selector, where these are all nodes of the cluster (KEP-4212,
- * "NodeMaintenance Admission"); nothing where all is well. Each is shorter than the 256 characters that the API server
+ * The warnings for the author of a maintenance with this selector, where these are all nodes of the cluster (KEP-4212,
+ * "NodeMaintenance Admission"); none where nothing is wrong. Each is shorter than the 256 characters that the API server
  * passes on.
  */
 export function maintenanceWarnings(selector: NodeSelector, nodes: readonly Node[]): readonly string[] {

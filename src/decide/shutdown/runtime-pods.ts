@@ -1,6 +1,7 @@
+import { SOURCE_ANNOTATION } from '../../api/names.ts';
 /** The pods of a node as its container runtime shows them, for a drain without an API server. */
 import type { PodType } from '../../api/node-maintenance.ts';
-import { boundedGraceSec, type DrainPod } from '../pod.ts';
+import { boundedGraceSec, DEFAULT_GRACE_SEC, type DrainPod } from '../pod.ts';
 
 /** A sandbox with life in it. */
 export interface LiveSandbox {
@@ -26,14 +27,11 @@ export interface RuntimePod extends DrainPod {
   readonly graceSec: number;
 }
 
-/** Written by the kubelet on each sandbox: file, http or api. */
-const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 /**
  * The DaemonSet controller writes it (apps/v1, DeprecatedTemplateGeneration). Anybody may write it on a pod of his own, and
  * the runtime knows nothing better: such a pod, where the API server never told of it, leaves with the DaemonSets' pods.
  */
 const DAEMON_SET_LABEL = 'pod-template-generation';
-const DEFAULT_GRACE_SEC = 30;
 
 function podTypeOf({ labels, annotations }: LiveSandbox): PodType {
   const source = annotations[SOURCE_ANNOTATION];

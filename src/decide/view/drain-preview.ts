@@ -8,7 +8,7 @@ import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
 import { interceptorsOf } from '../eviction/interceptors.ts';
 import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
 import { gracefulPodOf } from '../deadline/maintenance.ts';
-import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
+import { drainPodOf, graceSecOf, isTerminal, podTypeOf, isInPodGroup } from '../pod.ts';
 
 /** The parts of a Pod that only a preview looks at. */
 export interface PreviewPod extends Pod {
@@ -165,8 +165,8 @@ function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFac
 }
 
 /** Pods that an EvictionRequest does not support (KEP-4563, "EvictionRequest Validation"). */
-function groupFindings({ spec }: Pod): readonly Finding[] {
-  if (spec.workloadRef === undefined && spec.schedulingGroup === undefined) return [];
+function groupFindings(pod: Pod): readonly Finding[] {
+  if (!isInPodGroup(pod)) return [];
   return [{ level: 'blocks', message: 'it belongs to a scheduling group, which an EvictionRequest does not support' }];
 }
 

@@ -39,11 +39,17 @@ export async function askForEviction(
   };
 }
 
-/** Deletes this pod, and no namesake; one that is gone is no error. Throws API_UNREACHABLE and API_REFUSED. */
-export async function deletePod(client: KubeClient, pod: Pod, options: EndOptions, signal: AbortSignal): Promise<void> {
+/** Deletes this pod, and no namesake. Returns whether it was there. Throws API_UNREACHABLE and API_REFUSED. */
+export async function deletePod(
+  client: KubeClient,
+  pod: Pod,
+  options: EndOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
   const preconditions = { uid: pod.metadata.uid };
   const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, ...options };
-  await sendForObject(client, { method: 'DELETE', path: objectPath(PODS, pod.metadata), body }, [404, 409], signal);
+  const request = { method: 'DELETE', path: objectPath(PODS, pod.metadata), body } as const;
+  return (await sendForObject(client, request, [404, 409], signal)) !== undefined;
 }
 
 /**

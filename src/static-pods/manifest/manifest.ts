@@ -8,7 +8,7 @@ import * as z from 'zod';
 import { type ControlPlaneComponent, componentOf } from '../../decide/static-pod/control-plane-pod.ts';
 import { describeError } from '../../errors.ts';
 import { decodeYaml } from './yaml.ts';
-import { MAX_GRACE_SEC } from '../../decide/pod.ts';
+import { DEFAULT_GRACE_SEC, MAX_GRACE_SEC } from '../../decide/pod.ts';
 
 /** A file in the static pod directory that holds one v1 Pod. */
 export interface Manifest {
@@ -43,7 +43,6 @@ export interface InvalidManifest {
 /** The kubelet refuses files of this many bytes or more. */
 export const MAX_MANIFEST_BYTES = 10 * 1024 * 1024;
 
-const DEFAULT_GRACE_SEC = 30;
 const MIN_GRACE_SEC = 1;
 const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
   ['system-node-critical', 2_000_001_000],

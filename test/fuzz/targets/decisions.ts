@@ -54,14 +54,14 @@ function drains({ maintenances, requests, pods, nodes, budgets }: World): void {
     nodes: cacheOf(nodes),
     budgets: cacheOf(budgets),
     options: OPTIONS,
-    escapes: { escapedOn: () => [] },
+    ungated: { on: () => [] },
   } as unknown as ControllerContext;
   const observer = createDrainObserver(context);
   for (const maintenance of maintenances) {
-    const { status, resolution, wishes, dueAt } = observer.look(maintenance, NOW);
+    const { status, resolution, intents, dueAt } = observer.observe(maintenance, NOW);
     assertFits(MAINTENANCE_STATUS, status, 'status');
     assertFinite([status, dueAt ?? 0], 'drain');
-    for (const { pod, node } of wishes) {
+    for (const { pod, node } of intents) {
       const targets = resolution?.nodes.find(({ name }) => name === node)?.drainTargets ?? [];
       if (!targetsCover(targets, pod)) throw new Error(`${pod.name} is evicted although no drain target covers it`);
     }

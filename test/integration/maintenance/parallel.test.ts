@@ -90,7 +90,7 @@ describe('limits of a drain, on a real API server', () => {
     await drain('cp-a');
     await waitFor('the first is drained', async () => (await messageOf('cp-a')) === 'Evacuating', SOON);
     await drain('cp-b');
-    await waitFor('the second is held back', async () => (await messageOf('cp-b')).startsWith('Held back: '), SOON);
+    await waitFor('the second is throttled', async () => (await messageOf('cp-b')).startsWith('Throttled: '), SOON);
     assert.match(await messageOf('cp-b'), /leaves 1 of 3 members of the control plane at work, and etcd needs 2/);
     assert.equal((await rig.getPod('pod-cp-b'))?.metadata.deletionTimestamp, undefined);
     await rig.controlPlane.kubectl(['annotate', 'nm', 'drain-cp-b', 'nodemaintenance.x-k8s.io/force=true']);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createKubeClient } from '../../../src/kube/client.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { createEventRecorder } from '../../../src/kube/events.ts';
-import { removeFailedPods } from '../../../src/kube/failed-pods.ts';
+import { removeFailedPods } from '../../../src/kube/eviction/failed-pods.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
 import { waitFor } from '../../support/wait-for.ts';

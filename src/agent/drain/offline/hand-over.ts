@@ -1,20 +1,20 @@
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
-import type { Node, Pod } from '../../../api/pod.ts';
+import type { Pod } from '../../../api/pod.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../decide/drain/plan.ts';
-import { decideCordon } from '../../../decide/maintenance/maintenance.ts';
 import { mayHandOver } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
+import { syncCordon } from '../../../kube/maintenance/cordon.ts';
 import { deletePod } from '../../../kube/eviction/evictor.ts';
 import { listAll } from '../../../kube/list.ts';
 import {
   collectionPath,
   keyOf,
   NODE_MAINTENANCES,
-  NODES,
   objectPath,
+  onNode,
   PODS,
   sendForObject,
 } from '../../../kube/resource.ts';
@@ -70,7 +70,7 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
     targets: readonly DrainPlanEntry[],
     signal: AbortSignal,
   ): Promise<void> => {
-    const place = { path: collectionPath(PODS), query: { fieldSelector: `spec.nodeName=${nodeName}` } };
+    const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
     for (const pod of (await listAll<Pod>(api, place, [], (each) => each, signal)).items) {
       const { uid = '', deletionTimestamp } = pod.metadata;
       const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
@@ -78,14 +78,6 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
       await deletePod(api, pod, {}, signal);
       log.info({ pod: keyOf(pod) }, 'deleted pod that was drained locally');
     }
-  };
-
-  const cordon = async (api: KubeClient, maintenance: string, signal: AbortSignal): Promise<void> => {
-    const path = objectPath(NODES, { name: nodeName });
-    const node = await sendForObject<Node>(api, { method: 'GET', path }, [404], signal);
-    const body = node === undefined ? undefined : decideCordon(node, [maintenance]);
-    if (body !== undefined)
-      await sendForObject(api, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], signal);
   };
 
   return {
@@ -107,7 +99,7 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
         const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: offlineTargets }] } };
         await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);
         const signal = within(CALL_MS);
-        await cordon(client, phase.maintenance, signal);
+        await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
         answersSince ??= clock.monotonic();
         if (clock.monotonic() - answersSince < STEADY_MS) return false;
         if (offlinePods !== undefined) {

@@ -6,14 +6,14 @@ import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { StateFiles } from '../../../host/files/state-files.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { collectionPath, PODS, sendForObject } from '../../../kube/resource.ts';
+import { collectionPath, onNode, PODS, sendForObject } from '../../../kube/resource.ts';
 import type { Log } from '../../../telemetry/log.ts';
 
-/** What the API server said of this node's pods, kept on disk for the day on which it does not answer. */
+/** What the API server told of this node's pods, kept on disk for a drain in which it does not answer. */
 export interface KnownPods {
   /** By UID, as it was read last. */
   read(): Promise<ReadonlyMap<string, KnownPod>>;
-  /** Asks the API server anew where that was long ago; a server that does not answer is no error. */
+  /** Asks the API server again after an hour; a server that does not answer is no error. */
   refresh(signal: AbortSignal): Promise<void>;
 }
 
@@ -31,23 +31,22 @@ const fileSchema = z.object({
 });
 
 const FILE = 'pods.json';
-/** One list an hour: a pod that is younger counts as one of priority 0, which is what most pods have. */
+/** The time between two lists. A younger pod is taken for one of priority 0, which most pods have. */
 const REFRESH_MS = 3_600_000;
-/** Where it failed. */
+/** The time to the next list after one that failed. */
 const RETRY_MS = 60_000;
 const TIMEOUT_MS = 5_000;
 
-/** Makes the memory; nothing is asked or read yet. */
 export function createKnownPods({ state, nodeName, client, clock, log }: KnownPodsDependencies): KnownPods {
-  let dueAt = -Infinity;
+  /** On the monotonic clock; undefined before the first question. */
+  let dueAt: number | undefined;
 
-  const fetchPods = async (signal: AbortSignal): Promise<readonly Pod[]> => {
-    if (client === undefined) return [];
+  const fetchPods = async (api: KubeClient, signal: AbortSignal): Promise<readonly Pod[]> => {
     // Version 0: from the API server's cache, which costs etcd nothing.
-    const query = `fieldSelector=${encodeURIComponent(`spec.nodeName=${nodeName}`)}&resourceVersion=0`;
+    const query = new URLSearchParams({ fieldSelector: onNode(nodeName), resourceVersion: '0' }).toString();
     const limited = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const request = { method: 'GET', path: `${collectionPath(PODS)}?${query}` } as const;
-    return (await sendForObject<{ items: readonly Pod[] }>(client, request, [], limited))?.items ?? [];
+    return (await sendForObject<{ items: readonly Pod[] }>(api, request, [], limited))?.items ?? [];
   };
 
   return {
@@ -63,10 +62,10 @@ export function createKnownPods({ state, nodeName, client, clock, log }: KnownPo
       }
     },
     refresh: async (signal) => {
-      if (client === undefined || clock.monotonic() < dueAt) return;
+      if (client === undefined || clock.monotonic() < (dueAt ?? 0)) return;
       dueAt = clock.monotonic() + RETRY_MS;
       try {
-        const items = await fetchPods(signal);
+        const items = await fetchPods(client, signal);
         const pods = items.map((pod) => {
           return { uid: pod.metadata.uid ?? '', podType: podTypeOf(pod), priority: pod.spec.priority ?? 0 };
         });

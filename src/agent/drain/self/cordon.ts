@@ -1,5 +1,5 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
-import { syncCordon } from '../../../kube/cordon.ts';
+import { syncCordon } from '../../../kube/maintenance/cordon.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 
 /** Keeps this node cordoned while its agent drains it. */

@@ -1,50 +1,48 @@
 import type { Pod } from '../../../api/pod.ts';
-import { noteRemoval, type Removal, removalDelayMs, returnsOf } from '../../../decide/daemon-set/escape.ts';
-import { daemonSetOf, drainOf } from '../../../decide/daemon-set/gate.ts';
+import { drainOf } from '../../../decide/daemon-set/gate.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { deletePod, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
+import { createUngatedDaemonSets } from '../../../kube/eviction/ungated-daemon-sets.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 import type { Waiting } from '../../waiting.ts';
-import { timeOf } from '../../../decide/time.ts';
+
+/** What is to be removed, and with what leave. */
+export interface RemovalScope {
+  /** The drains as the status of the maintenances records them. */
+  readonly recorded: readonly NodeDrain[];
+  readonly options: EndOptions;
+  /** Asked right before the deletion. */
+  readonly mayAct: () => Promise<boolean>;
+}
 
 /** The removals of this node's DaemonSet pods while its agent carries them out. */
 export interface SelfRemovals {
   /**
-   * Deletes a DaemonSet pod that the recorded targets select, ever later where its DaemonSet brings it back; `mayAct` is
-   * asked right before. Throws API_UNREACHABLE and API_REFUSED.
+   * Deletes a DaemonSet pod that the recorded targets select, after an ever longer time where its DaemonSet brings it back.
+   * Throws API_UNREACHABLE and API_REFUSED.
    */
-  remove(
-    pod: Pod,
-    recorded: readonly NodeDrain[],
-    options: EndOptions,
-    mayAct: () => Promise<boolean>,
-    signal: AbortSignal,
-  ): Promise<Waiting>;
+  remove(pod: Pod, scope: RemovalScope, signal: AbortSignal): Promise<Waiting>;
   forget(): void;
 }
 
-/** Makes the memory of removals, which is as long as the drains of the node. */
-export function createSelfRemovals({ client, clock, log, nodeName }: ClusterDependencies): SelfRemovals {
-  let removals: readonly Removal[] = [];
+export function createSelfRemovals({ client, clock, log }: ClusterDependencies): SelfRemovals {
+  const ungated = createUngatedDaemonSets();
   return {
-    remove: async (pod, recorded, options, mayAct, signal) => {
+    remove: async (pod, { recorded, options, mayAct }, signal) => {
       const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message, since: 0 });
       if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
-      const daemonSet = daemonSetOf(pod) ?? '';
-      const { uid = '', creationTimestamp } = pod.metadata;
-      const returns = returnsOf(removals, daemonSet, nodeName, uid);
-      const at = (timeOf(creationTimestamp) ?? 0) + removalDelayMs(returns);
+      const { at, returns } = ungated.dueAt(pod);
       if (clock.now() < at) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: at };
       if (await mayAct()) {
         await deletePod(client, pod, options, signal);
-        removals = noteRemoval(removals, { daemonSet, node: nodeName, uid });
+        ungated.removed(pod);
         log.info({ pod: keyOf(pod), returns }, 'deleted DaemonSet pod of own node');
       }
       return wait('is being deleted');
     },
     forget: () => {
-      removals = [];
+      ungated.forget(() => false);
     },
   };
 }

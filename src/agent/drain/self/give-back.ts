@@ -1,5 +1,5 @@
 /** What a drain took from this node's cluster, given back by the agent while no controller is alive to do it. */
-import { syncCordon } from '../../../kube/cordon.ts';
+import { syncCordon } from '../../../kube/maintenance/cordon.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 import type { SelfGates } from './gates.ts';
 

@@ -65,7 +65,7 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
     if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message, since: 0 };
     // A static pod leaves by its manifest.
     if (podType === 'Static') return undefined;
-    if (podType === 'DaemonSet') return await removals.remove(pod, pass.recorded, options, pass.mayAct, signal);
+    if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
     const end = { options, trustUntil: pass.trustUntil(pod) };
     return await evictions.evict(pod, pass.requestOf(pod), end, pass.mayAct, signal);
   };

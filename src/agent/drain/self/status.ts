@@ -5,7 +5,7 @@ import { estimateDrain } from '../../../decide/drain/estimate.ts';
 import { effectiveDrainPlan } from '../../../decide/drain/plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
 import { drainStatus } from '../../../decide/drain/status.ts';
-import { createMaintenanceStatusWriter } from '../../../kube/maintenance-status.ts';
+import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 
 /** Keeps the status of maintenances of this node alone, as the controller would, with the node's identity. */
@@ -51,7 +51,7 @@ function statusOf(
     const message = node.message.slice(0, MAX_MESSAGE);
     return { ...node, message: `${message} (by the agent of the node: no controller is alive)` };
   });
-  const observe = () => ({ blocking, expectedFinishAt, held: 0, escapedDaemonSets: [] });
+  const observe = () => ({ blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] });
   return drainStatus(maintenance, { ...resolution, nodes }, observe, now);
 }
 

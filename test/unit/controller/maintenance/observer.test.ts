@@ -25,7 +25,7 @@ function clusterOf(copy: NodeMaintenance, pods: readonly Pod[]): ControllerConte
   const node = { metadata: { name: 'one' } };
   const part = {
     options: {},
-    escapes: { escapedOn: () => [] },
+    ungated: { on: () => [] },
     maintenances: { list: () => [copy] },
     requests: { list: () => [], get: () => undefined },
     nodes: { list: () => [node], get: () => node },
@@ -37,11 +37,14 @@ function clusterOf(copy: NodeMaintenance, pods: readonly Pod[]): ControllerConte
 describe('the observation of a drain', () => {
   it('the observation goes by what the drain has reached, though the cache does not show it yet', () => {
     const late: Pod = { metadata: { name: 'late', namespace: 'n', uid: 'u' }, spec: { nodeName: 'one', priority: 0 } };
-    const reached = createDrainObserver(clusterOf(maintenance(undefined), [])).look(maintenance(undefined), NOW).status;
+    const reached = createDrainObserver(clusterOf(maintenance(undefined), [])).observe(
+      maintenance(undefined),
+      NOW,
+    ).status;
     assert.equal(reached.drainPlanPosition, 12, 'an empty node is through with its plan');
     // A pod comes, and the cache still has the maintenance from before it had reached anything.
     const observer = createDrainObserver(clusterOf(maintenance(undefined), [late]));
-    const { status } = observer.look(maintenance(reached), NOW);
+    const { status } = observer.observe(maintenance(reached), NOW);
     assert.equal(status.drainPlanPosition, 12, 'no backtracking');
     assert.deepEqual(status.nodeStatuses?.[0]?.drainTargets, reached.nodeStatuses?.[0]?.drainTargets);
   });
@@ -75,7 +78,7 @@ describe('very many maintenances', () => {
     });
     const part = {
       options: {},
-      escapes: { escapedOn: () => [] },
+      ungated: { on: () => [] },
       maintenances: { list: () => maintenances },
       requests: { list: () => [], get: () => undefined },
       nodes: { list: () => nodes, get: (name: string) => byName.get(name) },
@@ -91,7 +94,7 @@ describe('very many maintenances', () => {
       const all = cluster.maintenances.list();
       // Those whose turn it is, and some of those that wait.
       const some = [...all.slice(0, 25), ...all.slice(-5)];
-      const looks = some.map((each) => createDrainObserver(cluster).look(each, NOW));
+      const looks = some.map((each) => createDrainObserver(cluster).observe(each, NOW));
       const lookMs = (performance.now() - begun) / some.length;
       context.diagnostic(`${count} maintenances: ${lookMs.toFixed(1)} ms a look`);
       assert.ok(lookMs < 200, `${count} maintenances: ${lookMs} ms a look`);
@@ -112,7 +115,7 @@ describe('very many maintenances', () => {
         list: () => cluster.maintenances.list().filter((_, index) => index % 500 === 0),
       },
     };
-    assert.deepEqual(createDrainObserver(cluster).look(first, NOW), createDrainObserver(alone).look(first, NOW));
+    assert.deepEqual(createDrainObserver(cluster).observe(first, NOW), createDrainObserver(alone).observe(first, NOW));
   });
 });
 

@@ -10,13 +10,13 @@ import { createSharedRead } from '../../../../src/controller/daemon-set/shared-r
 import { decideGate } from '../../../../src/decide/daemon-set/gate.ts';
 import {
   ungatedDaemonSets,
-  forgetHeld,
+  forgetGated,
   forgetNodes,
   noteRemoval,
   type Removal,
   removalDelayMs,
   returnsOf,
-} from '../../../../src/decide/daemon-set/escape.ts';
+} from '../../../../src/decide/daemon-set/ungated.ts';
 import { currentHash, decideRollout } from '../../../../src/decide/daemon-set/rollout.ts';
 import type { NodeDrain } from '../../../../src/decide/maintenance/maintenance.ts';
 
@@ -111,7 +111,7 @@ describe('the gate of a DaemonSet pod', () => {
   });
 });
 
-describe('an escaped DaemonSet', () => {
+describe('a DaemonSet that ignores the gate', () => {
   const removal = (uid: string, node = 'a'): Removal => ({ daemonSet: 'default/logger', node, uid });
   const after = (...uids: readonly string[]): readonly Removal[] =>
     uids.reduce<readonly Removal[]>((all, uid) => noteRemoval(all, removal(uid)), []);
@@ -127,8 +127,8 @@ describe('an escaped DaemonSet', () => {
 
   it('a DaemonSet has not escaped any more when the gate holds one of its pods, or the node is not drained', () => {
     const removals = after('1', '2', '3', '4');
-    assert.deepEqual(forgetHeld(removals, 'default/logger', 'a'), []);
-    assert.equal(forgetHeld(removals, 'default/other', 'a'), removals);
+    assert.deepEqual(forgetGated(removals, 'default/logger', 'a'), []);
+    assert.equal(forgetGated(removals, 'default/other', 'a'), removals);
     assert.deepEqual(
       forgetNodes([...removals, removal('5', 'b')], (node) => node === 'b'),
       [removal('5', 'b')],

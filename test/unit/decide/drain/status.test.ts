@@ -156,7 +156,7 @@ describe('the status of a drain', () => {
       nodes: [{ name: 'one', drainTargets: [], evicting, pending: [], message: 'Evacuating' }],
     };
   };
-  const seen = { blocking: [], held: 0, escapedDaemonSets: [] };
+  const seen = { blocking: [], overLimit: 0, ungatedDaemonSets: [] };
   it('the status has the progress in percent of the pods there were at the start', () => {
     const first = drainStatus(maintenance, resolve(4), () => seen, NOW);
     assert.equal(first.nodeStatuses?.[0]?.progressPercent, 0);

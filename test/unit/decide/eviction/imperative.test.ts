@@ -127,10 +127,10 @@ describe('the limits of a requester', () => {
     namespace,
     inProgress,
   });
-  it('the limits count those in progress first, and never hold them back', () => {
+  it('the limits count those in progress first, and always admit them', () => {
     const all = [candidate('n', 'a'), candidate('n', 'a', true), candidate('n', 'a', true)];
-    const { admitted, held } = admitEvictions(all, { maxEvictionsPerNode: 1 });
-    assert.deepEqual([admitted.length, held.length], [2, 1]);
+    const { admitted, overLimit } = admitEvictions(all, { maxEvictionsPerNode: 1 });
+    assert.deepEqual([admitted.length, overLimit.length], [2, 1]);
     assert.ok(admitted.every(({ inProgress }) => inProgress));
   });
   it('the limits hold per node and per namespace', () => {

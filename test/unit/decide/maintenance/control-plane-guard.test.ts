@@ -62,7 +62,7 @@ describe('drains of the control plane', () => {
     const all = guardControlPlane(three, [drain('all', ['a', 'b', 'c'])]).get('all') ?? '';
     assert.match(
       all,
-      /^Held back: draining a, b, c takes the last healthy member of the control plane; .*force=true\.$/,
+      /^Throttled: draining a, b, c takes the last healthy member of the control plane; .*force=true\.$/,
     );
   });
 });

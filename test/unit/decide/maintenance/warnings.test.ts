@@ -48,6 +48,12 @@ describe('the warnings about a maintenance', () => {
       [`the nodeSelector selects the only control plane node of the cluster: ${DANGER}`],
     ],
     [
+      'of the only node of etcd, which the control plane needs as well',
+      byName('etcd'),
+      [node('etcd', { 'node-role.kubernetes.io/etcd': '' }), node('w-1')],
+      [`the nodeSelector selects the only control plane node of the cluster: ${DANGER}`],
+    ],
+    [
       'of the only node',
       byName('w-1'),
       [node('w-1')],

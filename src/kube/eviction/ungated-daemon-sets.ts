@@ -2,31 +2,30 @@ import type { Pod } from '../../api/pod.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import {
   ungatedDaemonSets,
-  forgetHeld,
+  forgetGated,
   forgetNodes,
   noteRemoval,
   type Removal,
   removalDelayMs,
   returnsOf,
-} from '../../decide/daemon-set/escape.ts';
+} from '../../decide/daemon-set/ungated.ts';
 import { targetNodeOf } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
 
-/** Remembers which DaemonSets come back to drained nodes; in memory only, it is found out anew after a restart. */
+/** Remembers which DaemonSets come back to drained nodes; in memory only, a restarted process finds it out again. */
 export interface UngatedDaemonSets {
   /** Notes that the pod was removed because a drain targets it. */
   removed(pod: Pod): void;
-  /** Notes that the pod is held by the gate, so that its DaemonSet does not escape. */
-  held(pod: Pod): void;
+  /** Notes that the pod waits at the gate, so that the gate works for its DaemonSet. */
+  gated(pod: Pod): void;
   /** Forgets the nodes that are not drained any more. */
   forget(isDrained: (node: string) => boolean): void;
   /** When the pod may be removed, in milliseconds since the epoch, and how many came before it. */
   dueAt(pod: Pod): { readonly at: number; readonly returns: number };
   /** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node in spite of its drain. */
-  escapedOn(node: string): readonly string[];
+  on(node: string): readonly string[];
 }
 
-/** Makes the memory. */
 export function createUngatedDaemonSets(): UngatedDaemonSets {
   let removals: readonly Removal[] = [];
   return {
@@ -35,8 +34,8 @@ export function createUngatedDaemonSets(): UngatedDaemonSets {
       if (daemonSet === undefined || node === undefined || uid === undefined) return;
       removals = noteRemoval(removals, { daemonSet, node, uid });
     },
-    held: (pod) => {
-      removals = forgetHeld(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '');
+    gated: (pod) => {
+      removals = forgetGated(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '');
     },
     forget: (isDrained) => {
       removals = forgetNodes(removals, isDrained);
@@ -45,6 +44,6 @@ export function createUngatedDaemonSets(): UngatedDaemonSets {
       const returns = returnsOf(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '', pod.metadata.uid);
       return { at: (timeOf(pod.metadata.creationTimestamp) ?? 0) + removalDelayMs(returns), returns };
     },
-    escapedOn: (node) => ungatedDaemonSets(removals, node),
+    on: (node) => ungatedDaemonSets(removals, node),
   };
 }

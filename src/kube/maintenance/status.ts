@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { NodeMaintenance, NodeMaintenanceStatus } from '../api/node-maintenance.ts';
-import { isSignificantChange } from '../decide/drain/status.ts';
-import type { Clock } from '../host/clock.ts';
-import type { KubeClient } from './client.ts';
-import { createRecentWrites } from './read-your-writes.ts';
-import { NODE_MAINTENANCES, objectPath, sendForObject } from './resource.ts';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { isSignificantChange } from '../../decide/drain/status.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { KubeClient } from '../client.ts';
+import { createRecentWrites } from '../read-your-writes.ts';
+import { NODE_MAINTENANCES, objectPath, sendForObject } from '../resource.ts';
 
 /** What became of a status. */
 export type StatusOutcome =

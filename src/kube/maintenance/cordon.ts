@@ -1,7 +1,7 @@
-import type { Node } from '../api/pod.ts';
-import { decideCordon } from '../decide/maintenance/maintenance.ts';
-import type { KubeClient } from './client.ts';
-import { NODES, objectPath, sendForObject } from './resource.ts';
+import type { Node } from '../../api/pod.ts';
+import { decideCordon } from '../../decide/maintenance/maintenance.ts';
+import type { KubeClient } from '../client.ts';
+import { NODES, objectPath, sendForObject } from '../resource.ts';
 
 /** A node, and the maintenances that want it unschedulable; none to take back the cordon that was set for some. */
 export interface CordonIntent {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
-import { createMaintenanceStatusWriter } from '../../../src/kube/maintenance-status.ts';
-import { createObjectServer } from '../../support/stand-ins/object-server.ts';
-import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../../src/api/node-maintenance.ts';
+import { createMaintenanceStatusWriter } from '../../../../src/kube/maintenance/status.ts';
+import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 const SIGNAL = new AbortController().signal;
 const PATCH = 'PATCH /apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/m/status';

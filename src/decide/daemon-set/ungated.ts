@@ -8,10 +8,10 @@ export interface Removal {
 }
 
 /**
- * So many pods that came back make an escape. The policy's copy of a maintenance may lag, so one or two are no proof;
- * a pod that was held by the gate takes everything back (`forgetHeld`).
+ * After this many recreated pods the DaemonSet is considered to ignore the gate. The policy's copy of a maintenance may lag,
+ * so one or two are no proof; a pod that waits at the gate takes everything back (`forgetGated`).
  */
-const ESCAPE_RETURNS = 3;
+const UNGATED_RETURNS = 3;
 const FIRST_DELAY_MS = 2_000;
 const MAX_DELAY_MS = 15_000;
 
@@ -25,8 +25,8 @@ export function noteRemoval(removals: readonly Removal[], removal: Removal): rea
   return known ? removals : [...removals, removal];
 }
 
-/** What is left when a pod of the DaemonSet was held on the node: the gate works there. */
-export function forgetHeld(removals: readonly Removal[], daemonSet: string, node: string): readonly Removal[] {
+/** What is left when a pod of the DaemonSet waits at the gate of the node: the gate works there. */
+export function forgetGated(removals: readonly Removal[], daemonSet: string, node: string): readonly Removal[] {
   return removals.some((removal) => isAt(removal, daemonSet, node))
     ? removals.filter((removal) => !isAt(removal, daemonSet, node))
     : removals;
@@ -47,7 +47,7 @@ export function returnsOf(removals: readonly Removal[], daemonSet: string, node:
 /** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node however often they are removed. */
 export function ungatedDaemonSets(removals: readonly Removal[], node: string): readonly string[] {
   const names = new Set(removals.filter((removal) => removal.node === node).map(({ daemonSet }) => daemonSet));
-  return [...names].filter((name) => returnsOf(removals, name, node) >= ESCAPE_RETURNS).toSorted();
+  return [...names].filter((name) => returnsOf(removals, name, node) >= UNGATED_RETURNS).toSorted();
 }
 
 /**
@@ -55,5 +55,5 @@ export function ungatedDaemonSets(removals: readonly Removal[], node: string): r
  * later, so that a gate that does not work does not make pods come and go as fast as they can.
  */
 export function removalDelayMs(returns: number): number {
-  return returns < ESCAPE_RETURNS ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (returns - ESCAPE_RETURNS), MAX_DELAY_MS);
+  return returns < UNGATED_RETURNS ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (returns - UNGATED_RETURNS), MAX_DELAY_MS);
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CORDONED_ANNOTATION } from '../../../src/api/names.ts';
-import { syncCordon } from '../../../src/kube/cordon.ts';
-import { createObjectServer } from '../../support/stand-ins/object-server.ts';
+import { CORDONED_ANNOTATION } from '../../../../src/api/names.ts';
+import { syncCordon } from '../../../../src/kube/maintenance/cordon.ts';
+import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 const SIGNAL = new AbortController().signal;
 const PATH = '/api/v1/nodes/n1';

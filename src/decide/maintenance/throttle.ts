@@ -1,0 +1,36 @@
+import type { Node } from '../../api/pod.ts';
+import { type GuardedDrain, guardControlPlane } from './control-plane-guard.ts';
+import { admitDrains, crowdedDrains } from './parallel.ts';
+
+/** A drain that may have to wait for others. */
+export interface ThrottledDrain extends GuardedDrain {
+  /** Whether the agent of its node made it: the machine goes down in any case. */
+  readonly isShutdown: boolean;
+}
+
+/** A node has a few: its shutdown, a notice, a person's. Each more of them is compared with all others in each pass. */
+const MAX_SOLE = 20;
+
+/**
+ * The drains that may not begin now, by name, and why: those that are too many for one node, then those that would take
+ * the control plane, then those beyond `maxParallelNodes` nodes at once; undefined for no such limit.
+ */
+export function throttleDrains(
+  nodes: readonly Node[],
+  drains: readonly ThrottledDrain[],
+  maxParallelNodes: number | undefined,
+): ReadonlyMap<string, string> {
+  const crowded = crowdedDrains(drains, MAX_SOLE);
+  const others = drains.filter(({ name }) => !crowded.has(name));
+  const throttled = new Map(guardControlPlane(nodes, others));
+  const crowd = `Waiting for other maintenances of the node: at most ${MAX_SOLE} drain it at once.`;
+  for (const name of crowded) throttled.set(name, crowd);
+  if (maxParallelNodes === undefined) return throttled;
+  // A shutdown takes no place of others: its node could keep that for ever.
+  const candidates = others.filter(({ name, isShutdown }) => !throttled.has(name) && !isShutdown);
+  const admitted = admitDrains(candidates, maxParallelNodes);
+  const many = maxParallelNodes === 1 ? 'node is' : 'nodes are';
+  const message = `Waiting for other maintenances: at most ${maxParallelNodes} ${many} drained at once.`;
+  for (const { name } of candidates) if (!admitted.has(name)) throttled.set(name, message);
+  return throttled;
+}
