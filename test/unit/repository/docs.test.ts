@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { globSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -88,5 +88,18 @@ describe('the documentation', () => {
       titles.filter((title) => !tests.includes(title)),
       [],
     );
+  });
+
+  it('names only files of the source that exist', async () => {
+    const missing: string[] = [];
+    for (const page of pages()) {
+      const text = await readFile(page, 'utf8');
+      for (const [found] of text.matchAll(/(?<![\w/.-])(?:src|test|manifests)\/[\w/.-]*\w/g)) {
+        // A name in capitals stands for any name.
+        if (/\b[A-Z]+\b/.test(found) || existsSync(path.join(ROOT, found))) continue;
+        missing.push(`${page}: ${found}`);
+      }
+    }
+    assert.deepEqual(missing, []);
   });
 });
