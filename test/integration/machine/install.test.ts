@@ -146,7 +146,7 @@ systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
   it('install.sh writes only what the agent can start with, and says what is wrong with what is there', async () => {
     const refusals: readonly (readonly [string, RegExp])[] = [
       ['--standalone --runtime run/x.sock', /--runtime run\/x\.sock is not a socket/],
-      ['--standalone --static-pods /nowhere', /there is no staticPodPath \/nowhere/],
+      ['--standalone --static-pods /nowhere', /the staticPodPath \/nowhere does not exist/],
       ['--kubeconfig nowhere.conf', /cannot read the kubeconfig \/root\/nowhere\.conf/],
     ];
     for (const [flags, says] of refusals) {
