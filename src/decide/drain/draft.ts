@@ -106,9 +106,9 @@ export function decideMaintenanceStep(
     const known = maintenances.find(({ metadata }) => metadata.name === name);
     if (known !== undefined) {
       const is = `nodemaintenance/${name}`;
-      if (!isSame(known)) return { kind: 'refused', message: `${is} is there already, and selects other nodes` };
+      if (!isSame(known)) return { kind: 'refused', message: `${is} already exists and selects other nodes` };
       if (!isOpen(known)) {
-        const message = `${is} is there already, and complete; delete it with "nodemaint complete nm/${name} --delete", or give another --name`;
+        const message = `${is} already exists and is complete; delete it with "nodemaint complete nm/${name} --delete", or give another --name`;
         return { kind: 'refused', message };
       }
       return moveOn(known, wish);
@@ -121,7 +121,7 @@ export function decideMaintenanceStep(
   }
   const taken = new Set(maintenances.map(({ metadata }) => metadata.name));
   const free = name ?? maintenanceNames(nodes).find((each) => !taken.has(each));
-  if (free === undefined) return { kind: 'refused', message: 'no name is free; delete maintenances that are complete' };
+  if (free === undefined) return { kind: 'refused', message: 'no name is free; delete completed maintenances' };
   const maintenance: NodeMaintenance = {
     apiVersion: NODE_MAINTENANCE_API_VERSION,
     kind: 'NodeMaintenance',

@@ -57,9 +57,9 @@ export interface CompletionChoice {
 }
 
 function idleNote(node: Node): string {
-  const is = `node/${node.metadata.name} is in no maintenance`;
+  const is = `node/${node.metadata.name} is not under maintenance`;
   return node.spec?.unschedulable === true
-    ? `${is}; a person has cordoned it: kubectl uncordon ${node.metadata.name}`
+    ? `${is}; a person has cordoned it, see: kubectl uncordon ${node.metadata.name}`
     : is;
 }
 
@@ -100,14 +100,16 @@ export function chooseForCompletion(
       const { name } = maintenance.metadata;
       const goesDown = runningShutdownOf(maintenance, nodes);
       if (goesDown !== undefined) {
-        const would = `completing it lets the machine go down with pods still there`;
-        const fix = `"nodemaint complete nm/${name}" does so`;
-        failures.add(`nodemaintenance/${name} is of the shutdown of node/${goesDown}, which goes on; ${would}; ${fix}`);
+        const would = 'completing it lets the machine go down while pods still run';
+        const fix = `to complete it all the same: nodemaint complete nm/${name}`;
+        failures.add(
+          `nodemaintenance/${name} belongs to the shutdown of node/${goesDown}, which is under way; ${would}; ${fix}`,
+        );
       } else if (others.length === 0) chosen.add(maintenance);
       else {
         const more = others.map((other) => `node/${other}`).join(', ');
-        const fix = `"nodemaint complete nm/${name}" gives all of them back`;
-        failures.add(`nodemaintenance/${name} is over ${more} too; ${fix}`);
+        const fix = `to complete it for all its nodes: nodemaint complete nm/${name}`;
+        failures.add(`nodemaintenance/${name} also covers ${more}; ${fix}`);
       }
     }
   }

@@ -165,7 +165,7 @@ describe('the commands of nodes on a real API server, with the real controller',
       complete.stderr,
     );
     assert.deepEqual([await isCordoned(NODE), await maintenances()], [false, []]);
-    assert.deepEqual((await run('complete', NODE)).stdout, 'node/node-z is in no maintenance\n');
+    assert.deepEqual((await run('complete', NODE)).stdout, 'node/node-z is not under maintenance\n');
   });
 
   it('an interrupted or late command leaves the maintenance and says how to go on', async () => {
@@ -223,7 +223,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     const field = { key: 'metadata.name', operator: 'In', values: ['node-b', NODE] };
     assert.deepEqual(maintenance?.spec.nodeSelector, { nodeSelectorTerms: [{ matchFields: [field] }] });
     const other = await run('drain', 'node-b', '--name', 'rack-1');
-    assert.match(other.stderr, /nodemaintenance\/rack-1 is there already, and selects other nodes/);
+    assert.match(other.stderr, /nodemaintenance\/rack-1 already exists and selects other nodes/);
     const alone = await run('complete', 'node-b');
     assert.equal(alone.code, 1);
     assert.match(alone.stderr, /nodemaintenance\/rack-1 also covers node\/node-z/);

@@ -130,7 +130,7 @@ describe('the completion by name', () => {
     assert.deepEqual(chosen, []);
     assert.match(
       failures[0] ?? '',
-      /is of the shutdown of node\/node-a, which goes on; .*nodemaint complete nm\/shutdown/,
+      /belongs to the shutdown of node\/node-a, which is under way; .*nodemaint complete nm\/shutdown/,
     );
     const named = chooseForCompletion([{ kind: 'maintenance', name: NAME }], [running], nodes, false);
     assert.deepEqual(named.chosen, [running]);
