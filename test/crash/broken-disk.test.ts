@@ -108,7 +108,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
   return false;
 }
 
-/** After the boot: gives back what is not to stay, without an API server. */
+/** After the boot: restores what is not to stay parked, without an API server. */
 async function putBack(node: SimulatedNode, fault: Fault, apart: boolean): Promise<void> {
   const { mover, record } = await startAgent(node, fault, apart);
   // As decidePhase has it.

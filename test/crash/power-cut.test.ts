@@ -10,7 +10,7 @@ import { createQuickDisk } from '../support/disks/quick-disk.ts';
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { contentOf, namesOf, runPlan } from './mover-plan.ts';
 
-/** A change of the disk, and what must have been made durable for it to outlive a power cut for certain. */
+/** A change of the disk, and what must be durable before the change certainly survives a power cut. */
 interface Change {
   readonly repeat: (disk: Disk) => Promise<void>;
   readonly waitsFor: Set<string>;

@@ -18,7 +18,7 @@ export interface FuzzReport {
   readonly finds: readonly Find[];
 }
 
-/** One input may take so long. */
+/** An input that takes longer is reported as a hang. */
 const HANG_MS = 1_000;
 const LOOK_MS = 100;
 const HEAP_MB = 256;

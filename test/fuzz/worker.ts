@@ -29,7 +29,7 @@ export type WorkerNews =
 /** More resident memory than this for one input is a find, in bytes. */
 const MAX_GROWTH = 256 * 1024 * 1024;
 
-/** A folder for the target, with a link out of it, beside things that nobody may touch. */
+/** A folder for the target, with a link out of it, beside files that no target may touch. */
 async function makeSandbox(): Promise<{ root: string; inside: string; fingerprint: () => Promise<string> }> {
   const root = await createQuickFolder('fuzz');
   const [inside, canary] = [path.join(root, 'inside'), path.join(root, 'canary')];

@@ -122,7 +122,7 @@ describe('the resolution of any maintenances over any nodes', () => {
           const node = busy[seed % busy.length];
           const leaving = node?.evicting[seed % node.evicting.length];
           assert.ok(node !== undefined && leaving !== undefined);
-          // The oldest maintenance of all has nobody before it: none of its plan's order is broken.
+          // The oldest maintenance of all waits for no other: its plan is kept in order.
           const [oldest] = drains;
           if (oldest !== undefined && made.length === 1) {
             const tier = oldest.plan.findIndex((_, index) =>

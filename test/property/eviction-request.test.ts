@@ -38,7 +38,7 @@ function assertAllowed(old: EvictionRequestStatus | undefined, fresh: EvictionRe
   const known = old?.processedInterceptors ?? [];
   assert.deepEqual(processed.slice(0, known.length), known);
   assert.ok(processed.slice(known.length).every((name) => before.includes(name)));
-  // Nobody is left out, and nobody is asked twice: those who had their turn are the first of the list.
+  // No interceptor is left out or asked twice: those that had their turn are the first of the list.
   assert.deepEqual(processed, targets.slice(0, processed.length));
   for (const type of ['Evicted', 'Canceled']) {
     const was = old?.conditions?.find((condition) => condition.type === type);

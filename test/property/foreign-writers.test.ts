@@ -28,7 +28,7 @@ import { createQuickFolder } from '../support/disks/quick-folder.ts';
 const RUNS = 10_000;
 const FILES = ['a.yaml', 'b.yaml'];
 
-/** What somebody else does to the static pod directory, and what the mover is told. */
+/** What another writer does to the static pod directory, and what the mover is asked to do. */
 type Foreign = { readonly kind: 'replace' | 'open' | 'finish' | 'delete'; readonly file: number; readonly gap: number };
 type Told = { readonly kind: 'park' | 'restore' | 'recover'; readonly file: number; readonly dieAfter: number };
 
@@ -116,7 +116,7 @@ class Writers {
   }
 }
 
-/** A disk before each call of which somebody else has a turn, and that is dead after `dieAfter` calls. */
+/** A disk with a turn of another writer before each call, which stops the mover after `dieAfter` calls. */
 function createSharedDisk(real: Disk, dieAfter: number, turn: () => void): Disk {
   let calls = 0;
   const shared = Object.entries(real).map(([name, call]) => [

@@ -1,4 +1,4 @@
-/** What anybody may write into an object (int64 grace periods, any date-time) never stops a decision, or makes a status that is refused. */
+/** What any user may write into an object (int64 grace periods, any date-time) never stops a decision, nor leads to a status that is refused. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';

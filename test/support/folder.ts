@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test';
 /** In a place of root's: as root the agent trusts nothing below /tmp, where everybody may write. */
 const OF_ROOT = '/var/lib/nodemaint-test';
 
-/** A folder for the files of tests below which nobody but this user can write. */
+/** A folder for the files of tests below which no other user can write. */
 export function testRoot(): string {
   if (process.geteuid?.() !== 0) return tmpdir();
   mkdirSync(OF_ROOT, { recursive: true, mode: 0o755 });

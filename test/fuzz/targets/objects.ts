@@ -1,4 +1,4 @@
-/** API objects as generators: what the API server would store, by anybody's hand. */
+/** API objects as generators: what the API server would store for any user. */
 import * as fc from 'fast-check';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';

@@ -51,7 +51,7 @@ describe('leader election on a real API server', () => {
   const isLeaving = async (pod: Pod): Promise<boolean> =>
     (await rig.getPod(pod.metadata.name))?.metadata.deletionTimestamp !== undefined;
 
-  /** Waits until somebody has evicted the pod, and plays its end. */
+  /** Waits until the pod is evicted, and plays its end. */
   const untilEvicted = async (pod: Pod, timeoutMs = 15_000): Promise<void> => {
     await waitFor(`${pod.metadata.name} is leaving`, () => isLeaving(pod), { timeoutMs });
     await rig.endPod(pod.metadata.name);

@@ -241,7 +241,7 @@ describe('the webhook for rules about times, asked by a real API server', () => 
     assert.equal(await call(), 200);
     assert.equal(sockets.size, 1, 'the connection outlived the renewal');
     agent.destroy();
-    // An API server that connects anew trusts the new certificate.
+    // An API server that connects again trusts the new certificate.
     await webhook.stop();
     assert.equal(await wrong(await begin()), '');
     webhook = await rig.startWebhook(port);

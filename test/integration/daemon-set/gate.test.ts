@@ -62,7 +62,7 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     );
     assert.equal(entry?.message, 'logger is terminating the pod due to node maintenance (new firmware).');
 
-    // A new template, with the maxUnavailable of 1 that a DaemonSet has unless told.
+    // A new template, with a DaemonSet's default maxUnavailable of 1.
     const before = await podOn('logger', B);
     const template = { spec: { template: { metadata: { annotations: { release: '2' } } } } };
     await kubectl(['patch', 'ds', 'logger', '-p', JSON.stringify(template)]);

@@ -18,7 +18,7 @@ const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release'
 const IN = collectionPath(PODS, 'default');
 const HELD = `${IN}?labelSelector=${encodeURIComponent(`${HELD_FOR_LABEL}=${NODE}`)}`;
 
-/** Not a DaemonSet's, and held by somebody else. */
+/** A pod of no DaemonSet, which the gate of another program holds. */
 const FOREIGN = {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -101,7 +101,7 @@ describe('the right of a node to release gated DaemonSet pods', () => {
     await controlPlane.startApiServer();
     await apply({ ...FOREIGN, metadata: { name: 'bystander', namespace: 'default' } });
     await kubectl(['delete', 'pod', 'bystander', '--force', '--grace-period=0']);
-    // Anybody may give a pod the label: that must keep nobody from deleting it.
+    // Any user may give a pod the label: the label must keep no user from deleting the pod.
     await apply(FOREIGN);
     assert.match(await answer('DELETE', HELD, ACCOUNT), refused, 'the account may do no more than before');
     await kubectl(['delete', 'pod', 'foreign', '--force', '--grace-period=0']);

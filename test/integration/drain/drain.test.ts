@@ -246,7 +246,7 @@ describe('a node that is told to shut down, on a real control plane with a real 
     await controlPlane.kubectl(['delete', 'nm', 'firmware', '--timeout=60s']);
     const bothRun = async (): Promise<boolean> =>
       (await runningPods(controlPlane)).filter((name) => name.endsWith(NODE)).length === 2;
-    // The kubelet may have started the pod that somebody wrote before it was parked: its end is waited for first.
+    // The kubelet may have started the new pod before its manifest was parked: its end comes first.
     await waitFor('both manifests are back', async () => Object.keys(await manifestsOf(node)).length === 2, SLOW);
     assert.deepEqual(await manifestsOf(node), { ...before, 'low.yaml': edited });
     await waitFor('the static pods run again', bothRun, SLOW);

@@ -76,7 +76,7 @@ describe('Pod Surge Example of KEP-4563, on real nodes', () => {
         return { kind: 'working', message: 'Waiting for the surge pods.', againMs: 200 };
       },
     };
-    /** Deletes the pods that have a request, by way of the real ReplicaSet controller, which is told which ones. */
+    /** Deletes the pods that have a request, through the real ReplicaSet controller, which is told which pods. */
     const replicas: Interceptor = {
       name: REPLICA_SET,
       act: async (_request: EvictionRequest, pod: Pod) => {

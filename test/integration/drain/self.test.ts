@@ -176,7 +176,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
       2,
     );
     const agent = await startAgent(stack, rig);
-    // Far enough that web is told with all its 60 s, and saved is left to its interceptor.
+    // Far enough away for all the 60 s of web, while saved is left to its interceptor.
     await trigger(rig, '--deadline', '1000s');
     await seen(rig, 'web TERM');
     assert.deepEqual(await lines(rig), ['web TERM']);

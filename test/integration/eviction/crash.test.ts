@@ -139,7 +139,7 @@ describe('the crash of a controller', () => {
     });
   };
 
-  /** Ends the pod some time after it is told to, but, unless `blind`, not before a controller has seen it terminating. */
+  /** Ends the pod some time after its deletion, but, unless `blind`, not before a controller has seen it terminating. */
   const playKubelet = async (pod: Pod, isBlind: () => boolean): Promise<void> => {
     const { name } = pod.metadata;
     await until(`${name} is deleted`, async () => {

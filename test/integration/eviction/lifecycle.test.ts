@@ -122,7 +122,7 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     const again = await rig.startController();
     await rig.waitFor(mute, 'the mute one is designated', isActive('mute.example.com'));
     await again.stop();
-    // 25 minutes pass without a controller. B has given signs of life, the other has not, a new request has come.
+    // 25 minutes pass without a controller. B has sent heartbeats, the other has not, a new request has come.
     const fresh = await rig.createPod('fresh', ACTORS);
     await rig.request(fresh, DRAINER);
     b.turn = { kind: 'working', message: 'Still at work.' };

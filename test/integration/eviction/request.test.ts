@@ -95,7 +95,7 @@ describe('the examples of KEP-4563 on a real API server', () => {
     // Step 8: B detects the cancellation.
     await rig.waitFor(pod, 'B detects it', () => b.ended.has('p-2'));
     assert.equal((await rig.getPod('p-2'))?.metadata.deletionTimestamp, undefined, 'the pod runs on');
-    // Somebody who asks anew does not bring a canceled request to life: it is to be deleted and made again.
+    // A new requester does not revive a canceled request: the request has to be deleted and made again.
     await rig.request(pod, DESCHEDULER);
     const again = await rig.waitFor(pod, 'the change is seen', (request) => {
       return requestersOf(request).length === 1 && request.status?.observedGeneration === request.metadata.generation;

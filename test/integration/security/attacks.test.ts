@@ -33,7 +33,7 @@ async function untilInForce({ control, attacks }: Family): Promise<void> {
     return true;
   };
   const ask = (): Promise<boolean> => works().catch(() => false);
-  // What does not come is told by the control and the attack themselves.
+  // A failure here shows in the control and in the attack themselves.
   await waitFor(control.name, ask, { timeoutMs: 10_000 }).catch(() => undefined);
 }
 

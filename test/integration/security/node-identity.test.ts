@@ -124,7 +124,7 @@ describe('the contents of a maintenance that a node makes', () => {
   });
 
   it('a node may have a name of up to 253 characters', async () => {
-    // No certificate of OpenSSL can have so long a name.
+    // A certificate of OpenSSL cannot have a name of this length.
     const by = ['--as', `system:node:${LONG}`, '--as-group', 'system:nodes', 'create', '--dry-run=server', '-f', '-'];
     const label = `${LONG.slice(0, 46)}-0123456789abcdef`;
     const made = async (name: string, own: string): Promise<string> =>

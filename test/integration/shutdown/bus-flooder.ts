@@ -1,4 +1,4 @@
-/** Floods a connection of a bus with signals that nobody asked for: `bus-flooder.ts ADDRESS NAME COUNT STRINGS`. */
+/** Floods a connection of a bus with unrequested signals: `bus-flooder.ts ADDRESS NAME COUNT STRINGS`. */
 import { createRequire } from 'node:module';
 import type { Duplex } from 'node:stream';
 import process from 'node:process';

@@ -22,7 +22,7 @@ const MANIFEST = {
 
 /**
  * A standalone agent with one static pod. There is neither kubelet nor runtime, so it can never tell that the pod ended:
- * its drain lasts until somebody ends it.
+ * its drain lasts until the test ends it.
  */
 class Bench implements AsyncDisposable {
   readonly rig: Logind;

@@ -1,10 +1,10 @@
-/** What people at terminals are told, with the real wall, in the sandbox of the agent's unit. */
+/** The messages to users at terminals, by the real wall, in the sandbox of the agent's unit. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { until } from '../../logind/host.ts';
 import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
 
-/** Logs somebody in at pts/0, and writes down what that terminal shows. */
+/** Logs a user in at pts/0, and records what that terminal shows. */
 const LOG_IN = `systemd-run --quiet --unit=terminal script --quiet --flush --append --command 'sleep 1000' /root/terminal
 until [ -e /dev/pts/0 ]; do sleep 0.1; done
 echo '[7] [00001] [ts/0] [root    ] [pts/0       ] [                    ] [0.0.0.0        ] [2026-11-22T00:00:00,000000+00:00]' | utmpdump -r > /run/utmp`;

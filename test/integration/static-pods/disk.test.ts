@@ -41,7 +41,7 @@ async function fill(directory: string): Promise<void> {
   );
 }
 
-/** Runs `body` as somebody who is not root, in every thread of this process. */
+/** Runs `body` as a user other than root, in every thread of this process. */
 async function asNobody(body: () => Promise<void>): Promise<void> {
   process.seteuid?.(NOBODY);
   try {

@@ -44,7 +44,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     );
   const log = (): Promise<string> => readFile(path.join(rig.folder, 'agent.log'), 'utf8');
 
-  /** A static pod, its mirror pod and a request for it, which nobody handles yet. */
+  /** A static pod, its mirror pod and a request for it, which no interceptor handles yet. */
   async function createPod(
     name: string,
     options: { readonly nodeName?: string; readonly uid?: string } = {},
@@ -133,7 +133,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
   });
 
   it('the agent gives a manifest back only when the maintenance is known to be over', async () => {
-    // Without a runtime nobody knows whether the containers have ended: they wait for the next boot, or for the runtime.
+    // Without a runtime the agent does not know whether the containers have ended: the manifests wait for the next boot, or for the runtime.
     await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--wait=false']);
     await new Promise((resolve) => {
       setTimeout(resolve, LOOK_MS);

@@ -19,7 +19,7 @@ import { make } from './steps.ts';
 import { waitFor } from '../wait-for.ts';
 import { writeAgentFiles } from '../agent/files.ts';
 
-/** For so long a consequence that must not come is waited for; an agent acts within a second. */
+/** A test waits this long for a consequence that must not come; an agent acts within a second. */
 const WATCHED_MS = 3_000;
 
 interface AgentOfN2 {

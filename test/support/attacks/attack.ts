@@ -22,7 +22,7 @@ export interface Attack {
   attempt(scene: Scene): Promise<void>;
 }
 
-/** Attacks of one identity on one kind of thing, and a call of the same kind that somebody else may make. */
+/** Attacks of one identity on one kind of thing, and a call of the same kind that another identity may make. */
 export interface Family {
   readonly attacker: Attacker;
   /** On what. */
@@ -31,7 +31,7 @@ export interface Family {
   readonly attacks: readonly Attack[];
 }
 
-/** What whoever has the right to it may do, with the call that the attacks of the family make. */
+/** What an identity that has the right may do, with the call that the attacks of the family make. */
 export interface Control {
   readonly name: string;
   attempt(scene: Scene): Promise<void>;
@@ -83,7 +83,7 @@ export function assertRefusedBy(response: KubeResponse, { statuses, words }: Ref
   for (const each of words) assert.match(statusMessage(response), each);
 }
 
-/** Sends a request as somebody. */
+/** Sends a request under an identity. */
 export async function sendAs(client: KubeClient, request: KubeRequest): Promise<KubeResponse> {
   return await client.send(request, AbortSignal.timeout(30_000));
 }

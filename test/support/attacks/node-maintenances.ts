@@ -22,7 +22,7 @@ const METADATA = policy(OWN_ONLY, /finalizers or ownerReferences/u);
 const SELECTORS = policy(OWN_ONLY, /at most 100 labels or expressions/u);
 const NAMES = policy('nodemaint-node-maintenance-names', /only create NodeMaintenances with the name shutdown-NODE-X/u);
 
-/** A new maintenance of n1 that its agent could make, but for what is told. */
+/** A new maintenance of n1 that its agent could make, except for the given fields. */
 function made(metadata: object, spec: Readonly<Record<string, unknown>> = {}): () => KubeRequest {
   const body = maintenanceOf(
     { stage: 'Drain', nodeSelector: byName('n1'), ...spec },

@@ -116,7 +116,7 @@ export const USER_CONSEQUENCES: readonly Attack[] = [
   },
 ];
 
-/** What it tries while no controller lives, which would give held pods back itself. */
+/** What it tries while no controller is alive; a controller would release gated pods itself. */
 export const USER_AGAINST_AGENTS: readonly Attack[] = [
   {
     name: "gives a pod the label held-for, so that a node's agent deletes it",

@@ -54,7 +54,7 @@ function madeRequest(
     });
 }
 
-/** What neither of them may do, for it is not theirs at all. */
+/** What neither of them may do, because the objects are not theirs. */
 function outside(attacker: 'editor' | 'anybody'): readonly Attack[] {
   const tries = by(attacker);
   return [

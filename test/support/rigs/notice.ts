@@ -13,7 +13,7 @@ import { SLOW, waitFor } from '../wait-for.ts';
 import { keysOfNode, writeAgentFiles } from '../agent/files.ts';
 
 const NODE = `notices-${process.pid}`;
-/** A pod that has written nothing for so long has ended, however busy this machine is. */
+/** A pod that has written nothing for this time has ended, even on a busy machine. */
 const SILENT_MS = 4_000;
 
 export interface Shape {
@@ -190,7 +190,7 @@ export async function buildNoticeRig(): Promise<NoticeRig> {
       },
       SLOW,
     );
-    // It counts from when the agent was told, not from when somebody began to type.
+    // It counts from the moment at which the agent was told, not from the start of the command.
     const deadlineSec = (deadline - beganAt) / 1000;
     const stillAlive = async (name: string): Promise<boolean> =>
       Date.now() - (await writtenAt(`${name}.alive`)) < SILENT_MS;

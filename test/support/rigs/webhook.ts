@@ -68,7 +68,7 @@ export interface DirectCall {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | number>>;
   readonly agent?: Agent;
-  /** What to trust; what the Secret says now unless told. */
+  /** The certificates to trust; those of the Secret where it is absent. */
   readonly ca?: string;
 }
 

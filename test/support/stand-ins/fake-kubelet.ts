@@ -21,7 +21,7 @@ export async function startFakeKubelet(
 ): Promise<ChildProcess> {
   const link = path.join(folder, 'kubelet');
   await symlink('/bin/sh', link).catch(() => undefined);
-  // It waits for the end of its standard input, which it shares with nobody: a kill leaves nothing behind.
+  // It waits for the end of its standard input, which no other process shares: a kill leaves nothing behind.
   const [file = '', ...args] = [...prefix, program ?? link, '-c', 'echo up; read wait', 'kubelet', ...flags];
   const child = spawn(file, args, {
     cwd: folder,

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { COMPLETION_FINALIZER } from '../../../src/api/names.ts';
 import { createAuthority } from '../../control-plane/certificates.ts';
 
-/** What somebody writes who wants to steer a terminal; EVIL is how to find it in what is shown. */
+/** A text that would control a terminal; EVIL is how a test finds it in the output. */
 export const HOSTILE =
   'EVIL\u001B[2J\u001B[1A\u001B]0;owned\u0007\u009B31m\rall is well\nnode/forged drained\u202E\u2066\u2028\u200B\u{E0041}end';
 /** The names that objects of this server have; the API server of a cluster lets no other characters into names. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/host/clock.ts';
 
-/** A clock that stands still until it is told: `pass` lets time go by, `set` is what an administrator or NTP does to it. */
+/** A clock that the test moves: `pass` lets time pass, `set` changes the time as an administrator or NTP does. */
 export interface SteppingClock extends Clock {
   pass(ms: number): void;
   /** Sets the wall clock so many milliseconds ahead, or back. */

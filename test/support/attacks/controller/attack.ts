@@ -1,6 +1,6 @@
 import type { KubeRequest } from '../../../../src/kube/client.ts';
 
-/** What whoever has a token tries, and the words by which it is refused. */
+/** What an attacker with a stolen token tries, and the words of the refusal. */
 export interface Attack {
   readonly what: string;
   readonly request: KubeRequest;

@@ -27,7 +27,7 @@ const evilWebhook = (fields: object): object => ({
   webhooks: [{ name: 'times.evictionrequests.nodemaintenance.x-k8s.io', ...fields }],
 });
 
-/** What whoever has the token of the controller could try on all but pods; each is refused by a policy or by RBAC. */
+/** What an attacker with the token of the controller tries on all objects but pods; a policy or RBAC refuses each. */
 export const ATTACKS_ON_CLUSTER: readonly Attack[] = [
   merge(
     'a label of a node',

@@ -13,7 +13,7 @@ export const HELD = objectPath(PODS, { name: 'held', namespace: 'default' });
 const IS_POLICY = /ValidatingAdmissionPolicy 'nodemaint-controller-/;
 const IS_RBAC = / cannot /;
 
-/** A pod of a Deployment, as anybody has it; larger than most. */
+/** An ordinary pod of a Deployment, larger than most. */
 export function webPod(name: string, spec: object = {}): object {
   const env = Array.from({ length: 500 }, (_, index) => ({ name: `V${index}`, value: 'x'.repeat(1000) }));
   return {
@@ -36,7 +36,7 @@ const TOLERATIONS = ['not-ready', 'unreachable'].map((key) => ({
   tolerationSeconds: 300,
 }));
 
-/** What whoever has the token of the controller could try on pods; each is refused by a policy or by RBAC. */
+/** What an attacker with the token of the controller tries on pods; a policy or RBAC refuses each. */
 export const ATTACKS_ON_PODS: readonly Attack[] = [
   strategic(
     'another image in a running pod',
