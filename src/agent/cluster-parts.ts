@@ -1,20 +1,40 @@
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
-import type { Cluster, ClusterDependencies } from './cluster/cluster.ts';
-import type { AgentContext } from './context.ts';
-import { createKubeletInterceptor } from './static-pods/interceptor.ts';
-import { createOverduePods } from './drain/overdue-pods.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type Cluster, type ClusterDependencies, createCluster } from './cluster/cluster.ts';
+import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
+import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 
 /** The parts of the agent that only a node of a cluster has. */
-export function createClusterParts(
-  cluster: Cluster | undefined,
-  dependencies: ClusterDependencies | undefined,
-  runtime: ContainerRuntime,
+export interface ClusterParts {
+  /** The origin of the API server's address. */
+  readonly server: string;
+  readonly client: KubeClient;
+  /** What watches and writers of this cluster are made from. */
+  readonly dependencies: ClusterDependencies;
+  readonly cluster: Cluster;
+  readonly interceptor: KubeletInterceptor;
+  readonly overduePods: OverduePods;
+}
+
+export interface ClusterPartOptions {
+  readonly server: string;
+  /** The kernel's boot id, where this node's drains end with the boot. */
+  readonly endsWithBoot: string | undefined;
+  readonly runtime: ContainerRuntime;
+}
+
+/** Creates the parts; nothing is asked of the API server before the cluster runs. Their watches end with `lifetime`. */
+export function openCluster(
+  { server, endsWithBoot, runtime }: ClusterPartOptions,
+  dependencies: ClusterDependencies,
   lifetime: AbortSignal,
-): Pick<AgentContext, 'interceptor' | 'overduePods'> {
-  if (cluster === undefined || dependencies === undefined) {
-    return { interceptor: undefined, overduePods: undefined };
-  }
+): ClusterParts {
+  const cluster = createCluster(dependencies, endsWithBoot);
   return {
+    server,
+    client: dependencies.client,
+    dependencies,
+    cluster,
     interceptor: createKubeletInterceptor({ ...dependencies, cluster }),
     overduePods: createOverduePods(cluster, runtime, dependencies, lifetime),
   };

@@ -1,72 +1,79 @@
 import type { AgentConfig } from '../config/schema.ts';
+import type { PhaseEvent } from '../decide/shutdown/events.ts';
 import type { Clock } from '../host/clock.ts';
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { StateFiles } from '../host/files/state-files.ts';
-import type { PhaseEvent } from '../decide/shutdown/events.ts';
-import type { Log } from '../telemetry/log.ts';
-import type { ManualRequests } from './static-pods/manual.ts';
-import type { Cluster } from './cluster/cluster.ts';
-import type { KubeClient } from '../kube/client.ts';
-import type { KnownPods } from './drain/offline/known-pods.ts';
-import type { OfflinePods } from './drain/offline/offline-pods.ts';
-import type { ShutdownDetector } from './shutdown/detector.ts';
-import type { LockKeeping } from './shutdown/lock.ts';
-import type { Hooks } from './shutdown/hooks.ts';
-import type { KubeletInterceptor } from './static-pods/interceptor.ts';
-import type { OtherLocks } from './shutdown/other-locks.ts';
-import type { Notices } from './notices/notices.ts';
-import type { OverduePods } from './drain/overdue-pods.ts';
-import type { DrainParts } from './drain/parts.ts';
 import type { Mover } from '../static-pods/mover.ts';
 import type { DirectoryWatch } from '../static-pods/watch.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { ClusterParts } from './cluster-parts.ts';
+import type { KnownPods } from './drain/offline/known-pods.ts';
+import type { OfflinePods } from './drain/offline/offline-pods.ts';
+import type { DrainParts } from './drain/parts.ts';
+import type { Notices } from './notices/notices.ts';
+import type { ShutdownDetector } from './shutdown/detector.ts';
+import type { Hooks } from './shutdown/hooks.ts';
+import type { LockReconciler } from './shutdown/lock.ts';
+import type { OtherLocks } from './shutdown/other-locks.ts';
+import type { ManualRequests } from './static-pods/manual.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
 import type { Wakeup } from './wakeup.ts';
 
-/** The parts that the agent's loop works with. */
-export interface AgentContext {
-  readonly config: AgentConfig;
-  /** What the agent remembers over restarts and boots. */
-  readonly state: StateFiles;
+/** The machine: its way down, and its pods where no API server answers. */
+export interface MachineParts {
+  readonly detector: ShutdownDetector;
+  readonly lock: LockReconciler;
+  readonly otherLocks: OtherLocks;
+  readonly runtime: ContainerRuntime;
+  readonly knownPods: KnownPods;
+  /** The pods over the container runtime; undefined where the kubelet cannot be stopped. */
+  readonly offlinePods: OfflinePods | undefined;
+}
+
+/** The static pods of the node, their manifests, and what people asked for with `nodemaint static-pods`. */
+export interface StaticPodParts {
+  readonly pods: StaticPods;
+  readonly manual: ManualRequests;
   /** The journal of moves, as far as the disk is concerned. */
   readonly journal: Pick<Mover, 'problem' | 'retry'>;
-  readonly nodeName: string;
-  readonly bootId: string;
-  readonly server: string;
+  /** On while manifests are parked, to notice at once a manifest that another program writes. */
+  readonly directoryWatch: DirectoryWatch;
+  /** Looks for the static pod directory again. */
+  locate(signal: AbortSignal): Promise<void>;
+  /** What is wrong with the configuration of this node's kubelet, for people. */
+  warnings(): readonly string[];
+}
+
+/** Who is told what the agent does, and the administrator's programs. */
+export interface PeopleParts {
+  /** Log, Event and terminals. Never waits, never throws. */
+  announce(event: PhaseEvent): void;
+  /** Shows one line in `systemctl status nodemaint`. */
+  notify(line: string): Promise<void>;
+  readonly hooks: Hooks;
+}
+
+/** What wakes the loop, and the watchdog that is told that the loop does not hang. */
+export interface LoopParts {
+  readonly wakeup: Wakeup;
+  readonly markProgress: () => void;
+}
+
+/** The parts of the agent. A step takes only those that it needs. */
+export interface AgentContext {
+  readonly config: AgentConfig;
   readonly clock: Clock;
   readonly log: Log;
-  readonly wakeup: Wakeup;
-  readonly hold: LockKeeping;
-  readonly otherLocks: OtherLocks;
-  readonly detector: ShutdownDetector;
+  /** The agent's files that outlive restarts and boots. */
+  readonly state: StateFiles;
+  readonly node: { readonly name: string; readonly bootId: string };
+  readonly machine: MachineParts;
   readonly notices: Notices;
-  readonly hooks: Hooks;
-  /** Absent where no cluster is configured. */
-  readonly cluster: Cluster | undefined;
-  /** Absent where no cluster is configured. */
-  readonly interceptor: KubeletInterceptor | undefined;
-  /** The drain of this node, whoever drains it. */
+  readonly people: PeopleParts;
+  /** Undefined where no cluster is configured. */
+  readonly cluster: ClusterParts | undefined;
+  readonly staticPods: StaticPodParts;
+  /** The drain of this node by the drainer that is chosen in each pass. */
   readonly drain: DrainParts;
-  /** Absent where no cluster is configured. */
-  readonly overduePods: OverduePods | undefined;
-  /** Absent where no cluster is configured. */
-  readonly client: KubeClient | undefined;
-  /** The drain of all pods without an API server; absent where the kubelet cannot be stopped. */
-  readonly offlinePods: OfflinePods | undefined;
-  readonly knownPods: KnownPods;
-  readonly runtime: ContainerRuntime;
-  readonly staticPods: StaticPods;
-  /** What people asked for with `nodemaint static-pods`. */
-  readonly manualRequests: ManualRequests;
-  /** Looks again for the static pod directory: the kubelet may have been restarted with another. */
-  locateStaticPods(signal: AbortSignal): Promise<void>;
-  /** On while manifests are parked, to see at once when somebody writes one again. */
-  readonly directoryWatch: DirectoryWatch;
-  /** What is wrong with the set-up of this node, for people. */
-  warnings(): readonly string[];
-  /** Tells systemd the state in one line. */
-  notify(status: string): Promise<void>;
-  /** Tells people: log, Event, terminals. Never waits, never fails. */
-  announce(news: PhaseEvent): void;
-  /** The loop got somewhere: it begins a turn, or waits. */
-  alive(): void;
+  readonly loop: LoopParts;
 }

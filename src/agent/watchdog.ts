@@ -1,44 +1,54 @@
 import type { Clock } from '../host/clock.ts';
 
-/** The sign of life of a loop: it beats while the loop gets anywhere, and stops where it hangs. */
+/** Beats while the agent's loop makes progress, and stops where the loop hangs. */
 export interface LoopWatchdog {
-  /** The loop got somewhere: it begins a turn, or waits for an event. */
-  alive(): void;
+  /** The loop begins a turn, or waits for an event. */
+  readonly markProgress: () => void;
   /** Beats until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
 
+export interface LoopWatchdogOptions {
+  /** The pause between two beats, in milliseconds. */
+  readonly everyMs: number;
+  /** A loop without progress for so long hangs, in milliseconds. */
+  readonly patienceMs: number;
+  /** Called one after another at each beat; one that fails does not keep the others from being called. */
+  readonly beats: readonly ((signal: AbortSignal) => Promise<void>)[];
+}
+
 /**
- * Makes a pulse that calls `beat` every `everyMs`, as long as the loop said within `patienceMs` that it is alive. One
- * slow turn, in which an API server does not answer, must cost neither the lock nor the process.
+ * Calls `beats` every `everyMs`, as long as the loop marked progress within `patienceMs`. One slow turn, in which an API
+ * server does not answer, must cost neither the lock nor the process.
  */
 export function createLoopWatchdog(
-  { everyMs, patienceMs, beat }: { everyMs: number; patienceMs: number; beat: (signal: AbortSignal) => Promise<void> },
-  clock: Pick<Clock, 'sleep'>,
-  monotonicNow: () => number,
+  { everyMs, patienceMs, beats }: LoopWatchdogOptions,
+  clock: Pick<Clock, 'sleep' | 'monotonic'>,
 ): LoopWatchdog {
-  let aliveAt = monotonicNow();
+  let progressAt = clock.monotonic();
   return {
-    alive: () => {
-      aliveAt = monotonicNow();
+    markProgress: () => {
+      progressAt = clock.monotonic();
     },
     run: async (signal) => {
       while (!signal.aborted) {
-        if (monotonicNow() - aliveAt < patienceMs) await beat(signal).catch(() => undefined);
+        if (clock.monotonic() - progressAt < patienceMs) {
+          for (const beat of beats) await beat(signal).catch(() => undefined);
+        }
         await clock.sleep(everyMs, signal).catch(() => undefined);
       }
     },
   };
 }
 
-/** So often the lock's holder wants a sign of life; its patience is in systemd/libexec/lock-holder. */
-const PULSE_MS = 45_000;
+/** The lock's holder wants a heartbeat so often; how long it waits for one is in systemd/libexec/lock-holder. */
+const HOLDER_MS = 45_000;
 
 /**
- * How long the pause between two beats may be, in milliseconds: what the lock's holder allows, or less where the unit's
- * watchdog is shorter. `watchdogUsec` is WATCHDOG_USEC, of which half is to be used (sd_watchdog_enabled(3)).
+ * How long the pause between two beats may be, in milliseconds: what the lock's holder allows, or less where the watchdog of
+ * the unit is shorter. `watchdogUsec` is WATCHDOG_USEC, of which half is to be used (sd_watchdog_enabled(3)).
  */
-export function pulseEveryMs(watchdogUsec: string | undefined): number {
+export function beatEveryMs(watchdogUsec: string | undefined): number {
   const halfMs = Math.floor(Number(watchdogUsec ?? Number.NaN) / 2000);
-  return halfMs > 0 ? Math.min(PULSE_MS, halfMs) : PULSE_MS;
+  return halfMs > 0 ? Math.min(HOLDER_MS, halfMs) : HOLDER_MS;
 }

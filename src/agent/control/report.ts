@@ -1,96 +1,114 @@
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
-import { describePhase } from '../../decide/shutdown/phase.ts';
-import type { AgentContext } from '../context.ts';
-import type { AgentRecord } from '../shutdown/record.ts';
-import type { AgentStatus } from './status.ts';
-import type { Waiting } from '../waiting.ts';
+import { describePhase, type Phase } from '../../decide/shutdown/phase.ts';
 import { timeOf } from '../../decide/time.ts';
-import type { StaticPodDecision } from '../../decide/static-pod/moves.ts';
-import type { StaticPodView } from '../static-pods/view.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { ControllerState } from '../drain/self/controller-liveness.ts';
+import type { ShutdownDetector } from '../shutdown/detector.ts';
+import type { LockReconciler } from '../shutdown/lock.ts';
+import type { OtherLocks } from '../shutdown/other-locks.ts';
+import type { StaticPodPass } from '../static-pods/pass.ts';
+import type { Waiting } from '../waiting.ts';
+import type { AgentStatus } from './status.ts';
 
-export interface StatusFacts {
-  readonly record: AgentRecord;
-  readonly turn: Turn | undefined;
+/** Where the status is read from. */
+export interface StatusDependencies {
+  readonly nodeName: string;
   readonly startedAt: number;
-  readonly storageProblem: string | undefined;
+  readonly phase: () => Phase;
+  /** The last pass over the pods; undefined before the first one. */
+  readonly lastPass: () => StaticPodPass | undefined;
+  readonly storageProblem: () => string | undefined;
+  /** Undefined where no cluster is configured. */
+  readonly cluster: StatusCluster | undefined;
+  readonly detector: Pick<ShutdownDetector, 'scheduled'>;
+  readonly lock: Pick<LockReconciler, 'status'>;
+  readonly otherLocks: Pick<OtherLocks, 'status'>;
+  readonly warnings: () => readonly string[];
 }
 
-/** Everything the node waits for now: EvictionRequests of its pods, then static pods that still run. */
-function waitingFor(context: AgentContext, { record, turn }: StatusFacts): readonly Waiting[] {
-  const { phase } = record;
-  const waiting: Waiting[] = [];
-  const requested = new Set<string>();
-  for (const pod of turn?.waiting ?? []) {
-    requested.add(pod.what);
-    waiting.push(pod);
-  }
-  for (const request of context.cluster?.requests() ?? []) {
-    const what = `${request.metadata.namespace}/${request.spec.target.pod.name}`;
-    if (requested.has(what)) continue;
+/** What the status shows of the cluster. */
+export interface StatusCluster {
+  readonly server: string;
+  readonly cluster: Pick<Cluster, 'requests' | 'maintenance' | 'heardAt'>;
+  readonly controller: () => ControllerState | undefined;
+}
+
+/** The pods whose EvictionRequests are not over. */
+function waitingForRequests(cluster: StatusCluster['cluster']): readonly Waiting[] {
+  return cluster.requests().map((request) => {
     const active = request.status?.activeInterceptors?.[0];
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
     const expectedAt = timeOf(entry?.expectedFinishTime);
-    requested.add(what);
-    waiting.push({
-      what,
+    return {
+      what: `${request.metadata.namespace}/${request.spec.target.pod.name}`,
       on: active ?? 'eviction request controller',
       message: entry?.message ?? '',
       since: timeOf(request.metadata.creationTimestamp) ?? 0,
       ...(expectedAt === undefined ? {} : { expectedAt }),
+    };
+  });
+}
+
+/** The static pods whose manifests leave and whose containers still run. */
+function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiting[] {
+  return decision.progress
+    .filter(({ state }) => state !== 'ended')
+    .map(({ key: what, file, message = 'manifest parked, containers are ending', expectedFinishAt: expectedAt }) => {
+      const since = view.parked.find((pod) => pod.file === file)?.parkedAt ?? 0;
+      return { what, on: 'kubelet', message, since, expectedAt };
     });
-  }
-  for (const pod of turn?.decision.progress ?? []) {
-    if (pod.state === 'ended' || requested.has(pod.key)) continue;
-    const parked = turn?.view.parked.find(({ file }) => file === pod.file);
-    const message = pod.message ?? 'manifest parked, containers are ending';
-    waiting.push({
-      what: pod.key,
-      on: 'kubelet',
-      message,
-      since: parked?.parkedAt ?? 0,
-      expectedAt: pod.expectedFinishAt,
-    });
-  }
-  if (phase.kind === 'draining' && phase.mode === 'cluster' && waiting.length === 0) {
-    const known = context.cluster?.maintenance(phase.maintenance);
-    const message =
-      known === undefined ? 'the API server to take the NodeMaintenance' : 'the controller to drain the node';
-    waiting.push({ what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since });
-  }
-  return waiting;
+}
+
+/** What the drain itself waits for, where no pod is known that it waits for. */
+function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: Phase): readonly Waiting[] {
+  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
+  const isKnown = cluster?.maintenance(phase.maintenance) !== undefined;
+  const message = isKnown ? 'the controller to drain the node' : 'the API server to take the NodeMaintenance';
+  return [{ what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since }];
+}
+
+/** Everything that the node waits for; of a pod that several sources name, the first one counts. */
+function waitingFor({ cluster, lastPass, phase }: StatusDependencies): readonly Waiting[] {
+  const pass = lastPass();
+  const all = [
+    ...(pass?.waiting ?? []),
+    ...(cluster === undefined ? [] : waitingForRequests(cluster.cluster)),
+    ...(pass === undefined ? [] : waitingForStaticPods(pass)),
+  ];
+  const byName = new Map<string, Waiting>();
+  for (const each of all) if (!byName.has(each.what)) byName.set(each.what, each);
+  return byName.size > 0 ? [...byName.values()] : waitingForDrain(cluster?.cluster, phase());
 }
 
 /** The status of the agent as plain data. */
-export function buildStatus(context: AgentContext, facts: StatusFacts): AgentStatus {
-  const { phase } = facts.record;
-  const { cluster, nodeName } = context;
-  const scheduled = context.detector.scheduled();
+export function buildStatus(dependencies: StatusDependencies): AgentStatus {
+  const { nodeName, cluster, startedAt } = dependencies;
+  const phase = dependencies.phase();
+  const view = dependencies.lastPass()?.view;
+  const scheduled = dependencies.detector.scheduled();
   const name = phase.kind === 'watching' ? undefined : phase.maintenance;
-  const maintenance = name === undefined ? undefined : cluster?.maintenance(name);
-  const controller = context.drain.controller?.state();
+  const maintenance = name === undefined ? undefined : cluster?.cluster.maintenance(name);
+  const controller = cluster?.controller();
   const node = maintenance?.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  const storageProblem = dependencies.storageProblem();
   return {
     node: nodeName,
     phase,
     summary: describePhase(phase),
-    lock: { ...context.hold.status(phase), others: context.otherLocks.status() },
+    lock: { ...dependencies.lock.status(phase), others: dependencies.otherLocks.status() },
     scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
-    cluster: { configured: cluster !== undefined, server: context.server, heardAt: cluster?.heardAt() ?? 0 },
+    cluster: {
+      configured: cluster !== undefined,
+      server: cluster?.server ?? '',
+      heardAt: cluster?.cluster.heardAt() ?? 0,
+    },
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
     maintenance: name === undefined ? null : { name, message: node?.drainMessage ?? '' },
-    waitingFor: waitingFor(context, facts),
-    inPlace: [...(facts.turn?.view.inPlace ?? []), ...(facts.turn?.view.ended ?? [])].map(({ file }) => file),
-    parked: facts.turn?.view.parked.map(({ file }) => file) ?? [],
-    ...(facts.storageProblem === undefined ? {} : { storageProblem: facts.storageProblem }),
-    warnings: context.warnings(),
-    startedAt: facts.startedAt,
+    waitingFor: waitingFor(dependencies),
+    inPlace: [...(view?.inPlace ?? []), ...(view?.ended ?? [])].map(({ file }) => file),
+    parked: view?.parked.map(({ file }) => file) ?? [],
+    ...(storageProblem === undefined ? {} : { storageProblem }),
+    warnings: dependencies.warnings(),
+    startedAt,
   };
-}
-
-/** What one turn of the loop saw and did, for the status. */
-export interface Turn {
-  readonly view: StaticPodView;
-  readonly decision: StaticPodDecision;
-  /** What a drain by this agent waits for. */
-  readonly waiting: readonly Waiting[];
 }

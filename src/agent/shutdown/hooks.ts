@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { Phase } from '../../decide/shutdown/phase.ts';
+import type { Shutdown } from '../../decide/shutdown/phase.ts';
+import type { Transition } from '../../decide/shutdown/transition.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { describeError, errorCodeOf } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -8,34 +9,40 @@ import { runProgram } from '../../host/program.ts';
 import { describeRefusal, judgePath, type PathTrust } from '../../host/files/trusted-path.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** The moments at which programs of this machine are called; each has a folder of its name. */
+/** The moments at which the administrator's programs are run; each has a folder of its name. */
 export type HookName = 'pre-drain' | 'drained' | 'pre-release' | 'restored';
 
-/** Calls programs of this machine when the phase changes. */
+/** Runs the administrator's programs when the phase changes. */
 export interface Hooks {
-  /** Returns when all have ended or their time is over; a failure is logged and changes nothing. */
-  phaseChanged(before: Phase, after: Phase, signal: AbortSignal): Promise<void>;
+  /** Returns when all programs have ended or their time is over. A program that fails is logged and changes nothing. */
+  run(transition: Transition, signal: AbortSignal): Promise<void>;
 }
 
-/** Of the time that is left before a deadline, programs get so much. */
+/** Share of the time before a deadline that all programs of a moment get together. */
 const DEADLINE_SHARE = 0.1;
+/** Programs get this time together even where the deadline is close or over. */
 const LEAST_MS = 1_000;
-/** So often the agent says that it lives while it waits for a program, which may take longer than a turn of its loop. */
-const ALIVE_MS = 15_000;
-/** A name as run-parts takes it: no backup copies, no hidden files. */
+/** While a program runs the watchdog is told again after so long: a hook may take longer than a turn of the loop. */
+const PROGRESS_MS = 15_000;
+/** A name that run-parts accepts: no backup copies, no hidden files. Files with other names are ignored. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
 
-/** The moments that a change of phase is, in their order. */
-export function hooksOf(before: Phase, after: Phase): readonly HookName[] {
-  if (before.kind === after.kind) return [];
-  switch (after.kind) {
-    case 'draining':
+/** The moments that a transition is, in their order. */
+export function hooksOf({ name }: Transition): readonly HookName[] {
+  switch (name) {
+    case 'begin':
       return ['pre-drain'];
-    case 'released':
+    case 'finish':
+    case 'force':
       return ['drained', 'pre-release'];
-    case 'watching':
-      return before.kind === 'recovering' ? ['restored'] : [];
-    case 'recovering':
+    case 'settle':
+      return ['restored'];
+    case 'tighten':
+    case 'rename':
+    case 'loseCluster':
+    case 'handOver':
+    case 'cancel':
+    case 'boot':
       return [];
   }
 }
@@ -44,45 +51,58 @@ interface HookOptions {
   readonly directory: string;
   readonly timeoutMs: number;
   readonly nodeName: string;
-  /** Whom to believe; only tests say so. */
+  /** Which owners are trusted; only tests set it. */
   readonly trust?: PathTrust;
 }
 
 interface HookDependencies {
   readonly clock: Clock;
   readonly log: Log;
-  /** Says that the agent's loop does not hang. */
-  readonly alive: () => void;
+  /** Tells the watchdog that the agent's loop does not hang. */
+  readonly markProgress: () => void;
 }
 
-/** Makes the caller; a folder that is not there has no programs. */
-export function createHooks(
-  { directory, timeoutMs, nodeName, trust }: HookOptions,
-  { clock, log, alive }: HookDependencies,
-): Hooks {
-  const programsOf = async (folder: string): Promise<readonly string[]> => {
-    const names = await readdir(folder).catch((error: unknown) => {
-      if (errorCodeOf(error) !== 'ENOENT') {
-        log.warn({ folder, reason: describeError(error) }, 'cannot read the hooks');
-      }
-      return [];
-    });
-    const good: string[] = [];
-    for (const name of names.filter((each) => NAME.test(each)).toSorted()) {
-      const verdict = await judgePath(path.join(folder, name), { kind: 'file', lastLink: 'follow' }, trust);
-      // The path without links is run: none that was looked at counts any more.
-      if (verdict.kind === 'trusted') good.push(verdict.path);
-      else {
-        const reason = verdict.kind === 'refused' ? describeRefusal(verdict) : `${verdict.path} is not there`;
-        log.warn({ hook: path.join(folder, name), reason }, 'hook not run');
-      }
+/** The programs of a folder that may be run, in the order of their names; a folder that is missing has none. */
+async function programsOf(folder: string, trust: PathTrust | undefined, log: Log): Promise<readonly string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (errorCodeOf(error) !== 'ENOENT') {
+      log.warn({ folder, reason: describeError(error) }, 'cannot read the hooks');
     }
-    return good;
-  };
+    return [];
+  });
+  const programs: string[] = [];
+  for (const name of names.filter((each) => NAME.test(each)).toSorted()) {
+    const verdict = await judgePath(path.join(folder, name), { kind: 'file', lastLink: 'follow' }, trust);
+    // The path without links is run: a link that was followed for the verdict could be changed before the call.
+    if (verdict.kind === 'trusted') programs.push(verdict.path);
+    else {
+      const reason = verdict.kind === 'refused' ? describeRefusal(verdict) : `${verdict.path} is not there`;
+      log.warn({ hook: path.join(folder, name), reason }, 'hook not run');
+    }
+  }
+  return programs;
+}
 
+/** The environment of a hook (docs, "Hooks"). */
+function environmentOf(hook: HookName, nodeName: string, shutdown: Shutdown): NodeJS.ProcessEnv {
+  const { reason, origin, maintenance, deadline } = shutdown;
+  return {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    NODEMAINT_HOOK: hook,
+    NODEMAINT_NODE: nodeName,
+    NODEMAINT_REASON: reason.replaceAll('\0', ''),
+    NODEMAINT_ORIGIN: origin,
+    NODEMAINT_MAINTENANCE: maintenance,
+    ...(deadline === undefined ? {} : { NODEMAINT_DEADLINE: rfc3339(deadline.at) }),
+  };
+}
+
+/** Runs the programs in the folders `pre-drain`, `drained`, `pre-release` and `restored` of the hooks' directory. */
+export function createHooks(options: HookOptions, { clock, log, markProgress }: HookDependencies): Hooks {
+  const { directory, timeoutMs, nodeName, trust } = options;
   const call = async (file: string, env: NodeJS.ProcessEnv, left: number, signal: AbortSignal): Promise<void> => {
     const startedAt = clock.monotonic();
-    const timer = setInterval(alive, ALIVE_MS);
+    const timer = setInterval(markProgress, PROGRESS_MS);
     let failure: string | undefined;
     try {
       failure = await runProgram(file, { env, timeoutMs: left }, signal);
@@ -93,30 +113,22 @@ export function createHooks(
     if (failure === undefined) log.info(took, 'hook done');
     else log.warn({ ...took, reason: failure }, 'hook failed');
   };
-
+  const runHook = async (hook: HookName, shutdown: Shutdown, signal: AbortSignal): Promise<void> => {
+    const { deadline } = shutdown;
+    const share = deadline === undefined ? Infinity : (deadline.at - clock.now()) * DEADLINE_SHARE;
+    const until = clock.monotonic() + Math.max(LEAST_MS, Math.min(timeoutMs, share));
+    const env = environmentOf(hook, nodeName, shutdown);
+    for (const file of await programsOf(path.join(directory, hook), trust, log)) {
+      const left = until - clock.monotonic();
+      if (left <= 0) log.warn({ hook: file }, 'hook not run, the time of all hooks is over');
+      else await call(file, env, Math.ceil(left), signal);
+    }
+  };
   return {
-    phaseChanged: async (before, after, signal) => {
-      for (const name of hooksOf(before, after)) {
-        const of = after.kind === 'watching' ? before : after;
-        if (of.kind === 'watching') continue;
-        const { deadline } = of;
-        const share = deadline === undefined ? Infinity : (deadline.at - clock.now()) * DEADLINE_SHARE;
-        const until = clock.monotonic() + Math.max(LEAST_MS, Math.min(timeoutMs, share));
-        const env = {
-          PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-          NODEMAINT_HOOK: name,
-          NODEMAINT_NODE: nodeName,
-          NODEMAINT_REASON: of.reason.replaceAll('\0', ''),
-          NODEMAINT_ORIGIN: of.origin,
-          NODEMAINT_MAINTENANCE: of.maintenance,
-          ...(deadline === undefined ? {} : { NODEMAINT_DEADLINE: rfc3339(deadline.at) }),
-        };
-        for (const file of await programsOf(path.join(directory, name))) {
-          const left = until - clock.monotonic();
-          if (left <= 0) log.warn({ hook: file }, 'hook not run, the time of all hooks is over');
-          else await call(file, env, Math.ceil(left), signal);
-        }
-      }
+    run: async (transition, signal) => {
+      const shutdown = transition.to.kind === 'watching' ? transition.from : transition.to;
+      if (shutdown.kind === 'watching') return;
+      for (const hook of hooksOf(transition)) await runHook(hook, shutdown, signal);
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The agent's hold on the machine: takes and gives back the lock as the phase wants it, and knows what it is worth: for
- * how long logind lets it hold, which file says so, and when the lock goes by itself if the agent dies.
+ * The shutdown inhibitor lock of the agent: taken and released according to the phase. Its status has its limits too: how
+ * long logind lets a lock delay a shutdown, which file says so, and when the lock expires if the agent dies.
  */
 import * as z from 'zod';
 import type { AgentConfig } from '../../config/schema.ts';
@@ -9,21 +9,22 @@ import { holdsLock, type Phase } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import { HOLDER_UNIT, type ShutdownLock } from '../../host/systemd/inhibitor.ts';
-import type { Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
-import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { AgentStatus } from '../control/status.ts';
+import type { Host } from './lock-kind.ts';
 
-const LOOK_MS = 60_000;
-/** How long the holder waits for a sign of life where its unit does not say (systemd/libexec/lock-holder). */
+/** The limits are read again after so long. */
+const LIMITS_EVERY_MS = 60_000;
+/** After so long without a heartbeat the lock's holder lets the lock go, where its unit names no time (systemd/libexec/lock-holder). */
 const DEAD_MAN_MS = 180_000;
 
-export interface LockKeeping {
-  /** Holds or releases, as the phase wants it. Never fails: what is wrong is logged and is in the status. */
-  keep(phase: Phase, signal: AbortSignal): Promise<void>;
+/** Keeps the lock as the phase wants it. */
+export interface LockReconciler {
+  /** Takes or releases the lock. Never throws for what can be tried again: the log and the status have the reason. */
+  reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
   /** Shows the lock's holder that the agent lives. */
-  beat(): Promise<void>;
+  heartbeat(): Promise<void>;
   release(signal: AbortSignal): Promise<void>;
   status(phase: Phase): Omit<AgentStatus['lock'], 'others'>;
 }
@@ -31,66 +32,113 @@ export interface LockKeeping {
 export interface LockDependencies {
   readonly kind: AgentConfig['lock'];
   readonly lock: ShutdownLock;
-  /** Absent where there is neither logind nor systemd. */
-  readonly host: { readonly login1: Login1; readonly systemd: Systemd } | undefined;
-  readonly clock: Clock;
+  /** Undefined where there is neither logind nor systemd. */
+  readonly host: Host | undefined;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
 }
 
-/** Makes the hold; nothing is taken before `keep`. */
-export function createHold({ kind, lock, host, clock, log }: LockDependencies): LockKeeping {
-  let message = '';
-  let worth: Pick<AgentStatus['lock'], 'delay' | 'deadManMs'> = {};
-  let problem = '';
-  let lookedAt = Number.NEGATIVE_INFINITY;
+/** What became of the lock. */
+type LockState =
+  | { readonly kind: 'unknown' | 'held' | 'refused' | 'released' | 'logindAway' }
+  | { readonly kind: 'failed'; readonly reason: string };
 
-  const look = async ({ login1, systemd }: NonNullable<typeof host>, signal: AbortSignal): Promise<void> => {
-    if (clock.monotonic() - lookedAt < LOOK_MS) return;
-    const limitMs = await login1.inhibitDelayMaxMs(signal);
-    const winner = winningDelay(await readLogindConfig('/', signal));
-    const wrong = delayProblem(limitMs, winner);
-    const found = wrong === undefined ? '' : `${wrong.message}; ${wrong.fix}`;
-    if (found !== problem && found !== '') log.warn({ reason: found }, 'the lock holds for less than it should');
-    problem = found;
-    const delay = { limitMs, ...(winner === undefined ? {} : { file: winner.path }), problem };
-    const value = kind === 'unit' ? await systemd.unitProperty(HOLDER_UNIT, 'Service', 'Environment', signal) : [];
-    const environment = z.array(z.string()).safeParse(value).data;
-    const told = environment?.find((line) => line.startsWith('NODEMAINT_DEAD_MAN_SEC='))?.split('=')[1];
-    const deadManMs = told === undefined ? DEAD_MAN_MS : Number(told) * 1000;
-    worth = kind === 'unit' ? { delay, deadManMs } : { delay };
-    lookedAt = clock.monotonic();
+/** What is known of the lock's limits, and when it was read by the monotonic clock. */
+interface LockLimits {
+  readonly shown: Pick<AgentStatus['lock'], 'delay' | 'deadManMs'>;
+  /** Why logind lets the lock delay a shutdown for less than it should. */
+  readonly problem: string | undefined;
+  readonly readAt: number;
+}
+
+function describeState(state: LockState): string {
+  switch (state.kind) {
+    case 'unknown':
+      return '';
+    case 'held':
+    case 'released':
+      return state.kind;
+    case 'refused':
+      return 'a shutdown is under way, no new lock is granted';
+    case 'logindAway':
+      return 'logind is not on the bus: shutdowns pass the lock by; run "systemctl restart systemd-logind"';
+    case 'failed':
+      return state.reason;
+  }
+}
+
+/** Reads the limits of the lock from logind, its configuration and the unit of the lock's holder. */
+async function readLimits(
+  kind: AgentConfig['lock'],
+  { login1, systemd }: Host,
+  clock: Pick<Clock, 'monotonic'>,
+  signal: AbortSignal,
+): Promise<LockLimits> {
+  const limitMs = await login1.inhibitDelayMaxMs(signal);
+  const winner = winningDelay(await readLogindConfig('/', signal));
+  const wrong = delayProblem(limitMs, winner);
+  const problem = wrong === undefined ? undefined : `${wrong.message}; ${wrong.fix}`;
+  const delay = { limitMs, ...(winner === undefined ? {} : { file: winner.path }), problem: problem ?? '' };
+  if (kind !== 'unit') return { shown: { delay }, problem, readAt: clock.monotonic() };
+  const value = await systemd.unitProperty(HOLDER_UNIT, 'Service', 'Environment', signal);
+  const environment = z.array(z.string()).safeParse(value).data;
+  const set = environment?.find((line) => line.startsWith('NODEMAINT_DEAD_MAN_SEC='))?.split('=')[1];
+  const deadManMs = set === undefined ? DEAD_MAN_MS : Number(set) * 1000;
+  return { shown: { delay, deadManMs }, problem, readAt: clock.monotonic() };
+}
+
+/** The lock is not touched before the first `reconcile`. */
+export function createLockReconciler({ kind, lock, host, clock, log }: LockDependencies): LockReconciler {
+  let state: LockState = { kind: 'unknown' };
+  let limits: LockLimits | undefined;
+
+  const refreshLimits = async (all: Host, signal: AbortSignal): Promise<void> => {
+    if (limits !== undefined && clock.monotonic() - limits.readAt < LIMITS_EVERY_MS) return;
+    const read = await readLimits(kind, all, clock, signal);
+    if (read.problem !== undefined && read.problem !== limits?.problem) {
+      log.warn({ reason: read.problem }, 'the lock delays a shutdown for less than it should');
+    }
+    limits = read;
   };
-  const take = async (signal: AbortSignal): Promise<void> => {
+  const take = async (signal: AbortSignal): Promise<LockState> => {
+    // While logind is away a request would only wait for a time-out; a lock that is held does not need logind.
+    if (host !== undefined && (await host.login1.processId(signal)) === undefined) {
+      await lock.heartbeat();
+      return { kind: 'logindAway' };
+    }
     const outcome = await lock.acquire(signal);
-    message = outcome.kind === 'held' || outcome.held ? 'held' : 'a shutdown is under way, no new lock is granted';
     await lock.heartbeat();
+    return { kind: outcome.kind === 'held' || outcome.held ? 'held' : 'refused' };
+  };
+  const keep = async (phase: Phase, signal: AbortSignal): Promise<void> => {
+    if (!holdsLock(phase)) {
+      await lock.release(signal);
+      state = { kind: 'released' };
+      return;
+    }
+    state = await take(signal);
+    if (host !== undefined && state.kind !== 'logindAway') await refreshLimits(host, signal);
   };
 
   return {
-    keep: async (phase, signal) => {
+    reconcile: async (phase, signal) => {
+      const before = state;
       try {
-        if (!holdsLock(phase)) {
-          await lock.release(signal);
-          message = 'released';
-          return;
-        }
-        // Asking for it while logind is away would only wait for a time-out; the lock itself does not need logind.
-        if (host === undefined || (await host.login1.processId(signal)) !== undefined) await take(signal);
-        else {
-          await lock.heartbeat();
-          message = 'logind is not on the bus: shutdowns pass the lock by; run "systemctl restart systemd-logind"';
-          return;
-        }
-        if (host !== undefined) await look(host, signal);
+        await keep(phase, signal);
       } catch (error) {
         signal.throwIfAborted();
         const reason = describeError(error);
-        if (reason !== message) log.error({ reason }, 'shutdown lock not held');
-        message = reason;
+        if (before.kind !== 'failed' || before.reason !== reason) log.error({ reason }, 'shutdown lock not held');
+        state = { kind: 'failed', reason };
       }
     },
-    beat: () => lock.heartbeat(),
+    heartbeat: () => lock.heartbeat(),
     release: (signal) => lock.release(signal),
-    status: (phase) => ({ kind, held: holdsLock(phase) && message === 'held', message, ...worth }),
+    status: (phase) => ({
+      kind,
+      held: holdsLock(phase) && state.kind === 'held',
+      message: describeState(state),
+      ...limits?.shown,
+    }),
   };
 }

@@ -1,18 +1,18 @@
 /**
- * The phases of the node agent. States carry their data, so that a record of one on disk is all a restarted agent
- * needs; transitions are decided from facts that were read, never from signals that may have been lost.
+ * The phases of the node agent and the facts that move them. A phase carries its data, so that the record of a phase on
+ * disk is all that a restarted agent needs. The rules of the transitions are in transition.ts.
  */
-import { printable, shortened } from '../../printable.ts';
 import type { Deadline } from '../deadline/budget.ts';
-import { type OwnState, shutdownNames } from '../maintenance/shutdown-maintenance.ts';
+import type { OwnState } from '../maintenance/shutdown-maintenance.ts';
 
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
 
-/** Who does the drain: the controller over the cluster's objects, or this agent from its record. */
+/** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 export type DrainMode = 'cluster' | 'offline';
 
-interface Shutdown {
+/** A shutdown of this node that the agent holds, released or recovers from. */
+export interface Shutdown {
   /** The name of the NodeMaintenance, in both modes. */
   readonly maintenance: string;
   /** Absent where it has always had this name. */
@@ -25,35 +25,35 @@ interface Shutdown {
   /** The same in milliseconds since the boot, which no setting of the clock moves; absent in records of older agents. */
   readonly sinceBootMs?: number;
   readonly bootId: string;
-  /** When the machine is gone; absent where nobody has said. It only gets earlier. */
+  /** When the machine will be gone; absent where no notice or command named a time. It only gets earlier. */
   readonly deadline?: Deadline;
 }
 
-/** That the NodeMaintenance of a shutdown had to be made under another name. */
+/** The NodeMaintenance of a shutdown had to be created under another name. */
 export interface Renamed {
   /** The names before. Manifests may be parked under them. */
   readonly from: readonly string[];
-  /** How often it was because somebody had deleted it. */
+  /** How often the reason was that the NodeMaintenance had been deleted. */
   readonly deleted: number;
-  /** When it was last, in milliseconds since the boot. */
+  /** When the name last changed, in milliseconds since the boot. */
   readonly sinceBootMs: number;
 }
 
 export type Phase =
-  /** Nothing is going on; the lock is held. */
+  /** No shutdown is known; the lock is held. */
   | { readonly kind: 'watching' }
   /** The node goes down; the lock is held until its pods are gone. */
   | ({ readonly kind: 'draining' } & Shutdown)
-  /** The pods are gone; the lock is released, the machine goes down. */
+  /** The pods are gone, or are not waited for any more; the lock is released and the machine goes down. */
   | ({
       readonly kind: 'released';
       readonly releasedAt: number;
       /** The same in milliseconds since the boot; absent in records of older agents. */
       readonly releasedSinceBootMs?: number;
-      /** Why the machine may go down although pods are left. */
+      /** Why the machine may go down although pods are left; absent where all pods ended. */
       readonly forced?: string;
     } & Shutdown)
-  /** The machine is back, or the shutdown was called off: what was taken away is put back. */
+  /** The machine is back, or the shutdown was called off: parked manifests, kubelet and cordon are put back. */
   | ({ readonly kind: 'recovering'; readonly cause: 'boot' | 'canceled' } & Shutdown);
 
 /** What was read about the machine and the drain. */
@@ -63,16 +63,15 @@ export interface PhaseFacts {
   readonly sinceBootMs: number;
   readonly bootId: string;
   readonly nodeName: string;
-  /** Whether the machine is going down; 'unknown' while nobody can be asked. */
+  /** Whether the machine is going down; 'unknown' while logind, systemd or a notice source does not answer. */
   readonly goingDown:
     | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string; readonly deadline?: number }
     | { readonly kind: 'no' }
     | { readonly kind: 'unknown' };
-  /** Whether there is a cluster to drain with. */
   readonly clusterConfigured: boolean;
-  /** When this process began to ask the API server; a restarted agent asks anew. Milliseconds since the boot. */
+  /** When this process began to ask the API server, in milliseconds since the boot; a restarted agent starts again. */
   readonly askingSinceBootMs: number;
-  /** How long the API server may take to accept the NodeMaintenance before the drain goes on locally, in ms. */
+  /** How long the API server may take to accept the NodeMaintenance before the drain goes on offline, in milliseconds. */
   readonly apiWaitMs: number;
   /** What became of the NodeMaintenance; once it is open, the cluster does the drain. */
   readonly maintenance: OwnState;
@@ -80,23 +79,23 @@ export interface PhaseFacts {
   readonly freeName: string | undefined;
   /** For how long the API server has not answered questions that it was asked, in milliseconds; 0 where it has. */
   readonly apiSilentMs: number;
-  /** Whether the cluster has taken over what was reached locally. */
+  /** Whether the cluster has taken over what the offline drain reached. */
   readonly handedOver: boolean;
+  /** Whether the last pass over the pods, which was made in this phase, found nothing left to wait for. */
   readonly drained: boolean;
+  /** Why pods are left that this agent cannot end before the machine goes down; undefined where none is. */
+  readonly left: string | undefined;
   /** Whether manifests cannot be moved, so that only this agent, with the kubelet stopped, can end their pods. */
   readonly manifestsStuck: boolean;
-  /** Somebody wants the machine to wait no longer, and says why. */
+  /** The reason that an operator gave with `nodemaint release`; undefined without such a command. */
   readonly release: string | undefined;
-  /** For how long a shutdown is held at most, in milliseconds; undefined for as long as it takes. */
+  /** For how long a shutdown is held at most, in milliseconds; undefined for as long as the drain takes. */
   readonly maxHoldMs: number | undefined;
+  /** Whether the last pass over the pods, which was made in this phase, found nothing left to put back. */
   readonly recovered: boolean;
 }
 
-/** After the release the machine has so long to show that it goes down, before the shutdown counts as called off. */
-const RELEASE_GRACE_MS = 60_000;
-/** A reason has room in an Event, and in the NodeMaintenance that a node may make. */
-const MAX_REASON = 1_024;
-/** Who deletes it more often than that, in one shutdown, does not want the cluster to do the drain. */
+/** Once its NodeMaintenance was deleted more often than this, the drain goes on offline and is not handed over again. */
 const MAX_DELETED = 3;
 
 /** Whether the NodeMaintenance of the shutdown has, or had, this name. */
@@ -104,112 +103,12 @@ export function isNamed({ maintenance, renamed }: Shutdown, name: string): boole
   return name === maintenance || renamed?.from.includes(name) === true;
 }
 
-/** Whether the cluster may take a local drain over: not where somebody deletes what it would need for that. */
-export function mayHandOver({ renamed }: Shutdown): boolean {
+/** Whether the cluster may take an offline drain over: not where its NodeMaintenance was deleted again and again. */
+export function mayHandOver({ renamed }: Pick<Shutdown, 'renamed'>): boolean {
   return (renamed?.deleted ?? 0) <= MAX_DELETED;
 }
 
-/**
- * For how long the shutdown has been held, in milliseconds: over restarts of the agent, and whatever is done to the clock,
- * for a hold ends within one boot.
- */
-function heldMs({ since, sinceBootMs }: Shutdown, facts: PhaseFacts): number {
-  return sinceBootMs === undefined ? facts.now - since : facts.sinceBootMs - sinceBootMs;
-}
-
-type Released = Extract<Phase, { readonly kind: 'released' }>;
-
-function released(phase: Shutdown, { now: releasedAt, sinceBootMs: releasedSinceBootMs }: PhaseFacts): Released {
-  return { ...phase, kind: 'released', releasedAt, releasedSinceBootMs };
-}
-
-/** How long ago the machine was released, in milliseconds. */
-function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceBootMs }: PhaseFacts): number {
-  return releasedSinceBootMs === undefined ? now - releasedAt : sinceBootMs - releasedSinceBootMs;
-}
-
-/** Why the machine is to wait no longer although pods are left; undefined where it waits. */
-function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
-  const { release, maxHoldMs } = facts;
-  if (release !== undefined) return release;
-  if (facts.maintenance === 'completed') {
-    return `somebody has completed the NodeMaintenance ${shutdown.maintenance}, which ends the drain`;
-  }
-  if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
-  return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
-}
-
-/** The drain of a shutdown that was seen just now; undefined where there is none. */
-function beginDrain(facts: PhaseFacts): Phase | undefined {
-  if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, deadline } = facts.goingDown;
-  const reason = shortened(printable(facts.goingDown.reason), MAX_REASON);
-  // Where all names are taken, the API server says so, and the drain goes on locally.
-  const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
-  const mode = facts.clusterConfigured ? 'cluster' : 'offline';
-  const { now: since, sinceBootMs, bootId } = facts;
-  return {
-    kind: 'draining',
-    ...({ maintenance, mode, origin, reason, since, sinceBootMs, bootId } as const),
-    ...(deadline === undefined ? {} : { deadline: { at: deadline, since: facts.now } }),
-  };
-}
-
-/** The earliest deadline that was ever told counts: what was shortened cannot be made longer again. */
-function tightened<P extends Shutdown>(phase: P, { goingDown, now }: PhaseFacts): P {
-  const told = goingDown.kind === 'yes' ? goingDown.deadline : undefined;
-  return told === undefined || told >= (phase.deadline?.at ?? Infinity)
-    ? phase
-    : { ...phase, deadline: { at: told, since: now } };
-}
-
-/**
- * The shutdown with another name for its NodeMaintenance, where that is somebody else's or was deleted; the same where not.
- * One that is deleted again and again, as by a script, is not made for ever: the drain goes on without it.
- */
-function renamed<P extends Shutdown>(phase: P, facts: PhaseFacts): P {
-  const { maintenance: state, freeName, sinceBootMs } = facts;
-  if ((state !== 'taken' && state !== 'deleted') || freeName === undefined || !mayHandOver(phase)) return phase;
-  const deleted = (phase.renamed?.deleted ?? 0) + (state === 'deleted' ? 1 : 0);
-  const from = [...(phase.renamed?.from ?? []), phase.maintenance];
-  return { ...phase, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
-}
-
-/** The phase that follows, which is the same object where nothing changed. */
-export function decidePhase(phase: Phase, facts: PhaseFacts): Phase {
-  switch (phase.kind) {
-    case 'watching':
-      return beginDrain(facts) ?? phase;
-    case 'draining': {
-      if (phase.bootId !== facts.bootId) return { ...phase, kind: 'recovering', cause: 'boot' };
-      if (facts.goingDown.kind === 'no') return { ...phase, kind: 'recovering', cause: 'canceled' };
-      if (facts.drained) return released(phase, facts);
-      const forced = forcedRelease(phase, facts);
-      if (forced !== undefined) return { ...released(phase, facts), forced };
-      const current = renamed(tightened(phase, facts), facts);
-      if (current.maintenance !== phase.maintenance) {
-        return mayHandOver(current) ? current : { ...current, mode: 'offline' };
-      }
-      const asked = [phase.sinceBootMs ?? 0, facts.askingSinceBootMs, phase.renamed?.sinceBootMs ?? 0];
-      const tooLong = facts.sinceBootMs - Math.max(...asked) >= facts.apiWaitMs;
-      const lost = facts.maintenance !== 'open' || facts.apiSilentMs >= facts.apiWaitMs;
-      if (phase.mode === 'cluster' && ((tooLong && lost) || facts.manifestsStuck))
-        return { ...current, mode: 'offline' };
-      return phase.mode === 'offline' && facts.handedOver ? { ...current, mode: 'cluster' } : current;
-    }
-    case 'released': {
-      const { releasedAt: _at, releasedSinceBootMs: _sinceBootMs, forced: _forced, ...shutdown } = phase;
-      if (phase.bootId !== facts.bootId) return { ...shutdown, kind: 'recovering', cause: 'boot' };
-      const waited = releasedMs(phase, facts) >= RELEASE_GRACE_MS;
-      return facts.goingDown.kind === 'no' && waited ? { ...shutdown, kind: 'recovering', cause: 'canceled' } : phase;
-    }
-    case 'recovering':
-      // What could not be put back yet must not keep the next shutdown from its drain.
-      return beginDrain(facts) ?? (facts.recovered ? { kind: 'watching' } : phase);
-  }
-}
-
-/** Whether the lock is to be held in this phase. */
+/** Whether the shutdown lock is held in this phase. */
 export function holdsLock(phase: Phase): boolean {
   return phase.kind !== 'released';
 }

@@ -11,7 +11,8 @@ import {
   type NoticeOptions,
   withNotices,
 } from '../../../src/decide/notice/notices.ts';
-import { decidePhase, type Phase } from '../../../src/decide/shutdown/phase.ts';
+import type { Phase } from '../../../src/decide/shutdown/phase.ts';
+import { decidePhase } from '../../../src/decide/shutdown/transition.ts';
 import { ec2MetadataMockBinary } from '../../ec2-metadata-mock/binary.ts';
 import { type Ec2MetadataMock, startEc2MetadataMock } from '../../ec2-metadata-mock/mock.ts';
 import { FACTS } from '../../support/agent/phase-facts.ts';
@@ -60,7 +61,7 @@ function decide(notices: readonly Notice[], now: number, options: Partial<Notice
 function phaseAfter(phase: Phase, notices: readonly Notice[], now: number): Phase {
   const { demand } = decide(notices, now);
   assert.ok(demand);
-  return decidePhase(phase, {
+  const facts = {
     ...FACTS,
     now,
     nodeName: 'node-1',
@@ -71,7 +72,8 @@ function phaseAfter(phase: Phase, notices: readonly Notice[], now: number): Phas
     apiWaitMs: 0,
     maintenance: 'absent',
     freeName: 'shutdown-n-0',
-  });
+  } as const;
+  return decidePhase(phase, facts)?.to ?? phase;
 }
 
 describe('notices of the public amazon-ec2-metadata-mock', () => {

@@ -6,6 +6,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createHooks, type HookName } from '../../../src/agent/shutdown/hooks.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
+import type { TransitionName } from '../../../src/decide/shutdown/transition.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 
 const SIGNAL = AbortSignal.timeout(60_000);
@@ -41,7 +42,7 @@ describe('the hooks of phase changes', () => {
     await chmod(file, mode);
     return file;
   };
-  const change = async (before: Phase, after: Phase, timeoutMs = 5_000): Promise<string> => {
+  const change = async (name: TransitionName, from: Phase, to: Phase, timeoutMs = 5_000): Promise<string> => {
     const note = (fields: object, message: string): void => {
       lines.push(`${message}: ${JSON.stringify(fields)}`);
     };
@@ -49,9 +50,9 @@ describe('the hooks of phase changes', () => {
     const trust = { top: folder, owners: [0] };
     const hooks = createHooks(
       { directory, timeoutMs, nodeName: 'node-a', trust },
-      { clock: createSystemClock(), log, alive: () => undefined },
+      { clock: createSystemClock(), log, markProgress: () => undefined },
     );
-    await hooks.phaseChanged(before, after, SIGNAL);
+    await hooks.run({ name, from, to }, SIGNAL);
     return await readFile(path.join(folder, 'out'), 'utf8').catch(() => '');
   };
 
@@ -60,11 +61,11 @@ describe('the hooks of phase changes', () => {
     for (const moment of ['pre-drain', 'drained', 'pre-release', 'restored'] as const) await add(moment, '20', tell);
     await add('drained', '10', tell);
     await add('drained', '.hidden', tell);
-    await change(WATCHING, DRAINING);
-    await change(DRAINING, { ...DRAINING, mode: 'cluster' });
-    await change(DRAINING, RELEASED);
-    await change(RELEASED, RECOVERING);
-    const out = await change(RECOVERING, WATCHING);
+    await change('begin', WATCHING, DRAINING);
+    await change('handOver', DRAINING, { ...DRAINING, mode: 'cluster' });
+    await change('finish', DRAINING, RELEASED);
+    await change('boot', RELEASED, RECOVERING);
+    const out = await change('settle', RECOVERING, WATCHING);
     const about = 'node-a spot 2030-01-01T00:00:00Z';
     assert.deepEqual(out.trim().split('\n'), [
       `20 pre-drain ${about}`,
@@ -80,7 +81,7 @@ describe('the hooks of phase changes', () => {
     await add('pre-drain', '20-hangs', 'sleep 60 & wait');
     await add('pre-drain', '30-late', `echo late >> ${folder}/out`);
     const started = performance.now();
-    assert.equal(await change(WATCHING, DRAINING, 1_000), '');
+    assert.equal(await change('begin', WATCHING, DRAINING, 1_000), '');
     assert.ok(performance.now() - started < 5_000);
     assert.match(lines.join('\n'), /hook failed.*10-fails.*broken/);
     assert.match(lines.join('\n'), /hook failed.*20-hangs.*killed after/);
@@ -91,16 +92,16 @@ describe('the hooks of phase changes', () => {
     const tell = `echo run >> ${folder}/out`;
     await add('pre-drain', 'group-writable', tell, 0o775);
     await chown(await add('pre-drain', 'foreign', tell), 65_534, 65_534);
-    assert.equal(await change(WATCHING, DRAINING), '');
+    assert.equal(await change('begin', WATCHING, DRAINING), '');
     await add('drained', 'good', tell);
     await chmod(path.join(directory, 'drained'), 0o777);
-    assert.equal(await change(DRAINING, RELEASED), '');
+    assert.equal(await change('finish', DRAINING, RELEASED), '');
     assert.equal(lines.filter((line) => line.startsWith('hook not run')).length, 3);
   });
 
   it('a hook is killed with all that it has started when its time is over', async () => {
     await add('pre-drain', 'hangs', `(sleep 2; echo grandchild >> ${folder}/out) & sleep 60`);
-    await change(WATCHING, DRAINING, 1_000);
+    await change('begin', WATCHING, DRAINING, 1_000);
     await delay(2_500);
     assert.equal(await readFile(path.join(folder, 'out'), 'utf8').catch(() => ''), '');
   });
@@ -110,7 +111,7 @@ describe('the hooks of phase changes', () => {
     await add('pre-drain', '10-noisy', `${noise}; ${noise} >&2; echo said >> ${folder}/out`);
     await add('pre-drain', '20-daemon', `(sleep 1; echo later >> ${folder}/out) & echo left >> ${folder}/out`);
     const startedAt = performance.now();
-    assert.equal(await change(WATCHING, DRAINING), 'said\nleft\n');
+    assert.equal(await change('begin', WATCHING, DRAINING), 'said\nleft\n');
     t.diagnostic(`${performance.now() - startedAt} ms`);
     await delay(1_500);
     assert.equal(await readFile(path.join(folder, 'out'), 'utf8'), 'said\nleft\nlater\n');
@@ -124,13 +125,13 @@ describe('the hooks of phase changes', () => {
     await chmod(open, 0o777);
     await rename(tell, path.join(open, 'real'));
     await symlink(path.join(open, 'real'), tell);
-    assert.equal(await change(WATCHING, DRAINING), '');
+    assert.equal(await change('begin', WATCHING, DRAINING), '');
     assert.match(lines.join('\n'), /hook not run.*open is not trusted: everybody may write to it/);
   });
 
   it('the agent works without a directory of hooks', async () => {
     await rm(directory, { recursive: true });
-    assert.equal(await change(WATCHING, DRAINING), '');
+    assert.equal(await change('begin', WATCHING, DRAINING), '');
     assert.deepEqual(lines, []);
   });
 });

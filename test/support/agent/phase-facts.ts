@@ -1,4 +1,5 @@
 import type { Phase, PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
+import { decidePhase } from '../../../src/decide/shutdown/transition.ts';
 
 /** A machine that stays up, and a cluster that answers. */
 export const FACTS: PhaseFacts = {
@@ -16,6 +17,7 @@ export const FACTS: PhaseFacts = {
   handedOver: false,
   manifestsStuck: false,
   drained: false,
+  left: undefined,
   release: undefined,
   maxHoldMs: undefined,
   recovered: false,
@@ -38,4 +40,9 @@ export const DRAINING: Extract<Phase, { readonly kind: 'draining' }> = { kind: '
 export function describeState(phase: Phase): string {
   if (phase.kind === 'watching') return phase.kind;
   return [phase.kind, phase.mode, ...(phase.kind === 'recovering' ? [phase.cause] : [])].join(' ');
+}
+
+/** The phase after the facts: the same object where nothing happens. */
+export function phaseAfter(phase: Phase, facts: PhaseFacts): Phase {
+  return decidePhase(phase, facts)?.to ?? phase;
 }

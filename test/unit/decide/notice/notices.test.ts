@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { parseNoticeTime } from '../../../../src/decide/notice/time.ts';
 import { decideNotices, type Notice, type NoticeOptions, withNotices } from '../../../../src/decide/notice/notices.ts';
 import { providerOf } from '../../../../src/decide/notice/provider.ts';
-import { decidePhase, type Phase, type PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
+import type { Phase, PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
+import { FACTS, phaseAfter } from '../../../support/agent/phase-facts.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const MINUTE = 60_000;
@@ -98,25 +99,7 @@ describe('the rules about notices', () => {
 });
 
 describe('the deadline of a drain', () => {
-  const facts = (goingDown: PhaseFacts['goingDown'], now = NOW): PhaseFacts => ({
-    now,
-    bootId: 'b',
-    nodeName: 'n',
-    goingDown,
-    clusterConfigured: true,
-    sinceBootMs: 0,
-    askingSinceBootMs: 0,
-    apiWaitMs: 15_000,
-    release: undefined,
-    maxHoldMs: undefined,
-    maintenance: 'open',
-    freeName: 'shutdown-n-0',
-    apiSilentMs: 0,
-    handedOver: false,
-    manifestsStuck: false,
-    drained: false,
-    recovered: false,
-  });
+  const facts = (goingDown: PhaseFacts['goingDown'], now = NOW): PhaseFacts => ({ ...FACTS, now, goingDown });
   const notice = (deadline?: number): PhaseFacts['goingDown'] => ({
     kind: 'yes',
     origin: 'notice',
@@ -126,20 +109,20 @@ describe('the deadline of a drain', () => {
   const deadlineOf = (phase: Phase): unknown => (phase.kind === 'watching' ? undefined : phase.deadline);
 
   it('the deadline comes with the notice, only gets earlier, and outlasts the notice that had it', () => {
-    let phase = decidePhase({ kind: 'watching' }, facts(notice(NOW + 100)));
+    let phase = phaseAfter({ kind: 'watching' }, facts(notice(NOW + 100)));
     assert.deepEqual(deadlineOf(phase), { at: NOW + 100, since: NOW });
-    phase = decidePhase(phase, facts(notice(NOW + 200), NOW + 1));
+    phase = phaseAfter(phase, facts(notice(NOW + 200), NOW + 1));
     assert.deepEqual(deadlineOf(phase), { at: NOW + 100, since: NOW });
-    phase = decidePhase(phase, facts(notice(NOW + 50), NOW + 2));
+    phase = phaseAfter(phase, facts(notice(NOW + 50), NOW + 2));
     assert.deepEqual(deadlineOf(phase), { at: NOW + 50, since: NOW + 2 });
-    phase = decidePhase(phase, facts(notice(), NOW + 3));
+    phase = phaseAfter(phase, facts(notice(), NOW + 3));
     assert.deepEqual(deadlineOf(phase), { at: NOW + 50, since: NOW + 2 });
   });
 
   it('the deadline can come later than the drain', () => {
-    const phase = decidePhase({ kind: 'watching' }, facts({ kind: 'yes', origin: 'logind', reason: 'reboot' }));
+    const phase = phaseAfter({ kind: 'watching' }, facts({ kind: 'yes', origin: 'logind', reason: 'reboot' }));
     assert.equal(deadlineOf(phase), undefined);
-    assert.deepEqual(deadlineOf(decidePhase(phase, facts(notice(NOW + 9), NOW + 1))), { at: NOW + 9, since: NOW + 1 });
+    assert.deepEqual(deadlineOf(phaseAfter(phase, facts(notice(NOW + 9), NOW + 1))), { at: NOW + 9, since: NOW + 1 });
   });
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { phaseEventOf } from '../../../../src/decide/shutdown/events.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
 
 const SHUTDOWN = {
   maintenance: 'shutdown-node-a-rs',
@@ -17,29 +18,39 @@ const RELEASED: Phase = { kind: 'released', releasedAt: 1, ...SHUTDOWN };
 const FORCED: Phase = { ...RELEASED, forced: 'in a hurry' };
 const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 
-const cases: [string, Phase, Phase, string][] = [
-  ['a shutdown is held', WATCHING, DRAINING, 'Normal ShutdownHeld wall'],
-  ['the drain goes on locally', DRAINING, { ...DRAINING, mode: 'offline' }, ''],
-  ['the pods have left', DRAINING, RELEASED, 'Normal ShutdownReleased wall'],
-  ['somebody would not wait', DRAINING, FORCED, 'Warning ShutdownForced wall'],
-  ['the shutdown is called off', DRAINING, { ...BACK, cause: 'canceled' }, 'Normal ShutdownCanceled wall'],
-  ['the machine is back', RELEASED, BACK, 'Normal NodeBack'],
-  ['the machine went down in mid-drain', DRAINING, BACK, 'Warning WentDownUndrained'],
-  ['all is back', BACK, WATCHING, 'Normal ShutdownOver'],
+const DELETED: Phase = { ...DRAINING, renamed: { from: ['shutdown-node-a-0'], deleted: 1, sinceBootMs: 0 } };
+
+const cases: [TransitionName, string, Phase, Phase, string][] = [
+  ['begin', 'in a node that watches', WATCHING, DRAINING, 'Normal ShutdownHeld wall'],
+  ['begin', 'in a node that still recovers', BACK, DRAINING, 'Normal ShutdownHeld wall'],
+  ['loseCluster', 'because of a silent API server', DRAINING, { ...DRAINING, mode: 'offline' }, ''],
+  ['handOver', 'to the cluster', { ...DRAINING, mode: 'offline' }, DRAINING, ''],
+  ['tighten', 'to an earlier deadline', DRAINING, { ...DRAINING, deadline: { at: 1, since: 0 } }, ''],
+  ['rename', 'after a deletion', DRAINING, DELETED, 'Warning MaintenanceDeleted'],
+  ['rename', 'because the name is taken', DRAINING, { ...DRAINING, maintenance: 'shutdown-node-a-1' }, ''],
+  ['finish', 'when the pods have left', DRAINING, RELEASED, 'Normal ShutdownReleased wall'],
+  ['force', 'when an operator did not wait', DRAINING, FORCED, 'Warning ShutdownForced wall'],
+  ['cancel', 'in mid-drain', DRAINING, { ...BACK, cause: 'canceled' }, 'Normal ShutdownCanceled wall'],
+  ['boot', 'after the release', RELEASED, BACK, 'Normal NodeBack'],
+  ['boot', 'in mid-drain', DRAINING, BACK, 'Warning WentDownUndrained'],
+  ['settle', 'when everything is back', BACK, WATCHING, 'Normal ShutdownOver'],
 ];
 
-describe('the news of a phase', () => {
-  for (const [name, previous, next, expected] of cases) {
-    it(`the news of a phase is ${expected === '' ? 'none' : `"${expected}"`} when ${name}`, () => {
-      const news = phaseEventOf('node-a', previous, next);
-      const told = news === undefined ? '' : `${news.type} ${news.reason}${news.wall ? ' wall' : ''}`;
-      assert.equal(told, expected);
-      if (news !== undefined) assert.match(news.message, /node-a/i);
+describe('the event of a transition', () => {
+  for (const [name, when, from, to, expected] of cases) {
+    it(`is ${expected === '' ? 'none' : `"${expected}"`} for "${name}" ${when}`, () => {
+      const event = phaseEventOf('node-a', { name, from, to });
+      const found = event === undefined ? '' : `${event.type} ${event.reason}${event.wall ? ' wall' : ''}`;
+      assert.equal(found, expected);
+      if (event !== undefined) assert.match(event.message, /node-a/i);
     });
   }
 
-  it('the news of a phase says who would not wait, and that a power cut left pods behind', () => {
-    assert.match(phaseEventOf('node-a', DRAINING, FORCED)?.message ?? '', /with pods still there .*in a hurry/);
-    assert.match(phaseEventOf('node-a', DRAINING, BACK)?.message ?? '', /went down before its pods had ended/);
+  it('names the reason of a forced release, and the pods that a power cut left behind', () => {
+    const messageOf = (name: TransitionName, from: Phase, to: Phase): string =>
+      phaseEventOf('node-a', { name, from, to })?.message ?? '';
+    assert.match(messageOf('force', DRAINING, FORCED), /with pods still there .*in a hurry/);
+    assert.match(messageOf('boot', DRAINING, BACK), /went down before its pods had ended/);
+    assert.match(messageOf('rename', DRAINING, DELETED), /has deleted the NodeMaintenance shutdown-node-a-rs/);
   });
 });

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
-import {
-  decidePhase,
-  describePhase,
-  holdsLock,
-  isNamed,
-  mayHandOver,
-  type Phase,
-} from '../../../../src/decide/shutdown/phase.ts';
-import { describeState, DRAINING, FACTS, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
+import { describePhase, holdsLock, isNamed, mayHandOver, type Phase } from '../../../../src/decide/shutdown/phase.ts';
+import { describeState, DRAINING, FACTS, phaseAfter, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
 
 /** The name, the state, in which mode, how often it was deleted before, and what comes of it: phase, mode, deletions. */
 const losses: [string, OwnState, 'cluster' | 'offline', number, string][] = [
@@ -36,7 +29,7 @@ describe('a shutdown without its NodeMaintenance', () => {
     it(`a shutdown whose NodeMaintenance ${what} goes on: ${expected}`, () => {
       const renamed = { from: ['shutdown-node-a-z'], deleted, sinceBootMs: 50_000 };
       const phase: Phase = { ...DRAINING, mode, ...(deleted === 0 ? {} : { renamed }) };
-      const next = decidePhase(phase, { ...FACTS, goingDown: YES, maintenance, sinceBootMs: 9_000_000 });
+      const next = phaseAfter(phase, { ...FACTS, goingDown: YES, maintenance, sinceBootMs: 9_000_000 });
       assert.ok(next.kind === 'draining' || next.kind === 'released');
       const name = next.maintenance === DRAINING.maintenance ? 'the same' : 'another name';
       const count = next.renamed === undefined ? '' : `, ${next.renamed.deleted} deleted`;
@@ -48,9 +41,9 @@ describe('a shutdown without its NodeMaintenance', () => {
 
   it('a shutdown whose NodeMaintenance is to be made again gets its time to be accepted', () => {
     const facts = { ...FACTS, goingDown: YES, sinceBootMs: 9_000_000 };
-    const anew = decidePhase(DRAINING, { ...facts, maintenance: 'deleted' });
+    const anew = phaseAfter(DRAINING, { ...facts, maintenance: 'deleted' });
     const wait = (ms: number): Phase =>
-      decidePhase(anew, { ...facts, maintenance: 'absent', sinceBootMs: facts.sinceBootMs + ms });
+      phaseAfter(anew, { ...facts, maintenance: 'absent', sinceBootMs: facts.sinceBootMs + ms });
     assert.equal(describeState(wait(14_999)), 'draining cluster');
     assert.equal(describeState(wait(15_000)), 'draining offline');
   });
@@ -62,7 +55,7 @@ describe('a shutdown without its NodeMaintenance', () => {
   });
 
   it('a shutdown whose NodeMaintenance was completed says who ended the drain', () => {
-    const next = decidePhase(DRAINING, { ...FACTS, goingDown: YES, maintenance: 'completed' });
+    const next = phaseAfter(DRAINING, { ...FACTS, goingDown: YES, maintenance: 'completed' });
     assert.match(
       describePhase(next),
       /somebody has completed the NodeMaintenance shutdown-node-a-rs, which ends the drain/,

@@ -1,0 +1,148 @@
+import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
+import type { RetentionFacts } from '../decide/static-pod/retention.ts';
+import type { AgentContext } from './context.ts';
+import { buildStatus } from './control/report.ts';
+import type { AgentStatus } from './control/status.ts';
+import { createSystemdStatus } from './control/systemd-status.ts';
+import { createHandOver } from './drain/offline/hand-over.ts';
+import { type LoopDependencies, runLoop } from './loop.ts';
+import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
+import { createPhaseMachine, type PhaseMachine } from './shutdown/phase-machine.ts';
+import type { AgentRecord } from './shutdown/record.ts';
+import { createStaticPodPasses, type StaticPodPasses } from './static-pods/pass.ts';
+import { createStepRunner } from './step.ts';
+import { createSteps } from './steps.ts';
+import { createStorage } from './storage.ts';
+
+/** A running agent. */
+export interface Agent {
+  status(): AgentStatus;
+  /** Ends the drain at once, for an operator in a hurry. Throws USAGE where no shutdown is held. */
+  release(reason: string): void;
+  /** Runs until `stop` is aborted and nothing is under way that only this agent can finish, or `signal` is aborted. */
+  run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
+}
+
+/** What the rules about parked manifests have to know; `askingSinceBootMs` is when this process began to ask. */
+function retentionReader(
+  { config, clock, cluster }: AgentContext,
+  askingSinceBootMs: number,
+): (phase: Phase) => RetentionFacts {
+  const cache = cluster?.cluster;
+  return (phase) => ({
+    phase,
+    onBoot: config.onBoot,
+    clusterConfigured: cache !== undefined,
+    own: cache?.own().map(({ metadata }) => metadata.name) ?? [],
+    drains: cache?.synced() === true ? cache.drains() : undefined,
+    apiSilent: clock.monotonic() - askingSinceBootMs >= config.apiWaitSec * 1000,
+  });
+}
+
+/** Everything that reads the phase's facts, but the last pass over the pods. */
+function phaseFactReader(
+  context: AgentContext,
+  askingSinceBootMs: number,
+  lastPass: StaticPodPasses['last'],
+): (record: AgentRecord, signal: AbortSignal) => ReturnType<typeof readPhaseFacts> {
+  const { config, clock, log, node, machine, notices, cluster, staticPods, drain } = context;
+  const handOver = createHandOver({
+    config,
+    nodeName: node.name,
+    clock,
+    log,
+    cluster: cluster?.cluster,
+    client: cluster?.client,
+    offlinePods: machine.offlinePods,
+  });
+  const dependencies: PhaseFactDependencies = {
+    nodeName: node.name,
+    bootId: node.bootId,
+    limits: config,
+    clock,
+    askingSinceBootMs,
+    detector: machine.detector,
+    notices,
+    cluster: cluster?.cluster,
+    apiSilentMs: () => drain.controller?.apiSilentMs() ?? 0,
+    manifestsStuck: () => staticPods.pods.stuck().size > 0,
+    handOver: (record, signal) => handOver.attempt(record, signal),
+    lastPass,
+  };
+  return (record, signal) => readPhaseFacts(dependencies, record, signal);
+}
+
+function statusReader(
+  { clock, node, machine, cluster, staticPods, drain }: AgentContext,
+  phases: PhaseMachine,
+  lastPass: StaticPodPasses['last'],
+  storageProblem: () => string | undefined,
+): () => AgentStatus {
+  const dependencies = {
+    nodeName: node.name,
+    startedAt: clock.now(),
+    phase: () => phases.record().phase,
+    lastPass,
+    storageProblem,
+    cluster: cluster && { ...cluster, controller: () => drain.controller?.state() },
+    detector: machine.detector,
+    lock: machine.lock,
+    otherLocks: machine.otherLocks,
+    warnings: () => staticPods.warnings(),
+  };
+  return () => buildStatus(dependencies);
+}
+
+/** Whether requests, moves or ending pods are followed, of which no event tells everything. */
+function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['last']): boolean {
+  const { decision } = lastPass() ?? {};
+  // Parked pods that have ended need no polling: the watches of the cluster and of the directory wake the loop.
+  const isEnding = decision?.progress.some(({ state }) => state !== 'ended') === true;
+  // The outcome of an action is seen, and shown, by the pass after it.
+  const hasActed = (decision?.actions.length ?? 0) > 0;
+  if (isEnding || hasActed || cluster === undefined) return isEnding || hasActed;
+  return cluster.cluster.requests().length > 0 || drain.controller?.isBusy() === true;
+}
+
+/** Puts the agent together from its parts and the record that was read from the disk. */
+export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
+  const { clock, log, state, node, machine, notices, people, cluster, staticPods, drain } = context;
+  const askingSinceBootMs = clock.monotonic();
+  const retentionFacts = retentionReader(context, askingSinceBootMs);
+  const passes = createStaticPodPasses({
+    staticPods: staticPods.pods,
+    manual: staticPods.manual,
+    retentionFacts,
+    drain: (facts, signal) => drain.step.pass(facts, signal),
+    interceptor: cluster?.interceptor,
+  });
+  const readFacts = phaseFactReader(context, askingSinceBootMs, passes.last);
+  const announce = people.announce.bind(people);
+  const phases = createPhaseMachine({ nodeName: node.name, state, log, readFacts, announce }, initial);
+  const storage = createStorage({ state, journal: staticPods.journal, nodeName: node.name, announce, clock });
+  const status = statusReader(context, phases, passes.last, storage.problem);
+  const showStatus = createSystemdStatus(status, (line) => people.notify(line), clock);
+  const loop: LoopDependencies = {
+    machine: phases,
+    steps: createSteps(context, { phases, passes, retentionFacts, storage, showStatus }),
+    runner: createStepRunner(log),
+    lastPass: passes.last,
+    isBusy: () => isBusy(context, passes.last),
+    detector: machine.detector,
+    notices,
+    lock: machine.lock,
+    ...context.loop,
+    rest: () => {
+      machine.runtime.close();
+    },
+  };
+  return {
+    status,
+    release: phases.release,
+    run: async (stop, signal) => {
+      // Before the first turn, which may have to wait for an API server.
+      await people.notify(describePhase(phases.record().phase));
+      await runLoop(loop, stop, signal);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import type { AgentConfig } from '../config/schema.ts';
+import { chooseKubeletUnit } from '../decide/machine/kubelet-unit.ts';
+import { type Clock, monotonicNow } from '../host/clock.ts';
+import { type ContainerRuntime, createContainerRuntime } from '../host/cri/runtime.ts';
+import { createSystemBus, type SystemBus } from '../host/dbus/bus.ts';
+import type { StateFiles } from '../host/files/state-files.ts';
+import { createKubeletFinder, type KubeletFinder } from '../host/kubelet/finder.ts';
+import { createKubeletUnit, type KubeletUnit } from '../host/kubelet/unit.ts';
+import { createLogin1 } from '../host/systemd/login1.ts';
+import { SCHEDULED_FILE, watchScheduledFile } from '../host/systemd/scheduled-file.ts';
+import { createSystemd } from '../host/systemd/systemd1.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Host } from './shutdown/lock-kind.ts';
+import { createKubeletRefusals } from './static-pods/kubelet-refusals.ts';
+
+/** The machine as the agent reaches it. */
+export interface Machine {
+  /** Undefined where the configuration has no lock: then neither logind nor systemd is asked. */
+  readonly bus: SystemBus | undefined;
+  readonly host: Host | undefined;
+  readonly kubelets: KubeletFinder;
+  readonly runtime: ContainerRuntime;
+}
+
+export interface MachineOptions {
+  readonly config: AgentConfig;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Reaches the machine until `living` is aborted; changes nothing there. */
+export function openMachine({ config, nodeName, clock, log }: MachineOptions, living: AbortSignal): Machine {
+  const bus = config.lock === 'none' ? undefined : createSystemBus({ log, clock }, living);
+  const host = bus === undefined ? undefined : { login1: createLogin1(bus), systemd: createSystemd(bus) };
+  const kubelets = createKubeletFinder({
+    scope: { kubeconfig: config.kubeconfig, nodeName },
+    systemd: host?.systemd,
+    unit: config.kubeletUnit,
+    onRefused: createKubeletRefusals(log, monotonicNow).tell,
+  });
+  return { bus, host, kubelets, runtime: createContainerRuntime(config.containerRuntimeEndpoint) };
+}
+
+/** Calls `wake` at every sign of a shutdown until `living` is aborted: signals of logind, its schedule, a bus that is back. */
+export function watchMachine({ bus, host }: Machine, wake: () => void, log: Log, living: AbortSignal): void {
+  if (bus === undefined || host === undefined) return;
+  host.login1.onPrepareForShutdown(wake);
+  host.login1.onScheduleChange(wake);
+  bus.onReconnect(wake);
+  watchScheduledFile(SCHEDULED_FILE, wake, log, living);
+}
+
+/** The unit of the kubelet; undefined where the agent may not stop it. */
+export function kubeletUnitOf(
+  { host, kubelets }: Machine,
+  config: AgentConfig,
+  state: StateFiles,
+  bootId: string,
+): KubeletUnit | undefined {
+  if (host === undefined || config.kubeletUnit === '') return undefined;
+  return createKubeletUnit(host.systemd, {
+    choose: async (signal) => chooseKubeletUnit(config.kubeletUnit, await kubelets.home(signal)),
+    state,
+    bootId,
+  });
+}

@@ -1,0 +1,95 @@
+import { randomInt } from 'node:crypto';
+import { shutdownNames } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { Notices } from '../notices/notices.ts';
+import type { StaticPodPass } from '../static-pods/pass.ts';
+import type { ShutdownDetector } from './detector.ts';
+import type { AgentRecord } from './record.ts';
+
+export interface PhaseFactDependencies {
+  readonly nodeName: string;
+  readonly bootId: string;
+  /** `apiWaitSec` and `maxHoldSec` of the configuration. */
+  readonly limits: { readonly apiWaitSec: number; readonly maxHoldSec?: number | undefined };
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  /** When this process began to ask the API server, in milliseconds since the boot. */
+  readonly askingSinceBootMs: number;
+  readonly detector: Pick<ShutdownDetector, 'read'>;
+  readonly notices: Pick<Notices, 'addTo'>;
+  /** Undefined where no cluster is configured. */
+  readonly cluster: Pick<Cluster, 'state' | 'isFree'> | undefined;
+  /** For how long the API server has not answered, in milliseconds. */
+  readonly apiSilentMs: () => number;
+  /** Whether manifests could not be moved for a while. */
+  readonly manifestsStuck: () => boolean;
+  /** Gives an offline drain to the cluster where that can be done; returns whether it has all of it. */
+  readonly handOver: (record: AgentRecord, signal: AbortSignal) => Promise<boolean>;
+  /** The last pass over the pods. */
+  readonly lastPass: () => StaticPodPass | undefined;
+}
+
+/** The name of the NodeMaintenance; undefined while no shutdown is known. */
+function nameOf(phase: Phase): string | undefined {
+  return phase.kind === 'watching' ? undefined : phase.maintenance;
+}
+
+/** A name for another NodeMaintenance: none that this phase uses or used, or under which a manifest is parked. */
+function freeNameOf({ nodeName, cluster, lastPass }: PhaseFactDependencies, phase: Phase): string | undefined {
+  const before = phase.kind === 'watching' ? [] : (phase.renamed?.from ?? []);
+  const parked = lastPass()?.view.parked ?? [];
+  const inUse = new Set([...parked.map(({ maintenance }) => maintenance), ...before, nameOf(phase)]);
+  const names = shutdownNames(nodeName).filter((each) => !inUse.has(each) && cluster?.isFree(each) !== false);
+  return names[randomInt(Math.max(1, names.length))];
+}
+
+/** Whether the pass shows nothing that the phase has to put back. */
+function isRecovered(phase: Phase, { view }: StaticPodPass): boolean {
+  return !view.parked.some(
+    ({ maintenance }) => maintenance === '' || (phase.kind !== 'watching' && isNamed(phase, maintenance)),
+  );
+}
+
+/** Whether the pass lets the next decision move the phase in which it was made. */
+export function endsPhase(pass: StaticPodPass): boolean {
+  if (pass.phase.kind === 'draining') return pass.drained;
+  return pass.phase.kind === 'recovering' && isRecovered(pass.phase, pass);
+}
+
+/** Reads the facts that decide the phase, from the machine, the cluster and the last pass over the pods. */
+export async function readPhaseFacts(
+  dependencies: PhaseFactDependencies,
+  record: AgentRecord,
+  signal: AbortSignal,
+): Promise<Omit<PhaseFacts, 'release'>> {
+  const { clock, cluster, limits, detector, notices } = dependencies;
+  const { phase } = record;
+  // In the cluster only the kubelet could end pods whose manifests cannot be moved, and it does not.
+  const manifestsStuck = dependencies.manifestsStuck();
+  const handedOver = !manifestsStuck && (await dependencies.handOver(record, signal));
+  const goingDown = notices.addTo(await detector.read(signal), phase);
+  const name = nameOf(phase);
+  const pass = dependencies.lastPass();
+  // A pass of another phase says nothing: its view may be older than what this phase has to put back.
+  const current = pass?.phase === phase ? pass : undefined;
+  return {
+    now: clock.now(),
+    sinceBootMs: clock.monotonic(),
+    bootId: dependencies.bootId,
+    nodeName: dependencies.nodeName,
+    goingDown,
+    clusterConfigured: cluster !== undefined,
+    askingSinceBootMs: dependencies.askingSinceBootMs,
+    apiWaitMs: limits.apiWaitSec * 1000,
+    maxHoldMs: limits.maxHoldSec === undefined ? undefined : limits.maxHoldSec * 1000,
+    maintenance: (name === undefined ? undefined : cluster?.state(name)) ?? 'absent',
+    freeName: freeNameOf(dependencies, phase),
+    apiSilentMs: dependencies.apiSilentMs(),
+    handedOver,
+    drained: current?.drained === true,
+    left: current?.left,
+    manifestsStuck,
+    recovered: current !== undefined && isRecovered(phase, current),
+  };
+}

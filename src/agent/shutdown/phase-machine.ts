@@ -1,0 +1,67 @@
+import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { phaseEventOf, type PhaseEvent } from '../../decide/shutdown/events.ts';
+import { describePhase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
+import { decidePhase, type Transition } from '../../decide/shutdown/transition.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { StateFiles } from '../../host/files/state-files.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { type AgentRecord, writeRecord } from './record.ts';
+
+/** Keeps the record of the phase and moves it. */
+export interface PhaseMachine {
+  readonly record: () => AgentRecord;
+  /** Reads the facts, decides what happens to the phase, and makes that durable and known; undefined where it stays. */
+  readonly decide: (signal: AbortSignal) => Promise<Transition | undefined>;
+  /** Ends the drain with the next decision. Throws USAGE where no shutdown is held. */
+  readonly release: (reason: string) => void;
+  /** Makes the targets of an offline drain durable. */
+  readonly saveTargets: (offlineTargets: readonly DrainPlanEntry[]) => Promise<void>;
+}
+
+export interface PhaseMachineDependencies {
+  readonly nodeName: string;
+  readonly state: StateFiles;
+  readonly log: Pick<Log, 'info'>;
+  readonly readFacts: (record: AgentRecord, signal: AbortSignal) => Promise<Omit<PhaseFacts, 'release'>>;
+  readonly announce: (event: PhaseEvent) => void;
+}
+
+/** Starts with the record that was read from the disk. */
+export function createPhaseMachine(dependencies: PhaseMachineDependencies, initial: AgentRecord): PhaseMachine {
+  const { nodeName, state, log, readFacts, announce } = dependencies;
+  /** `release` is an operator's reason to end this drain; the transition that follows takes it away. */
+  let current: { readonly record: AgentRecord; readonly release?: string } = { record: initial };
+
+  const save = async (record: AgentRecord): Promise<void> => {
+    // What is in memory applies at once: a disk that does not take the record must not keep a shutdown from going on.
+    current = { ...current, record };
+    await writeRecord(state, record);
+  };
+
+  return {
+    record: () => current.record,
+    decide: async (signal) => {
+      const facts = await readFacts(current.record, signal);
+      const { phase, offlineTargets } = current.record;
+      const transition = decidePhase(phase, { ...facts, release: current.release });
+      if (transition === undefined) return undefined;
+      const { name, to } = transition;
+      const keepsTargets = to.kind === 'draining' || to.kind === 'released';
+      current = { record: current.record };
+      await save({ phase: to, offlineTargets: keepsTargets ? offlineTargets : [] });
+      log.info({ transition: name, phase: to }, describePhase(to));
+      const event = phaseEventOf(nodeName, transition);
+      if (event !== undefined) announce(event);
+      return transition;
+    },
+    release: (reason) => {
+      const { phase } = current.record;
+      if (phase.kind === 'released') return;
+      if (phase.kind !== 'draining') {
+        throw new NodemaintError('USAGE', `no shutdown is held on this node: ${describePhase(phase)}`);
+      }
+      current = { ...current, release: reason };
+    },
+    saveTargets: (offlineTargets) => save({ ...current.record, offlineTargets }),
+  };
+}

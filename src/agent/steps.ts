@@ -1,0 +1,138 @@
+import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/retention.ts';
+import type { Phase } from '../decide/shutdown/phase.ts';
+import type { ClusterParts } from './cluster-parts.ts';
+import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './cluster/shutdown-maintenance.ts';
+import type { AgentContext } from './context.ts';
+import { keepDeadline } from './drain/deadline.ts';
+import { keepNoticeCordon } from './notices/cordon.ts';
+import { createRelocation } from './static-pods/relocation.ts';
+import type { PassPhases, StaticPodPasses } from './static-pods/pass.ts';
+import type { Step } from './step.ts';
+import type { Storage } from './storage.ts';
+
+/** What the steps need beside the parts of the agent. */
+export interface StepDependencies {
+  readonly phases: PassPhases;
+  readonly passes: StaticPodPasses;
+  readonly retentionFacts: (phase: Phase) => RetentionFacts;
+  readonly storage: Storage;
+  /** Shows the state to systemd. */
+  readonly showStatus: () => Promise<void>;
+}
+
+/** The steps that follow a transition, in the turn that made it. */
+function transitionSteps({ machine, notices, people, cluster }: AgentContext): readonly Step[] {
+  return [
+    {
+      name: 'forget the trigger of a shutdown that is over',
+      run: async ({ phase, transition }) => {
+        if (transition === undefined || phase.kind !== 'recovering') return;
+        machine.detector.trigger(undefined);
+        notices.limit(undefined);
+      },
+    },
+    {
+      name: 'forget an earlier maintenance of the same name',
+      run: async ({ phase, transition }) => {
+        if (transition === undefined || phase.kind !== 'draining') return;
+        const { from } = transition;
+        const isOther = from.kind === 'watching' || from.maintenance !== phase.maintenance;
+        if (isOther) cluster?.cluster.forget(phase.maintenance);
+      },
+    },
+    {
+      name: 'run the hooks',
+      run: async ({ transition }, signal) => {
+        if (transition !== undefined) await people.hooks.run(transition, signal);
+      },
+    },
+  ];
+}
+
+/** The steps that keep the machine up while its shutdown is held. */
+function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
+  const { lock, otherLocks, offlinePods, knownPods } = machine;
+  const isUp = (phase: Phase): boolean => phase.kind === 'watching' || phase.kind === 'recovering';
+  return [
+    { name: 'keep the shutdown lock', run: ({ phase }, signal) => lock.reconcile(phase, signal) },
+    { name: 'watch the locks of others', run: ({ phase }, signal) => otherLocks.reconcile(phase, signal) },
+    { name: 'serve the notices', run: ({ phase }, signal) => notices.reconcile(phase, signal) },
+    {
+      name: 'start the kubelet again',
+      run: async ({ phase }, signal) => {
+        if (isUp(phase)) await offlinePods?.giveBack(signal);
+      },
+    },
+    {
+      name: "remember the node's pods",
+      run: async ({ phase }, signal) => {
+        if (isUp(phase)) await knownPods.refresh(signal);
+      },
+    },
+  ];
+}
+
+/** The steps that write to the cluster; none where no cluster is configured. */
+function clusterSteps(
+  { config, log, node, notices, drain }: AgentContext,
+  { cluster, overduePods }: ClusterParts,
+  isDrained: (phase: Phase) => boolean,
+): readonly Step[] {
+  const removeFailedPods = createFailedPodRemoval(cluster, log);
+  return [
+    {
+      name: 'create the maintenance',
+      run: ({ phase }, signal) => ensureMaintenance(cluster, config.drainPlan, phase, signal),
+    },
+    { name: 'write the deadline', run: ({ phase }, signal) => keepDeadline({ cluster, log }, phase, signal) },
+    { name: 'end overdue pods', run: (_turn, signal) => overduePods.reconcile(signal) },
+    {
+      name: 'complete the maintenances',
+      run: ({ phase }, signal) => completeOwn(cluster, config.onBoot, phase, signal),
+    },
+    {
+      name: 'cordon for a notice',
+      run: (_turn, signal) => keepNoticeCordon(cluster, node.name, notices.cordon(), signal),
+    },
+    {
+      name: 'remove failed pods',
+      run: async ({ phase }, signal) => {
+        if (config.removeFailedPods) await removeFailedPods(phase, signal);
+      },
+    },
+    {
+      name: 'watch the eviction requests',
+      run: async ({ phase }) => {
+        cluster.watchRequests(isDrained(phase) || drain.controller?.isBusy() === true);
+      },
+    },
+  ];
+}
+
+/**
+ * The steps of a turn after the phase was decided, in the order in which they run. Each reads its own facts and fails by
+ * itself. The order matters in three places: hooks run before the lock is released, the maintenance is created before pods
+ * leave, and the state is shown last.
+ */
+export function createSteps(context: AgentContext, dependencies: StepDependencies): readonly Step[] {
+  const { cluster, staticPods } = context;
+  const { phases, passes, retentionFacts, storage, showStatus } = dependencies;
+  const isDrained = (phase: Phase): boolean => effectiveDrains(retentionFacts(phase)).length > 0;
+  const relocate = createRelocation(
+    ({ phase }) => isDrained(phase),
+    (signal) => staticPods.locate(signal),
+  );
+  return [
+    { name: 'locate the static pods', run: relocate },
+    ...transitionSteps(context),
+    ...machineSteps(context),
+    ...(cluster === undefined ? [] : clusterSteps(context, cluster, isDrained)),
+    { name: 'drain the node and move static pods', run: (_turn, signal) => passes.run(phases, signal) },
+    {
+      name: 'watch the static pod directory',
+      run: () => staticPods.directoryWatch.set((passes.last()?.view.parked ?? []).length > 0),
+    },
+    { name: 'write again what the disk refused', run: () => storage.retry() },
+    { name: 'show the state to systemd', run: showStatus },
+  ];
+}

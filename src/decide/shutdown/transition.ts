@@ -1,0 +1,177 @@
+/**
+ * The transitions of the phase machine. They are decided from facts that were read, never from signals that may have been
+ * lost. Each transition has a name that the log, the documentation and the tests use.
+ */
+import { printable, shortened } from '../../printable.ts';
+import { shutdownNames } from '../maintenance/shutdown-maintenance.ts';
+import { mayHandOver, type Phase, type PhaseFacts, type Shutdown } from './phase.ts';
+
+/** What may happen to the phase. */
+export type TransitionName =
+  /** watching or recovering → draining: a shutdown was detected. */
+  | 'begin'
+  /** draining: an earlier deadline became known. */
+  | 'tighten'
+  /** draining: the NodeMaintenance gets another name, because the name is taken or the object was deleted. */
+  | 'rename'
+  /** draining with the cluster → draining offline: the API server does not answer, or cannot end the pods. */
+  | 'loseCluster'
+  /** draining offline → draining with the cluster: the API server is back and has the state of the drain. */
+  | 'handOver'
+  /** draining → released: all pods ended. */
+  | 'finish'
+  /** draining → released although pods are left. */
+  | 'force'
+  /** draining or released → recovering: the shutdown was called off. */
+  | 'cancel'
+  /** draining or released → recovering: the machine was booted since. */
+  | 'boot'
+  /** recovering → watching: everything is back in its place. */
+  | 'settle';
+
+/** One change of the phase. */
+export interface Transition {
+  readonly name: TransitionName;
+  readonly from: Phase;
+  readonly to: Phase;
+}
+
+/** A machine that is still up so long after its release is not going down: the shutdown counts as called off. */
+const RELEASE_GRACE_MS = 60_000;
+/** A longer reason has no room in an Event and in the NodeMaintenance that a node may create; the rest is cut off. */
+const MAX_REASON = 1_024;
+
+type Draining = Extract<Phase, { readonly kind: 'draining' }>;
+type Released = Extract<Phase, { readonly kind: 'released' }>;
+
+/**
+ * For how long the shutdown has been held, in milliseconds: over restarts of the agent, and whatever is done to the clock,
+ * because a shutdown is held within one boot.
+ */
+function heldMs({ since, sinceBootMs }: Shutdown, facts: PhaseFacts): number {
+  return sinceBootMs === undefined ? facts.now - since : facts.sinceBootMs - sinceBootMs;
+}
+
+function released(phase: Shutdown, { now: releasedAt, sinceBootMs: releasedSinceBootMs }: PhaseFacts): Released {
+  return { ...phase, kind: 'released', releasedAt, releasedSinceBootMs };
+}
+
+/** How long ago the machine was released, in milliseconds. */
+function releasedMs({ releasedAt, releasedSinceBootMs }: Released, { now, sinceBootMs }: PhaseFacts): number {
+  return releasedSinceBootMs === undefined ? now - releasedAt : sinceBootMs - releasedSinceBootMs;
+}
+
+/** Why the machine waits no longer although pods are left; undefined while it waits. */
+function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefined {
+  const { release, maxHoldMs } = facts;
+  if (release !== undefined) return release;
+  if (facts.maintenance === 'completed') {
+    return `somebody has completed the NodeMaintenance ${shutdown.maintenance}, which ends the drain`;
+  }
+  if (facts.drained && facts.left !== undefined) return facts.left;
+  if (maxHoldMs === undefined || heldMs(shutdown, facts) < maxHoldMs) return undefined;
+  return `it was held for ${maxHoldMs / 1000} s, the most that maxHoldSec allows`;
+}
+
+/** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */
+function begun(facts: PhaseFacts): Draining | undefined {
+  if (facts.goingDown.kind !== 'yes') return undefined;
+  const { origin, deadline } = facts.goingDown;
+  const reason = shortened(printable(facts.goingDown.reason), MAX_REASON);
+  // Where all names are taken the API server refuses this one, and the drain goes on offline.
+  const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
+  const mode = facts.clusterConfigured ? 'cluster' : 'offline';
+  const { now: since, sinceBootMs, bootId } = facts;
+  return {
+    kind: 'draining',
+    ...({ maintenance, mode, origin, reason, since, sinceBootMs, bootId } as const),
+    ...(deadline === undefined ? {} : { deadline: { at: deadline, since: facts.now } }),
+  };
+}
+
+/** The earliest deadline that was ever named applies: a shortened one is never made longer again. */
+function tightened(phase: Draining, { goingDown, now }: PhaseFacts): Draining {
+  const named = goingDown.kind === 'yes' ? goingDown.deadline : undefined;
+  return named === undefined || named >= (phase.deadline?.at ?? Infinity)
+    ? phase
+    : { ...phase, deadline: { at: named, since: now } };
+}
+
+/**
+ * The shutdown with another name for its NodeMaintenance, where the name belongs to another object or the NodeMaintenance
+ * was deleted; the same object where neither is so. One that is deleted again and again, as by a script, is not created for
+ * ever: the drain goes on without it.
+ */
+function renamed(phase: Draining, facts: PhaseFacts): Draining {
+  const { maintenance: state, freeName, sinceBootMs } = facts;
+  if ((state !== 'taken' && state !== 'deleted') || freeName === undefined || !mayHandOver(phase)) return phase;
+  const deleted = (phase.renamed?.deleted ?? 0) + (state === 'deleted' ? 1 : 0);
+  const from = [...(phase.renamed?.from ?? []), phase.maintenance];
+  return { ...phase, maintenance: freeName, renamed: { from, deleted, sinceBootMs } };
+}
+
+/** Whether the cluster cannot go on with the drain. */
+function isClusterLost(phase: Draining, facts: PhaseFacts): boolean {
+  const asked = [phase.sinceBootMs ?? 0, facts.askingSinceBootMs, phase.renamed?.sinceBootMs ?? 0];
+  const isOverdue = facts.sinceBootMs - Math.max(...asked) >= facts.apiWaitMs;
+  const isAway = facts.maintenance !== 'open' || facts.apiSilentMs >= facts.apiWaitMs;
+  return (isOverdue && isAway) || facts.manifestsStuck;
+}
+
+/** What changes in a drain that goes on. */
+function goOn(phase: Draining, facts: PhaseFacts): Transition | undefined {
+  const timely = tightened(phase, facts);
+  const current = renamed(timely, facts);
+  const to = (name: TransitionName, mode: Shutdown['mode']): Transition => ({
+    name,
+    from: phase,
+    to: { ...current, mode },
+  });
+  if (current !== timely) {
+    if (mayHandOver(current)) return to('rename', phase.mode);
+    return to(phase.mode === 'cluster' ? 'loseCluster' : 'rename', 'offline');
+  }
+  if (phase.mode === 'cluster' && isClusterLost(phase, facts)) return to('loseCluster', 'offline');
+  if (phase.mode === 'offline' && facts.handedOver) return to('handOver', 'cluster');
+  return timely === phase ? undefined : to('tighten', phase.mode);
+}
+
+function decideDraining(phase: Draining, facts: PhaseFacts): Transition | undefined {
+  if (phase.bootId !== facts.bootId) {
+    return { name: 'boot', from: phase, to: { ...phase, kind: 'recovering', cause: 'boot' } };
+  }
+  if (facts.goingDown.kind === 'no') {
+    return { name: 'cancel', from: phase, to: { ...phase, kind: 'recovering', cause: 'canceled' } };
+  }
+  if (facts.drained && facts.left === undefined) return { name: 'finish', from: phase, to: released(phase, facts) };
+  const forced = forcedRelease(phase, facts);
+  if (forced !== undefined) return { name: 'force', from: phase, to: { ...released(phase, facts), forced } };
+  return goOn(phase, facts);
+}
+
+function decideReleased(phase: Released, facts: PhaseFacts): Transition | undefined {
+  const { releasedAt: _at, releasedSinceBootMs: _sinceBootMs, forced: _forced, ...shutdown } = phase;
+  if (phase.bootId !== facts.bootId) {
+    return { name: 'boot', from: phase, to: { ...shutdown, kind: 'recovering', cause: 'boot' } };
+  }
+  if (facts.goingDown.kind !== 'no' || releasedMs(phase, facts) < RELEASE_GRACE_MS) return undefined;
+  return { name: 'cancel', from: phase, to: { ...shutdown, kind: 'recovering', cause: 'canceled' } };
+}
+
+/** Decides what happens to the phase; undefined where it stays as it is. */
+export function decidePhase(phase: Phase, facts: PhaseFacts): Transition | undefined {
+  switch (phase.kind) {
+    case 'draining':
+      return decideDraining(phase, facts);
+    case 'released':
+      return decideReleased(phase, facts);
+    case 'watching':
+    case 'recovering': {
+      // What could not be put back yet must not keep the next shutdown from its drain.
+      const next = begun(facts);
+      if (next !== undefined) return { name: 'begin', from: phase, to: next };
+      const isOver = phase.kind === 'recovering' && facts.recovered;
+      return isOver ? { name: 'settle', from: phase, to: { kind: 'watching' } } : undefined;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createSystemdStatus } from '../../../../src/agent/control/systemd-status.ts';
+import type { AgentStatus } from '../../../../src/agent/control/status.ts';
+import { DRAINING } from '../../../support/agent/phase-facts.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+
+describe('the state that systemd shows', () => {
+  it('follows the phase and the storage problem, and is repeated during a drain only', async () => {
+    const clock = createSteppingClock();
+    const lines: string[] = [];
+    let status = { phase: { kind: 'watching' }, summary: 'waiting', waitingFor: [] } as unknown as AgentStatus;
+    const show = createSystemdStatus(
+      () => status,
+      (line) => {
+        lines.push(line);
+        return Promise.resolve();
+      },
+      clock,
+    );
+    await show();
+    clock.pass(3_600_000);
+    await show();
+    assert.deepEqual(lines, ['waiting']);
+    status = { ...status, storageProblem: 'disk full' };
+    await show();
+    status = { ...status, phase: DRAINING, summary: 'draining' };
+    await show();
+    clock.pass(29_999);
+    await show();
+    assert.deepEqual(lines.slice(1), ['waiting; disk full', 'draining; disk full']);
+    clock.pass(1);
+    await show();
+    assert.equal(lines.length, 4);
+  });
+});

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { runTurn } from '../../../src/agent/loop.ts';
+import type { AgentRecord } from '../../../src/agent/shutdown/record.ts';
+import type { Phase } from '../../../src/decide/shutdown/phase.ts';
+import { NodemaintError } from '../../../src/errors.ts';
+import { createStepRunner, type Turn } from '../../../src/agent/step.ts';
+import { createRecordingLog } from '../../support/agent/recording-log.ts';
+import { createTurnRig, type TurnRig } from '../../support/agent/turn-rig.ts';
+import { DRAINING, YES } from '../../support/agent/phase-facts.ts';
+
+const WATCHING: AgentRecord = { phase: { kind: 'watching' }, offlineTargets: [] };
+const RESTARTED: AgentRecord = { phase: DRAINING, offlineTargets: [] };
+
+/** What became of the phase and the lock, in the order in which it did. */
+function story(calls: readonly string[]): readonly string[] {
+  return calls.filter((each) => /^(save|announce|hooks|hold the|release the|create|act)/.test(each));
+}
+
+function kindOf(rig: TurnRig): string {
+  const phase: Phase = rig.agent.status().phase;
+  return phase.kind === 'draining' ? `draining ${phase.mode}` : phase.kind;
+}
+
+function transitions(rig: TurnRig): readonly string[] {
+  return rig.log.lines.flatMap((line) => /"transition":"(\w+)"/.exec(line)?.[1] ?? []);
+}
+
+async function isDraining(): Promise<TurnRig> {
+  const rig = createTurnRig(WATCHING);
+  rig.world.goingDown = YES;
+  await rig.turns();
+  assert.equal(kindOf(rig), 'draining cluster');
+  return rig;
+}
+
+describe("the agent's turn", () => {
+  it('holds the lock and moves nothing while nothing happens', async () => {
+    const rig = createTurnRig(WATCHING);
+    assert.deepEqual(story(await rig.turns()), ['hold the lock', 'act']);
+    assert.equal(rig.saved(), undefined);
+    assert.deepEqual(rig.log.lines, []);
+  });
+
+  it('saves and announces a shutdown, runs its hooks, and creates the maintenance before pods leave', async () => {
+    const rig = createTurnRig(WATCHING);
+    rig.world.goingDown = YES;
+    const calls = await rig.turns();
+    assert.deepEqual(story(calls).slice(0, 6), [
+      'save draining',
+      'announce ShutdownHeld',
+      'hooks begin',
+      'hold the lock',
+      'create the maintenance',
+      'act',
+    ]);
+    assert.ok(calls.indexOf('locate') > calls.indexOf('save draining'), 'the kubelet may have another directory now');
+    assert.ok(calls.includes('forget shutdown-node-a'));
+  });
+
+  it('reads the facts and decides the phase once', async () => {
+    const rig = await isDraining();
+    const calls = await rig.turns();
+    assert.equal(calls.filter((each) => each === 'detect').length, 1);
+    assert.equal(calls.filter((each) => each === 'observe').length, 1);
+  });
+
+  it('lets the lock go in the turn that decides it, after the hooks', async () => {
+    const rig = await isDraining();
+    rig.world.drained = true;
+    const calls = story(await rig.turns());
+    const from = calls.indexOf('save released');
+    assert.deepEqual(calls.slice(from, from + 5), [
+      'save released',
+      'announce ShutdownReleased',
+      'hooks finish',
+      'release the lock',
+      'act',
+    ]);
+    assert.deepEqual(transitions(rig), ['begin', 'finish']);
+  });
+
+  it('follows at once where the last pass found nothing left to wait for', async () => {
+    const rig = await isDraining();
+    const before = rig.clock.now();
+    rig.world.drained = true;
+    await rig.turns();
+    assert.equal(kindOf(rig), 'released');
+    assert.ok(rig.clock.now() - before <= 1_000, 'one pause, after all of it');
+  });
+
+  it('goes on offline when the API server is lost, and with the cluster when it has the state of the drain', async () => {
+    const rig = createTurnRig(WATCHING);
+    rig.world.goingDown = YES;
+    rig.world.maintenance = undefined;
+    rig.world.hasPod = true;
+    const calls = await rig.turns(20);
+    assert.equal(kindOf(rig), 'draining offline');
+    assert.ok(calls.includes('stop offline'));
+    assert.deepEqual(
+      rig.saved()?.offlineTargets.map(({ podType }) => podType),
+      ['Default'],
+      'the targets are durable',
+    );
+    rig.world.maintenance = 'open';
+    assert.ok((await rig.turns(30)).includes('kubelet back'));
+    assert.equal(kindOf(rig), 'draining cluster');
+    assert.deepEqual(transitions(rig), ['begin', 'loseCluster', 'handOver']);
+  });
+
+  it('drains offline, and lets the lock go when no pod is left, where no cluster is configured', async () => {
+    const rig = createTurnRig(WATCHING, false);
+    rig.world.goingDown = YES;
+    rig.world.hasPod = true;
+    await rig.turns(2);
+    assert.equal(kindOf(rig), 'draining offline');
+    rig.world.hasPod = false;
+    assert.ok((await rig.turns()).includes('release the lock'));
+    assert.deepEqual(transitions(rig), ['begin', 'finish']);
+  });
+
+  it('puts everything back when the shutdown is called off, and then watches', async () => {
+    const rig = await isDraining();
+    rig.world.goingDown = { kind: 'no' };
+    rig.world.parked = [DRAINING.maintenance];
+    const canceled = await rig.turns();
+    assert.deepEqual(transitions(rig), ['begin', 'cancel', 'settle']);
+    assert.ok(
+      canceled.includes('trigger undefined') && canceled.includes('limit') && canceled.includes('kubelet back'),
+    );
+    assert.equal(kindOf(rig), 'watching');
+    assert.deepEqual(rig.saved()?.offlineTargets, []);
+  });
+
+  it('recovers as long as manifests of the shutdown are parked', async () => {
+    const rig = createTurnRig({ ...RESTARTED, phase: { ...DRAINING, bootId: 'boot-0' } });
+    rig.world.parked = [DRAINING.maintenance];
+    await rig.turns(3);
+    assert.equal(kindOf(rig), 'recovering');
+    rig.world.parked = [];
+    await rig.turns();
+    assert.equal(kindOf(rig), 'watching');
+    assert.deepEqual(transitions(rig), ['boot', 'settle']);
+  });
+
+  it('does not take the view of another phase for what is to be put back', async () => {
+    const rig = await isDraining();
+    rig.world.goingDown = { kind: 'no' };
+    rig.world.broken.add('observe');
+    await rig.turns(3);
+    assert.equal(kindOf(rig), 'recovering', 'nobody has seen that nothing is parked');
+  });
+
+  it('is forced by an operator at once, and only while a shutdown is held', async () => {
+    const rig = await isDraining();
+    rig.agent.release('in a hurry');
+    const calls = story(await rig.turns());
+    assert.deepEqual(calls.slice(0, 4), [
+      'save released',
+      'announce ShutdownForced',
+      'hooks force',
+      'release the lock',
+    ]);
+    rig.agent.release('again');
+    const idle = createTurnRig(WATCHING);
+    assert.throws(
+      () => {
+        idle.agent.release('in a hurry');
+      },
+      (error) => error instanceof NodemaintError && error.code === 'USAGE',
+    );
+  });
+});
+
+describe('a turn', () => {
+  it('gives every step the phase and the transition that it decided', async () => {
+    const log = createRecordingLog();
+    const transition = { name: 'begin', from: WATCHING.phase, to: DRAINING } as const;
+    const seen: unknown[] = [];
+    const run = async (turn: Turn): Promise<void> => void seen.push(turn);
+    const isFollowed = await runTurn(
+      {
+        machine: { decide: () => Promise.resolve(transition), record: () => RESTARTED },
+        steps: [{ name: 'a', run }],
+        runner: createStepRunner(log),
+        lastPass: () => undefined,
+      },
+      new AbortController().signal,
+    );
+    assert.deepEqual(seen, [{ phase: DRAINING, transition }]);
+    assert.equal(isFollowed, true);
+  });
+});
+
+describe('a step that fails', () => {
+  const STEPS: [string, string][] = [
+    ['locate', 'locate the static pods'],
+    ['hooks begin', 'run the hooks'],
+    ['hold the lock', 'keep the shutdown lock'],
+    ['other locks', 'watch the locks of others'],
+    ['notices', 'serve the notices'],
+    ['create the maintenance', 'create the maintenance'],
+    ['overdue pods', 'end overdue pods'],
+    ['observe', 'drain the node and move static pods'],
+    ['leave the directory', 'watch the static pod directory'],
+    ['notify shutdown held', 'show the state to systemd'],
+  ];
+  for (const [part, step] of STEPS) {
+    it(`does not keep the others from running: ${step}`, async () => {
+      const whole = createTurnRig(WATCHING);
+      whole.world.goingDown = YES;
+      const rig = createTurnRig(WATCHING);
+      rig.world.goingDown = YES;
+      rig.world.broken.add(part);
+      const expected = await whole.turns(2);
+      const calls = new Set(await rig.turns(2));
+      const skipped =
+        part === 'observe' ? ['act', 'report'] : part === 'create the maintenance' ? ['watch requests'] : [];
+      for (const each of expected) assert.ok(calls.has(each) || skipped.includes(each), each);
+      assert.equal(kindOf(rig), 'draining cluster');
+      const said = rig.log.lines.filter((line) => line.includes('step of the turn failed'));
+      assert.equal(said.length, 1, 'once, in all turns');
+      assert.ok(said[0]?.includes(JSON.stringify(step)) === true && said[0].includes(`${part} is broken`), said[0]);
+    });
+  }
+
+  it('that decides the phase leaves it as it is, and the lock held', async () => {
+    const rig = await isDraining();
+    rig.world.drained = true;
+    rig.world.broken.add('detect');
+    const before = rig.clock.now();
+    const calls = await rig.turns(3);
+    assert.ok(calls.includes('hold the lock') && calls.includes('act'));
+    assert.equal(kindOf(rig), 'draining cluster');
+    assert.ok(rig.clock.now() - before >= 3_000, 'it does not spin');
+    rig.world.broken.clear();
+    await rig.turns();
+    assert.equal(kindOf(rig), 'released');
+    assert.match(rig.log.lines.join('\n'), /succeeds again \{"step":"decide the phase"\}/);
+  });
+});
+
+describe('the end of the agent', () => {
+  const stopped = async (record: AgentRecord): Promise<readonly string[]> => {
+    const rig = createTurnRig(record);
+    rig.world.goingDown = record.phase.kind === 'watching' ? { kind: 'no' } : YES;
+    await rig.agent.run(AbortSignal.abort(), new AbortController().signal);
+    return rig.world.calls;
+  };
+
+  it('gives the lock back while it watches', async () => {
+    assert.equal((await stopped(WATCHING)).at(-1), 'end the lock');
+  });
+
+  it('leaves the lock in mid-drain, for the agent that is started next', async () => {
+    assert.ok(!(await stopped(RESTARTED)).includes('end the lock'));
+  });
+});

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { endsPhase, type PhaseFactDependencies, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
+import type { AgentRecord } from '../../../../src/agent/shutdown/record.ts';
+import type { StaticPodPass } from '../../../../src/agent/static-pods/pass.ts';
+import { shutdownNames } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import { DRAINING, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const RECOVERING: Phase = { kind: 'recovering', cause: 'canceled', ...SHUTDOWN };
+
+/** A pass in the phase, with manifests parked under the names. */
+function passOf(phase: Phase, parked: readonly string[], more: Partial<StaticPodPass> = {}): StaticPodPass {
+  const view = { inPlace: [], ended: [], live: undefined, parked: parked.map((maintenance) => ({ maintenance })) };
+  const decision = { actions: [], progress: [] };
+  return { phase, view, decision, waiting: [], drained: false, ...more } as unknown as StaticPodPass;
+}
+
+async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
+  const record: AgentRecord = { phase, offlineTargets: [] };
+  const dependencies: PhaseFactDependencies = {
+    nodeName: 'node-a',
+    bootId: 'boot-1',
+    limits: { apiWaitSec: 15 },
+    clock: createSteppingClock(),
+    askingSinceBootMs: 0,
+    detector: { read: () => Promise.resolve(YES) },
+    notices: { addTo: (machine) => machine },
+    cluster: { state: () => 'open', isFree: () => true },
+    apiSilentMs: () => 3,
+    manifestsStuck: () => false,
+    handOver: () => Promise.resolve(true),
+    lastPass: () => undefined,
+    ...over,
+  };
+  return await readPhaseFacts(dependencies, record, SIGNAL);
+}
+
+describe('the facts of the phase', () => {
+  it('tell of a drain what the last pass of this phase found, and nothing of one before', async () => {
+    const drained = await read(DRAINING, { lastPass: () => passOf(DRAINING, [], { drained: true, left: 'a.yaml' }) });
+    assert.deepEqual([drained.drained, drained.left], [true, 'a.yaml']);
+    const other = await read(DRAINING, { lastPass: () => passOf({ ...DRAINING }, [], { drained: true }) });
+    assert.deepEqual([other.drained, other.left], [false, undefined]);
+    assert.equal((await read(DRAINING, {})).drained, false);
+  });
+
+  it('tell of a recovery that all is back only where a pass of this phase saw it', async () => {
+    const recovered = async (pass: StaticPodPass | undefined): Promise<boolean> =>
+      (await read(RECOVERING, { lastPass: () => pass })).recovered;
+    assert.equal(await recovered(undefined), false);
+    assert.equal(await recovered(passOf(DRAINING, [])), false, 'it was read before the shutdown was over');
+    assert.equal(await recovered(passOf(RECOVERING, [SHUTDOWN.maintenance])), false);
+    assert.equal(await recovered(passOf(RECOVERING, [''])), false, 'nothing says for what it was parked');
+    assert.equal(await recovered(passOf(RECOVERING, ['of-another-drain'])), true);
+  });
+
+  it('name a free NodeMaintenance: none that is taken, was used, or has a parked manifest', async () => {
+    const all = shutdownNames('node-a');
+    const [first, second, third, ...rest] = all;
+    assert.ok(first !== undefined && second !== undefined && third !== undefined);
+    const phase = { ...DRAINING, maintenance: first, renamed: { from: [second], deleted: 0, sinceBootMs: 0 } };
+    const free = rest.at(-1);
+    const facts = await read(phase, {
+      cluster: { state: () => 'taken', isFree: (name) => name === free || !rest.includes(name) },
+      lastPass: () => passOf(phase, [third]),
+    });
+    assert.equal(facts.freeName, free);
+    const none = await read(phase, { cluster: { state: () => 'taken', isFree: () => false } });
+    assert.equal(none.freeName, undefined);
+  });
+
+  it('are those of a node without a cluster where none is configured', async () => {
+    const facts = await read(DRAINING, { cluster: undefined });
+    assert.deepEqual([facts.clusterConfigured, facts.maintenance], [false, 'absent']);
+  });
+
+  it('have no hand-over while manifests are stuck, which only this agent can help', async () => {
+    const facts = await read(DRAINING, { manifestsStuck: () => true, handOver: () => assert.fail() });
+    assert.deepEqual([facts.manifestsStuck, facts.handedOver], [true, false]);
+    assert.equal((await read(DRAINING, {})).handedOver, true);
+  });
+});
+
+describe('a pass', () => {
+  it('ends a drain that has nothing left, and a recovery whose manifests are back', () => {
+    assert.equal(endsPhase(passOf(DRAINING, [], { drained: true })), true);
+    assert.equal(endsPhase(passOf(DRAINING, [])), false);
+    assert.equal(endsPhase(passOf(RECOVERING, [])), true);
+    assert.equal(endsPhase(passOf(RECOVERING, [SHUTDOWN.maintenance])), false);
+    assert.equal(endsPhase(passOf({ kind: 'watching' }, [], { drained: true })), false);
+  });
+});

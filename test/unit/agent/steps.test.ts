@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createSteps } from '../../../src/agent/steps.ts';
+import type { AgentContext } from '../../../src/agent/context.ts';
+
+/** The names of the steps; none of them is run. */
+function stepNames(isCluster: boolean): readonly string[] {
+  const parts = { config: { drainPlan: [] }, log: {}, node: {}, machine: {}, notices: {}, people: {}, staticPods: {} };
+  const cluster = isCluster ? { cluster: {}, overduePods: {}, selfDrain: {} } : undefined;
+  const dependencies = {
+    phases: { record: () => assert.fail(), saveTargets: () => assert.fail() },
+    passes: { run: () => assert.fail(), last: () => undefined },
+    retentionFacts: () => assert.fail(),
+    storage: { problem: () => undefined, retry: () => assert.fail() },
+    showStatus: () => assert.fail(),
+  };
+  const steps = createSteps({ ...parts, cluster } as unknown as AgentContext, dependencies);
+  return steps.map(({ name }) => name);
+}
+
+describe('the steps of a turn', () => {
+  it('run the hooks before the lock, create the maintenance before pods leave, and show the state last', () => {
+    const names = stepNames(true);
+    const ordered = [
+      'run the hooks',
+      'keep the shutdown lock',
+      'create the maintenance',
+      'drain the node and move static pods',
+      'show the state to systemd',
+    ];
+    assert.deepEqual(
+      names.filter((name) => ordered.includes(name)),
+      ordered,
+    );
+    assert.equal(names.at(-1), ordered.at(-1));
+    assert.equal(new Set(names).size, names.length, 'the log names a step by its name alone');
+  });
+
+  it('leave the cluster out where none is configured, and nothing else', () => {
+    const without = stepNames(false);
+    const cluster = stepNames(true).filter((name) => !without.includes(name));
+    assert.deepEqual(cluster, [
+      'create the maintenance',
+      'write the deadline',
+      'end overdue pods',
+      'complete the maintenances',
+      'cordon for a notice',
+      'remove failed pods',
+      'watch the eviction requests',
+    ]);
+  });
+});

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { describePhase, type Phase, type PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
+import { decidePhase } from '../../../../src/decide/shutdown/transition.ts';
+import { describeState, DRAINING, FACTS, phaseAfter, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';
+
+const WATCHING: Phase = { kind: 'watching' };
+const OFFLINE: Phase = { ...DRAINING, mode: 'offline' };
+const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN };
+const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+const UNKNOWN = { kind: 'unknown' } as const;
+const DEADLINE = { ...YES, deadline: 1_000_500 };
+
+/** A phase, what is read, and the transition with the state after it; "stays" for none. */
+const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
+  ['watches while nothing happens', WATCHING, {}, 'stays'],
+  ['watches while logind does not answer', WATCHING, { goingDown: UNKNOWN }, 'stays'],
+  ['watches whatever an operator releases', WATCHING, { release: 'in a hurry' }, 'stays'],
+  ['begins when the machine goes down', WATCHING, { goingDown: YES }, 'begin: draining cluster'],
+  [
+    'begins offline without a cluster',
+    WATCHING,
+    { goingDown: YES, clusterConfigured: false },
+    'begin: draining offline',
+  ],
+  ['drains while pods are left', DRAINING, { goingDown: YES }, 'stays'],
+  ['drains while logind does not answer', DRAINING, { goingDown: UNKNOWN }, 'stays'],
+  ['finishes when all pods are gone', DRAINING, { goingDown: YES, drained: true }, 'finish: released cluster'],
+  ['finishes an offline drain', OFFLINE, { goingDown: YES, drained: true }, 'finish: released offline'],
+  ['is forced by an operator', DRAINING, { goingDown: YES, release: 'in a hurry' }, 'force: released cluster'],
+  [
+    'is forced by the bound',
+    DRAINING,
+    { goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 },
+    'force: released cluster',
+  ],
+  ['drains up to the bound', DRAINING, { goingDown: YES, now: 1_059_999, maxHoldMs: 60_000 }, 'stays'],
+  [
+    'is forced where only pods are left that cannot be ended',
+    OFFLINE,
+    { goingDown: YES, drained: true, left: 'a manifest cannot be moved' },
+    'force: released offline',
+  ],
+  [
+    'drains while other pods are left beside those',
+    OFFLINE,
+    { goingDown: YES, drained: false, left: 'a manifest cannot be moved' },
+    'stays',
+  ],
+  ['is canceled when the shutdown is called off', DRAINING, {}, 'cancel: recovering cluster canceled'],
+  ['is canceled even when all pods are gone', DRAINING, { drained: true }, 'cancel: recovering cluster canceled'],
+  [
+    'recovers after a boot in mid-drain',
+    DRAINING,
+    { bootId: 'boot-2', goingDown: YES },
+    'boot: recovering cluster boot',
+  ],
+  ['gets an earlier deadline', DRAINING, { goingDown: DEADLINE }, 'tighten: draining cluster'],
+  [
+    'keeps the earlier deadline',
+    { ...DRAINING, deadline: { at: 1_000_400, since: 0 } },
+    { goingDown: DEADLINE },
+    'stays',
+  ],
+  ['gets another name', DRAINING, { goingDown: YES, maintenance: 'taken' }, 'rename: draining cluster'],
+  ['waits for a silent API server', DRAINING, { goingDown: YES, maintenance: 'absent', sinceBootMs: 64_999 }, 'stays'],
+  [
+    'loses the cluster when the API server stays silent',
+    DRAINING,
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 65_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'loses the cluster with an earlier deadline',
+    DRAINING,
+    { goingDown: DEADLINE, maintenance: 'absent', sinceBootMs: 65_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'waits again for a silent API server after a restart',
+    DRAINING,
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 9_000_000, askingSinceBootMs: 8_999_000 },
+    'stays',
+  ],
+  [
+    'loses a silent cluster in time although the clock is set back',
+    DRAINING,
+    { goingDown: YES, maintenance: 'absent', now: -2_600_000, sinceBootMs: 65_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'waits for a silent API server although the clock is set ahead',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', now: 4_600_000, sinceBootMs: 50_100 },
+    'stays',
+  ],
+  ['stays with the cluster that has the maintenance', DRAINING, { goingDown: YES, sinceBootMs: 9_000_000 }, 'stays'],
+  [
+    'loses the cluster when the API server falls silent in mid-drain',
+    DRAINING,
+    { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 15_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'waits for an API server that has been silent for a moment',
+    DRAINING,
+    { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 14_999 },
+    'stays',
+  ],
+  [
+    'loses the cluster where manifests cannot be moved',
+    DRAINING,
+    { goingDown: YES, manifestsStuck: true },
+    'loseCluster: draining offline',
+  ],
+  ['stays offline until the cluster has taken over', OFFLINE, { goingDown: YES, now: 9_000_000 }, 'stays'],
+  [
+    'hands over to the cluster that has taken over',
+    OFFLINE,
+    { goingDown: YES, now: 9_000_000, handedOver: true },
+    'handOver: draining cluster',
+  ],
+  ['stays released while the machine goes down', RELEASED, { goingDown: YES, now: 9_000_000 }, 'stays'],
+  ['stays released for a minute', RELEASED, { now: 1_059_999 }, 'stays'],
+  [
+    'is canceled when the machine is still up then',
+    RELEASED,
+    { now: 1_060_000 },
+    'cancel: recovering cluster canceled',
+  ],
+  [
+    'is canceled in time although the clock is set back',
+    { ...RELEASED, releasedSinceBootMs: 50_000 },
+    { now: -2_600_000, sinceBootMs: 110_000 },
+    'cancel: recovering cluster canceled',
+  ],
+  [
+    'stays released for the minute although the clock is set ahead',
+    { ...RELEASED, releasedSinceBootMs: 50_000 },
+    { now: 4_600_000, sinceBootMs: 50_100 },
+    'stays',
+  ],
+  ['recovers after the boot', RELEASED, { bootId: 'boot-2' }, 'boot: recovering cluster boot'],
+  ['recovers until everything is back', RECOVERING, { bootId: 'boot-2' }, 'stays'],
+  [
+    'begins for the next shutdown even if not everything is back',
+    RECOVERING,
+    { bootId: 'boot-2', goingDown: YES },
+    'begin: draining cluster',
+  ],
+  ['settles when everything is back', RECOVERING, { bootId: 'boot-2', recovered: true }, 'settle: watching'],
+];
+
+/** Clock and time since the boot of an agent that may have been restarted, what its record has, and whether it holds on. */
+const holds: [string, { now: number; sinceBootMs: number; recorded?: number }, 'draining' | 'released'][] = [
+  ['short of it', { now: 1_059_999, sinceBootMs: 109_999, recorded: 50_000 }, 'draining'],
+  ['at it', { now: 1_060_000, sinceBootMs: 110_000, recorded: 50_000 }, 'released'],
+  ['short of it, while the clock jumps a year ahead', { now: 4e10, sinceBootMs: 50_100, recorded: 50_000 }, 'draining'],
+  ['at it, while the clock jumps a year back', { now: -3e10, sinceBootMs: 110_000, recorded: 50_000 }, 'released'],
+  ['short of it by the clock, of an older record', { now: 1_059_999, sinceBootMs: 9e9 }, 'draining'],
+  ['at it by the clock, of an older record', { now: 1_060_000, sinceBootMs: 0 }, 'released'],
+];
+
+describe('maxHoldSec', () => {
+  for (const [name, { now, sinceBootMs, recorded }, expected] of holds) {
+    it(`${expected === 'draining' ? 'holds on' : 'lets go'} ${name}`, () => {
+      const phase: Phase = { ...DRAINING, ...(recorded === undefined ? {} : { sinceBootMs: recorded }) };
+      const facts = { ...FACTS, goingDown: YES, now, sinceBootMs, maxHoldMs: 60_000 };
+      assert.equal(phaseAfter(phase, facts).kind, expected);
+    });
+  }
+
+  it('counts from the moment at which the shutdown was seen', () => {
+    const seen = phaseAfter(WATCHING, { ...FACTS, goingDown: YES });
+    assert.equal(seen.kind === 'draining' && seen.sinceBootMs, FACTS.sinceBootMs);
+  });
+});
+
+describe('a shutdown', () => {
+  for (const [name, phase, facts, expected] of transitions) {
+    it(`a shutdown ${name}`, () => {
+      const transition = decidePhase(phase, { ...FACTS, ...facts });
+      const found = transition === undefined ? 'stays' : `${transition.name}: ${describeState(transition.to)}`;
+      assert.equal(found, expected);
+      assert.equal(transition?.from ?? phase, phase);
+    });
+  }
+
+  it('says why a machine may go down with pods still there', () => {
+    const bound = phaseAfter(DRAINING, { ...FACTS, goingDown: YES, now: 1_060_000, maxHoldMs: 60_000 });
+    assert.match(describePhase(bound), /not drained, .*held for 60 s, the most that maxHoldSec allows/);
+    const asked = phaseAfter(DRAINING, { ...FACTS, goingDown: YES, release: 'in a hurry' });
+    assert.equal(asked.kind === 'released' ? asked.forced : '', 'in a hurry');
+    const back = phaseAfter(asked, { ...FACTS, bootId: 'boot-2' });
+    assert.deepEqual(back, { ...RECOVERING });
+  });
+
+  it('begins with a name that nothing has', () => {
+    const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: YES });
+    assert.equal(begun.kind === 'draining' && begun.maintenance, 'shutdown-node-a-7');
+    const none = phaseAfter(WATCHING, { ...FACTS, goingDown: YES, freeName: undefined });
+    assert.equal(none.kind === 'draining' && none.maintenance, 'shutdown-node-a-0');
+  });
+
+  it('keeps no more of a reason than fits, whole characters, and nothing that steers a terminal', () => {
+    const reasonOf = (reason: string): string => {
+      const begun = phaseAfter(WATCHING, { ...FACTS, goingDown: { ...YES, reason } });
+      return begun.kind === 'draining' ? begun.reason : '';
+    };
+    assert.equal(reasonOf('node reboot: kernel update'), 'node reboot: kernel update');
+    assert.equal(reasonOf('a\u001b[2J\nb'), 'a [2J b');
+    assert.equal(reasonOf('x'.repeat(5_000)), 'x'.repeat(1_024));
+    const faces = reasonOf(`${'x'.repeat(1_023)}${'\u{1F600}'.repeat(3_000)}`);
+    assert.equal(faces, `${'x'.repeat(1_023)}\u{1F600}`);
+    assert.ok(faces.isWellFormed());
+  });
+});
