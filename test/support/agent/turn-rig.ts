@@ -125,7 +125,10 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
       heardAt: () => 0,
       state: () => world.maintenance ?? 'absent',
       isFree: () => true,
-      forget: (name: string) => world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`),
+      forget: (name: string) => {
+        world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
+        if (world.maintenance === 'deleted') world.maintenance = 'absent';
+      },
       own: () => [],
       ownCordons: () => [],
       drains,

@@ -108,6 +108,21 @@ describe("the agent's turn", () => {
     assert.deepEqual(transitions(rig), ['begin', 'loseCluster', 'handOver']);
   });
 
+  it('creates the maintenance again, in the turn that finds it deleted in mid-shutdown', async () => {
+    const rig = await isDraining();
+    rig.world.maintenance = 'deleted';
+    const calls = story(await rig.turns());
+    assert.deepEqual(calls.slice(0, 5), [
+      'save draining',
+      'announce MaintenanceDeleted',
+      'hooks rename',
+      'hold the lock',
+      'create the maintenance',
+    ]);
+    assert.equal(rig.world.maintenance, 'open');
+    assert.deepEqual(transitions(rig), ['begin', 'rename']);
+  });
+
   it('drains offline, and lets the lock go when no pod is left, where no cluster is configured', async () => {
     const rig = createTurnRig(WATCHING, false);
     rig.world.goingDown = YES;
