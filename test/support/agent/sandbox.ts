@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { printedStatus, startNodemaint } from '../commands/nodemaint.ts';
+import { readAgentStatus, startNodemaint } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { writeAgentFiles } from './files.ts';
 import { waitFor } from '../wait-for.ts';
@@ -37,7 +37,7 @@ export async function withAgent(sandbox: AgentSandbox, body: () => Promise<void>
   const logFile = path.join(sandbox.root, 'agent.log');
   {
     await using agent = startNodemaint(['agent', '--config', sandbox.configFile], logFile);
-    const answers = async (): Promise<boolean> => (await printedStatus(sandbox.runDirectory)).node === 'n';
+    const answers = async (): Promise<boolean> => (await readAgentStatus(sandbox.runDirectory)).node === 'n';
     await waitFor('the agent answers', answers, { timeoutMs: 20_000, program: agent });
     await body();
   }
