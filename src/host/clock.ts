@@ -1,17 +1,17 @@
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Time as the loops see it, so that tests can hold it still. */
+/** The clock of the loops, which tests replace. */
 export interface Clock {
-  /** Milliseconds since the epoch; whoever administers the machine may set it, so that it can step back and forth. */
+  /** Milliseconds since the epoch. It can jump in both directions, because an administrator or NTP may set it. */
   now(): number;
-  /** For durations: milliseconds since the boot, as `monotonicNow`. */
+  /** Milliseconds since the boot, for durations; see `monotonicNow`. */
   monotonic(): number;
   /** Waits `ms` milliseconds; rejects with the signal's reason when it is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The machine's own clock. */
+/** The clock of this machine. */
 export function createSystemClock(): Clock {
   return {
     now: () => Date.now(),
@@ -22,23 +22,23 @@ export function createSystemClock(): Clock {
   };
 }
 
-/** A moment on the two clocks of a machine: one that never jumps, and one that goes on while the machine sleeps. */
+/** One moment on both clocks of a machine: the monotonic one never jumps, the wall clock continues while the machine sleeps. */
 export interface Moment {
   readonly monotonic: number;
   readonly wall: number;
 }
 
-/** The present moment. */
+/** The present moment on both clocks. */
 export function momentOf(clock: Clock): Moment {
   return { monotonic: clock.monotonic(), wall: clock.now() };
 }
 
-/** Readings of the two clocks are not taken at once: what differs by less is no jump. */
+/** A smaller difference is no jump of the wall clock: the two clocks are not read at the same instant. */
 const JUMP_MS = 1_000;
 
 /**
- * When `moment` was, in milliseconds since the epoch as the clock is set `now`: a clock that was set since does not make
- * it longer or shorter ago.
+ * When `moment` was, in milliseconds since the epoch according to the wall clock of `now`. If the wall clock was set in the
+ * meantime, the distance between the two moments is still right.
  */
 export function asOfNow(moment: Moment, now: Moment): number {
   const at = now.wall - (now.monotonic - moment.monotonic);
@@ -46,8 +46,8 @@ export function asOfNow(moment: Moment, now: Moment): number {
 }
 
 /**
- * Milliseconds since the boot on a clock that nobody sets, the same in every process (CLOCK_MONOTONIC); it may stand still
- * while the machine sleeps.
+ * Milliseconds since the boot (CLOCK_MONOTONIC): this clock cannot be set, and is the same in every process. It may stop while
+ * the machine sleeps.
  */
 export function monotonicNow(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);

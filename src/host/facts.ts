@@ -1,7 +1,7 @@
 import { chassis, system } from 'systeminformation';
 import type { MachineFacts } from '../decide/notice/provider.ts';
 
-/** What the firmware says of this machine (SMBIOS); empty where it says nothing, or this user may not read it. */
+/** Reads the firmware's description of this machine (SMBIOS). A value is empty if it is missing or not readable for this user. */
 export async function readMachineFacts(): Promise<MachineFacts> {
   const [machine, { assetTag }] = await Promise.all([system(), chassis()]);
   const { manufacturer, model, serial, uuid } = machine;

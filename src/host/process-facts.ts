@@ -1,12 +1,12 @@
-/** What the kernel says of a process under /proc. Everything in it that the process itself chose is bounded. */
+/** Facts about a process from /proc. Values that the process itself can choose are limited in size. */
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import path from 'node:path';
 
-/** A command line may be megabytes long; that of a kubelet has no reason to. */
+/** Longer files are cut: a hostile command line can be megabytes long, that of a kubelet is short. */
 const MAX_READ_BYTES = 64 * 1024;
 
-/** The first bytes of a file under /proc. Throws the errors of Node.js. */
+/** Reads the beginning of a file under /proc. Throws the errors of Node.js. */
 async function readStart(file: string): Promise<string> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   const buffer = Buffer.alloc(MAX_READ_BYTES);
@@ -18,24 +18,24 @@ async function readStart(file: string): Promise<string> {
   }
 }
 
-/** The ids of all processes, in the order of their numbers. */
+/** The ids of all processes, in ascending order. */
 export async function listProcesses(): Promise<readonly number[]> {
   const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   return names.map(Number).sort((a, b) => a - b);
 }
 
-/** The words of a process's command line, of its first 64 KiB; none for one that has ended or is of the kernel. */
+/** The words in the first 64 KiB of a process's command line; none if the process has ended or is a kernel thread. */
 export async function readCommandLine(pid: number): Promise<readonly string[]> {
   const text = await readStart(`/proc/${pid}/cmdline`).catch(() => '');
   return text.split('\0').slice(0, -1);
 }
 
-/** The control groups in the text of /proc/PID/cgroup, one of each hierarchy (cgroups(7)). */
+/** Parses the text of /proc/PID/cgroup: one control group per hierarchy (cgroups(7)). */
 export function cgroupsIn(text: string): readonly string[] {
   return text.split('\n').flatMap((line) => /^\d+:[^:]*:(\/.*)$/.exec(line)?.[1] ?? []);
 }
 
-/** The text of /proc/PID/cgroup; '' for a process that has ended. */
+/** Reads /proc/PID/cgroup; '' if the process has ended. */
 export async function readCgroupText(pid: number): Promise<string> {
   return await readStart(`/proc/${pid}/cgroup`).catch(() => '');
 }
@@ -55,8 +55,8 @@ function numbersOf(status: string, field: string): readonly number[] {
 }
 
 /**
- * Reads one process, all of it of the same process although its number may be given to another one meanwhile. Undefined
- * where it has ended, or became another program or another user while it was read.
+ * Reads one process. All values belong to the same process, even if its id is reused in the meantime. Undefined if it has
+ * ended, or if its program or user changed while it was read.
  */
 export async function readProcess(pid: number): Promise<ProcessReading | undefined> {
   try {

@@ -1,15 +1,14 @@
 /**
- * A program of this machine, run for a limited time, with limited output, in a process group of its own: where its time is
- * over, the whole group is killed. What a program that ended by itself has left running is left alone; it counts towards
- * the limits of the agent's unit.
+ * Runs a program with limited time and limited output, in its own process group. When the time is over, the whole group is
+ * killed. Processes that a finished program leaves behind are not killed; the limits of the agent's unit apply to them.
  */
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
 
-/** So much of what it complains about is kept; the rest is read and thrown away. */
-const MAX_COMPLAINT_BYTES = 500;
-/** A process that the kernel does not let end, as one that waits for a dead disk, is not waited for any longer. */
+/** Error output beyond this is read and dropped. */
+const MAX_STDERR_BYTES = 500;
+/** A killed process that has not ended after this time is not waited for: it may wait in the kernel for a dead disk. */
 const KILLED_WITHIN_MS = 1_000;
 
 export interface ProgramLimits {
@@ -22,11 +21,11 @@ function killGroup(leader: number | undefined): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // All of them have ended.
+    // All processes of the group have ended.
   }
 }
 
-/** Runs the file without arguments; resolves to how it failed, or to undefined. Throws the signal's reason, never else. */
+/** Runs the file without arguments. Resolves to the reason of a failure, or to undefined. Throws only the signal's reason. */
 export async function runProgram(
   file: string,
   { env, timeoutMs }: ProgramLimits,
@@ -35,11 +34,11 @@ export async function runProgram(
   signal.throwIfAborted();
   const ended = Promise.withResolvers<string | undefined>();
   const child = spawn(file, [], { env, cwd: '/', detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
-  // Before the agent, when the unit has no memory left.
+  // Without memory the kernel must kill the program before the agent.
   if (child.pid !== undefined) writeFile(`/proc/${child.pid}/oom_score_adj`, '0').catch(() => undefined);
-  let complaint = Buffer.alloc(0);
+  let stderrText = Buffer.alloc(0);
   child.stderr.on('data', (chunk: Buffer) => {
-    complaint = Buffer.concat([complaint, chunk.subarray(0, MAX_COMPLAINT_BYTES - complaint.length)]);
+    stderrText = Buffer.concat([stderrText, chunk.subarray(0, MAX_STDERR_BYTES - stderrText.length)]);
   });
   child.stderr.on('error', () => undefined);
   child.on('error', (error) => {
@@ -47,7 +46,7 @@ export async function runProgram(
   });
   child.on('exit', (code, killedBy) => {
     const how = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`;
-    ended.resolve(code === 0 ? undefined : `${how} ${complaint.toString().trim()}`.trim());
+    ended.resolve(code === 0 ? undefined : `${how} ${stderrText.toString().trim()}`.trim());
   });
   const timers: NodeJS.Timeout[] = [];
   const end = (why: string): void => {
@@ -68,7 +67,7 @@ export async function runProgram(
   let late: string | undefined;
   timers.push(
     setTimeout(() => {
-      late = `it was killed after ${timeoutMs} ms, with all that it had started`;
+      late = `it was killed after ${timeoutMs} ms, with its process group`;
       end(late);
     }, timeoutMs),
   );
@@ -79,7 +78,7 @@ export async function runProgram(
   } finally {
     signal.removeEventListener('abort', onAbort);
     for (const timer of timers) clearTimeout(timer);
-    // What it has left running may keep this open; nobody waits for that.
+    // Processes that it has left behind may keep the pipe open; the agent does not wait for them.
     child.stderr.destroy();
     child.unref();
   }

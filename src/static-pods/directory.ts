@@ -1,6 +1,6 @@
 /**
- * The static pod directory as the kubelet sees it. Only reads; never follows what is not a regular file, because
- * opening a device or a pipe has effects or waits for ever.
+ * Reads the static pod directory as the kubelet does. Opens only regular files, because opening a device or a pipe can have
+ * effects or wait for ever.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
@@ -8,16 +8,16 @@ import path from 'node:path';
 import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
 import { type InvalidManifest, type Manifest, MAX_MANIFEST_BYTES, parseManifest } from './manifest/manifest.ts';
 
-/** What a directory holds, by file name. */
+/** The content of a static pod directory. */
 export interface ManifestDirectory {
   readonly manifests: readonly Manifest[];
-  /** Files that are no pods; each reason begins with the whole path. */
+  /** Files that are not pods; each reason begins with the full path. */
   readonly invalid: readonly InvalidManifest[];
 }
 
 /**
- * Reads every manifest in `dir`, or the one that `dir` is, for the node `nodeName`. Dot files, folders, sockets, dangling links and files that
- * disappear meanwhile are skipped.
+ * Reads every manifest in `dir`, or the only one if `dir` is a file, for the node `nodeName`. Dot files, folders, sockets,
+ * dangling links and files that disappear in the meantime are skipped.
  *
  * @throws NodemaintError STATIC_POD_DIRECTORY_MISSING if `dir` is no directory, FILE_OPERATION_FAILED if it cannot be
  * listed; the signal's reason when it is aborted.
@@ -38,16 +38,16 @@ export async function readManifests(dir: string, nodeName: string, signal: Abort
   return { manifests, invalid };
 }
 
-async function isRegularFile(place: string): Promise<boolean> {
+async function isRegularFile(file: string): Promise<boolean> {
   try {
-    return (await stat(place)).isFile();
+    return (await stat(file)).isFile();
   } catch {
-    // What is wrong with it is said when it is listed.
+    // The error is reported when the directory is listed.
     return false;
   }
 }
 
-/** Names that do not begin with a dot, sorted, as bytes: a name need not be UTF-8. */
+/** Lists the names that do not begin with a dot, sorted. Names are bytes, because they may not be UTF-8. */
 async function listFiles(dir: string): Promise<readonly Buffer[]> {
   try {
     const names = await readdir(dir, { encoding: 'buffer' });
@@ -75,9 +75,9 @@ async function readManifest(
   nodeName: string,
 ): Promise<Manifest | InvalidManifest | undefined> {
   const name = rawName.toString('utf8');
-  const place = Buffer.concat([Buffer.from(path.join(dir, path.sep)), rawName]);
+  const file = Buffer.concat([Buffer.from(path.join(dir, path.sep)), rawName]);
   try {
-    const bytes = await readRegularFile(place);
+    const bytes = await readRegularFile(file);
     if (bytes === undefined) return undefined;
     if (!Buffer.from(name).equals(rawName)) {
       return { kind: 'invalid', file: name, reason: `${name}: the file's name is not UTF-8; rename it` };
@@ -89,11 +89,11 @@ async function readManifest(
   }
 }
 
-/** The bytes of a regular file, at most `MAX_MANIFEST_BYTES`; undefined if it is something else. */
-async function readRegularFile(place: Buffer): Promise<Buffer | undefined> {
-  if (!(await stat(place)).isFile()) return undefined;
-  // O_NONBLOCK: the file may have become a pipe since.
-  await using file = await open(place, constants.O_RDONLY | constants.O_NONBLOCK);
+/** Reads a regular file, at most `MAX_MANIFEST_BYTES`; undefined if it is not a regular file. */
+async function readRegularFile(path: Buffer): Promise<Buffer | undefined> {
+  if (!(await stat(path)).isFile()) return undefined;
+  // O_NONBLOCK: the file may have been replaced by a pipe since the check.
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   if (!(await file.stat()).isFile()) return undefined;
   return await readBounded(file, MAX_MANIFEST_BYTES);
 }

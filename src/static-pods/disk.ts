@@ -7,10 +7,10 @@ import { errorCodeOf } from '../errors.ts';
 import { NEW_FILE, syncDirectory } from '../host/files/durable-file.ts';
 import { findWriters, type OpenForWriting } from './writers.ts';
 
-/** What a manifest is, so that it can be told from another and proven to be the same after a move. */
+/** Identifies the content of a manifest, to verify that it is unchanged after a move. */
 export interface Fingerprint {
   readonly kind: 'file' | 'link';
-  /** Of the bytes of a file, of the target's text of a link; in hexadecimal. */
+  /** In hexadecimal; of the bytes of a file, or of the target of a link. */
   readonly sha256: string;
   /** Permission bits. */
   readonly mode: number;
@@ -19,34 +19,34 @@ export interface Fingerprint {
 }
 
 /**
- * The system calls of the mover. Each method that changes the disk makes one change, so that a test can end the process
- * before and after every change there is. Errors are those of Node.js, with their `code`.
+ * The system calls of the mover. Each method makes at most one change, so that a test can end the process before and after
+ * every change. Errors are those of Node.js, with their `code`.
  */
 export interface Disk {
   rename(from: string, to: string): Promise<void>;
-  /** A second name for the same file, or for the same symbolic link; fails with EEXIST rather than overwrite. */
+  /** Gives a file or a symbolic link a second name; fails with EEXIST if that name exists. */
   link(from: string, to: string): Promise<void>;
   unlink(file: string): Promise<void>;
-  /** Makes one directory; one that is there is fine. */
+  /** Creates one directory; does nothing if it exists. */
   makeDirectory(directory: string, mode: number): Promise<void>;
-  /** Removes a directory if it is there and empty. */
+  /** Removes a directory if it exists and is empty. */
   removeDirectory(directory: string): Promise<void>;
-  /** Makes an empty file; fails with EEXIST where there is anything of that name. */
+  /** Creates an empty file; fails with EEXIST if the name exists. */
   create(file: string, mode: number): Promise<void>;
   append(file: string, data: string): Promise<void>;
-  /** Copies a file or a symbolic link with its mode, owner, times and, where the file system has them, attributes. */
+  /** Copies a file or a symbolic link with its mode, owner, times and extended attributes, as far as the file system has them. */
   copy(from: string, to: string): Promise<void>;
   syncFile(file: string): Promise<void>;
   syncDirectory(directory: string): Promise<void>;
-  /** All names in a directory, sorted; none where there is no directory. */
+  /** Lists all names in a directory, sorted; none if there is no directory. */
   list(directory: string): Promise<readonly string[]>;
-  /** Device and inode, which tell one file from another; undefined where there is none. */
+  /** Device and inode, which identify a file; undefined if there is no file. */
   identify(file: string): Promise<string | undefined>;
-  /** Undefined where there is no file. Throws for what is neither a file nor a symbolic link. */
+  /** Undefined if there is no file. Throws if it is neither a file nor a symbolic link. */
   fingerprint(file: string): Promise<Fingerprint | undefined>;
-  /** The processes that have the file open for writing. */
+  /** Finds the processes that have the file open for writing. */
   writers(file: string): Promise<OpenForWriting>;
-  /** Whether a file system is mounted at this directory (bind mounts of the same file system are not told apart). */
+  /** Whether a file system is mounted at this directory (a bind mount of the same file system is not recognized). */
   isMountPoint(directory: string): Promise<boolean>;
 }
 
@@ -70,14 +70,14 @@ async function readFingerprint(file: string): Promise<Fingerprint> {
     return { kind: 'link', sha256: hash.update(target).digest('hex'), ...owner };
   }
   if (!stats.isFile()) throw new Error('it is neither a file nor a symbolic link');
-  // O_NONBLOCK, O_NOFOLLOW: it may have become a pipe or a link since.
+  // O_NONBLOCK, O_NOFOLLOW: the file may have been replaced by a pipe or a link since the check.
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   if (!(await handle.stat()).isFile()) throw new Error('it is neither a file nor a symbolic link');
   for await (const chunk of handle.createReadStream({ autoClose: false })) hash.update(chunk as Buffer);
   return { kind: 'file', sha256: hash.digest('hex'), ...owner };
 }
 
-/** The machine's disk. */
+/** The disk of this machine. */
 export function createDisk(): Disk {
   return {
     rename,
@@ -105,17 +105,17 @@ export function createDisk(): Disk {
       await using handle = await open(file, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW);
       await handle.appendFile(data);
     },
-    // Node.js cannot copy owners, times to the nanosecond, or extended attributes (the SELinux label is one); cp can.
+    // cp copies owners, times in nanoseconds and extended attributes (such as the SELinux label); Node.js cannot.
     copy: async (from, to) => {
       try {
         await execute('cp', ['-aT', '--', from, to], { env: { PATH: process.env['PATH'], LC_ALL: 'C' } });
       } catch (error) {
-        const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
-        throw said === '' ? error : new Error(said.replaceAll('\n', '; '));
+        const message = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+        throw message === '' ? error : new Error(message.replaceAll('\n', '; '));
       }
     },
     syncFile: async (file) => {
-      // A link has no content of its own: its directory's entry is all of it.
+      // A link has no content: it consists of its directory entry only.
       if ((await lstat(file)).isSymbolicLink()) return;
       await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
       await handle.sync();

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Disk } from './disk.ts';
 
-/** Makes a directory, private to its owner, and what is missing above it, so that all of it outlives a power cut. */
+/** Creates a directory with mode 0700, and missing directories above it, all durable. */
 export async function ensureDirectory(disk: Disk, directory: string): Promise<void> {
   if ((await disk.identify(directory)) !== undefined) return;
   const parent = path.dirname(directory);

@@ -1,4 +1,4 @@
-/** What there is to move: the manifests in place, and the parked ones, whatever may have become of those meanwhile. */
+/** Lists the manifests in place and the parked ones. */
 import path from 'node:path';
 import { NodemaintError } from '../errors.ts';
 import { type ManifestDirectory, readManifests } from './directory.ts';
@@ -8,7 +8,7 @@ import type { Manifest } from './manifest/manifest.ts';
 import type { MoverPaths } from './places.ts';
 
 /**
- * The manifests that the kubelet reads. Where its path is one file and that file is away, there are none.
+ * Reads the manifests in place. If the kubelet's path is a file and that file is missing, there are none.
  *
  * @throws NodemaintError as `readManifests`.
  */
@@ -27,17 +27,16 @@ export async function readInPlace(
 }
 
 /**
- * The parked manifests. Each is the pod that the journal says it was when it was parked, as that is what the kubelet runs:
- * its file may since have been written on, and a relative link leads nowhere from here. Files that no step parked are
- * read; those that are no pods are nobody's.
+ * Reads the parked manifests. Each is the pod that the journal recorded when it was parked, because that is what the kubelet
+ * ran: the file may have been changed since, and a relative link may be broken in this directory. Files without a journal
+ * entry are parsed; those that are not pods are ignored.
  *
  * @throws NodemaintError FILE_OPERATION_FAILED if the directory cannot be listed; the signal's reason when it is aborted.
  */
 export async function readParked(
-  { parkedPath }: MoverPaths,
+  { parkedPath, nodeName }: Pick<MoverPaths, 'parkedPath'> & { readonly nodeName: string },
   steps: ReadonlyMap<string, ParkStep>,
   disk: Pick<Disk, 'list'>,
-  nodeName: string,
   signal: AbortSignal,
 ): Promise<readonly Manifest[]> {
   const names = await disk.list(parkedPath);

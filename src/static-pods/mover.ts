@@ -81,7 +81,7 @@ class ManifestMover implements Mover {
     await attempts.run(() => ensureDirectory(disk, path.dirname(journalPath)));
     const found = await openJournal({ file: journalPath, standIn: journalStandIn }, disk);
     attempts.problems.push(...found.problems);
-    const journal = createJournal(found.place, disk, found.steps);
+    const journal = createJournal(found.location, disk, found.steps);
     const leaving = await Promise.all(
       [staticPodPath, parkedPath].map((directory) => attempts.run(() => disk.list(path.join(directory, LEAVING)))),
     );

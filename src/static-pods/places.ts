@@ -1,9 +1,9 @@
-/** Where manifests lie, in place and parked. */
+/** The directories of manifests, in place and parked. */
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { errorCodeOf } from '../errors.ts';
 
-/** What is configured about them. */
+/** The configuration of these directories. */
 export interface ConfiguredPlaces {
   readonly staticPodPath: string;
   readonly parkedPath?: string | undefined;
@@ -21,21 +21,21 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The device of a path, or of what is there above it. */
-async function deviceOf(place: string): Promise<number | undefined> {
-  const stats = await unlessMissing(stat(place));
-  if (stats !== undefined || place === path.dirname(place)) return stats?.dev;
-  return await deviceOf(path.dirname(place));
+/** The device of a path, or of the nearest directory above it that exists. */
+async function deviceOf(file: string): Promise<number | undefined> {
+  const stats = await unlessMissing(stat(file));
+  if (stats !== undefined || file === path.dirname(file)) return stats?.dev;
+  return await deviceOf(path.dirname(file));
 }
 
 /**
- * Finds the places of a configuration. Links to the static pod directory are followed. Manifests are parked in the first
- * of the configured directory and `nodemaint-parked` beside the static pod directory that is on its file system, where a
- * rename reaches; if neither is, in the first of them, by copying. A directory within the static pod directory's own
- * mount would be the only other one: a rename never goes from one mount to another (rename(2), EXDEV).
+ * Finds the directories for a configuration. Links to the static pod directory are followed. Candidates for parked manifests
+ * are the configured directory and `nodemaint-parked` beside the static pod directory. The first one on the file system of
+ * the static pod directory is chosen, because rename works there; if there is none, the first candidate, and manifests are
+ * copied. (Rename never works between two mounts, even of one file system: rename(2), EXDEV.)
  *
- * A static pod path that is missing is a directory, unless a manifest of its name is parked. Throws the errors of
- * Node.js for paths that cannot be looked at.
+ * A missing static pod path is taken for a directory, unless a manifest of its name is parked. Throws the errors of Node.js
+ * for paths that cannot be read.
  */
 export async function findPlaces(configured: ConfiguredPlaces): Promise<MoverPaths> {
   const given = path.resolve(configured.staticPodPath);
@@ -67,16 +67,16 @@ export async function findPlaces(configured: ConfiguredPlaces): Promise<MoverPat
   return { staticPodPath, parkedPath, journalPath, ...only, ...linked };
 }
 
-/** The places that the mover moves between. */
+/** The directories and files of the mover. */
 export interface MoverPaths {
-  /** The directory that the manifests are in; where the kubelet's staticPodPath is a file, the one that file is in. */
+  /** The directory of the manifests in place. If the kubelet's staticPodPath is a file, the directory of that file. */
   readonly staticPodPath: string;
   readonly parkedPath: string;
   readonly journalPath: string;
-  /** Where steps are kept that the journal's disk does not take: a file that outlives the agent and not the boot. */
+  /** A file for journal steps that cannot be written to the disk; it survives the agent but not a reboot. */
   readonly journalStandIn?: string;
-  /** The one manifest there is where the kubelet's staticPodPath is a file. */
+  /** The name of the only manifest, if the kubelet's staticPodPath is a file. */
   readonly only?: string;
-  /** The path that was configured for the directory, where symbolic links lead from it to `staticPodPath`. */
+  /** The configured path of the directory, if symbolic links lead from it to `staticPodPath`. */
   readonly linkedFrom?: string;
 }

@@ -2,18 +2,18 @@ import path from 'node:path';
 import type { Disk } from './disk.ts';
 import { ensureDirectory } from './ensure-directory.ts';
 
-/** Older contents of manifests, in numbered folders of a directory: nothing in it is ever removed or replaced. */
+/** Older contents of manifests, in numbered folders of a directory. Files in it are never removed or replaced. */
 export interface Superseded {
-  /** Gives the file at `place` a name here too. */
-  keep(place: string): Promise<void>;
-  /** Moves the file at `place` here. */
-  take(place: string): Promise<void>;
+  /** Gives a file a second name in this directory. */
+  keep(file: string): Promise<void>;
+  /** Moves a file into this directory. */
+  take(file: string): Promise<void>;
 }
 
-/** Makes the keeper of older contents below the directory `root`. */
+/** Keeps older contents below the directory `root`. */
 export function createSuperseded(root: string, disk: Disk): Superseded {
-  /** The newest folder if it has no such name, else a new one: of one name the higher number is the newer content. */
-  const freePlace = async (name: string): Promise<{ readonly newest: string; readonly free: string }> => {
+  /** The newest folder if it does not contain the name, else a new one: for each name, a higher number is a newer content. */
+  const freePath = async (name: string): Promise<{ readonly newest: string; readonly free: string }> => {
     const numbers = (await disk.list(root)).map(Number).filter((number) => Number.isSafeInteger(number) && number > 0);
     const highest = Math.max(0, ...numbers);
     const newest = path.join(root, String(highest), name);
@@ -23,23 +23,23 @@ export function createSuperseded(root: string, disk: Disk): Superseded {
     return { newest, free: path.join(folder, name) };
   };
 
-  const sync = async (place: string): Promise<void> => {
-    await disk.syncDirectory(path.dirname(place));
+  const sync = async (file: string): Promise<void> => {
+    await disk.syncDirectory(path.dirname(file));
   };
 
   return {
-    keep: async (place) => {
-      const { newest, free } = await freePlace(path.basename(place));
-      // A crash came between this and the move that follows: it is kept already.
-      if ((await disk.identify(newest)) === (await disk.identify(place))) return;
-      await disk.link(place, free);
+    keep: async (file) => {
+      const { newest, free } = await freePath(path.basename(file));
+      // The file is kept already, if a crash came between this call and the following move.
+      if ((await disk.identify(newest)) === (await disk.identify(file))) return;
+      await disk.link(file, free);
       await sync(free);
     },
-    take: async (place) => {
-      const { free } = await freePlace(path.basename(place));
-      await disk.rename(place, free);
+    take: async (file) => {
+      const { free } = await freePath(path.basename(file));
+      await disk.rename(file, free);
       await sync(free);
-      await sync(place);
+      await sync(file);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Whether root may move manifests through the directories of a mover: nobody else can put others in their place. */
+/** Whether root may use the directories of a mover: no other user may be able to replace them. */
 import path from 'node:path';
 import { describeRefusal, judgePath, type WantedPath } from '../host/files/trusted-path.ts';
 import type { MoverPaths } from './places.ts';
@@ -8,8 +8,8 @@ const DIRECTORY: WantedPath = { kind: 'directory', lastLink: 'refuse' };
 const LINKED: WantedPath = { kind: 'directory', lastLink: 'follow' };
 
 /**
- * Says what is wrong with the directories, each with the command that puts it right; undefined where nothing is. Those that
- * are missing are fine where nobody but root can make them.
+ * Describes why the directories are not trusted, each with the command that fixes it; undefined if all are. A missing
+ * directory is trusted if only root can create it.
  */
 export async function untrustedPlace(paths: MoverPaths): Promise<string | undefined> {
   const { staticPodPath, parkedPath, linkedFrom } = paths;

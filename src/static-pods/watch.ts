@@ -1,11 +1,11 @@
 import type { FSWatcher } from 'chokidar';
 
-/** A watch on the static pod directory that can be switched on and off. Its events are hints: the directory is read anew. */
+/** A watch on the static pod directory that can be switched on and off. Its events are hints to read the directory again. */
 export interface DirectoryWatch {
   set(wanted: boolean): Promise<void>;
 }
 
-/** Makes a watch that is off; chokidar, of which this is the only importer, is loaded when it is first switched on. */
+/** Creates a watch that is off. chokidar, which only this file imports, is loaded when it is first switched on. */
 export function createDirectoryWatch(directory: () => string, onChange: () => void): DirectoryWatch {
   let watcher: FSWatcher | undefined;
   return {
@@ -18,7 +18,7 @@ export function createDirectoryWatch(directory: () => string, onChange: () => vo
       const { watch } = await import('chokidar');
       watcher = watch(directory(), { ignoreInitial: true, depth: 0 });
       watcher.on('all', onChange);
-      // A directory that goes away is seen, and said, by the next reading of it.
+      // The next read of a removed directory reports the error.
       watcher.on('error', onChange);
     },
   };

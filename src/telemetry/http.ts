@@ -4,16 +4,16 @@ import type { Log } from './log.ts';
 import { limitConnections, SERVER_TIMES } from './server-limits.ts';
 
 const MAX_CONNECTIONS = 64;
-/** The kubelet has an address of its own: nobody who asks for metrics keeps its probes out. */
+/** More connections from one address are closed, so that a client of the metrics cannot block the probes of the kubelet. */
 const MAX_OF_ONE_ADDRESS = 16;
 
-/** Metrics as Prometheus reads them. */
+/** Metrics in the text format of Prometheus. */
 export interface MetricsText {
   text(): Promise<string>;
   readonly contentType: string;
 }
 
-/** What the HTTP server tells. */
+/** The dependencies of the HTTP server. */
 export interface HttpDependencies {
   readonly metrics: MetricsText;
   readonly isReady: () => boolean;
@@ -26,8 +26,8 @@ function answer(response: ServerResponse, status: number, text: string, type = '
 }
 
 /**
- * Serves /metrics, /healthz and /readyz, for reading only, at ADDRESS:PORT until the signal is aborted. Throws
- * LISTEN_FAILED where the address is taken or not ours.
+ * Serves /metrics, /healthz and /readyz, read-only, at ADDRESS:PORT until the signal aborts. Throws LISTEN_FAILED if the
+ * address is in use or does not belong to this machine.
  */
 export async function serveHttp(address: string, dependencies: HttpDependencies, signal: AbortSignal): Promise<void> {
   const { metrics, isReady, log } = dependencies;

@@ -11,14 +11,14 @@ export interface Log {
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** Makes a logger that writes one JSON line an event to standard output, where journald or the runtime reads it. */
+/** Creates a logger that writes one JSON line per event to standard output, for journald or the container runtime. */
 export function createLog(level: LogLevel, name: string): Log {
   return pino({
     level,
     base: { name },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    // People read it in terminals too, and JSON leaves the control characters above 127 as they are.
+    // The log is read in terminals too, and JSON does not escape control characters above 127.
     hooks: { streamWrite: escaped },
   });
 }

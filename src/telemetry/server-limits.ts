@@ -1,13 +1,13 @@
 import type { Server, Socket } from 'node:net';
 
-/** For servers of HTTP: whoever sends slowly is not waited for. Node.js looks every half minute unless told otherwise. */
+/** Time limits of HTTP servers, which close connections of slow clients. By default Node.js checks only every 30 s. */
 export const SERVER_TIMES = {
   headersTimeout: 5_000,
   requestTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
 } as const;
 
-/** Bounds the connections of a server: `most` in all, and `mostOfOne` from one address, so that none takes them all. */
+/** Limits the connections of a server: `most` in total, and `mostOfOne` from one address, so that no client uses them all. */
 export function limitConnections(server: Server, most: number, mostOfOne: number): void {
   const open = new Map<string, number>();
   server.maxConnections = most;

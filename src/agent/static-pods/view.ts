@@ -123,7 +123,7 @@ export async function readStaticPods(
   signal: AbortSignal,
 ): Promise<StaticPodView> {
   const inPlace = await readPlace(reader, paths, known, signal);
-  const parked = (await readParked(paths, steps, disk, reader.nodeName, signal)).map((pod) => {
+  const parked = (await readParked({ ...paths, nodeName: reader.nodeName }, steps, disk, signal)).map((pod) => {
     const step = steps.get(pod.file);
     return {
       ...pod,

@@ -1,6 +1,6 @@
 /**
- * A gRPC connection to a container runtime and the calls the agent makes over it. The modules load at the first call,
- * so that an idle agent does not carry them.
+ * A gRPC connection to a container runtime, and the calls of the agent. The libraries are loaded at the first call, so that an
+ * idle agent does not use memory for them.
  */
 import type { Client } from '@grpc/grpc-js';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
@@ -25,7 +25,7 @@ export interface WireContainer {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** The answers by method. */
+/** The answer of each method. */
 export interface Answers {
   readonly Version: { readonly runtimeName: string; readonly runtimeVersion: string };
   readonly ListPodSandbox: { readonly items: readonly WireSandbox[] };
@@ -34,16 +34,16 @@ export interface Answers {
   readonly StopPodSandbox: object;
 }
 
-/** A call to make. */
+/** A call. */
 export interface Call<Method extends keyof Answers> {
   readonly method: Method;
   readonly request: object;
   readonly timeoutMs: number;
-  /** What is being done, for the error: `list the pods`. */
+  /** The purpose of the call, for its error message, such as `list the pods`. */
   readonly doing: string;
 }
 
-/** A runtime that can be called. It connects by itself, and again after an interruption. */
+/** A connection to a runtime. It connects at the first call, and again after an interruption. */
 export interface Connection {
   /** @throws NodemaintError RUNTIME_UNAVAILABLE; the signal's reason when it is aborted. */
   call<Method extends keyof Answers>(what: Call<Method>, signal: AbortSignal): Promise<Answers[Method]>;
@@ -60,14 +60,14 @@ interface Failure {
   readonly details: string;
 }
 
-/** The kubelet's own limit for answers of the runtime. */
+/** Longer answers fail; the kubelet has the same limit. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Codes of `grpc.status`, which is not loaded here. */
 const DEADLINE_EXCEEDED = 4;
 const NOT_FOUND = 5;
 const UNIMPLEMENTED = 12;
 
-/** Makes a connection to `target`, a gRPC target like `unix:///run/containerd/containerd.sock`. Does not connect yet. */
+/** `target` is a gRPC target such as `unix:///run/containerd/containerd.sock`. Does not connect yet. */
 export function createConnection(target: string): Connection {
   let channel: Promise<Channel> | undefined;
   return {
@@ -84,7 +84,7 @@ export function createConnection(target: string): Connection {
     close: () => {
       channel?.then(
         ({ client }) => client.close(),
-        // The caller that asked for the channel had this error.
+        // The call that opened the channel has reported this error.
         () => undefined,
       );
       channel = undefined;
@@ -92,7 +92,7 @@ export function createConnection(target: string): Connection {
   };
 }
 
-/** Whether the runtime refused a call because it does not know the object. */
+/** Whether a call failed because the runtime does not have the object. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof NodemaintError && isFailure(error.cause) && error.cause.code === NOT_FOUND;
 }
@@ -108,7 +108,7 @@ async function openChannel(target: string): Promise<Channel> {
     'grpc.enable_http_proxy': 0,
     'grpc.enable_retries': 0,
     'grpc.service_config_disable_resolution': 1,
-    // A runtime that was restarted is found again at once; by default that takes up to two minutes.
+    // Reconnects soon after a restart of the runtime; with the defaults that takes up to two minutes.
     'grpc.initial_reconnect_backoff_ms': 100,
     'grpc.max_reconnect_backoff_ms': 1000,
   });

@@ -3,35 +3,35 @@ import type { Clock } from '../clock.ts';
 import type { ContainerRuntime } from './runtime.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** A stop that is under way; times in milliseconds since the epoch. */
+/** A stop that is under way. Times are in milliseconds since the epoch. */
 export interface SandboxStop {
-  /** When the pod was first told to end. */
+  /** When the first stop of the pod began. */
   readonly since: number;
-  /** When it will have, after the shortest grace period that it was told. */
+  /** When the shortest of its grace periods ends. */
   readonly endsAt: number;
-  /** The same on the monotonic clock, by which stops are compared. */
+  /** The same on the monotonic clock; used to compare stops. */
   readonly endsMonotonic: number;
 }
 
-/** What is said of a stop. */
-export interface StopEvent {
+/** Receives the events of a stop. */
+export interface StopEvents {
   begun(): void;
   failed(reason: string): void;
 }
 
-/** Stops of pods that are under way: the loop goes on meanwhile. */
+/** Stops pods in the background, while the loop continues. */
 export interface SandboxStops {
   /**
-   * Begins to stop a pod within its grace period, unless that is done already and will not take longer. The runtime sends
-   * no second SIGTERM; of several calls for a pod the one that ends first counts, and is returned.
+   * Starts to stop a pod with a grace period, unless an earlier stop of it ends at the same time or before. Returns the stop
+   * that ends first. The runtime sends no second SIGTERM.
    */
-  begin(sandboxId: string, graceSec: number, news: StopEvent, signal: AbortSignal): SandboxStop;
+  begin(sandboxId: string, graceSec: number, events: StopEvents, signal: AbortSignal): SandboxStop;
 }
 
-/** A stop that would end earlier by less is not worth another call. */
+/** A new stop that would end less than this earlier is not started. */
 const SLACK_MS = 1_500;
 
-/** Makes the stops; one that fails is begun again by who still sees the pod. `onEnd` is called after each call's end. */
+/** `onEnd` is called after each stop. A failed stop is not repeated here: the caller starts it again while the pod runs. */
 export function createSandboxStops(
   runtime: ContainerRuntime,
   clock: Clock,
@@ -39,7 +39,7 @@ export function createSandboxStops(
 ): SandboxStops {
   const underWay = new Map<string, SandboxStop>();
   return {
-    begin: (sandboxId, graceSec, news, signal) => {
+    begin: (sandboxId, graceSec, events, signal) => {
       const now = clock.now();
       const before = underWay.get(sandboxId);
       const graceMs = graceSec * 1000;
@@ -47,11 +47,11 @@ export function createSandboxStops(
       if (before !== undefined && endsMonotonic > before.endsMonotonic - SLACK_MS) return before;
       const stop: SandboxStop = { since: before?.since ?? now, endsAt: now + graceMs, endsMonotonic };
       underWay.set(sandboxId, stop);
-      news.begun();
+      events.begun();
       runtime
         .stopPod(sandboxId, graceSec, signal)
         .catch((error: unknown) => {
-          if (!signal.aborted) news.failed(describeError(error));
+          if (!signal.aborted) events.failed(describeError(error));
         })
         .finally(() => {
           if (underWay.get(sandboxId) === stop) underWay.delete(sandboxId);
@@ -63,13 +63,13 @@ export function createSandboxStops(
   };
 }
 
-/** News for the log of a stop that the kubelet should have made; `subject` is what the log calls the pod. */
+/** Logs a stop that replaces one by the kubelet; `subject` identifies the pod in the log. */
 export function stopInPlaceOfKubelet(
   log: Log,
   subject: Readonly<Record<string, string>>,
   sandbox: string,
   graceSec: number,
-): StopEvent {
+): StopEvents {
   return {
     begun: () => {
       log.warn({ ...subject, sandbox, graceSec }, 'asking the runtime to stop the pod');

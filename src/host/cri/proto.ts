@@ -1,7 +1,7 @@
 /**
- * The part of the Container Runtime Interface that the agent calls: `runtime.v1` of k8s.io/cri-api 0.36, as the JSON
- * form of its .proto file. A constant, so that a bundle needs no file beside it and no .proto parser runs.
- * Unknown fields are skipped by protobuf, so the messages may stay shorter than the originals; numbers never change.
+ * The part of the Container Runtime Interface that the agent uses: `runtime.v1` of k8s.io/cri-api 0.36, in the JSON form of
+ * its .proto file. It is a constant, so that the bundle needs neither another file nor a .proto parser. Messages contain only
+ * the fields that are needed, because protobuf skips unknown fields; field numbers never change.
  */
 
 type Field = { readonly type: string; readonly id: number; readonly rule?: 'repeated'; readonly keyType?: string };

@@ -1,25 +1,25 @@
 /**
- * The container runtime over its CRI socket: which pods still run on this node, with or without an API server, and the
- * means to stop one. Nothing here starts or removes anything.
+ * The container runtime over its CRI socket: lists the pods that run on this node, with or without an API server, and stops a
+ * pod. Never starts or removes anything.
  */
 import { NodemaintError } from '../../errors.ts';
 import { type Connection, createConnection, isNotFound, type WireContainer, type WireSandbox } from './connection.ts';
 
-/** A pod as the runtime knows it. */
+/** A pod of the container runtime. */
 export interface PodSandbox {
   readonly id: string;
   readonly namespace: string;
   readonly podName: string;
-  /** The kubelet's UID of the pod; for a static pod the mirror pod's UID differs. */
+  /** The kubelet's UID of the pod. For a static pod it differs from the UID of the mirror pod. */
   readonly podUid: string;
   readonly ready: boolean;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly annotations: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
-  /** Containers that run, or of which the runtime does not know whether they do. */
+  /** The number of containers that run, or whose state the runtime does not know. */
   readonly runningContainers: number;
-  /** The pod's grace period in seconds, as the kubelet noted it on a running container; absent where none says. */
+  /** The pod's grace period in seconds, from the kubelet's annotation on a running container; absent if there is none. */
   readonly graceSec?: number;
 }
 
@@ -28,13 +28,13 @@ export interface ContainerRuntime {
   /** Takes at most 10 s. */
   version(signal: AbortSignal): Promise<{ readonly runtimeName: string; readonly runtimeVersion: string }>;
   /**
-   * Every sandbox that is ready or has a running container, without those that `stopPod` has stopped since. Takes at most
+   * Lists the sandboxes that are ready or have a running container, without those that `stopPod` has stopped. Takes at most
    * 20 s.
    */
   livePods(signal: AbortSignal): Promise<readonly PodSandbox[]>;
   /**
-   * Stops the pod's containers with `graceSec` seconds each, at the same time, then the sandbox with all that is left.
-   * A sandbox that is gone already counts as stopped. Takes at most `graceSec` + 30 s.
+   * Stops all containers of the pod at the same time, with a grace period of `graceSec`, then the sandbox with what is left
+   * in it. A missing sandbox counts as stopped. Takes at most `graceSec` + 30 s.
    */
   stopPod(sandboxId: string, graceSec: number, signal: AbortSignal): Promise<void>;
   /** Closes the connection. A later call opens a new one. */
@@ -42,7 +42,7 @@ export interface ContainerRuntime {
 }
 
 const TIMEOUT_MS = 10_000;
-/** The kubelet writes it on each container (kuberuntime/labels.go, podTerminationGracePeriodLabel). */
+/** Set by the kubelet on each container (kuberuntime/labels.go, podTerminationGracePeriodLabel). */
 const GRACE_ANNOTATION = 'io.kubernetes.pod.terminationGracePeriod';
 
 /**
@@ -52,7 +52,7 @@ const GRACE_ANNOTATION = 'io.kubernetes.pod.terminationGracePeriod';
  */
 export function createContainerRuntime(endpoint: string): ContainerRuntime {
   const connection = createConnection(parseEndpoint(endpoint));
-  /** Sandboxes that the runtime said it had stopped, with all that was in them. */
+  /** Sandboxes whose stop the runtime has confirmed. */
   const stopped = new Set<string>();
   return {
     version: async (signal) => {
@@ -63,7 +63,7 @@ export function createContainerRuntime(endpoint: string): ContainerRuntime {
       const pods = await readLivePods(connection, signal);
       const listed = new Set(pods.map(({ id }) => id));
       for (const id of stopped) if (!listed.has(id)) stopped.delete(id);
-      // A runtime that cannot write its disk calls a container running for ever whose end it has seen.
+      // A runtime that cannot write to its disk lists a stopped container as running for ever.
       return pods.filter(({ id, ready }) => ready || !stopped.has(id));
     },
     stopPod: async (sandboxId, graceSec, signal) => {
@@ -84,7 +84,7 @@ function parseEndpoint(endpoint: string): string {
 }
 
 async function readLivePods(connection: Connection, signal: AbortSignal): Promise<readonly PodSandbox[]> {
-  // Containers first: a pod that starts between the two calls then shows as a ready sandbox, and none is missed.
+  // Containers first: a pod that starts between the two calls is then listed as a ready sandbox, so no pod is missed.
   const running = Map.groupBy(await listRunning(connection, undefined, signal), ({ podSandboxId }) => podSandboxId);
   const doing = 'list the pods';
   const { items } = await connection.call(
@@ -97,8 +97,8 @@ async function readLivePods(connection: Connection, signal: AbortSignal): Promis
 }
 
 /**
- * The containers that run or may run, of one sandbox or of all. One that was created and never started has no process,
- * and in a stopped sandbox it never will; waiting for its end would be for ever.
+ * Lists the containers that run or may run, of one sandbox or of all. A container that was created and not started is left
+ * out: it has no process, and in a stopped sandbox it never starts, so its end would never come.
  */
 async function listRunning(
   connection: Connection,
@@ -144,7 +144,7 @@ async function stopPod(
 ): Promise<void> {
   const containers = await listRunning(connection, sandboxId, signal);
   const timeout = Math.max(0, Math.ceil(graceSec));
-  // A container that cannot be stopped ends with its sandbox.
+  // If a container cannot be stopped, the stop of the sandbox ends it.
   await Promise.allSettled(
     containers.map(async ({ id: containerId }) => {
       const doing = `stop the container ${containerId}`;

@@ -1,15 +1,15 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-/** A file's text, and what changes whenever somebody writes to it or puts another one in its place. */
+/** The text of a file, and a version that changes whenever the file is written or replaced. */
 export interface BoundedFile {
   readonly text: string;
   readonly version: string;
 }
 
 /**
- * Reads a regular file of at most `maxBytes`; where it still has the version `known`, it is not read. Never waits for a
- * pipe. Throws the errors of Node.js, and an Error for what is no file or larger.
+ * Reads a regular file of at most `maxBytes`, unless it still has the version `known`. Never waits for a pipe. Throws the
+ * errors of Node.js, and an Error if it is not a regular file or is too large.
  */
 export async function readChangedFile(
   file: string,
@@ -31,7 +31,7 @@ export async function readChangedFile(
   }
 }
 
-/** The text of a regular file of at most `maxBytes`. Errors as of `readChangedFile`. */
+/** Reads a regular file of at most `maxBytes`. Errors as of `readChangedFile`. */
 export async function readBoundedFile(file: string, maxBytes: number): Promise<string> {
   const found = await readChangedFile(file, maxBytes, undefined);
   return found === 'unchanged' ? '' : found.text;

@@ -1,9 +1,9 @@
 /**
- * One process at a time in a folder, without a lock of the kernel, which Node.js cannot take: a claim is a socket on which
- * its holder listens. The kernel refuses connections from the moment the holder has ended, however that was, and not one
- * moment before: a holder that is stopped or hangs still has its claim. Claims are numbered, and the newest counts. None is
- * ever replaced: who finds the newest without a holder links the next number to a socket on which he listens already, and
- * of those who try that at once the kernel lets one succeed.
+ * Lets one process at a time use a folder, without a kernel lock, which Node.js cannot take. A claim is a socket on which its
+ * holder listens. The kernel refuses connections as soon as the holder has ended, for whatever reason, and not before: a
+ * holder that is stopped or hangs keeps its claim. Claims are numbered, and the newest one is valid. A claim is never
+ * replaced: a process that finds the newest one without a holder links the next number to a socket on which it listens
+ * already, and if several processes try that at once, the kernel lets one succeed.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readdir, unlink } from 'node:fs/promises';
@@ -26,7 +26,7 @@ export async function listenOn(server: Server, socketPath: string): Promise<void
   });
 }
 
-/** Whether a process listens on the socket. A process that is there and does not answer listens. */
+/** Whether a process listens on the socket, even if it does not answer. */
 export async function isListenedOn(socketPath: string): Promise<boolean> {
   return await new Promise((resolve) => {
     const socket = createConnection(socketPath);
@@ -61,27 +61,27 @@ async function numbersIn(directory: string): Promise<readonly number[]> {
   return names.flatMap((name) => CLAIM.exec(name)?.[1] ?? []).map(Number);
 }
 
-/** Makes `socketPath`, on which this process listens, the newest claim; returns whether it is. */
+/** Tries to make `socketPath`, on which this process listens, the newest claim. Returns whether that succeeded. */
 async function becomeNewest(directory: string, socketPath: string): Promise<boolean> {
-  const placeOf = (number: number): string => path.join(directory, `claim.${number}`);
+  const pathOf = (number: number): string => path.join(directory, `claim.${number}`);
   for (;;) {
     const newest = Math.max(0, ...(await numbersIn(directory)));
-    if (newest > 0 && (await isListenedOn(placeOf(newest)))) return false;
+    if (newest > 0 && (await isListenedOn(pathOf(newest)))) return false;
     const next = newest + 1;
-    if (!(await succeeds(link(socketPath, placeOf(next)), 'EEXIST'))) continue;
-    // The number may have been free because others came, went on to a later one, and took this one away.
+    if (!(await succeeds(link(socketPath, pathOf(next)), 'EEXIST'))) continue;
+    // The number may have been free only because another process has made a later claim and removed this one.
     const numbers = await numbersIn(directory);
     const older = numbers.filter((number) => number < next);
     const isNewest = numbers.every((number) => number <= next);
-    for (const number of isNewest ? older : [next]) await succeeds(unlink(placeOf(number)), 'ENOENT');
+    for (const number of isNewest ? older : [next]) await succeeds(unlink(pathOf(number)), 'ENOENT');
     if (isNewest) return true;
   }
 }
 
 /**
- * Claims a folder, which is made where it is missing and which only this user may write. Returns undefined while another
- * process has it. The claim ends with the process, or when it is disposed of. Rejects with the error of Node.js where the
- * folder cannot have sockets.
+ * Claims a folder, and creates it if it is missing. Other users must not be able to write to it. Returns undefined while
+ * another process has the claim. The claim ends with the process, or when it is disposed. Rejects with the error of Node.js
+ * if the file system does not support sockets.
  */
 export async function claimDirectory(directory: string): Promise<AsyncDisposable | undefined> {
   await mkdir(directory, { recursive: true, mode: 0o755 });

@@ -3,10 +3,10 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Only a file that is made here and now: neither one that is there already, nor what a link of that name leads to. */
+/** Flags that create a new file; opening fails if a file or a link of that name exists. */
 export const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-/** Makes the entries of a directory durable: without it a rename may be lost in a power cut. */
+/** Makes the entries of a directory durable; otherwise a power cut may undo a rename. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -16,15 +16,15 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Writes everything and makes it durable before it returns. */
+/** Writes the data, and returns when it is durable. */
 export async function writeAndSync(handle: FileHandle, data: string): Promise<void> {
   await handle.writeFile(data);
   await handle.sync();
 }
 
 /**
- * Replaces a file as one step: a reader, or a boot after a power cut, sees the old content or the new, never a part. The
- * temporary file lies beside it under a dot name that nobody can guess; where anything fails it is removed.
+ * Replaces a file in one step: a reader, or a boot after a power cut, finds the old content or the new one, never a part. The
+ * temporary file is in the same directory, with a random name that begins with a dot; it is removed if a step fails.
  */
 export async function replaceFile(file: string, data: string, mode: number): Promise<void> {
   const directory = path.dirname(file);

@@ -1,6 +1,6 @@
 /**
- * Paths that root acts on: each part of them must be such that nobody but root can put something else there. A path that
- * was found good stays good until root itself changes it, so that a look before an action is enough.
+ * Paths that root uses: no other user may be able to replace any part of them. A trusted path stays trusted until root itself
+ * changes it, so a check before the use is enough.
  */
 import type { Stats } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
@@ -14,25 +14,25 @@ import {
 } from '../../decide/machine/path-trust.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 
-/** As many links as Linux follows in one path (path_resolution(7)). */
+/** A path with more links is refused; Linux has the same limit (path_resolution(7)). */
 const MAX_LINKS = 40;
 
-/** What a path is to be. */
+/** What a path must be. */
 export interface WantedPath {
   readonly kind: PathKind;
-  /** Whether its last part may be a link that root made in a directory of root's. Links before it always may. */
+  /** Whether its last part may be a link that root has created. Links before it are always followed. */
   readonly lastLink: 'follow' | 'refuse';
 }
 
-/** What was found: the path without links; the first part that is missing, with all before it good; or what is wrong. */
+/** The path without links; or its first missing part, if all parts before it are trusted; or why it is refused. */
 export type PathVerdict =
   | { readonly kind: 'trusted'; readonly path: string }
   | { readonly kind: 'missing'; readonly path: string }
   | ({ readonly kind: 'refused' } & UntrustedReason);
 
-/** Whom to believe. Only tests give another than the default, for which `top` is `/` and `owners` is root alone. */
+/** Which owners are trusted. Only tests change the default, in which `top` is `/` and `owners` is root alone. */
 export interface PathTrust {
-  /** A directory that is believed as it is, with all above it. */
+  /** A directory that is trusted without a check, with all directories above it. */
   readonly top: string;
   readonly owners: readonly number[];
 }
@@ -46,8 +46,8 @@ function kindOf(stats: Stats): PathPart['kind'] {
   return stats.isSymbolicLink() ? 'link' : 'other';
 }
 
-/** Undefined where there is nothing. Throws the errors of Node.js. */
-async function lookAt(place: string): Promise<PathPart | undefined> {
+/** Reads one part of a path; undefined if it is missing. Throws the errors of Node.js. */
+async function readPart(place: string): Promise<PathPart | undefined> {
   try {
     const stats = await lstat(place);
     return { path: place, kind: kindOf(stats), uid: stats.uid, mode: stats.mode };
@@ -57,10 +57,10 @@ async function lookAt(place: string): Promise<PathPart | undefined> {
   }
 }
 
-/** What a walk ends with: a verdict, or a link and the path to go on with. */
+/** The result of a walk: a verdict, or a link and the path that must be walked next. */
 type Step = PathVerdict | { readonly kind: 'link'; readonly target: string };
 
-/** Looks at the parts of an absolute path up to its end or to the first link. */
+/** Checks the parts of an absolute path up to its end or to the first link. */
 async function walk(place: string, wanted: WantedPath, { top, owners }: PathTrust): Promise<Step> {
   const isBelow = place === top || place.startsWith(path.join(top, '/'));
   let reached = isBelow && top !== '/' ? top : '';
@@ -76,17 +76,17 @@ async function walk(place: string, wanted: WantedPath, { top, owners }: PathTrus
     const next = path.join(reached === '' ? '/' : reached, part);
     const after = rest.slice(index + 1);
     const isLast = after.every((name) => name === '' || name === '.');
-    const found = await lookAt(next);
+    const found = await readPart(next);
     if (found === undefined) return { kind: 'missing', path: next };
-    const distrust = untrustedReasonOf(found, isLast ? wanted.kind : 'directory', owners);
-    if (distrust !== undefined) return { kind: 'refused', ...distrust };
+    const untrusted = untrustedReasonOf(found, isLast ? wanted.kind : 'directory', owners);
+    if (untrusted !== undefined) return { kind: 'refused', ...untrusted };
     if (found.kind === 'link') {
       if (isLast && wanted.lastLink === 'refuse') {
         const fix = `put a ${wanted.kind} of root's in its place: ls -ld ${next}`;
         return { kind: 'refused', path: next, problem: 'it is a symbolic link', fix };
       }
       const target = await readlink(next);
-      // Not normalized: `..` after another link means the directory that the link leads to.
+      // Not normalized: `..` after a link means the parent of the directory to which the link leads.
       return { kind: 'link', target: [...(path.isAbsolute(target) ? [] : [reached]), target, ...after].join('/') };
     }
     reached = next;
@@ -103,9 +103,8 @@ async function follow(place: string, wanted: WantedPath, trust: PathTrust): Prom
 }
 
 /**
- * Looks at every part of an absolute path, links included, from `/` down. Changes nothing and never throws: what cannot be
- * looked at is refused. A process that is not root can be led to nothing that its user may not do anyway; for it every
- * path is good.
+ * Checks every part of an absolute path, links included, from `/` down. Changes nothing and never throws: a part that cannot
+ * be read is refused. For a process that is not root every path is trusted, because it can only do what its user may do.
  */
 export async function judgePath(place: string, wanted: WantedPath, trust?: PathTrust): Promise<PathVerdict> {
   if (trust === undefined && process.geteuid?.() !== 0) return { kind: 'trusted', path: place };
@@ -115,21 +114,21 @@ export async function judgePath(place: string, wanted: WantedPath, trust?: PathT
     return {
       kind: 'refused',
       path: place,
-      problem: `it cannot be looked at: ${describeError(error)}`,
+      problem: `it cannot be read: ${describeError(error)}`,
       fix: `namei -l ${place}`,
     };
   }
 }
 
-/** A refusal in words: the path, what is wrong, and the command that puts it right. */
+/** Describes a refusal: the path, the problem, and the command that fixes it. */
 export function describeRefusal({ path: place, problem, fix }: UntrustedReason): string {
-  return `${place} is not trusted: ${problem}; root acts only on paths that nobody else can change: ${fix}`;
+  return `${place} is not trusted: ${problem}; root acts only on paths that no other user can change: ${fix}`;
 }
 
 /**
- * The path without links, or undefined where it is not there and all above it is good.
+ * The path without links; undefined if it is missing and the directories above it are trusted.
  *
- * @throws NodemaintError PATH_NOT_TRUSTED where it is refused, with the part of the path, what is wrong, and the fix.
+ * @throws NodemaintError PATH_NOT_TRUSTED if it is refused, with the part of the path, the problem and the fix.
  */
 export async function requireTrustedPath(
   place: string,

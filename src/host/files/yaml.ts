@@ -1,19 +1,19 @@
 /**
- * YAML that somebody else wrote. Its parser takes time and memory far beyond the size of a hostile text, so the text is
- * bounded in bytes, in the number of its tokens (which are counted at little cost before it is parsed), in aliases and in
- * depth. Text of 128 KiB within these bounds takes less than a second.
+ * Parses YAML from untrusted sources. A short hostile text can take the parser very much time and memory, so texts are limited
+ * in bytes, in tokens (which are cheap to count before parsing), in aliases and in depth. A text of 128 KiB within these limits
+ * takes less than a second.
  */
 import { type Document, type DocumentOptions, Lexer, parseDocument, type ParseOptions, type SchemaOptions } from 'yaml';
 
-/** How much of it is taken. */
+/** Texts beyond these limits are refused. */
 export interface YamlLimits {
   readonly bytes: number;
-  /** Of scalars, punctuation, line ends and blanks: a line `key: value` has about six. */
+  /** Scalars, punctuation, line ends and blanks; a line `key: value` has about six tokens. */
   readonly tokens: number;
   readonly aliases: number;
 }
 
-/** Text that is beyond the limits, whatever it says. */
+/** A text is beyond the limits. */
 export class YamlLimitError extends Error {}
 
 type Options = ParseOptions & DocumentOptions & SchemaOptions;
@@ -21,10 +21,10 @@ type Options = ParseOptions & DocumentOptions & SchemaOptions;
 const KIBIBYTE = 1024;
 const MAX_DEPTH = 100;
 
-/** For configurations and kubeconfigs, of which real ones have hundreds of lines. */
+/** For configurations and kubeconfigs; real ones have some hundred lines. */
 export const CONFIG_LIMITS: YamlLimits = { bytes: 128 * KIBIBYTE, tokens: 16_000, aliases: 20 };
 
-/** Returns the number of tokens. */
+/** Returns the number of tokens. Throws YamlLimitError. */
 function checkSize(text: string, { bytes, tokens }: YamlLimits): number {
   if (Buffer.byteLength(text) > bytes) {
     throw new YamlLimitError(`over ${bytes / KIBIBYTE} KiB of YAML, too costly to parse: write it as JSON`);
@@ -41,18 +41,18 @@ function parse(text: string, options: Options): Document {
   try {
     return parseDocument(text, { prettyErrors: false, logLevel: 'error', ...options }) as Document;
   } catch (error) {
-    // The parser recurses, and runs out of stack where a text has thousands of levels.
+    // The parser is recursive and runs out of stack in a text with thousands of levels.
     throw error instanceof RangeError ? new YamlLimitError('nested too deep', { cause: error }) : error;
   }
 }
 
-/** Parses one document, with all its errors in it. Throws YamlLimitError. */
+/** Parses one document; syntax errors are in its `errors`. Throws YamlLimitError. */
 export function composeYaml(text: string, limits: YamlLimits, options: Options = {}): Document {
   checkSize(text, limits);
   return parse(text, options);
 }
 
-/** Throws YamlLimitError for data that is nested so deep that what walks through it could run out of stack. */
+/** Throws YamlLimitError for data nested so deep that recursive code could run out of stack. */
 function checkDepth(content: unknown): void {
   let level: readonly unknown[] = [content];
   for (let depth = 0; level.length > 0; depth++) {
@@ -61,7 +61,7 @@ function checkDepth(content: unknown): void {
   }
 }
 
-/** The data of a document. Throws an Error for too many aliases, and for one that is nested too deep. */
+/** The data of a document. Throws an Error if it has too many aliases or is nested too deep. */
 export function yamlContent(document: Document, { aliases }: YamlLimits): unknown {
   const content: unknown = document.toJS({ maxAliasCount: aliases });
   checkDepth(content);
@@ -78,8 +78,8 @@ function parseJson(text: string): { readonly content: unknown } | undefined {
 }
 
 /**
- * Makes a reader of texts in YAML 1.2 or JSON that takes so much of all of them together; JSON, which is cheap to parse, is
- * bounded in bytes and depth alone. It throws an Error that says what is wrong with a text, and YamlLimitError for one beyond the limits.
+ * Creates a parser for YAML 1.2 and JSON whose limits apply to all of its texts together. JSON is cheap to parse, so only its
+ * bytes and depth are limited. The parser throws an Error that describes the syntax error, or YamlLimitError.
  */
 export function createYamlReader(limits: YamlLimits, options: Options = {}): (text: string) => unknown {
   const left = { ...limits };

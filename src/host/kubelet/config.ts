@@ -1,6 +1,6 @@
 /**
- * The configuration of a kubelet that runs on this machine, read from its command line and its files: no credentials
- * and no API server are needed, unlike for its /configz. It is looked for anew each time: the kubelet may be restarted with another.
+ * The configuration of a running kubelet, from its command line and its files. Unlike its /configz, this needs no credentials
+ * and no API server. It is read again each time, because the kubelet may be restarted with another configuration.
  */
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -37,7 +37,7 @@ const DOCUMENT = z.object({
     .optional(),
 });
 
-/** Where the kubelet of this kind of installation has its static pods while none runs to be asked. */
+/** The usual static pod directory of this kind of installation, for use while no kubelet runs. */
 export async function usualStaticPodPath(): Promise<string> {
   for (const directory of [RKE2_STATIC_PODS, `${K3S}/pod-manifests`]) {
     const isThere = await stat(directory)
@@ -48,13 +48,13 @@ export async function usualStaticPodPath(): Promise<string> {
   return '/etc/kubernetes/manifests';
 }
 
-/** The files of a kubelet's configuration, as they were read last: a file that is as it was is not read again. */
+/** A cache of a kubelet's configuration files: an unchanged file is not parsed again. */
 export interface KubeletFiles {
   readonly read: Map<string, { readonly version: string; readonly content: unknown }>;
 }
 
 /**
- * The effective configuration of a kubelet that runs. `files` is kept from one look to the next.
+ * Reads the effective configuration of a running kubelet. `files` is a cache that the caller keeps between calls.
  *
  * @throws NodemaintError CONFIG_INVALID if one of its files cannot be read or is no KubeletConfiguration.
  */
@@ -67,7 +67,7 @@ export async function readKubelet(
   const main = configFile === undefined || configFile === '' ? [] : [configFile];
   const all = [...main, ...(await listDropIns(flags.get('config-dir'), signal))];
   let merged: unknown = {};
-  // All together: a hostile folder has many files.
+  // One parser for all files, so that its limits hold for a folder with many files too.
   const parse = createYamlReader(CONFIG_LIMITS, { uniqueKeys: false });
   for (const file of all) {
     signal.throwIfAborted();
@@ -78,11 +78,11 @@ export async function readKubelet(
   const document = parseFields(merged, configFile ?? flags.get('config-dir') ?? 'the kubelet');
   const facts = effectiveKubelet(pid, flags, document);
   if (facts.staticPodPath === undefined) return isK3s ? { ...facts, staticPodPath: `${K3S}/pod-manifests` } : facts;
-  // The kubelet takes relative paths in its file from the file's folder.
+  // The kubelet resolves relative paths in its file from the folder of the file.
   return { ...facts, staticPodPath: path.resolve(path.dirname(configFile ?? '/'), facts.staticPodPath) };
 }
 
-/** The *.conf files of a drop-in directory and the folders in it, in the order in which Go's filepath.WalkDir visits. */
+/** The *.conf files of a drop-in directory and of the folders in it, in the order of Go's filepath.WalkDir. */
 async function listDropIns(directory: string | undefined, signal: AbortSignal): Promise<readonly string[]> {
   if (directory === undefined || directory === '') return [];
   const files: string[] = [];
@@ -93,9 +93,9 @@ async function listDropIns(directory: string | undefined, signal: AbortSignal): 
     seen += entries.length;
     if (seen > MAX_ENTRIES) throw new Error(`more than ${MAX_ENTRIES} files and folders`);
     for (const entry of entries.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))) {
-      const place = path.join(folder, entry.name);
-      if (entry.isDirectory()) await walk(place);
-      else if (entry.name.endsWith('.conf')) files.push(place);
+      const file = path.join(folder, entry.name);
+      if (entry.isDirectory()) await walk(file);
+      else if (entry.name.endsWith('.conf')) files.push(file);
       if (files.length > MAX_DROP_INS) throw new Error(`more than ${MAX_DROP_INS} drop-ins`);
     }
   };

@@ -1,4 +1,4 @@
-/** The kubelet of this node: which process it is, how it is configured, and in which unit it runs. */
+/** Finds the kubelet of this node: its process, its configuration, and the unit in which it runs. */
 import path from 'node:path';
 import { chooseKubelet, type KubeletFacts, type KubeletScope } from '../../decide/machine/kubelet-config.ts';
 import { type KubeletHome, serviceOf } from '../../decide/machine/kubelet-unit.ts';
@@ -9,7 +9,7 @@ import { findKubeletProcesses, type KubeletProcess } from './processes.ts';
 import { listProcesses, readCgroupText, readCommandLine } from '../process-facts.ts';
 import type { Systemd } from '../systemd/systemd1.ts';
 
-/** The units in which kubelets are usually found. */
+/** The units in which kubelets usually run. */
 const USUAL_UNITS = [
   'kubelet.service',
   'k3s.service',
@@ -21,28 +21,28 @@ const USUAL_UNITS = [
   'snap.kubelet*.service',
 ];
 const RUNTIMES = new Set(['containerd', 'crio', 'cri-o', 'cri-dockerd', 'dockerd']);
-/** A bus that does not answer must not hold up a drain; the processes are then judged by themselves. */
+/** A bus that does not answer in this time must not delay a drain; processes are then judged without their units. */
 const BUS_TIMEOUT_MS = 2_000;
 
-/** What a finder needs. */
+/** The dependencies and options of a finder. */
 export interface KubeletFinderOptions {
   readonly scope: KubeletScope;
-  /** Says which units run; absent where there is no systemd. */
+  /** Lists the running units; undefined on machines without systemd. */
   readonly systemd: Pick<Systemd, 'services'> | undefined;
-  /** The unit that the configuration names; undefined or '' stands for the usual ones. */
+  /** The configured unit; undefined or '' means the usual units. */
   readonly unit: string | undefined;
-  /** Told of each process that calls itself a kubelet and is not believed, at each look. */
+  /** Called at each search with the processes that call themselves a kubelet and are not trusted. */
   readonly onRefused?: (refused: readonly RefusedKubelet[]) => void;
 }
 
 /**
- * Looks anew each time: the kubelet may be restarted with another configuration. Errors of all: KUBELET_AMBIGUOUS where
- * several processes may be it.
+ * Searches again at each call, because the kubelet may be restarted with another configuration. Errors of all methods:
+ * KUBELET_AMBIGUOUS if several processes may be the kubelet.
  */
 export interface KubeletFinder {
-  /** Its effective configuration; undefined while none runs. Throws CONFIG_INVALID too, for its files. */
+  /** The kubelet's effective configuration; undefined while none runs. Also throws CONFIG_INVALID, for its files. */
   readonly config: (signal: AbortSignal) => Promise<KubeletFacts | undefined>;
-  /** Where it runs; undefined while none runs. */
+  /** The unit in which the kubelet runs; undefined while none runs. */
   readonly home: (signal: AbortSignal) => Promise<KubeletHome | undefined>;
 }
 
@@ -51,7 +51,6 @@ function flagsAsFacts(process: KubeletProcess) {
   return { process, kubeconfig: of('kubeconfig'), hostnameOverride: of('hostname-override') };
 }
 
-/** Makes a finder of this node's kubelet. */
 export function createKubeletFinder({ scope, systemd, unit, onRefused }: KubeletFinderOptions): KubeletFinder {
   const files: KubeletFiles = { read: new Map() };
   const readServices = async (signal: AbortSignal): Promise<readonly KubeletService[]> => {
@@ -67,12 +66,12 @@ export function createKubeletFinder({ scope, systemd, unit, onRefused }: Kubelet
   const find = async (signal: AbortSignal): Promise<KubeletProcess | undefined> => {
     const { trusted, refused } = await findKubeletProcesses(await readServices(signal), signal);
     onRefused?.(refused);
-    // Files are read for the one that counts only: another's may be broken.
+    // Only the files of the chosen kubelet are read: those of another one may be broken.
     const choice = chooseKubelet(trusted.map(flagsAsFacts), scope);
     if (choice.kind !== 'several') return choice.kind === 'none' ? undefined : choice.kubelet.process;
     const pids = choice.kubelets.map(({ process }) => process.pid).join(' and ');
     const fix = 'set the key "kubeletUnit" to the unit of the right one, or stop the other';
-    const message = `the processes ${pids} may each be the kubelet of this node, and none is believed; ${fix}`;
+    const message = `the processes ${pids} may each be the kubelet of this node, and none is trusted; ${fix}`;
     throw new NodemaintError('KUBELET_AMBIGUOUS', message);
   };
 

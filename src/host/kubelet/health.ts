@@ -9,11 +9,13 @@ const EVERYWHERE: ReadonlyMap<string, string> = new Map([
   ['::', '::1'],
 ]);
 
-/** Where a kubelet says whether it is well: at a URL of this machine, nowhere (healthzPort 0), or on another machine. */
-export type HealthPlace = { readonly kind: 'url'; readonly url: string } | { readonly kind: 'nowhere' | 'elsewhere' };
+/** The health endpoint of a kubelet: a URL on this machine, or none (healthzPort 0), or an address of another machine. */
+export type HealthEndpoint =
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'nowhere' | 'elsewhere' };
 
-/** The place of a kubelet's /healthz. No address but this machine's own is ever asked: a kubelet listens on no other. */
-export function healthPlaceOf(kubelet: Pick<KubeletFacts, 'healthzPort' | 'healthzBindAddress'>): HealthPlace {
+/** The health endpoint of a kubelet. Only addresses of this machine are used, because a kubelet listens on no others. */
+export function healthEndpointOf(kubelet: Pick<KubeletFacts, 'healthzPort' | 'healthzBindAddress'>): HealthEndpoint {
   if (kubelet.healthzPort === 0) return { kind: 'nowhere' };
   const host = EVERYWHERE.get(kubelet.healthzBindAddress) ?? kubelet.healthzBindAddress;
   if (!isOwnAddress(host)) return { kind: 'elsewhere' };
@@ -21,8 +23,9 @@ export function healthPlaceOf(kubelet: Pick<KubeletFacts, 'healthzPort' | 'healt
 }
 
 /**
- * Whether the kubelet is up: its /healthz, which asks for no credentials, says so within 2 s. `configured` is the URL of
- * the configuration; "" takes it for up, as one does that serves no /healthz and runs. `find` looks for the running kubelet.
+ * Whether the kubelet is up: its /healthz, which needs no credentials, answers 200 within 2 s. `configured` is the URL from the
+ * configuration; "" means that the kubelet is assumed to be up. A running kubelet without a health endpoint counts as up too.
+ * `find` finds the running kubelet.
  */
 export async function isKubeletUp(
   configured: string | undefined,
@@ -31,12 +34,12 @@ export async function isKubeletUp(
 ): Promise<boolean> {
   if (configured === '') return true;
   if (configured !== undefined) return await answersOk(configured, signal);
-  // What is wrong with its files is said elsewhere; here the usual place is tried.
+  // Problems with its files are reported elsewhere; here the default endpoint is tried.
   const kubelet = await find(signal).catch(() => undefined);
   signal.throwIfAborted();
-  const place = kubelet === undefined ? ({ kind: 'url', url: DEFAULT_URL } as const) : healthPlaceOf(kubelet);
-  if (place.kind === 'url') return await answersOk(place.url, signal);
-  return place.kind === 'nowhere';
+  const endpoint = kubelet === undefined ? ({ kind: 'url', url: DEFAULT_URL } as const) : healthEndpointOf(kubelet);
+  if (endpoint.kind === 'url') return await answersOk(endpoint.url, signal);
+  return endpoint.kind === 'nowhere';
 }
 
 async function answersOk(url: string, signal: AbortSignal): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** The processes of this machine that call themselves a kubelet, and what speaks for or against each. */
+/** The processes of this machine that call themselves a kubelet, and whether each is trusted. */
 import { readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { type KubeletFlags, parseKubeletFlags } from '../../decide/machine/kubelet-config.ts';
@@ -11,17 +11,17 @@ import {
 } from '../../decide/machine/kubelet-trust.ts';
 import { cgroupsIn, listProcesses, readCgroupText, readCommandLine, readProcess } from '../process-facts.ts';
 
-/** Where k3s has the files of its agent. */
+/** The directory of the files of the k3s agent. */
 export const K3S = '/var/lib/rancher/k3s/agent';
 
-/** What k3s, which has its kubelet inside of itself, gives it. */
+/** The flags of the kubelet that is built into k3s. */
 const K3S_FLAGS: KubeletFlags = new Map([
   ['config-dir', `${K3S}/etc/kubelet.conf.d`],
   ['kubeconfig', `${K3S}/kubelet.kubeconfig`],
 ]);
 const PATH_FLAGS = ['config', 'config-dir', 'kubeconfig', 'pod-manifest-path'];
 
-/** A process that is, or has in it, a kubelet. */
+/** A process that is a kubelet or contains one. */
 export interface KubeletProcess extends ProcessFacts {
   readonly flags: KubeletFlags;
   readonly isK3s: boolean;
@@ -29,9 +29,9 @@ export interface KubeletProcess extends ProcessFacts {
   readonly cgroupText: string;
 }
 
-/** What a command line says that the process is; undefined where it has no kubelet. */
+/** The program according to the command line; undefined if it contains no kubelet. */
 function programOf(argv: readonly string[]): 'kubelet' | 'hyperkube' | 'k3s' | undefined {
-  // k3s shows its command line as one word.
+  // k3s replaces its command line by a single word.
   const [program = '', verb = ''] = (argv[0] ?? '').split(' ').concat(argv.slice(1));
   const base = path.basename(program);
   if (base === 'k3s') return verb === 'server' || verb === 'agent' ? base : undefined;
@@ -41,7 +41,7 @@ function programOf(argv: readonly string[]): 'kubelet' | 'hyperkube' | 'k3s' | u
 
 async function flagsOf(pid: number, argv: readonly string[]): Promise<KubeletFlags> {
   const flags = new Map(parseKubeletFlags(argv));
-  // Without CAP_SYS_PTRACE it cannot be read; a unit's working directory is `/` unless it says otherwise.
+  // Without CAP_SYS_PTRACE it cannot be read; the default working directory of a unit is `/`.
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '/');
   for (const name of PATH_FLAGS) {
     const value = flags.get(name);
@@ -59,7 +59,7 @@ async function readCandidate(pid: number): Promise<KubeletProcess | undefined> {
   return { ...found, pid, program, cgroups: cgroupsIn(found.cgroupText), flags, isK3s };
 }
 
-/** All processes that call themselves kubelets, divided into those that are believed and others. */
+/** Finds all processes that call themselves a kubelet, divided into trusted and refused ones. */
 export async function findKubeletProcesses(
   services: readonly KubeletService[],
   signal: AbortSignal,

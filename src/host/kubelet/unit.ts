@@ -3,40 +3,38 @@ import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../files/state-files.ts';
 import type { Systemd } from '../systemd/systemd1.ts';
 
-/** Takes the kubelet away and gives it back. */
+/** Stops the kubelet and starts it again. */
 export interface KubeletUnit {
-  /** Stops the kubelet; its containers go on. Durable: whoever comes next knows that it was us. Idempotent. */
+  /** Stops the kubelet; its containers keep running. A durable mark tells later agents that the agent stopped it. Idempotent. */
   stop(signal: AbortSignal): Promise<void>;
   /**
-   * Starts it where it was stopped by us in this boot. Idempotent. Returns whether it is not stopped by us any more: while
-   * systemd stops all units it starts none.
+   * Starts the kubelet if `stop` has stopped it in this boot. Idempotent. Returns false if it cannot be started now, because
+   * systemd stops all units.
    */
   giveBack(signal: AbortSignal): Promise<boolean>;
-  /** Whether it is stopped by us. */
+  /** Whether `stop` has stopped it in this boot. */
   isStopped(): Promise<boolean>;
 }
 
 /** Stops and starts a unit by its name. */
 export type Units = Pick<Systemd, 'startUnit' | 'stopUnit' | 'endUnit' | 'unitActiveState' | 'isGoingDown'>;
 
-/** What there is to know of the unit. */
+/** The dependencies of a kubelet unit. */
 export interface KubeletUnitOptions {
-  /** Which unit it is, looked for when it is to be stopped: while it runs. */
+  /** Chooses the unit; called before the stop, while the kubelet runs. */
   readonly choose: (signal: AbortSignal) => Promise<KubeletUnitChoice>;
-  /** Where the mark of a stop lies, for a boot starts the kubelet by itself and a restarted agent has to know. */
+  /** Stores the mark of a stop for a restarted agent. After a boot the kubelet has started by itself. */
   readonly state: Pick<StateFiles, 'read' | 'write' | 'remove'>;
   readonly bootId: string;
 }
 
 const MARK = 'kubelet-stopped';
 
-/**
- * The kubelet's unit. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED, as for systemd; CONFIG_INVALID where no unit can be
- * stopped.
- */
+/** The unit of the kubelet. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED; CONFIG_INVALID if no unit can be stopped. */
 export function createKubeletUnit(units: Units, { choose, state, bootId }: KubeletUnitOptions): KubeletUnit {
+  /** Whether this process has stopped it already, so that it is not stopped twice. */
   let stopped = false;
-  /** The unit that was stopped in this boot. */
+  /** The unit that was stopped in this boot; undefined if none was. */
   const readMark = async (): Promise<string | undefined> => {
     const [boot, unit] = ((await state.read(MARK)) ?? '').trim().split('\n');
     return boot === bootId ? (unit ?? 'kubelet.service') : undefined;
@@ -49,10 +47,10 @@ export function createKubeletUnit(units: Units, { choose, state, bootId }: Kubel
       const choice = marked === undefined ? await choose(signal) : ({ kind: 'unit', unit: marked } as const);
       if (choice.kind === 'none') throw new NodemaintError('CONFIG_INVALID', choice.reason);
       const name = choice.unit;
-      // One that somebody else has stopped is not ours to start.
+      // A unit that is stopped already was stopped by an administrator, who has to start it again.
       if (marked === undefined && (await units.unitActiveState(name, signal)) === 'inactive') return;
       await state.write(MARK, `${bootId}\n${name}\n`);
-      // Its own stop job waits for the end of our unit, and so would a stop that we ask for.
+      // During a shutdown the unit's own stop job waits for the agent's end, and another stop would wait too.
       const waits = await units.isGoingDown(signal);
       await (waits ? units.endUnit(name, signal) : units.stopUnit(name, signal));
       stopped = true;

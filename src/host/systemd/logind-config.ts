@@ -2,20 +2,20 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type ConfigFile, orderDropIns } from '../../decide/machine/logind-delay.ts';
 
-/** Where systemd looks for configuration, the most important first (logind.conf(5)). */
+/** The configuration directories of systemd; the first has the highest precedence (logind.conf(5)). */
 const ROOTS = ['/etc/systemd', '/run/systemd', '/usr/local/lib/systemd', '/usr/lib/systemd'];
 
 async function readOptional(file: string, signal: AbortSignal): Promise<ConfigFile | undefined> {
   try {
     return { path: file, text: await readFile(file, { encoding: 'utf8', signal }) };
   } catch {
-    // Not there, or not readable: logind could not read it either.
+    // If it is missing or not readable, logind cannot read it either.
     signal.throwIfAborted();
     return undefined;
   }
 }
 
-/** logind's configuration files in the order in which it reads them; `root` is the root of the file system. */
+/** Reads logind's configuration files, in the order in which logind reads them; `root` is the root of the file system. */
 export async function readLogindConfig(root: string, signal: AbortSignal): Promise<readonly ConfigFile[]> {
   const names = new Map<string, readonly string[]>();
   const directories = ROOTS.map((directory) => path.join(root, directory, 'logind.conf.d'));

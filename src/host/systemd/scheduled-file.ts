@@ -7,9 +7,9 @@ import type { Log } from '../../telemetry/log.ts';
 export const SCHEDULED_FILE = '/run/systemd/shutdown/scheduled';
 
 /**
- * Calls `onChange` when logind writes or removes the file of a scheduled shutdown, until `signal` is aborted: before 257
- * nothing on the bus tells. logind makes the folder with the first schedule, so until then its parent is watched. An
- * event is a hint, and a watch that cannot be had is no error: the schedule is also read once a minute.
+ * Calls `onChange` when logind writes or removes the file of a scheduled shutdown, until `signal` aborts: systemd before 257
+ * sends no signal for it. logind creates the folder with the first schedule, so until then its parent is watched. Events are
+ * hints, and a failed watch is not an error: the schedule is also read once a minute.
  */
 export function watchScheduledFile(file: string, onChange: () => void, log: Log, signal: AbortSignal): void {
   const folder = path.dirname(file);
@@ -38,6 +38,6 @@ export function watchScheduledFile(file: string, onChange: () => void, log: Log,
   signal.addEventListener('abort', () => watcher?.close(), { once: true });
   if (openFolder()) return;
   open(path.dirname(folder), onParent);
-  // It may have come into being between the two.
+  // The folder may have been created between the two watches.
   onParent();
 }

@@ -1,8 +1,7 @@
 /**
- * The sign of life for systemd's watchdog. Node.js has no datagram sockets in the file system, and a systemd-notify for
- * each sign would need a new process, which a machine whose process numbers are used up does not give. So one logger(1)
- * is started once and sends a datagram for each line that it reads. The lines of its tag are what systemd understands,
- * the lines around them are nothing to systemd.
+ * The heartbeat for systemd's watchdog. Node.js has no Unix datagram sockets, and one systemd-notify per heartbeat would need
+ * a new process each time, which fails when the machine has no free process ids. So one logger(1) is started, which sends a
+ * datagram for each line that it reads. systemd understands the lines of its tag and ignores the others.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
@@ -12,13 +11,13 @@ import { notifySystemd } from './systemd1.ts';
 
 const TAG = 'nodemaint\nWATCHDOG=1\n';
 
-/** What beats for a unit. */
+/** Sends the heartbeat of a unit. */
 export interface Watchdog {
-  /** Says that the unit lives. Does nothing outside of a unit; a failure is not an error. */
+  /** Sends one heartbeat. Does nothing outside of a unit; a failure is not an error. */
   beat(signal: AbortSignal): Promise<void>;
 }
 
-/** Makes it; its process begins with the first beat and ends with this process. */
+/** The logger process starts with the first heartbeat and ends with this process. */
 export function createWatchdog(): Watchdog {
   const socket = process.env['NOTIFY_SOCKET'] ?? '';
   let messenger: ChildProcessByStdio<Writable, null, null> | undefined;
@@ -45,7 +44,7 @@ export function createWatchdog(): Watchdog {
         return;
       }
       if (socket.startsWith('/')) start();
-      // Whether this machine's logger knows these options shows only in the time up to the next beat.
+      // Whether this logger knows the options is seen only later, so the first heartbeat also uses systemd-notify.
       await notifySystemd({ WATCHDOG: '1' }, signal);
     },
   };

@@ -1,6 +1,6 @@
 /**
- * A static pod manifest, read the way the kubelet reads it: what the kubelet would run must be a pod here too, or its
- * containers would be forgotten when the node drains. The bytes are hostile until parsed; nothing here throws.
+ * Parses a static pod manifest as the kubelet does: every file that the kubelet runs must be a pod here too, or the drain would
+ * miss its containers. The bytes are untrusted; parsing never throws.
  */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
@@ -15,32 +15,32 @@ export interface Manifest {
   readonly kind: 'pod';
   /** The file's name in its directory. */
   readonly file: string;
-  /** Of the file's bytes, in hexadecimal. */
+  /** Hash of the file's bytes, in hexadecimal. */
   readonly sha256: string;
   readonly namespace: string;
-  /** As the manifest has it. */
+  /** The name in the manifest. */
   readonly name: string;
-  /** As the API server and the container runtime have it: with the node's name at the end. */
+  /** The name in the API server and the container runtime, which ends with the node's name. */
   readonly podName: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly priority: number;
-  /** False when the manifest leaves the priority to a PriorityClass of the cluster; the mirror pod has the resolved value. */
+  /** False if the priority comes from a PriorityClass of the cluster; then the mirror pod has the resolved value. */
   readonly priorityKnown: boolean;
-  /** Seconds between SIGTERM and SIGKILL; at least 1, as the kubelet has it, at most a year. */
+  /** Seconds between SIGTERM and SIGKILL; at least 1, as in the kubelet, and at most a year. */
   readonly graceSec: number;
-  /** Absent for everything but etcd and the API server. */
+  /** Set only for etcd and the API server. */
   readonly component?: ControlPlaneComponent;
 }
 
-/** A file that is no pod. `reason` names the file, what is wrong, whether the kubelet ignores it too, and what to do. */
+/** A file that is not a pod. `reason` names the file, the problem, whether the kubelet ignores the file too, and the fix. */
 export interface InvalidManifest {
   readonly kind: 'invalid';
   readonly file: string;
   readonly reason: string;
 }
 
-/** The kubelet refuses files of this many bytes or more. */
+/** Files of this size or more are refused, as by the kubelet. */
 export const MAX_MANIFEST_BYTES = 10 * 1024 * 1024;
 
 const MIN_GRACE_SEC = 1;
@@ -77,7 +77,7 @@ const POD = z.object({
 
 type PodDocument = z.infer<typeof POD>;
 
-/** Why a file is no manifest, as two clauses: what is wrong, and what to do about it. */
+/** Why a file is not a manifest: the problem and the fix. */
 class Refusal extends Error {
   constructor(wrong: string, fix: string) {
     super(`${wrong}; the kubelet ignores it too; ${fix}`);
@@ -85,8 +85,8 @@ class Refusal extends Error {
 }
 
 /**
- * Parses one file of the static pod directory of the node `nodeName`.
- * Of a YAML file with several documents the kubelet takes the first, and so does this.
+ * Parses one file of the static pod directory of the node `nodeName`. Of a YAML file with several documents only the first is
+ * used, as by the kubelet.
  */
 export function parseManifest(
   file: { readonly name: string; readonly bytes: Buffer },
@@ -95,7 +95,7 @@ export function parseManifest(
   try {
     return describePod(file, decodePod(decodeText(file.bytes)), nodeName);
   } catch (error) {
-    // Anything but a Refusal comes out of a parser that may be stricter than the kubelet's: too many aliases, say.
+    // Other errors come from a parser that may be stricter than the kubelet's, for instance about the number of aliases.
     const why =
       error instanceof Refusal
         ? error.message
@@ -124,7 +124,7 @@ function decodePod(content: unknown): PodDocument {
     const what = content === null || content === undefined ? 'its first document is empty' : 'it is no object';
     throw new Refusal(`not a v1 Pod (${what})`, 'write one Pod into it, or move it out of the directory');
   }
-  // The kubelet looks these two up whatever their case, and takes an empty group for none.
+  // The kubelet ignores the case of these two keys, and accepts an empty group.
   const [kind, apiVersion] = [lookUp(content, 'kind'), lookUp(content, 'apiVersion')];
   if (kind !== 'Pod' || (apiVersion !== 'v1' && apiVersion !== '/v1')) {
     const what = kind === 'Pod' ? `apiVersion is ${inWords(apiVersion)}` : `kind is ${inWords(kind)}`;

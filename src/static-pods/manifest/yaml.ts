@@ -1,15 +1,15 @@
 /**
- * YAML as the kubelet reads it (sigs.k8s.io/yaml 1.6, go.yaml.in/yaml/v2): YAML 1.1 with a few numbers of 1.2, of several
- * documents the first, of a key given twice the last. Where this parser is stricter it is told not to be, as far as it
- * can be told; what it still refuses is an error and not a guess.
+ * Parses YAML as the kubelet does (sigs.k8s.io/yaml 1.6, go.yaml.in/yaml/v2): YAML 1.1 with some number formats of 1.2, the
+ * first of several documents, the last value of a repeated key. The options make this parser as tolerant as the kubelet's
+ * where possible; a text that it still refuses is an error.
  */
 import type { Document, ScalarTag, Tags } from 'yaml';
 import { composeYaml, yamlContent, type YamlLimits } from '../../host/files/yaml.ts';
 
-/** A manifest may have a long text in it. JSON is cheap and needs no such bound. */
+/** Manifests may contain long texts. JSON is cheap to parse and has no such limits. */
 const LIMITS: YamlLimits = { bytes: 512 * 1024, tokens: 16_000, aliases: 100 };
 
-/** Octal, hexadecimal and binary numbers with the prefixes that YAML 1.1 does not have and the kubelet takes. */
+/** Octal, hexadecimal and binary numbers with prefixes that YAML 1.1 does not have and the kubelet accepts. */
 const PREFIXED_INT: ScalarTag = {
   tag: 'tag:yaml.org,2002:int',
   default: true,
@@ -24,15 +24,15 @@ function isForeignTag(tag: { readonly tag: string; readonly format?: string }): 
   return tag.format === 'TIME' || /:(timestamp|binary|omap|pairs|set)$/.test(tag.tag);
 }
 
-/** What the kubelet's parser does not mind: further documents, a comment right after a quoted text. */
+/** Errors that the kubelet's parser tolerates: further documents, a comment directly after a quoted text. */
 function isTolerated({ code, message }: { readonly code: string; readonly message: string }): boolean {
   if (code === 'MULTIPLE_DOCS') return true;
   return code === 'MISSING_CHAR' && message.startsWith('Comments must be separated');
 }
 
-/** The first document of `text`. Throws an Error that names the line. */
+/** Parses the first document of `text`. Throws an Error that names the line. */
 export function decodeYaml(text: string): unknown {
-  // All of these end a line in YAML 1.1.
+  // All of these characters end a line in YAML 1.1.
   const lines = text.replace(/\r(?!\n)|[\u0085\u2028\u2029]/g, '\n');
   const document: Document = composeYaml(lines, LIMITS, {
     // The kubelet's parser leaves times and base 60 numbers as strings.

@@ -63,7 +63,10 @@ describe('the place for parked manifests', () => {
     await mover.park({ ...step, file: 'only.yaml' });
     assert.deepEqual(await findPlaces(configured), places, 'the place of the missing file is still known');
     assert.deepEqual((await readInPlace(places, 'node-1', signal)).manifests, []);
-    assert.equal((await readParked(places, mover.parkSteps(), disk, 'node-1', signal))[0]?.file, 'only.yaml');
+    assert.equal(
+      (await readParked({ ...places, nodeName: 'node-1' }, mover.parkSteps(), disk, signal))[0]?.file,
+      'only.yaml',
+    );
     assert.equal(await mover.restore('only.yaml'), 'restored');
     assert.deepEqual(await readInPlace(places, 'node-1', signal), { manifests: [pod], invalid: [] });
   });

@@ -76,7 +76,7 @@ describe('a manifest that is written while it is parked', () => {
     await writer.write('apiVersion: v1\n');
     await mover.park({ ...STEP, file: 'a.yaml', pod: POD });
     const { signal } = new AbortController();
-    const [pod] = await readParked(paths, mover.parkSteps(), createDisk(), 'n', signal);
+    const [pod] = await readParked({ ...paths, nodeName: 'n' }, mover.parkSteps(), createDisk(), signal);
     assert.partialDeepStrictEqual(pod, { file: 'a.yaml', ...POD }, 'half a manifest is still the pod that runs');
     await writer.write('kind: Pod\n');
     await writer.close();

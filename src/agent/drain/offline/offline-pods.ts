@@ -10,7 +10,7 @@ import type { ContainerRuntime } from '../../../host/cri/runtime.ts';
 import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { KnownPods } from './known-pods.ts';
-import { createSandboxStops, type StopEvent } from '../../../host/cri/pod-stops.ts';
+import { createSandboxStops, type StopEvents } from '../../../host/cri/pod-stops.ts';
 import type { Waiting } from '../../waiting.ts';
 
 /** The pods that the runtime shows; `seen` is false where it does not answer. */
@@ -71,7 +71,7 @@ function isStatic({ podType }: RuntimePod): boolean {
   return podType === 'Static';
 }
 
-function stopEventOf(log: Log, pod: RuntimePod, graceSec: number): StopEvent {
+function stopEventOf(log: Log, pod: RuntimePod, graceSec: number): StopEvents {
   return {
     begun: () => {
       log.info({ pod: nameOf(pod), podType: pod.podType, graceSec }, 'stopping pod over the container runtime');

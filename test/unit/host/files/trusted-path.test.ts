@@ -107,7 +107,7 @@ describe('a path that root acts on', () => {
   it('a path is refused where a directory is a file, or has too long a name', async () => {
     await writeFile(at('file'), '');
     assert.equal(await judge(at('file', 'below')), 'refused file: it is no directory');
-    assert.match(await judge(at('x'.repeat(300))), /^refused x+: it cannot be looked at/);
+    assert.match(await judge(at('x'.repeat(300))), /^refused x+: it cannot be read/);
   });
 
   it('a path may be a file or a socket', async () => {

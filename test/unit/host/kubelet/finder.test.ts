@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createKubeletRefusals } from '../../../../src/agent/static-pods/kubelet-refusals.ts';
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
 import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
-import { healthPlaceOf } from '../../../../src/host/kubelet/health.ts';
+import { healthEndpointOf } from '../../../../src/host/kubelet/health.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
 
@@ -148,7 +148,7 @@ describe("a kubelet's /healthz", () => {
     ['localhost@192.0.2.7', 'elsewhere'],
   ] as const) {
     it(`a kubelet's /healthz is ${expected === 'elsewhere' ? 'not asked for' : 'asked for'} at ${address}`, () => {
-      const place = healthPlaceOf({ healthzPort: 10_248, healthzBindAddress: address });
+      const place = healthEndpointOf({ healthzPort: 10_248, healthzBindAddress: address });
       assert.equal(place.kind === 'url' ? place.url : place.kind, expected);
     });
   }
