@@ -15,7 +15,6 @@ export interface Wakeup {
 const EVERY_MS = 250;
 const AHEAD = 4;
 
-/** Makes a waker. */
 export function createWakeup(clock: Pick<Clock, 'sleep' | 'monotonic'>): Wakeup {
   let pending = false;
   let current: AbortController | undefined;

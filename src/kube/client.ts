@@ -49,7 +49,7 @@ export interface KubeClient {
 const REQUEST_TIMEOUT_MS = 30_000;
 /** A quiet watch gets a bookmark about once a minute; a connection silent for longer is dead. */
 const WATCH_SILENCE_MS = 150_000;
-/** Some ten objects of the largest size that etcd takes unless told otherwise: whoever makes large ones fills no memory. */
+/** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 

@@ -36,21 +36,21 @@ interface Noted {
   readonly firstAt: number;
   lastAt: number;
   count: number;
-  /** The name of the Event; another one where somebody else has taken it. */
+  /** The name of the Event; another one if the name is taken by an Event of another program. */
   name: string;
   /** The count that the API server has. */
   written: number;
 }
 
-/** The same event again is written at most so often. */
+/** A repeated event is written at most once in this time. */
 const REPEAT_MS = 5 * 60_000;
 /** Events are kept by the API server for an hour; what is older is forgotten here too. */
 const FORGET_MS = 60 * 60_000;
 const MAX_MESSAGE = 1_000;
 const MAX_NOTED = 10_000;
-/** Of an object's name, which may have 253 characters, so many are in the name of its Events. */
+/** The name of an Event contains at most this many characters of the object's name, which may have 253. */
 const MAX_NAME = 230;
-/** A stored count beyond this one is nobody's honest one, and the API server would refuse to count it up. */
+/** A larger stored count is not valid: the API server would refuse to increase it. */
 const MAX_COUNT = 1_000_000_000;
 
 interface StoredEvent extends KubeObject {
@@ -70,7 +70,7 @@ function messageOf({ message }: EventText): string {
   return message.slice(0, MAX_MESSAGE).toWellFormed();
 }
 
-/** Makes a recorder; an event's name is made from what it says, so that restarts count on instead of repeating it. */
+/** The name of an Event is a hash of its content, so that a restarted process increases the count instead of repeating the Event. */
 export function createEventRecorder(
   component: string,
   dependencies: { readonly client: KubeClient; readonly clock: Clock; readonly log: Log },
@@ -109,7 +109,7 @@ export function createEventRecorder(
     stored.involvedObject['uid'] === subject.metadata.uid &&
     (stored.count ?? 0) < MAX_COUNT;
 
-  /** Makes the Event; false where its name is taken. */
+  /** Creates the Event; returns false if its name is taken. */
   const create = async (event: Noted, signal: AbortSignal): Promise<boolean> => {
     const path = collectionPath(EVENTS, event.subject.metadata.namespace ?? 'default');
     const response = await client.send({ method: 'POST', path, body: body(event) }, signal);

@@ -28,7 +28,7 @@ const MAX_BACKOFF_MS = 60_000;
 /** setTimeout cannot wait longer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Makes a queue that runs at most `parallel` keys at a time. */
+/** Creates a queue that processes at most `parallel` keys at a time. */
 export function createWorkQueue(
   name: string,
   reconcile: Reconcile,

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 
-/** What our own writes made of objects that a cache does not show yet, so that nobody decides from the state before them. */
+/** The results of this process's own writes that a cache does not contain yet, so that no decision uses an older state. */
 export interface RecentWrites<T> {
   /** The object as it is known best: as our last write left it, as long as the cache still has the copy from before. */
   latest(key: string, copy: T | undefined): T | undefined;
@@ -9,7 +9,6 @@ export interface RecentWrites<T> {
   forget(key: string): void;
 }
 
-/** Makes an empty memory. */
 export function createRecentWrites<T extends KubeObject>(): RecentWrites<T> {
   const writes = new Map<string, { readonly version: string | undefined; readonly written: T }>();
   return {

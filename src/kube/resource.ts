@@ -60,7 +60,7 @@ export function objectPath(resource: Resource, meta: KubeObject['metadata'], sub
   return `${collection}/${encodeURIComponent(meta.name)}${tail}`;
 }
 
-/** Of what a server answers, so many characters are kept. */
+/** Longer answers of a server are cut to this many characters. */
 const MAX_MESSAGE = 4_096;
 
 /** The message of a metav1.Status on one line, bounded, or the HTTP status where there is none. */

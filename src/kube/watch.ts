@@ -14,7 +14,7 @@ export interface WatchScope {
   readonly fieldSelector?: string;
 }
 
-/** Takes away what nobody here reads, so that memory grows with what is used of the objects and not with their size. */
+/** Removes members that this program does not read, so that memory depends on the used members and not on the size of objects. */
 export type Transform<T> = (object: T) => T;
 
 /** A live copy of the objects of a resource. */
@@ -41,11 +41,11 @@ interface WatchEvent {
 }
 
 const FIRST_BACKOFF_MS = 250;
-/** Of a server that is away, which is to be found again soon. */
+/** The longest pause between attempts to reach a server that is away, so that it is found again soon. */
 const MAX_FAILED_MS = 15_000;
 /** Of a server that is there, and closes each watch as soon as it is open. */
 const MAX_CLOSED_MS = 30_000;
-/** A watch that lived so long was a good one: servers end each after some minutes. */
+/** After a watch that lived this long the pause starts at its minimum again: servers end each watch after some minutes. */
 const LIVED_MS = 15_000;
 const GONE = 410;
 
@@ -140,7 +140,7 @@ export function createObjectCache<T extends KubeObject>(
           if (error instanceof NodemaintError && error.code === 'API_ANSWER_TOO_LARGE') resourceVersion = undefined;
           log.warn({ err: error, resource: scope.resource.plural, retryMs: backoffMs }, 'watch interrupted');
         }
-        // One that was good for a while starts the backoff anew; a server that closes every watch at once is left alone.
+        // A watch that worked for a while resets the backoff; a server that closes every watch at once is asked less often.
         const lived = clock.monotonic() - startedAt > LIVED_MS;
         if (lived) backoffMs = FIRST_BACKOFF_MS;
         // A server whose etcd was restored from a backup says nothing, not even a bookmark, until it has passed a version that

@@ -11,7 +11,7 @@ export interface NodePods {
   rest(): void;
 }
 
-/** Makes it; a watch ends with `lifetime` at the latest. */
+/** Watches the pods of this node until `lifetime` aborts. */
 export function createNodePods(dependencies: ClusterDependencies, lifetime: AbortSignal): NodePods {
   const { log, nodeName, onChange } = dependencies;
   let watched: { readonly cache: ObjectCache<Pod>; readonly stop: AbortController } | undefined;

@@ -18,7 +18,7 @@ export interface ControlDispatcher {
   serve(verbs: ControlCommands): void;
 }
 
-/** Makes the desk: until the agent is ready it takes only what waits, and says so. */
+/** Handles control commands. Before the agent is ready, only manual requests for static pods are queued; others are refused. */
 export function createControlDispatcher(byHand: ManualRequests, log: Log, wake: () => void): ControlDispatcher {
   let verbs: ControlCommands | undefined;
   const ready = (): ControlCommands => {

@@ -17,7 +17,7 @@ export interface OverduePods {
 /** They have had their SIGTERM, and the time after it. */
 const GRACE_SEC = 0;
 
-/** Makes it; its watch ends with `lifetime`. */
+/** Watches the pods of this node until `lifetime` aborts. */
 export function createOverduePods(
   cluster: Cluster,
   runtime: ContainerRuntime,

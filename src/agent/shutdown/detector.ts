@@ -23,7 +23,7 @@ export interface ShutdownDetector {
    * asked: who asks has pods to wait for, and staying is the safe side.
    */
   managerStopping(signal: AbortSignal): Promise<boolean>;
-  /** Announces a shutdown by hand; `undefined` takes it back. */
+  /** Announces a shutdown that a person triggers; `undefined` withdraws it. */
   trigger(reason: string | undefined): void;
 }
 
@@ -53,7 +53,6 @@ const LOGIND_UNIT = 'systemd-logind.service';
 /** A logind that somebody restarts is back on the bus long before. */
 const LOST_MS = 10_000;
 
-/** Makes the reader. */
 export function createShutdownDetector({
   host,
   triggered,

@@ -21,7 +21,6 @@ export interface ManualRequests {
   settle(view: StaticPodView): boolean;
 }
 
-/** Makes an empty list of wishes. */
 export function createManualRequests(): ManualRequests {
   const parks = new Set<string>();
   const restores = new Set<string>();

@@ -62,7 +62,6 @@ function lastingOf(stuck: ReadonlyMap<string, StuckManifest>): ReadonlySet<strin
   return new Set([...stuck].filter(([, { isLasting }]) => isLasting).map(([file]) => file));
 }
 
-/** Makes the loop's hands. */
 export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
   const { store, nodeName, bootId, runtime, clock, log } = dependencies;
   let complained: string | undefined;

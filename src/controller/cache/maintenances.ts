@@ -13,7 +13,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   isEndedByReboot(name: string): boolean;
 }
 
-/** Makes them of the copies as they are. */
+/** Indexes the cached maintenances by node. */
 export function createMaintenanceIndex(
   cache: ObjectCache<NodeMaintenance>,
   nodes: ObjectCache<Node>,

@@ -7,7 +7,6 @@ export interface RequestIndex {
   requestsOf(podKey: string): readonly string[];
 }
 
-/** Makes an empty index. */
 export function createRequestIndex(): RequestIndex {
   const requestsOfPod = new Map<string, Set<string>>();
   const podOfRequest = new Map<string, string>();

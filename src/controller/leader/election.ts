@@ -15,13 +15,13 @@ import { createTerm, type Term } from './term.ts';
 /** Times of an election, in milliseconds, as the flags --leader-elect-… have them. */
 export interface ElectionOptions {
   readonly place: LeaseName;
-  /** Unique to this process: whoever has the name of the holder is the holder. */
+  /** Unique to this process: the process with the holder's identity is the leader. */
   readonly identity: string;
-  /** The others wait for so long after the last renewal that they saw. */
+  /** A Lease without a renewal for this long has expired, and another replica may take it. */
   readonly leaseMs: number;
-  /** A leader writes nothing any more so long after it began its last successful renewal; less than `leaseMs`. */
+  /** A leader stops writing this long after the start of its last successful renewal; less than `leaseMs`. */
   readonly renewDeadlineMs: number;
-  /** The leader renews, and the others look, so often. */
+  /** The leader renews the Lease, and the others read it, at this interval. */
   readonly retryMs: number;
 }
 

@@ -23,24 +23,24 @@ export interface BudgetTier {
 /** A pod with its own grace period in seconds. */
 export type GracefulPod = Pick<DrainPod, 'podType' | 'priority' | 'labels'> & {
   readonly graceSec: number;
-  /** Whether it has been told to end; absent where nobody can tell. */
+  /** Whether the pod is terminating; absent if that is not known. */
   readonly isTold?: boolean;
 };
 
-/** Volumes are unmounted after the last container has ended: so much of the whole time is theirs, and at most so long. */
+/** Reserve for unmounting volumes after the last container exits: a share of the notice, with an upper bound. */
 const VOLUME_SHARE = 0.1;
 const MAX_VOLUME_MS = 10_000;
-/** Of the whole time static pods are sure of so much, if they need it. */
+/** Share of the notice reserved for static pods, if they need it. */
 const STATIC_SHARE = 0.3;
 /** What a tier costs beside its grace periods: the order to end, and the news that it ended. */
 const TURN_MS = 2_000;
 const MAX_TURN_SHARE = 0.25;
 /** The least that a tier needs from the order to its last SIGKILL: the kubelet makes 2 s of any shorter grace period. */
 const LEAST_TIER_MS = 2_500;
-/** Even for that static pods get no more of a very short time: the others have to be told first. */
+/** Upper bound of that share when the notice is very short: other pods must be signalled first. */
 const MAX_STATIC_SHARE = 0.6;
 const LEAST_SEC = 1;
-/** So long a tier that is due waits for pods before it to be told, which takes some calls; not for those that cannot be. */
+/** A tier that is due waits at most this long for earlier pods to be signalled. Pods that cannot be signalled are not waited for. */
 const TELLING_MS = 500;
 
 /** What is kept for unmounting volumes, in milliseconds. */

@@ -6,7 +6,7 @@ import { effectiveDrainPlan } from '../drain/plan.ts';
 export interface OfflineDeadline {
   /** How many entries of the effective plan are reached, whatever is still there. */
   readonly position: number;
-  /** Grace periods in seconds, by UID, of pods that are told to end now. */
+  /** Grace periods in seconds, by UID, of pods that are stopped now. */
   readonly graces: ReadonlyMap<string, number>;
 }
 

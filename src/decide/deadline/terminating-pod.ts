@@ -4,7 +4,7 @@ import { endOf, podTypeOf } from '../pod.ts';
 
 /** An end that would come earlier by less is not worth another order. */
 const SLACK_MS = 2_000;
-/** A pod that the kubelet ends in time is gone so long after it: deletionTimestamp has whole seconds, and 1 s is 2 s to it. */
+/** Expected delay between the end of the grace period and the pod's removal: deletionTimestamp has whole seconds, and the kubelet rounds 1 s up to 2 s. */
 const KUBELET_MS = 2_000;
 
 /**

@@ -27,7 +27,7 @@ export interface MaintenanceChange {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** How the wish is fulfilled. */
+/** How the wanted maintenance is achieved. */
 export type MaintenanceStep =
   | { readonly kind: 'create'; readonly maintenance: NodeMaintenance }
   /** A maintenance over these very nodes is moved on, or only given another reason. */

@@ -15,9 +15,9 @@ import { rfc3339, timeOf } from '../time.ts';
 
 /** How long others are trusted with an eviction, in milliseconds. */
 export interface EvictionPatience {
-  /** Pod Evict Policy: after so long without an end a take-over falls back to the Eviction API. */
+  /** Pod Evict Policy: if the pod has not ended after this time, a take-over falls back to the Eviction API. */
   readonly takeOverMs: number;
-  /** KEP-1397: after so long without an end a promised eviction is asked for again. */
+  /** KEP-1397: if the pod has not ended after this time, a promised eviction is requested again. */
   readonly promiseMs: number;
   /** When the pod's controller is trusted no longer, in milliseconds since the epoch; absent where no deadline presses. */
   readonly trustUntil?: number | undefined;
@@ -67,7 +67,7 @@ export function isEvictOnly(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_ONLY_ANNOTATION] !== undefined;
 }
 
-/** Whether somebody has started the pod's eviction in the background (KEP-1397). */
+/** Whether the pod's eviction in the background has started (KEP-1397). */
 export function isInBackground(pod: Pod): boolean {
   return isEvictOnly(pod) && pod.metadata.annotations?.[EVICTION_IN_PROGRESS_ANNOTATION] !== undefined;
 }

@@ -8,7 +8,7 @@ import {
 } from '../../api/names.ts';
 import { parseNoticeTime } from '../notice/time.ts';
 
-/** These end the pod themselves, as the deadline has it: nobody after them would do it better. */
+/** Built-in interceptors honour the deadline themselves; the request is not passed on from them. */
 const ENDING: readonly string[] = [KUBELET_INTERCEPTOR, DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR];
 
 /** Until when others than this program may try to make the pod leave, in milliseconds since the epoch; undefined without end. */

@@ -9,7 +9,7 @@ export type RequesterStep =
   | { readonly kind: 'ended'; readonly message: string }
   /** It cannot be asked for. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** A canceled request is in the way: it is deleted, and made anew. */
+  /** A canceled request exists: it is deleted and created again. */
   | { readonly kind: 'replace'; readonly message: string }
   /** The requester's entry is applied; `already` where it is there. */
   | { readonly kind: 'apply'; readonly already: boolean };

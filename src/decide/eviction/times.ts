@@ -55,7 +55,7 @@ function judgeEntry(old: InterceptorStatus | undefined, fresh: InterceptorStatus
 function judgeAdvance(old: EvictionRequest, name: string, now: number): string | undefined {
   // What is stored counts: a write that completes an interceptor and passes on at once is not that interceptor's.
   const entry = entryOf(old, name);
-  // The skew is in the controller's favour: its clock may be ahead by so much.
+  // The skew is in the controller's favour: its clock may be ahead by this much.
   const latest = now + CLOCK_SKEW_MS;
   if (entry !== undefined && trustedEntry(entry, latest).completionTime !== undefined) return undefined;
   const heard = lastHeard(old, entry === undefined ? undefined : trustedEntry(entry, now), -Infinity);

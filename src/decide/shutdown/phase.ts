@@ -59,7 +59,7 @@ export type Phase =
 /** What was read about the machine and the drain. */
 export interface PhaseFacts {
   readonly now: number;
-  /** Milliseconds since the boot, on a clock that nobody sets. */
+  /** Milliseconds since the boot, on the monotonic clock. */
   readonly sinceBootMs: number;
   readonly bootId: string;
   readonly nodeName: string;

@@ -16,7 +16,6 @@ interface Noted {
   readonly at: Moment;
 }
 
-/** Makes an empty memory. */
 export function createEvictionAttempts(clock: Clock): EvictionAttempts {
   const noted = new Map<string, Noted>();
   const current = ({ memory, at }: Noted): EvictionMemory =>

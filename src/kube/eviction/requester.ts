@@ -39,7 +39,6 @@ function bodyOf(response: KubeResponse, resource: Resource, name: string): unkno
   throw notInstalled(resource, EVICTION_REQUEST_GROUP);
 }
 
-/** Makes a requester. */
 export function createEvictionRequester(client: KubeClient, scope: RequesterScope): EvictionRequester {
   const { namespace, requester } = scope;
   const dry = scope.dryRun ? '?dryRun=All' : '';
