@@ -17,6 +17,7 @@ import type { Violation } from './violation.ts';
 
 /** The condition types of nodes that the product may write. */
 export const OUR_CONDITIONS: readonly string[] = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'];
+const UNKNOWN = 'unknown';
 const OUR_PREFIX = 'nodemaintenance.x-k8s.io/';
 
 type Texts = Readonly<Record<string, string>> | undefined;
@@ -78,9 +79,15 @@ function conditionOf(node: Node | undefined, type: string): NodeCondition | unde
 export function checkForeign(changes: readonly Change[], writes: readonly Write[], controller: string): Violation[] {
   const found: Violation[] = [];
   const authors = new Map<number, string>();
+  /** The revisions that the controller was answered; of a write that changed nothing it is another one's. */
+  const answered = new Set<number>();
   for (const { revision, user } of writes) {
-    if (revision !== undefined && !authors.has(revision)) authors.set(revision, user);
+    if (revision === undefined) continue;
+    if (!authors.has(revision)) authors.set(revision, user);
+    if (user === controller) answered.add(revision);
   }
+  /** An author that the audit log does not name may be the controller. */
+  const ours = [controller, UNKNOWN];
   /** Who wrote a node's cordon or one of its conditions last, by the node and the name of the part. */
   const partAuthors = new Map<string, string>();
   const add = ({ change }: Scene, what: string, more = ''): void => {
@@ -96,29 +103,31 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
     const old: Node | undefined = before;
     const fresh: Node = change.object;
     const wasCordoned = old?.spec?.unschedulable === true;
+    const owner = answered.has(change.revision) ? controller : author;
     const cordon = `${change.key} cordon`;
     if (wasCordoned !== (fresh.spec?.unschedulable === true)) {
       const isOurs =
-        partAuthors.get(cordon) === controller || old?.metadata.annotations?.[CORDONED_ANNOTATION] === undefined;
+        ours.includes(partAuthors.get(cordon) ?? UNKNOWN) ||
+        old?.metadata.annotations?.[CORDONED_ANNOTATION] === undefined;
       if (author === controller && wasCordoned && !isOurs)
         add(scene, 'the cordon of somebody else is taken off a node');
-      partAuthors.set(cordon, author);
+      partAuthors.set(cordon, owner);
     }
     for (const type of OUR_CONDITIONS) {
       const part = `${change.key} ${type}`;
       const known = conditionOf(old, type);
       if (isDeepStrictEqual(known, conditionOf(fresh, type))) continue;
-      const owner = partAuthors.get(part);
-      if (author === controller && known !== undefined && owner !== undefined && owner !== controller) {
+      const former = partAuthors.get(part);
+      if (author === controller && known !== undefined && former !== undefined && !ours.includes(former)) {
         add(scene, `the condition ${type} of somebody else is changed on a node`, JSON.stringify(known));
       }
-      partAuthors.set(part, author);
+      partAuthors.set(part, owner);
     }
   };
 
   replay(changes, (scene) => {
     const { change, before } = scene;
-    const author = authors.get(change.revision) ?? 'unknown';
+    const author = authors.get(change.revision) ?? UNKNOWN;
     if (change.kind === 'Node' && !change.deleted) checkNode(scene, author);
     if (change.deleted && change.kind === 'Node') {
       for (const part of partAuthors.keys()) if (part.startsWith(`${change.key} `)) partAuthors.delete(part);
