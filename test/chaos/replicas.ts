@@ -71,7 +71,8 @@ export function createReplicas(controlPlane: ControlPlane, kubeconfig: string): 
         for (const replica of running) if (replica.program.exited()) running.splice(running.indexOf(replica), 1);
         if (running.length === 0) await start();
         const isLed = (await Promise.all(running.map(leads))).some(Boolean);
-        since = isLed ? (since ?? changedAt) : undefined;
+        // A leader that is seen for the first time may have begun just now.
+        since = isLed ? (since ?? Date.now()) : undefined;
         if (since !== undefined && Date.now() - Math.max(since, changedAt) >= forMs) return true;
         await sleep(100);
       }
