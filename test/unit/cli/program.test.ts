@@ -31,7 +31,7 @@ async function complete(...words: readonly string[]): Promise<readonly string[]>
 
 describe('the help', () => {
   for (const command of withDescendants(ROOT)) {
-    it(`of ${command.name()} has plain words and a text for each flag`, () => {
+    it(`the help of ${command.name()} has plain words and a text for each flag`, () => {
       const help = helpOf(command);
       assert.doesNotMatch(help, /\b(nobody|somebody|anew|whoever|so long|as long|wish|used wrongly|by hand)\b/i);
       if (!command.name().startsWith('__') && command.name() !== 'machine-facts')
@@ -42,7 +42,7 @@ describe('the help', () => {
     });
   }
 
-  it('of commands that end with codes of their own names all codes', () => {
+  it('the help of commands that end with codes of their own names all codes', () => {
     for (const name of ['drain', 'cordon', 'complete', 'evict', 'restore']) {
       const command = ROOT.commands.find((each) => each.name() === name);
       assert.ok(command);
@@ -94,7 +94,7 @@ describe('the exit code', () => {
     ['uninstall-cluster --timeout soon', 2, /--timeout soon: write numbers and units/],
   ];
   for (const [words, code, message] of codes) {
-    it(`is ${code} for nodemaint ${words}`, async () => {
+    it(`the exit code is ${code} for nodemaint ${words}`, async () => {
       const recorded = recordTerminal('pipe');
       assert.equal(await runProgram(words.split(' '), recorded.terminal), code, recorded.errors());
       assert.match(recorded.errors(), message);

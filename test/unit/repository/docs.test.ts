@@ -90,7 +90,7 @@ describe('the documentation', () => {
     );
   });
 
-  it('names only files of the source that exist', async () => {
+  it('the documentation names only files of the source that exist', async () => {
     const missing: string[] = [];
     for (const page of pages()) {
       const text = await readFile(page, 'utf8');

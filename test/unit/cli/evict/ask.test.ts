@@ -85,7 +85,7 @@ describe('the request for the eviction of a pod', () => {
     });
   }
 
-  it('is tried again a few times where it keeps changing, and then fails', async () => {
+  it('the request for the eviction of a pod is tried again a few times where it keeps changing, and then fails', async () => {
     let tries = 0;
     const request = (): Promise<undefined> => {
       tries += 1;
@@ -99,13 +99,13 @@ describe('the request for the eviction of a pod', () => {
     assert.equal(tries, 5);
   });
 
-  it('ends in a dry run although the server does not delete the canceled one', async () => {
+  it('the request for the eviction of a pod ends in a dry run although the server does not delete the canceled one', async () => {
     const requester = server(pod(), ended('Canceled', 'No more.'), { remove: () => Promise.resolve(true) });
     const result = await ask(requester, 'dry-run');
     assert.equal(result.message, 'pod/web eviction requested again; the previous request was canceled and is deleted');
   });
 
-  it('fails for this pod alone where the server refuses it, and for all where no server answers', async () => {
+  it('the request for the eviction of a pod fails for this pod alone where the server refuses it, and for all where no server answers', async () => {
     const failing = (code: 'API_REFUSED' | 'API_UNREACHABLE'): Server =>
       server(pod(), undefined, { findPod: () => Promise.reject(new NodemaintError(code, 'no')) });
     assert.deepEqual(await ask(failing('API_REFUSED')), { kind: 'failed', message: 'no', pod: 'web' });

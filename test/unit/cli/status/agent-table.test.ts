@@ -25,7 +25,7 @@ function lines(extra: Partial<AgentStatus>): readonly string[] {
 }
 
 describe('the status of the agent', () => {
-  it('has a line for each fact', () => {
+  it('the status of the agent has a line for each fact', () => {
     assert.deepEqual(lines({}), [
       'Node:         node-a',
       'Phase:        watching for 1m30s: no shutdown is under way',
@@ -42,14 +42,14 @@ describe('the status of the agent', () => {
     assert.ok(lines({ lock }).includes('Lock:         NOT HELD (delay: logind does not answer)'));
   });
 
-  it('says how long the lock delays a shutdown, and warns where that is too short', () => {
+  it('the status of the agent says how long the lock delays a shutdown, and warns where that is too short', () => {
     const delay = { limitMs: 30_000, file: '/etc/systemd/logind.conf', problem: 'too short' };
     const shown = lines({ lock: { ...QUIET.lock, delay, deadManMs: 180_000 } });
     assert.ok(shown.includes('Delay:        at most 30s (/etc/systemd/logind.conf); 3m0s if the agent stops'));
     assert.ok(shown.includes('              WARNING: too short'));
   });
 
-  it('says what each pod waits for, how long it has waited, and how late it is', () => {
+  it('the status of the agent says what each pod waits for, how long it has waited, and how late it is', () => {
     const waitingFor = [
       {
         what: 'default/web',
@@ -68,7 +68,7 @@ describe('the status of the agent', () => {
     ]);
   });
 
-  it('says who drains where no controller is alive, and nothing of one that is', () => {
+  it('the status of the agent says who drains where no controller is alive, and nothing of one that is', () => {
     const dead = lines({ controller: { state: 'dead', silentMs: 20_000 } });
     assert.ok(
       dead.includes('Controller:   no controller is alive (for at least 20s); this agent drains its own node'),
@@ -77,7 +77,7 @@ describe('the status of the agent', () => {
     assert.deepEqual(lines({ controller: { state: 'alive', silentMs: 0 } }), lines({}));
   });
 
-  it('shows a scheduled shutdown, the maintenance, parked manifests and warnings', () => {
+  it('the status of the agent shows a scheduled shutdown, the maintenance, parked manifests and warnings', () => {
     const shown = lines({
       scheduled: { kind: 'reboot', at: NOW + 600_000 },
       maintenance: { name: 'shutdown-node-a', message: '' },

@@ -27,26 +27,26 @@ const END = "nodemaint complete nm/m --context 'my cluster'";
 const ADVICE = `Watch it with:  nodemaint status nm/m --watch --context 'my cluster'\nEnd it with:  ${END}\n`;
 
 describe('a followed maintenance', () => {
-  it('that is drained ends with 0 and the command that ends it', () => {
+  it('a followed maintenance that is drained ends with 0 and the command that ends it', () => {
     assert.deepEqual(conclude({ ending: 'drained', view: DRAINED }), [0, `End the maintenance with:  ${END}\n`, '']);
   });
 
-  it('that is drained adds no sentence to JSON and YAML', () => {
+  it('a followed maintenance that is drained adds no sentence to JSON and YAML', () => {
     assert.deepEqual(conclude({ ending: 'drained', view: DRAINED }, 'json'), [0, '', '']);
   });
 
-  it('that was completed with drained nodes ends with 0', () => {
+  it('a followed maintenance that was completed with drained nodes ends with 0', () => {
     assert.deepEqual(conclude({ ending: 'completed', view: DRAINED }), [0, '', '']);
   });
 
   for (const ending of ['completed', 'deleted'] as const) {
-    it(`that was ${ending} before its nodes were drained ends with 1 and names them`, () => {
+    it(`a followed maintenance that was ${ending} before its nodes were drained ends with 1 and names them`, () => {
       const message = `nodemaint: nodemaintenance/m was ${ending}; not drained yet: node/b\n`;
       assert.deepEqual(conclude({ ending, view: OPEN }), [1, '', message]);
     });
   }
 
-  it('that was deleted before anything was seen of it ends with 1', () => {
+  it('a followed maintenance that was deleted before anything was seen of it ends with 1', () => {
     assert.deepEqual(conclude({ ending: 'deleted' }), [1, '', 'nodemaint: nodemaintenance/m was deleted\n']);
   });
 
@@ -54,7 +54,7 @@ describe('a followed maintenance', () => {
     ['timeout', 3, 'the --timeout is over'],
     ['interrupted', 1, 'interrupted'],
   ] as const) {
-    it(`ends with ${code} after ${ending}, and says how to go on`, () => {
+    it(`a followed maintenance ends with ${code} after ${ending}, and says how to go on`, () => {
       const message = `nodemaint: ${why}; the maintenance goes on without this command; not drained yet: node/b\n`;
       assert.deepEqual(conclude({ ending, view: OPEN }), [code, '', message + ADVICE]);
     });
