@@ -4,17 +4,18 @@ import { overduePods } from '../../decide/deadline/terminating-pod.ts';
 import { describeError } from '../../errors.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import { keyOf } from '../../kube/resource.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Cluster, ClusterDependencies } from '../cluster/cluster.ts';
 import { createNodePods } from '../cluster/node-pods.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
 
-/** Ends pods of this node whose end was shortened for a deadline after they had been told, which the kubelet ignores. */
+/** Ends terminating pods of this node whose grace period a deadline has shortened, which the kubelet ignores. */
 export interface OverduePods {
-  /** One look; watches the node's pods while one of its drains has a deadline. */
+  /** One pass; watches the node's pods while one of its drains has a deadline. */
   reconcile(signal: AbortSignal): Promise<void>;
 }
 
-/** They have had their SIGTERM, and the time after it. */
+/** These pods have had their SIGTERM and the time after it. */
 const GRACE_SEC = 0;
 
 /** Watches the pods of this node until `lifetime` aborts. */
@@ -27,7 +28,9 @@ export function createOverduePods(
   const { clock, log } = dependencies;
   const stops = createSandboxStops(runtime, clock);
   const pods = createNodePods(dependencies, lifetime);
-  let complained = '';
+  const warnOnce = createLogOnce((reason) => {
+    log.warn({ reason }, 'cannot see whether pods whose grace period is over have ended');
+  });
 
   const hasDeadline = (): boolean => {
     const drains = cluster.drains().map(({ maintenance }) => cluster.maintenance(maintenance));
@@ -50,12 +53,10 @@ export function createOverduePods(
           if (pod === undefined) continue;
           stops.begin(id, GRACE_SEC, stopInPlaceOfKubelet(log, { pod }, id, GRACE_SEC), signal);
         }
-        complained = '';
+        warnOnce(undefined);
       } catch (error) {
         signal.throwIfAborted();
-        const reason = describeError(error);
-        if (reason !== complained) log.warn({ reason }, 'cannot see whether pods whose time is over have ended');
-        complained = reason;
+        warnOnce(describeError(error));
       }
     },
   };

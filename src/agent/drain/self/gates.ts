@@ -7,7 +7,8 @@ import type { KubeObject } from '../../../api/meta.ts';
 import { HELD_FOR_LABEL } from '../../../api/names.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import { listAll } from '../../../kube/list.ts';
-import { collectionPath, DAEMON_SETS, PODS, sendForObject } from '../../../kube/resource.ts';
+import { collectionPath, DAEMON_SETS, onNode, PODS, sendForObject } from '../../../kube/resource.ts';
+import { createLogOnce } from '../../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../../cluster/cluster.ts';
 
 /** An account that may do this and nothing else (manifests/rbac/agent.yaml); a node's own identity may not. */
@@ -32,98 +33,98 @@ function refusalOf(error: unknown): string {
   return describeError(error);
 }
 
-/** The gates of the node's DaemonSet pods, which somebody has to take away after a maintenance. */
+/** The gates of the node's DaemonSet pods, which have to be taken away after a maintenance. */
 export interface SelfGates {
-  /** Notes that a maintenance of the node is in progress: it may hold pods when it is over. */
+  /** Notes that a maintenance of the node is in progress: pods may wait at the gate when it is over. */
   arm(): void;
-  /** Notes that a controller lives, which takes the gates away itself. */
+  /** Notes that a controller is alive, which takes the gates away itself. */
   leaveToController(): void;
-  /** Whether there may be pods to release; `unless` counts where nothing is known yet. */
-  isArmed(unless: boolean): boolean;
+  /** Whether there may be pods to release; `fallback` is returned until that is known. */
+  isArmed(fallback: boolean): boolean;
   /**
-   * Deletes the pods that are held for the node, so that their DaemonSets make them anew, without the gate. Throws
-   * API_UNREACHABLE; a refusal is logged and tried again.
+   * Deletes the pods that wait at the gate of the node, so that their DaemonSets create them again, without the gate.
+   * Throws API_UNREACHABLE; a refusal is logged and tried again.
    */
   release(signal: AbortSignal): Promise<void>;
 }
 
-/** Makes the memory of what may be held, which is undecided at first: the agent may have been started by a boot. */
-export function createSelfGates({ client, clock, log, nodeName }: ClusterDependencies): SelfGates {
-  const query = new URLSearchParams({
-    labelSelector: `${HELD_FOR_LABEL}=${nodeName}`,
-    fieldSelector: 'spec.nodeName=',
-  }).toString();
-  let armed: boolean | undefined;
-  let triedAt = -Infinity;
-  let complained = '';
+/** Whether pods may wait at the gate. An agent that has just started does not know: a boot may have started it. */
+type State =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'armed' }
+  /** Released once already; `triedAt` is on the monotonic clock. */
+  | { readonly kind: 'retrying'; readonly triedAt: number }
+  | { readonly kind: 'clear' };
 
-  const complain = (reason: string): void => {
-    if (reason !== complained) log.warn({ reason }, 'cannot release held DaemonSet pods of own node, trying again');
-    complained = reason;
-  };
+/** Deletes the pods at the gate in one namespace and returns how many they were. */
+async function releaseIn(
+  { client, log, nodeName }: ClusterDependencies,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const selectors = { labelSelector: `${HELD_FOR_LABEL}=${nodeName}`, fieldSelector: onNode('') };
+  const path = `${collectionPath(PODS, namespace)}?${new URLSearchParams(selectors).toString()}`;
+  const gone = await sendForObject<List>(client, { method: 'DELETE', path, as: RELEASE_ACCOUNT }, [404], signal);
+  const pods = (gone?.items ?? []).map(({ metadata }) => `${namespace}/${metadata.name}`);
+  if (pods.length > 0) log.info({ pods }, 'released gated DaemonSet pods of own node');
+  return pods.length;
+}
 
-  const releaseIn = async (namespace: string, signal: AbortSignal): Promise<number> => {
-    const path = `${collectionPath(PODS, namespace)}?${query}`;
-    const gone = await sendForObject<List>(client, { method: 'DELETE', path, as: RELEASE_ACCOUNT }, [404], signal);
-    const pods = (gone?.items ?? []).map(({ metadata }) => `${namespace}/${metadata.name}`);
-    if (pods.length > 0) log.info({ pods }, 'released held DaemonSet pods of own node');
-    return pods.length;
-  };
+/** The namespaces that have DaemonSets, for no other pods are gated: a few, where a cluster may have hundreds. */
+async function namespacesToAsk({ client }: ClusterDependencies, signal: AbortSignal): Promise<readonly string[]> {
+  const place = { path: collectionPath(DAEMON_SETS), as: RELEASE_ACCOUNT, namesOnly: true };
+  const found = await listAll(client, place, [], ({ metadata }) => metadata.namespace ?? 'default', signal);
+  return [...new Set(found.items)];
+}
 
-  /** Those that have DaemonSets, for no other pods are held: a few, where a cluster may have hundreds. */
-  const namespacesToAsk = async (signal: AbortSignal): Promise<readonly string[]> => {
-    const place = { path: collectionPath(DAEMON_SETS), as: RELEASE_ACCOUNT, namesOnly: true };
-    const found = await listAll(client, place, [], ({ metadata }) => metadata.namespace ?? 'default', signal);
-    return [...new Set(found.items)];
-  };
+/** Releases in all namespaces: one that is refused keeps no other from its release. */
+async function releaseAll(dependencies: ClusterDependencies, signal: AbortSignal): Promise<Release> {
+  const namespaces = await namespacesToAsk(dependencies, signal);
+  let released = 0;
+  let refusal: string | undefined;
+  const releaseOne = (name: string): Promise<number> =>
+    releaseIn(dependencies, name, signal).catch((error: unknown) => {
+      refusal ??= refusalOf(error);
+      return 0;
+    });
+  for (let first = 0; first < namespaces.length; first += AT_ONCE) {
+    const counts = await Promise.all(namespaces.slice(first, first + AT_ONCE).map(releaseOne));
+    for (const count of counts) released += count;
+  }
+  return { released, refusal };
+}
 
-  /** A namespace that is refused, whatever somebody has put there, keeps no other one from it. */
-  const releaseAll = async (signal: AbortSignal): Promise<Release> => {
-    const namespaces = await namespacesToAsk(signal);
-    let released = 0;
-    let refusal: string | undefined;
-    for (let first = 0; first < namespaces.length; first += AT_ONCE) {
-      const some = namespaces.slice(first, first + AT_ONCE);
-      const counts = await Promise.all(
-        some.map((name) =>
-          releaseIn(name, signal).catch((error: unknown) => {
-            refusal ??= refusalOf(error);
-            return 0;
-          }),
-        ),
-      );
-      for (const count of counts) released += count;
-    }
-    return { released, refusal };
-  };
-
+export function createSelfGates(dependencies: ClusterDependencies): SelfGates {
+  const { clock, log, nodeName } = dependencies;
+  let state: State = { kind: 'unknown' };
+  const warnOnce = createLogOnce((reason) => {
+    log.warn({ reason }, 'cannot release gated DaemonSet pods of own node, trying again');
+  });
   return {
     arm: () => {
-      armed = true;
-      triedAt = -Infinity;
+      state = { kind: 'armed' };
     },
     leaveToController: () => {
-      armed = false;
+      state = { kind: 'clear' };
     },
-    isArmed: (unless) => armed ?? unless,
+    isArmed: (fallback) => (state.kind === 'unknown' ? fallback : state.kind !== 'clear'),
     release: async (signal) => {
       const now = clock.monotonic();
-      armed = true;
-      if (now - triedAt < TRY_EVERY_MS) return;
-      const isFirst = triedAt === -Infinity;
-      triedAt = now;
+      if (state.kind === 'retrying' && now - state.triedAt < TRY_EVERY_MS) return;
+      const isFirst = state.kind !== 'retrying';
+      state = { kind: 'retrying', triedAt: now };
       if (nodeName.length > MAX_LABEL) {
-        log.warn({ node: nodeName }, 'held DaemonSet pods of a node with so long a name wait for a controller');
-        armed = false;
+        log.warn({ node: nodeName }, 'gated DaemonSet pods of a node with so long a name wait for a controller');
+        state = { kind: 'clear' };
         return;
       }
       try {
-        const { released, refusal } = await releaseAll(signal);
-        // API servers' copies of the maintenances lag: a pod that is made right after a maintenance can still be held.
-        armed = released > 0 || isFirst || refusal !== undefined;
-        if (refusal !== undefined) complain(refusal);
+        const { released, refusal } = await releaseAll(dependencies, signal);
+        warnOnce(refusal);
+        // API servers' copies of the maintenances lag: a pod that is created right after a maintenance can still be gated.
+        if (released === 0 && !isFirst && refusal === undefined) state = { kind: 'clear' };
       } catch (error) {
-        complain(refusalOf(error));
+        warnOnce(refusalOf(error));
       }
     },
   };
