@@ -77,7 +77,7 @@ export function createPodNotifier(context: ControllerContext): PodNotifier {
         known.add(key);
         const message = `Node ${nodeName} is to be drained${by}${reason === '' ? '' : `: ${reason}`}`;
         const subject = { apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata };
-        context.events.tell(subject, { type: 'Warning', reason: 'NodeMaintenance', message });
+        context.events.record(subject, { type: 'Warning', reason: 'NodeMaintenance', message });
       }
     },
     forget: (maintenance) => {

@@ -25,7 +25,7 @@ export interface EventSubject {
 /** Writes v1 Events, the same one only once and counted. */
 export interface EventRecorder {
   /** Notes an event; never waits, never fails. */
-  tell(subject: EventSubject, text: EventText): void;
+  record(subject: EventSubject, text: EventText): void;
   /** Writes what was noted until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -171,7 +171,7 @@ export function createEventRecorder(
   );
 
   return {
-    tell: (subject, text) => {
+    record: (subject, text) => {
       const { kind, metadata } = subject;
       const said = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
       const digest = createHash('sha256').update(said).digest('hex').slice(0, 16);

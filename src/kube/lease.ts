@@ -2,13 +2,13 @@ import { CONTROLLER_LEASE_NAME, CONTROLLER_NAMESPACE, type Lease, type LeaseSpec
 import type { KubeClient } from './client.ts';
 import { collectionPath, LEASES, objectPath, sendForObject } from './resource.ts';
 
-/** Where a Lease lies. */
+/** The name of a Lease and its namespace. */
 export interface LeaseName {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** The Lease of the controller, where it is installed as manifests/ has it. */
+/** The Lease of the controller, with the name that manifests/ give it. */
 export const CONTROLLER_LEASE: LeaseName = { namespace: CONTROLLER_NAMESPACE, name: CONTROLLER_LEASE_NAME };
 
 /** Reads a Lease; undefined where there is none. Throws API_UNREACHABLE and API_REFUSED. */
@@ -16,33 +16,32 @@ export async function readLease(client: KubeClient, place: LeaseName, signal: Ab
   return await sendForObject<Lease>(client, { method: 'GET', path: objectPath(LEASES, place) }, [404], signal);
 }
 
+/** A write of a Lease. */
+export interface LeaseWrite {
+  /** The Lease as it was read, which is replaced; undefined where there was none, and it is created. */
+  readonly old: Lease | undefined;
+  readonly spec: LeaseSpec;
+}
+
 /**
- * Writes a Lease: makes it where `old` is undefined, else replaces what was read. Returns it as it is then, or undefined
- * where somebody else was faster. Throws API_UNREACHABLE and API_REFUSED.
+ * Creates or replaces a Lease. Returns it as it is after the write, or undefined where another client has written or deleted
+ * it since it was read. Throws API_UNREACHABLE and API_REFUSED.
  */
 export async function writeLease(
   client: KubeClient,
   place: LeaseName,
-  old: Lease | undefined,
-  spec: LeaseSpec,
+  { old, spec }: LeaseWrite,
   signal: AbortSignal,
 ): Promise<Lease | undefined> {
   const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
   if (old === undefined) {
     const path = collectionPath(LEASES, place.namespace);
-    return await sendForObject<Lease>(
-      client,
-      { method: 'POST', path, body: { ...kind, metadata: place, spec } },
-      [409],
-      signal,
-    );
+    const body = { ...kind, metadata: place, spec };
+    return await sendForObject<Lease>(client, { method: 'POST', path, body }, [409], signal);
   }
+  const path = objectPath(LEASES, place);
+  // Not a patch: the resourceVersion in the body makes the write fail where another client has written since, and a Lease that
+  // was deleted is not created again.
   const body = { ...kind, metadata: old.metadata, spec };
-  // Not a patch: the resourceVersion in it makes sure that nobody has written since, and a deleted one is not ours to make.
-  return await sendForObject<Lease>(
-    client,
-    { method: 'PUT', path: objectPath(LEASES, place), body },
-    [404, 409],
-    signal,
-  );
+  return await sendForObject<Lease>(client, { method: 'PUT', path, body }, [404, 409], signal);
 }

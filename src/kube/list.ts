@@ -10,8 +10,8 @@ export interface ObjectPage<T> {
 }
 
 /**
- * Asks for one page; `query` is what limits it and says where it begins. With `namesOnly` nothing but the metadata of the
- * objects is asked for. Undefined where there is no such list. Throws API_ANSWER_TOO_LARGE, and what else the asking does.
+ * Requests one page; `query` has its limit and where it begins. With `namesOnly` only the metadata of the objects is
+ * requested. Undefined where there is no such list. Throws API_ANSWER_TOO_LARGE, and the other errors of the request.
  */
 export type AskPage<T> = (
   query: Readonly<Record<string, string>>,
@@ -26,7 +26,7 @@ export interface ObjectList<T> {
   readonly tooLarge: readonly string[];
 }
 
-/** Objects of the first page: even where each has the size that etcd allows, it is not asked for in vain by much. */
+/** Objects of the first page: few, so that little is read in vain where each object has the largest size that etcd allows. */
 const FIRST_LIMIT = 50;
 const MAX_LIMIT = 500;
 const SMALLER = 4;
@@ -36,8 +36,9 @@ function isTooLarge(error: unknown): boolean {
 }
 
 /**
- * Reads a whole list in pages that grow as long as they can be read: a page that is too large is asked for again with
- * fewer objects, and an object that is too large alone is left out, by its name. `trim` is applied to each object at once.
+ * Reads a whole list in pages that grow as long as they can be read. A page that is too large is requested again with fewer
+ * objects. An object that is too large alone is left out, and its name is in `tooLarge`. `trim` is applied to each object
+ * as soon as it is read.
  */
 export async function readPages<T extends KubeObject, K = T>(
   ask: AskPage<T>,
@@ -80,29 +81,31 @@ export async function readPages<T extends KubeObject, K = T>(
   return { items, resourceVersion, tooLarge };
 }
 
-/** Where a list is, and who asks for what of it. */
+/** Which list to read, as which user, and how much of it. */
 export interface ListScope {
   readonly path: string;
   /** Selectors. */
   readonly query?: Readonly<Record<string, string>>;
-  /** The user to ask as. */
+  /** The user that the requests are made as, by impersonation. */
   readonly as?: string;
-  /** Whether nothing but the metadata of the objects is wanted. */
+  /** Whether only the metadata of the objects is read. */
   readonly namesOnly?: boolean;
+  /** The HTTP statuses for which the list is empty, such as 404; none unless they are named. */
+  readonly absent?: readonly number[];
 }
 
-/** Reads all objects of a list; none for the statuses in `absent`. Throws API_REFUSED and API_UNREACHABLE. */
+/** Reads all objects of a list. Throws API_REFUSED and API_UNREACHABLE. */
 export async function listAll<T extends KubeObject, K = T>(
   client: KubeClient,
-  place: ListScope,
-  absent: readonly number[],
+  scope: ListScope,
   trim: (object: T) => K,
   signal: AbortSignal,
 ): Promise<ObjectList<K>> {
-  const { path, query = {}, ...user } = place;
+  const { path, query = {}, absent = [], ...options } = scope;
   return await readPages<T, K>((page, namesOnly) => {
     const search = new URLSearchParams({ ...query, ...page }).toString();
-    const request = { method: 'GET', path: `${path}?${search}`, ...user, ...(namesOnly ? { namesOnly } : {}) } as const;
+    const names = namesOnly ? { namesOnly } : {};
+    const request = { method: 'GET', path: `${path}?${search}`, ...options, ...names } as const;
     return sendForObject<ObjectPage<T>>(client, request, absent, signal);
   }, trim);
 }

@@ -78,7 +78,7 @@ export function createObjectCache<T extends KubeObject>(
       items,
       resourceVersion: version,
       tooLarge,
-    } = await listAll<T>(client, { path, query: selectors }, [], trim, signal);
+    } = await listAll<T>(client, { path, query: selectors }, trim, signal);
     const fresh = new Map(items.map((item) => [keyOf(item), item]));
     if (tooLarge.length > 0)
       log.error({ resource: scope.resource.plural, tooLarge }, 'objects are too large to be read');

@@ -23,7 +23,7 @@ export function createAnnouncer(
   return (news) => {
     const level = news.type === 'Warning' ? 'error' : 'info';
     log[level]({ reason: news.reason }, news.message);
-    events?.tell(node, news);
+    events?.record(node, news);
     // It never rejects before the end, when nobody is there to hear it any more.
     if (news.wall && wall) notifyUsers(news.message, log, signal).catch(() => undefined);
   };

@@ -84,7 +84,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
     // By the node's name, as a node's identity is allowed to ask.
     const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
     try {
-      const list = await listAll<Pod>(client, place, [], (pod) => pod, signal);
+      const list = await listAll<Pod>(client, place, (pod) => pod, signal);
       complained = '';
       const mirrors = list.items.filter((pod) => staticUidOf(pod) !== undefined);
       return new Map(mirrors.map((pod) => [`${pod.metadata.namespace}/${pod.metadata.name}`, pod]));

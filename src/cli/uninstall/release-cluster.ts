@@ -46,9 +46,9 @@ async function listOf<T extends KubeObject>(
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<readonly T[]> {
-  const place = { path: collectionPath(resource), query };
+  const place = { path: collectionPath(resource), query, absent: [404] };
   // The custom resources may already be deleted.
-  return (await listAll<T>(client, place, [404], (object) => object, signal)).items;
+  return (await listAll<T>(client, place, (object) => object, signal)).items;
 }
 
 /** Deletes the policy of the gate, so that no more pods are gated. */

@@ -49,7 +49,7 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
   const readMaintenances = createSharedRead(async (signal) => {
     const place = { path: collectionPath(NODE_MAINTENANCES) };
-    return (await listAll<NodeMaintenance>(client, place, [], transformMaintenance, signal)).items;
+    return (await listAll<NodeMaintenance>(client, place, transformMaintenance, signal)).items;
   });
 
   const act = async (step: 'release' | 'remove', pod: Pod, signal: AbortSignal): Promise<void> => {

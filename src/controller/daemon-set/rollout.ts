@@ -43,7 +43,7 @@ export function createDaemonSetRollout(context: ControllerContext, gate: Pick<Da
       path: collectionPath(CONTROLLER_REVISIONS, namespace),
       query: { labelSelector: labels.join(',') },
     };
-    const revisions = await listAll<ControllerRevision>(client, place, [], (revision) => revision, signal);
+    const revisions = await listAll<ControllerRevision>(client, place, (revision) => revision, signal);
     return { daemonSet, hash: currentHash(daemonSet, revisions.items) };
   };
 

@@ -70,7 +70,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
     // Without the count and the numbers, so that it is one event that counts up.
     const which = outcome.budgets.length === 0 ? '' : ` by PodDisruptionBudget ${outcome.budgets.join(', ')}`;
     const message = `The eviction of pod ${name} is blocked${which}.`;
-    context.events.tell(subjectOf(request), { type: 'Warning', reason: 'EvictionBlocked', message });
+    context.events.record(subjectOf(request), { type: 'Warning', reason: 'EvictionBlocked', message });
   };
 
   const evict = async (

@@ -91,7 +91,7 @@ export function createEvictionRequestReconciler(
     const { namespace, name } = request.metadata;
     const pod = request.spec.target.pod.name;
     log.info({ request: `${namespace}/${name}`, pod, progress: progress?.message }, 'eviction request moved on');
-    for (const text of news) context.events.tell(subjectOf(request), text);
+    for (const text of news) context.events.record(subjectOf(request), text);
   };
 
   /** Garbage collection of what its requesters leave behind, some time after its end. */

@@ -74,7 +74,7 @@ export async function runElection(
     const begun = momentOf(clock);
     isFresh = false;
     mayHold = true;
-    const written = await writeLease(client, place, sight.lease, decision.spec, wait);
+    const written = await writeLease(client, place, { old: sight.lease, spec: decision.spec }, wait);
     if (written === undefined) return undefined;
     sight = observeLease(sight, written, monotonicNow());
     isFresh = true;
@@ -137,7 +137,8 @@ export async function runElection(
     try {
       const lease = await readLease(client, place, wait);
       if (lease?.spec?.holderIdentity !== identity) return;
-      await writeLease(client, place, lease, releasedLease(lease.spec, clock.now()), wait);
+      const spec = releasedLease(lease.spec, clock.now());
+      await writeLease(client, place, { old: lease, spec }, wait);
       tell('released the lease');
     } catch (error) {
       log.warn({ reason: describeError(error) }, 'cannot release the lease; another one leads when it has expired');

@@ -28,7 +28,7 @@ export async function reconcileNode(
     if (maintenances.length > 0 && node.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined) {
       const message = `Node ${name} was uncordoned during maintenance (${maintenances.join(', ')}); cordoned again. Complete the maintenance to uncordon it.`;
       const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
-      context.events.tell(subject, { type: 'Warning', reason: 'CordonReverted', message });
+      context.events.record(subject, { type: 'Warning', reason: 'CordonReverted', message });
     }
   }
   const drained = draining.length > 0 && isEmpty;

@@ -49,7 +49,7 @@ function reportFastForwards(
     if (fastForwardedBy === undefined) continue;
     const message = `The drain of node ${name} is fast-forwarded: the older maintenance ${fastForwardedBy} has gone further there already.`;
     const subject = { ...maintenance, apiVersion: NODE_MAINTENANCE_API_VERSION, kind: 'NodeMaintenance' };
-    events.tell(subject, { type: 'Warning', reason: 'FastForwarded', message });
+    events.record(subject, { type: 'Warning', reason: 'FastForwarded', message });
   }
 }
 

@@ -16,7 +16,7 @@ export async function removeFailedPods(
 ): Promise<readonly string[]> {
   const removed: string[] = [];
   const query = { fieldSelector: `${onNode(nodeName)},status.phase=Failed` };
-  const list = await listAll<Pod>(client, { path: collectionPath(PODS), query }, [], (pod) => pod, signal);
+  const list = await listAll<Pod>(client, { path: collectionPath(PODS), query }, (pod) => pod, signal);
   for (const pod of list.items.filter(isLeftOfShutdown)) {
     if (await deletePod(client, pod, {}, signal)) removed.push(keyOf(pod));
   }

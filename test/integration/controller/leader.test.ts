@@ -218,9 +218,10 @@ describe('leader election on a real API server', () => {
     await waitFor('it is seen dead', async () => (await look()) === 'dead', { timeoutMs: 20_000 });
     assert.ok(Date.now() - releasedAt > 14_000);
 
-    const lease = await readLease(node, CONTROLLER_LEASE, never);
+    const old = await readLease(node, CONTROLLER_LEASE, never);
     const refused = { code: 'API_REFUSED', message: /forbidden/ };
-    await assert.rejects(writeLease(node, CONTROLLER_LEASE, lease, { holderIdentity: 'evil' }, never), refused);
+    const write = { old, spec: { holderIdentity: 'evil' } };
+    await assert.rejects(writeLease(node, CONTROLLER_LEASE, write, never), refused);
     await assert.rejects(readLease(node, { ...CONTROLLER_LEASE, name: 'other' }, never), refused);
     const { status } = await node.send({ method: 'GET', path: collectionPath(LEASES, 'nodemaint-system') }, never);
     assert.equal(status, 403);

@@ -43,7 +43,7 @@ describe('NodeMaintenances that are too large to be read together, on a real API
     const signal = AbortSignal.timeout(60_000);
     const path = collectionPath(NODE_MAINTENANCES);
     await assert.rejects(whole.send({ method: 'GET', path }, signal), { code: 'API_ANSWER_TOO_LARGE' });
-    const list = await listAll<NodeMaintenance>(whole, { path }, [], (each) => each, signal);
+    const list = await listAll<NodeMaintenance>(whole, { path }, (each) => each, signal);
     assert.deepEqual(
       list.items.map(({ metadata }) => metadata.name),
       names.filter((name) => name !== 'c'),

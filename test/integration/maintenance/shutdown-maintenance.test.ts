@@ -80,7 +80,7 @@ async function startAgent(node: string): Promise<TestAgent> {
     },
     own: async () => {
       const place = { path: collectionPath(NODE_MAINTENANCES) };
-      const { items } = await listAll<NodeMaintenance>(rig.admin, place, [], (each) => each, signal);
+      const { items } = await listAll<NodeMaintenance>(rig.admin, place, (each) => each, signal);
       return items.filter(({ metadata }) => metadata.labels?.['nodemaintenance.x-k8s.io/agent'] === node);
     },
     open: async (not = []) => {

@@ -57,7 +57,7 @@ describe("a node's own identity after a shutdown", () => {
     const events = createEventRecorder('nodemaint-agent', { client, clock: createSystemClock(), log: SILENT_LOG });
     const running = events.run(end.signal);
     const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE, uid: NODE } };
-    events.tell(subject, {
+    events.record(subject, {
       type: 'Warning',
       reason: 'WentDownUndrained',
       message: 'went down before its pods had ended',

@@ -32,7 +32,7 @@ async function eventInSpiteOf(scene: Scene, message: string, before: (event: Sto
     const stop = new AbortController();
     const recorder = createEventRecorder('test', { client: controller, clock: createSystemClock(), log: SILENT_LOG });
     const running = recorder.run(stop.signal);
-    recorder.tell(subject, { type: 'Warning', reason: 'WentDown', message });
+    recorder.record(subject, { type: 'Warning', reason: 'WentDown', message });
     await waitFor('the Event is written', async () => (await all()).some(({ count }) => count === 1));
     stop.abort();
     await running;

@@ -13,7 +13,8 @@ export async function playLivingController(client: KubeClient, signal: AbortSign
       renewTime: new Date().toISOString().replace('Z', '000Z'),
     };
     try {
-      await writeLease(client, CONTROLLER_LEASE, await readLease(client, CONTROLLER_LEASE, signal), spec, signal);
+      const old = await readLease(client, CONTROLLER_LEASE, signal);
+      await writeLease(client, CONTROLLER_LEASE, { old, spec }, signal);
       await setTimeout(RENEW_MS, undefined, { signal });
     } catch (error) {
       if (!signal.aborted) throw error;

@@ -71,7 +71,7 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
     signal: AbortSignal,
   ): Promise<void> => {
     const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
-    for (const pod of (await listAll<Pod>(api, place, [], (each) => each, signal)).items) {
+    for (const pod of (await listAll<Pod>(api, place, (each) => each, signal)).items) {
       const { uid = '', deletionTimestamp } = pod.metadata;
       const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
       if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;

@@ -73,7 +73,7 @@ async function releaseIn(
 /** The namespaces that have DaemonSets, for no other pods are gated: a few, where a cluster may have hundreds. */
 async function namespacesToAsk({ client }: ClusterDependencies, signal: AbortSignal): Promise<readonly string[]> {
   const place = { path: collectionPath(DAEMON_SETS), as: RELEASE_ACCOUNT, namesOnly: true };
-  const found = await listAll(client, place, [], ({ metadata }) => metadata.namespace ?? 'default', signal);
+  const found = await listAll(client, place, ({ metadata }) => metadata.namespace ?? 'default', signal);
   return [...new Set(found.items)];
 }
 

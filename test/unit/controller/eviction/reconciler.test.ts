@@ -35,7 +35,7 @@ describe('the memory of requests', () => {
       log: SILENT_LOG,
       options: controllerOptionsSchema.parse({}),
       metrics: { evictionAttempted: () => undefined },
-      events: { tell: () => undefined },
+      events: { record: () => undefined },
       requests: { get: (key: string) => requests.get(key), list: () => [...requests.values()] },
       pods: { get: () => pod, list: () => [] },
       nodes: { get: () => undefined, list: () => [] },
