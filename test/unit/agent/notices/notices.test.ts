@@ -250,7 +250,7 @@ describe('the loop that watches for notices', () => {
     await writeFile(file, 'power \u001b[31mfails\nsecond line\n');
     await until('power [31mfails');
     await writeFile(file, '');
-    await until(`${file} is there`);
+    await until(`${file} exists`);
     await rm(file);
     await until('-');
   });
