@@ -72,7 +72,7 @@ describe('nodemaint disable-kubelet-shutdown', () => {
     assert.match((await bench.run()).stdout, /is off/);
     await bench.run('--undo');
     assert.match(await bench.warning(), /is on/);
-    assert.match((await bench.run()).stdout, /has a drainPlan already/);
+    assert.match((await bench.run()).stdout, /already has a drainPlan/);
   });
 
   it('the command is undone without a kubelet from what was written down, once, and never takes what is not its own', async (t) => {
@@ -82,7 +82,7 @@ describe('nodemaint disable-kubelet-shutdown', () => {
     await bench.endKubelet();
     const undone = await bench.run('--undo');
     assert.equal(undone.code, 0, undone.stderr);
-    assert.match(undone.stdout, /^Removed .*conf\.d\/zz-nodemaint\.conf; it counts when the kubelet is started anew/);
+    assert.match(undone.stdout, /^Removed .*conf\.d\/zz-nodemaint\.conf\. It takes effect when the kubelet restarts/);
     assert.deepEqual(await readdir(path.join(bench.folder, 'conf.d')), ['10-mine.conf']);
     const again = await bench.run('--undo');
     assert.equal(again.code, 2);
