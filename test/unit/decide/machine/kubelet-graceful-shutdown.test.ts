@@ -86,7 +86,7 @@ describe('nodemaint disable-kubelet-shutdown', () => {
     assert.deepEqual(await readdir(path.join(bench.folder, 'conf.d')), ['10-mine.conf']);
     const again = await bench.run('--undo');
     assert.equal(again.code, 2);
-    assert.match(again.stderr, /no kubelet of this node runs, and no drop-in of nodemaint is written down/);
+    assert.match(again.stderr, /no kubelet of this node is running, and no drop-in of nodemaint is recorded/);
 
     await writeFile(path.join(bench.folder, 'state', 'kubelet-drop-in'), `${bench.folder}/conf.d/10-mine.conf\n`);
     assert.equal((await bench.run('--undo')).code, 2);
