@@ -6,7 +6,7 @@ import {
 } from '../../decide/shutdown/detection.ts';
 import type { PhaseFacts } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
-import { type Clock, monotonicNow } from '../../host/clock.ts';
+import type { Clock } from '../../host/clock.ts';
 import type { Login1, ShutdownRequester } from '../../host/systemd/login1.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -73,8 +73,8 @@ export function createShutdownDetector({
    * systemd for the way down any more, so the machine would stand still, drained.
    */
   const bringLogindBack = async (systemd: Systemd, signal: AbortSignal): Promise<void> => {
-    lostAt ??= monotonicNow();
-    if (monotonicNow() - lostAt < LOST_MS) return;
+    lostAt ??= clock.monotonic();
+    if (clock.monotonic() - lostAt < LOST_MS) return;
     lostAt = undefined;
     log.error({ unit: LOGIND_UNIT }, 'logind has left the bus in the middle of a shutdown, restarting it');
     await systemd.restartUnit(LOGIND_UNIT, signal);
