@@ -1,13 +1,15 @@
 import {
   decideShutdown,
+  describeRequester,
   type ScheduledShutdown,
   scheduledStart,
   type ShutdownKind,
+  type ShutdownRequester,
 } from '../../decide/shutdown/detection.ts';
 import type { PhaseFacts } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { Login1, ShutdownRequester } from '../../host/systemd/login1.ts';
+import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 
@@ -25,14 +27,6 @@ export interface ShutdownDetector {
   managerStopping(signal: AbortSignal): Promise<boolean>;
   /** Announces a shutdown that a person triggers; `undefined` withdraws it. */
   trigger(reason: string | undefined): void;
-}
-
-/** Who asked, in words, for the reason of the maintenance. */
-export function describeRequester(kind: string, { uid, tty, wall }: ShutdownRequester): string {
-  const who = uid === undefined ? '' : ` requested by ${uid === 0 ? 'root' : `uid ${uid}`}`;
-  const where = tty === undefined ? '' : ` on ${tty}`;
-  const why = wall === undefined ? '' : `: ${wall}`;
-  return `node ${kind}${who}${where}${why}`;
 }
 
 export interface ShutdownDetectorDependencies {

@@ -48,3 +48,20 @@ export function decideShutdown(readings: ShutdownReadings): Exclude<Origin, 'tri
   const start = scheduledStart(scheduled, leadMs);
   return start !== undefined && now >= start && now < start + leadMs + OVERDUE_MS ? 'schedule' : 'no';
 }
+
+/** Who requested a shutdown, as far as logind knows. */
+export interface ShutdownRequester {
+  readonly kind?: ShutdownKind;
+  readonly uid?: number;
+  readonly tty?: string;
+  /** The message to all users that was given with the request. */
+  readonly wall?: string;
+}
+
+/** Who asked, in words, for the reason of the maintenance. */
+export function describeRequester(kind: string, { uid, tty, wall }: ShutdownRequester): string {
+  const who = uid === undefined ? '' : ` requested by ${uid === 0 ? 'root' : `uid ${uid}`}`;
+  const where = tty === undefined ? '' : ` on ${tty}`;
+  const why = wall === undefined ? '' : `: ${wall}`;
+  return `node ${kind}${who}${where}${why}`;
+}

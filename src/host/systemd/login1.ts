@@ -5,7 +5,12 @@
  */
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { type ScheduledShutdown, type ShutdownKind, shutdownKind } from '../../decide/shutdown/detection.ts';
+import {
+  type ScheduledShutdown,
+  type ShutdownKind,
+  shutdownKind,
+  type ShutdownRequester,
+} from '../../decide/shutdown/detection.ts';
 import type { DelayLock } from '../../decide/shutdown/other-locks.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { BusCall } from '../dbus/connection.ts';
@@ -46,15 +51,6 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 
 /** An inhibitor lock as logind lists it. */
 export type Inhibitor = DelayLock;
-
-/** Who requested a shutdown, as far as logind knows. */
-export interface ShutdownRequester {
-  readonly kind?: ShutdownKind;
-  readonly uid?: number;
-  readonly tty?: string;
-  /** The message to all users that was given with the request. */
-  readonly wall?: string;
-}
 
 /** Errors of all methods that call logind: DBUS_UNAVAILABLE; DBUS_CALL_FAILED, also for an answer of an unexpected form. */
 export interface Login1 {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createShutdownDetector, type ShutdownDetector } from '../../../../src/agent/shutdown/detector.ts';
-import type { ScheduledShutdown, ShutdownKind } from '../../../../src/decide/shutdown/detection.ts';
+import type { ScheduledShutdown, ShutdownKind, ShutdownRequester } from '../../../../src/decide/shutdown/detection.ts';
 import type { PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
-import type { Login1, ShutdownRequester } from '../../../../src/host/systemd/login1.ts';
+import type { Login1 } from '../../../../src/host/systemd/login1.ts';
 import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
 import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';
 import { createSteppingClock, type SteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
