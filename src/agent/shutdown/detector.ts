@@ -1,28 +1,33 @@
 import {
   decideShutdown,
-  describeRequester,
+  isForgotten,
+  isLost,
+  type MachineOrigin,
+  type PreparedShutdown,
   type ScheduledShutdown,
   scheduledStart,
-  type ShutdownKind,
+  shutdownReason,
+  type ShutdownReadings,
   type ShutdownRequester,
 } from '../../decide/shutdown/detection.ts';
 import type { PhaseFacts } from '../../decide/shutdown/phase.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
-import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
+import type { Host } from './lock-kind.ts';
 
 /** Whether this machine is going down, as far as can be read now. */
 export interface ShutdownDetector {
+  /** Asks logind and systemd; 'unknown' where they cannot be asked. */
   read(signal: AbortSignal): Promise<PhaseFacts['goingDown']>;
-  /** The shutdown that logind had scheduled for later when it was read last. */
+  /** The shutdown that logind had scheduled for later at the last reading. */
   scheduled(): ScheduledShutdown | null;
-  /** In how many milliseconds a scheduled shutdown will begin to count, as of the last reading; Infinity for none. */
+  /** In how many milliseconds a scheduled shutdown begins to count, as of the last reading; Infinity for none. */
   beginsInMs(): number;
   /**
    * Whether systemd itself is stopping units, so that no unit can be started any more. True also where systemd cannot be
-   * asked: who asks has pods to wait for, and staying is the safe side.
+   * asked: the caller has pods to wait for, and to go on is the safe side.
    */
   managerStopping(signal: AbortSignal): Promise<boolean>;
   /** Announces a shutdown that a person triggers; `undefined` withdraws it. */
@@ -31,7 +36,7 @@ export interface ShutdownDetector {
 
 export interface ShutdownDetectorDependencies {
   /** Without logind and systemd only the trigger counts. */
-  readonly host: { readonly login1: Login1; readonly systemd: Systemd } | undefined;
+  readonly host: Host | undefined;
   /** The reason of a trigger that was given before this process started. */
   readonly triggered: string | undefined;
   /** How long before its time a scheduled shutdown counts, in milliseconds. */
@@ -44,81 +49,159 @@ const OFF_THE_BUS =
   'logind is not on the bus: a shutdown passes the lock by, only the stop of nodemaint.service holds it; run "systemctl restart systemd-logind"';
 
 const LOGIND_UNIT = 'systemd-logind.service';
-/** A logind that somebody restarts is back on the bus long before. */
-const LOST_MS = 10_000;
 
-export function createShutdownDetector({
-  host,
-  triggered,
-  leadMs,
-  clock,
-  log,
-}: ShutdownDetectorDependencies): ShutdownDetector {
-  let triggerReason = triggered;
-  let scheduled: ScheduledShutdown | null = null;
-  /** The shutdown that logind prepares, which it would forget in a restart. */
-  let pending: { readonly processId: number; readonly kind: ShutdownKind } | undefined;
-  /** Since when the logind that prepares a shutdown is not on the bus. */
-  let lostAt: number | undefined;
-  let complained = '';
+/** What earlier readings found and the next one has to know; replaced as a whole. */
+interface Observation {
+  readonly scheduled: ScheduledShutdown | null;
+  /** The shutdown that logind prepares. A logind that is restarted forgets it. */
+  readonly prepared: PreparedShutdown | undefined;
+  /** Since when the logind that prepares a shutdown is not on the bus, in milliseconds since the boot. */
+  readonly lostAt: number | undefined;
+  /** Why logind cannot be asked, as it was logged last; undefined where logind answers. */
+  readonly problem: string | undefined;
+}
+
+const NOTHING: Observation = { scheduled: null, prepared: undefined, lostAt: undefined, problem: undefined };
+
+/** What logind answers; `processId` is undefined where it is not on the bus. */
+interface LogindReadings extends Pick<ShutdownReadings, 'preparing' | 'scheduled'> {
+  readonly processId: number | undefined;
+}
+
+interface MachineReadings extends LogindReadings {
+  /** Whether systemd stops all units, or has that as a job. */
+  readonly stopping: boolean;
+}
+
+async function readLogind(login1: Login1, signal: AbortSignal): Promise<LogindReadings> {
+  const processId = await login1.processId(signal);
+  if (processId === undefined) return { processId, preparing: 'unknown', scheduled: null };
+  const preparing = await login1.preparingForShutdown(signal);
+  return { processId, preparing, scheduled: preparing ? null : await login1.scheduledShutdown(signal) };
+}
+
+type MachineReaderDependencies = Pick<ShutdownDetectorDependencies, 'leadMs' | 'clock' | 'log'> & {
+  readonly host: Host;
+};
+
+/** Reads whether logind and systemd announce a shutdown, and restores one that logind lost. */
+class MachineReader {
+  readonly #dependencies: MachineReaderDependencies;
+  #observation = NOTHING;
+
+  constructor(dependencies: MachineReaderDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  scheduled(): ScheduledShutdown | null {
+    return this.#observation.scheduled;
+  }
+
+  /** 'unknown' where logind or systemd does not answer. */
+  async read(signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
+    try {
+      return await this.#readMachine(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const problem = describeError(error);
+      if (this.#isNewProblem(problem)) {
+        this.#dependencies.log.warn({ reason: problem }, 'cannot ask logind or systemd whether the machine goes down');
+      }
+      return { kind: 'unknown' };
+    }
+  }
+
+  async #readMachine(signal: AbortSignal): Promise<PhaseFacts['goingDown']> {
+    const { login1, systemd } = this.#dependencies.host;
+    const logind = await readLogind(login1, signal);
+    this.#note({ scheduled: logind.scheduled });
+    const stopping = logind.preparing !== true && (await systemd.isGoingDown(signal));
+    const readings = { ...logind, stopping };
+    const { prepared } = this.#observation;
+    if (isForgotten(prepared, readings)) {
+      await this.#requestAgain(prepared, signal);
+      return await this.#readMachine(signal);
+    }
+    await this.#keepOnBus(readings, signal);
+    const { leadMs, clock } = this.#dependencies;
+    const origin = decideShutdown({ ...readings, now: clock.now(), leadMs });
+    if (origin === 'no') this.#note({ prepared: undefined });
+    this.#checkPresence(logind);
+    if (origin === 'no' || origin === 'unknown') return { kind: origin };
+    return { kind: 'yes', origin, reason: await this.#readReason(origin, logind, signal) };
+  }
+
+  /** Requests the shutdown that a restarted logind does not know any more. */
+  async #requestAgain({ kind }: PreparedShutdown, signal: AbortSignal): Promise<void> {
+    const { host, log } = this.#dependencies;
+    log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
+    await host.login1.request(kind, signal);
+    // Only now: the next reading repeats a request that failed.
+    this.#note({ prepared: undefined });
+  }
 
   /**
    * Restarts a logind that left the bus while it prepared a shutdown (systemd 257, after a restart of D-Bus): it cannot ask
    * systemd for the way down any more, so the machine would stand still, drained.
    */
-  const bringLogindBack = async (systemd: Systemd, signal: AbortSignal): Promise<void> => {
-    lostAt ??= clock.monotonic();
-    if (clock.monotonic() - lostAt < LOST_MS) return;
-    lostAt = undefined;
+  async #keepOnBus({ processId, stopping }: MachineReadings, signal: AbortSignal): Promise<void> {
+    const { host, clock, log } = this.#dependencies;
+    const { prepared, lostAt } = this.#observation;
+    const isAway = processId === undefined && !stopping && prepared !== undefined;
+    const now = clock.monotonic();
+    const since = isAway ? (lostAt ?? now) : undefined;
+    const isOver = isLost(since, now);
+    this.#note({ lostAt: isOver ? undefined : since });
+    if (!isOver) return;
     log.error({ unit: LOGIND_UNIT }, 'logind has left the bus in the middle of a shutdown, restarting it');
-    await systemd.restartUnit(LOGIND_UNIT, signal);
-  };
+    await host.systemd.restartUnit(LOGIND_UNIT, signal);
+  }
 
-  const complain = (level: 'warn' | 'error', reason: string, message: string): void => {
-    if (reason !== complained) log[level]({ reason }, message);
-    complained = reason;
-  };
-  const readMachine = async (
-    { login1, systemd }: NonNullable<ShutdownDetectorDependencies['host']>,
+  /** Logs a logind that is not on the bus, once until it is back. */
+  #checkPresence({ processId }: LogindReadings): void {
+    if (processId !== undefined) this.#note({ problem: undefined });
+    else if (this.#isNewProblem(OFF_THE_BUS)) {
+      this.#dependencies.log.error({ reason: OFF_THE_BUS }, 'the hold on the machine is weaker than it should be');
+    }
+  }
+
+  /** The reason of the shutdown. Remembers one that logind prepares, for the case that logind is restarted. */
+  async #readReason(
+    origin: MachineOrigin,
+    { processId, scheduled }: LogindReadings,
     signal: AbortSignal,
-  ): Promise<PhaseFacts['goingDown']> => {
-    const processId = await login1.processId(signal);
-    const present = processId !== undefined;
-    const preparing = present ? await login1.preparingForShutdown(signal) : 'unknown';
-    scheduled = present && preparing === false ? await login1.scheduledShutdown(signal) : null;
-    const stopping = preparing !== true && (await systemd.isGoingDown(signal));
-    if (present && !preparing && !stopping && pending !== undefined && pending.processId !== processId) {
-      // A shutdown that is called off is forgotten by the same logind; one that was restarted has only lost it.
-      const { kind } = pending;
-      log.error({ kind }, 'logind was restarted and has forgotten the shutdown, asking for it again');
-      await login1.request(kind, signal);
-      // Only now: a request that fails is made again by the next look.
-      pending = undefined;
-      return await readMachine({ login1, systemd }, signal);
-    }
-    if (present || stopping || pending === undefined) lostAt = undefined;
-    else await bringLogindBack(systemd, signal);
-    const origin = decideShutdown({ now: clock.now(), preparing, stopping, scheduled, leadMs });
-    if (origin === 'no') pending = undefined;
-    if (present) complained = '';
-    else complain('error', OFF_THE_BUS, 'the hold on the machine is weaker than it should be');
-    if (origin === 'no' || origin === 'unknown') return { kind: origin };
-    const requester = present ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
+  ): Promise<string> {
+    const { login1, systemd } = this.#dependencies.host;
+    const isPresent = processId !== undefined;
+    const requester = isPresent ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
     signal.throwIfAborted();
-    if (origin === 'logind' && present && requester.kind !== undefined) {
-      pending = { processId, kind: requester.kind };
-    }
-    // The schedule's file is about this one only where logind does the shutdown, or will.
-    const known = origin === 'unit-stop' ? {} : requester;
+    const { kind } = requester;
+    if (origin === 'logind' && isPresent && kind !== undefined) this.#note({ prepared: { processId, kind } });
     const queued = origin === 'unit-stop' ? await systemd.queuedShutdown(signal) : undefined;
-    const ahead = origin === 'schedule' ? scheduled?.kind : undefined;
-    return { kind: 'yes', origin, reason: describeRequester(queued ?? ahead ?? requester.kind ?? 'shutdown', known) };
-  };
+    return shutdownReason(origin, { requester, queued, scheduled });
+  }
 
+  #isNewProblem(problem: string): boolean {
+    const isNew = this.#observation.problem !== problem;
+    this.#note({ problem });
+    return isNew;
+  }
+
+  #note(found: Partial<Observation>): void {
+    this.#observation = { ...this.#observation, ...found };
+  }
+}
+
+/** Creates the detector; nothing is asked of logind or systemd before the first reading. */
+export function createShutdownDetector(dependencies: ShutdownDetectorDependencies): ShutdownDetector {
+  const { host, triggered, leadMs, clock } = dependencies;
+  const machine = host === undefined ? undefined : new MachineReader({ ...dependencies, host });
+  let triggerReason = triggered;
+  const scheduled = (): ScheduledShutdown | null => machine?.scheduled() ?? null;
   return {
-    scheduled: () => scheduled,
+    scheduled,
     beginsInMs: () => {
-      const start = scheduledStart(scheduled, leadMs);
+      const start = scheduledStart(scheduled(), leadMs);
       return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
     },
     trigger: (reason) => {
@@ -135,14 +218,7 @@ export function createShutdownDetector({
     },
     read: async (signal) => {
       if (triggerReason !== undefined) return { kind: 'yes', origin: 'trigger', reason: triggerReason };
-      if (host === undefined) return { kind: 'no' };
-      try {
-        return await readMachine(host, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        complain('warn', describeError(error), 'cannot ask logind or systemd whether the machine goes down');
-        return { kind: 'unknown' };
-      }
+      return machine === undefined ? { kind: 'no' } : await machine.read(signal);
     },
   };
 }

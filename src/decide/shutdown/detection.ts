@@ -25,6 +25,15 @@ export interface ShutdownReadings {
   readonly leadMs: number;
 }
 
+/** How logind and systemd announce a shutdown. */
+export type MachineOrigin = Exclude<Origin, 'trigger' | 'notice'>;
+
+/** A shutdown that logind prepared, and the process ID of that logind. */
+export interface PreparedShutdown {
+  readonly processId: number;
+  readonly kind: ShutdownKind;
+}
+
 /** A scheduled shutdown whose time is over by more than this did not happen. */
 const OVERDUE_MS = 60_000;
 
@@ -39,8 +48,8 @@ export function scheduledStart(scheduled: ScheduledShutdown | null, leadMs: numb
   return shutdownKind(scheduled.kind) === undefined ? undefined : scheduled.at - leadMs;
 }
 
-/** Who says that the machine goes down; 'no' where nobody does, 'unknown' where the one that would was not heard. */
-export function decideShutdown(readings: ShutdownReadings): Exclude<Origin, 'trigger'> | 'no' | 'unknown' {
+/** What announces a shutdown of the machine; 'no' where nothing does, 'unknown' where logind cannot be asked. */
+export function decideShutdown(readings: ShutdownReadings): MachineOrigin | 'no' | 'unknown' {
   const { now, preparing, stopping, scheduled, leadMs } = readings;
   if (preparing === true) return 'logind';
   if (stopping) return 'unit-stop';
@@ -58,8 +67,48 @@ export interface ShutdownRequester {
   readonly wall?: string;
 }
 
-/** Who asked, in words, for the reason of the maintenance. */
-export function describeRequester(kind: string, { uid, tty, wall }: ShutdownRequester): string {
+/**
+ * Whether logind was restarted and has lost the shutdown that it prepared; `processId` is undefined where it is not on the bus. A logind that was not restarted and prepares none
+ * any more has canceled it.
+ */
+export function isForgotten(
+  prepared: PreparedShutdown | undefined,
+  readings: Pick<ShutdownReadings, 'preparing' | 'stopping'> & { readonly processId: number | undefined },
+): prepared is PreparedShutdown {
+  const { processId, preparing, stopping } = readings;
+  if (prepared === undefined || processId === undefined || preparing === true || stopping) return false;
+  return prepared.processId !== processId;
+}
+
+/** A logind that an administrator restarts is back on the bus long before; after this time the agent restarts it. */
+const LOST_MS = 10_000;
+
+/**
+ * Whether the logind that prepared a shutdown has been off the bus for so long that it is to be restarted; both times are
+ * in milliseconds since the boot.
+ */
+export function isLost(lostAt: number | undefined, now: number): boolean {
+  return lostAt !== undefined && now - lostAt >= LOST_MS;
+}
+
+/** What the reason of a shutdown is made of. */
+export interface ReasonFacts {
+  readonly requester: ShutdownRequester;
+  /** The kind that systemd has queued as a job. */
+  readonly queued: ShutdownKind | undefined;
+  readonly scheduled: ScheduledShutdown | null;
+}
+
+/** The reason of the NodeMaintenance, for a shutdown that the machine announces in the way `origin`. */
+export function shutdownReason(origin: MachineOrigin, { requester, queued, scheduled }: ReasonFacts): string {
+  // logind's file about the requester concerns this shutdown only where logind does it, or will do it.
+  const known = origin === 'unit-stop' ? {} : requester;
+  const later = origin === 'schedule' ? scheduled?.kind : undefined;
+  return describeRequester(queued ?? later ?? requester.kind ?? 'shutdown', known);
+}
+
+/** The kind of a shutdown and who requested it, as a sentence for people. */
+function describeRequester(kind: string, { uid, tty, wall }: ShutdownRequester): string {
   const who = uid === undefined ? '' : ` requested by ${uid === 0 ? 'root' : `uid ${uid}`}`;
   const where = tty === undefined ? '' : ` on ${tty}`;
   const why = wall === undefined ? '' : `: ${wall}`;
