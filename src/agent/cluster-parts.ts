@@ -1,6 +1,7 @@
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { type Cluster, type ClusterDependencies, createCluster } from './cluster/cluster.ts';
+import { type Cluster, createCluster } from './cluster/cluster.ts';
+import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 

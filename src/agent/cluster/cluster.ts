@@ -17,8 +17,6 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import { hasDrained, isUsable, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { reportProgress, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { removeFailedPods } from '../../kube/eviction/failed-pods.ts';
 import {
@@ -30,7 +28,7 @@ import {
   sendForObject,
 } from '../../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
-import type { Log } from '../../telemetry/log.ts';
+import type { ClusterDependencies } from './dependencies.ts';
 import { createMadeMaintenances } from './made-maintenances.ts';
 import { createSignificantChanges, createMaintenanceTransform } from './maintenance-copies.ts';
 
@@ -85,14 +83,6 @@ export interface ShutdownMaintenance {
   readonly drainPlan: readonly DrainPlanEntry[];
   /** When the node is gone. */
   readonly deadline?: Deadline | undefined;
-}
-
-export interface ClusterDependencies {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly nodeName: string;
-  readonly onChange: () => void;
 }
 
 /** An API server that goes away now must not keep the drain. */

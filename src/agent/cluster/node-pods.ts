@@ -2,7 +2,7 @@ import type { Pod } from '../../api/pod.ts';
 import { describeError } from '../../errors.ts';
 import { onNode, PODS } from '../../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
-import type { ClusterDependencies } from './cluster.ts';
+import type { ClusterDependencies } from './dependencies.ts';
 
 /** A watch on the pods of this node, only while somebody needs it: an idle agent has none. */
 export interface NodePods {

@@ -5,7 +5,8 @@ import { describeError } from '../../errors.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
-import type { Cluster, ClusterDependencies } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import { createNodePods } from '../cluster/node-pods.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
 

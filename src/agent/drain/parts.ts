@@ -1,4 +1,5 @@
-import type { Cluster, ClusterDependencies } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { createControllerDrainer } from './controller-drain.ts';
 import { type ControllerWatch, createControllerWatch } from './controller-watch.ts';

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { syncCordon } from '../../../kube/maintenance/cordon.ts';
-import type { ClusterDependencies } from '../../cluster/cluster.ts';
+import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
 /** Keeps this node cordoned while its agent drains it. */
 export interface SelfCordon {

@@ -4,7 +4,7 @@ import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { deletePod, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import { createUngatedDaemonSets } from '../../../kube/eviction/ungated-daemon-sets.ts';
-import type { ClusterDependencies } from '../../cluster/cluster.ts';
+import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { Waiting } from '../../waiting.ts';
 
 /** What is to be removed, and with what leave. */

@@ -16,7 +16,7 @@ import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
 import { askForEviction, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { keyOf } from '../../../kube/resource.ts';
-import type { ClusterDependencies } from '../../cluster/cluster.ts';
+import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { Waiting } from '../../waiting.ts';
 
 /** What a deadline makes of the end of a pod. */

@@ -9,7 +9,7 @@ import { describeError, NodemaintError } from '../../../errors.ts';
 import { listAll } from '../../../kube/list.ts';
 import { collectionPath, DAEMON_SETS, onNode, PODS, sendForObject } from '../../../kube/resource.ts';
 import { createLogOnce } from '../../../telemetry/log-once.ts';
-import type { ClusterDependencies } from '../../cluster/cluster.ts';
+import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
 /** An account that may do this and nothing else (manifests/rbac/agent.yaml); a node's own identity may not. */
 const RELEASE_ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release';

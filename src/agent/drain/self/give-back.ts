@@ -1,6 +1,6 @@
 /** What a drain took from this node's cluster, given back by the agent while no controller is alive to do it. */
 import { syncCordon } from '../../../kube/maintenance/cordon.ts';
-import type { ClusterDependencies } from '../../cluster/cluster.ts';
+import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { SelfGates } from './gates.ts';
 
 /** The cordon of the node and the gates of its DaemonSet pods after a maintenance. */

@@ -15,7 +15,8 @@ import {
 import { isTerminal } from '../../../decide/pod.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
-import type { Cluster, ClusterDependencies } from '../../cluster/cluster.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
+import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import { createNodePods } from '../../cluster/node-pods.ts';
 import { drainPodsOf, leaveByTargets } from '../../static-pods/view.ts';
 import { type DrainFacts, type Drainer, type DrainPass, drainedFor, leavesOnlyRefused } from '../drainer.ts';

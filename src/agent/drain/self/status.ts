@@ -6,7 +6,7 @@ import { effectiveDrainPlan } from '../../../decide/drain/plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
 import { drainStatus } from '../../../decide/drain/status.ts';
 import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
-import type { ClusterDependencies } from '../../cluster/cluster.ts';
+import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
 /** Keeps the status of maintenances of this node alone, as the controller would, with the node's identity. */
 export interface SelfStatus {

@@ -1,0 +1,13 @@
+import type { Clock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Log } from '../../telemetry/log.ts';
+
+/** What the watches and the writers of one node's cluster are made from. */
+export interface ClusterDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeName: string;
+  /** Called when a watch has shown a change that the agent acts upon. */
+  readonly onChange: () => void;
+}
