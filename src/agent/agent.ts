@@ -28,13 +28,13 @@ function retentionReader(
   { config, clock, cluster }: AgentContext,
   askingSinceBootMs: number,
 ): (phase: Phase) => RetentionFacts {
-  const cache = cluster?.cluster;
+  const { own, maintenances } = cluster?.cluster ?? {};
   return (phase) => ({
     phase,
     onBoot: config.onBoot,
-    clusterConfigured: cache !== undefined,
-    own: cache?.own().map(({ metadata }) => metadata.name) ?? [],
-    drains: cache?.synced() === true ? cache.drains() : undefined,
+    clusterConfigured: cluster !== undefined,
+    own: own?.own().map(({ metadata }) => metadata.name) ?? [],
+    drains: maintenances?.synced() === true ? maintenances.drains() : undefined,
     apiSilent: clock.monotonic() - askingSinceBootMs >= config.apiWaitSec * 1000,
   });
 }
@@ -51,7 +51,7 @@ function phaseFactReader(
     nodeName: node.name,
     clock,
     log,
-    cluster: cluster?.cluster,
+    cluster: cluster?.cluster.own,
     client: cluster?.client,
     offlinePods: machine.offlinePods,
   });
@@ -63,7 +63,7 @@ function phaseFactReader(
     askingSinceBootMs,
     detector: machine.detector,
     notices,
-    cluster: cluster?.cluster,
+    cluster: cluster?.cluster.own,
     apiSilentMs: () => drain.controller?.apiSilentMs() ?? 0,
     manifestsStuck: () => staticPods.pods.stuck().size > 0,
     handOver: (record, signal) => handOver.attempt(record, signal),
@@ -101,7 +101,7 @@ function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['las
   // The outcome of an action is seen, and shown, by the pass after it.
   const hasActed = (decision?.actions.length ?? 0) > 0;
   if (isEnding || hasActed || cluster === undefined) return isEnding || hasActed;
-  return cluster.cluster.requests().length > 0 || drain.controller?.isBusy() === true;
+  return cluster.cluster.requests.list().length > 0 || drain.controller?.isBusy() === true;
 }
 
 /** Puts the agent together from its parts and the record that was read from the disk. */

@@ -37,6 +37,6 @@ export function openCluster(
     dependencies,
     cluster,
     interceptor: createKubeletInterceptor({ ...dependencies, cluster }),
-    overduePods: createOverduePods(cluster, runtime, dependencies, lifetime),
+    overduePods: createOverduePods(cluster.maintenances, runtime, dependencies, lifetime),
   };
 }

@@ -58,7 +58,7 @@ async function runParts(
     events?.run(living),
     watchdog.run(living),
     notices.run(living),
-    metrics.serve(() => cluster?.cluster.synced() !== false, living),
+    metrics.serve(() => cluster?.cluster.maintenances.synced() !== false, living),
   ]);
   try {
     await run();

@@ -37,7 +37,7 @@ function transitionSteps({ machine, notices, people, cluster }: AgentContext): r
         if (transition === undefined || phase.kind !== 'draining') return;
         const { from } = transition;
         const isOther = from.kind === 'watching' || from.maintenance !== phase.maintenance;
-        if (isOther) cluster?.cluster.forget(phase.maintenance);
+        if (isOther) cluster?.cluster.own.forget(phase.maintenance);
       },
     },
     {
@@ -82,13 +82,13 @@ function clusterSteps(
   return [
     {
       name: 'create the maintenance',
-      run: ({ phase }, signal) => ensureMaintenance(cluster, config.drainPlan, phase, signal),
+      run: ({ phase }, signal) => ensureMaintenance(cluster.own, config.drainPlan, phase, signal),
     },
     { name: 'write the deadline', run: ({ phase }, signal) => keepDeadline({ cluster, log }, phase, signal) },
     { name: 'end overdue pods', run: (_turn, signal) => overduePods.reconcile(signal) },
     {
       name: 'complete the maintenances',
-      run: ({ phase }, signal) => completeOwn(cluster, config.onBoot, phase, signal),
+      run: ({ phase }, signal) => completeOwn(cluster.own, config.onBoot, phase, signal),
     },
     {
       name: 'cordon for a notice',
@@ -103,7 +103,7 @@ function clusterSteps(
     {
       name: 'watch the eviction requests',
       run: async ({ phase }) => {
-        cluster.watchRequests(isDrained(phase) || drain.controller?.isBusy() === true);
+        cluster.requests.watch(isDrained(phase) || drain.controller?.isBusy() === true);
       },
     },
   ];

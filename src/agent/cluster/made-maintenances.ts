@@ -2,27 +2,62 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { isUsable, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
 
 /**
- * What became of the maintenances that this process made, or found as its own: known by their UIDs, for another object of
- * the same name is somebody else's.
+ * What became of the maintenances that this process made, or found as its own. They are known by their UIDs: another object
+ * of the same name was made by another client.
  */
 export interface MadeMaintenances {
-  /** Notes that the API server has this one of ours. */
+  /** Notes that the API server has this maintenance of this agent. */
   accept(maintenance: NodeMaintenance): void;
-  /** Notes that the name is somebody else's. */
+  /** Notes that another client has a maintenance of the name. */
   refuse(name: string): void;
   /** Forgets what is known of the name, which a new shutdown uses. */
   forget(name: string): void;
-  /** Notes an event of the watch. */
+  /** Notes that the copy of this name has changed. */
   changed(name: string): void;
   state(name: string): OwnState;
-  /** Whether nothing has the name, as far as is known. */
+  /** Whether no maintenance has the name, as far as is known. */
   isFree(name: string): boolean;
-  /** The UID of the one that was accepted under the name. */
+  /** The UID of the maintenance that was accepted under the name. */
   uidOf(name: string): string | undefined;
-  /** Whether it was accepted, and the watch has not shown it yet. */
+  /** Whether a maintenance was accepted under the name and the watch has not shown it yet. */
   isUnseen(name: string): boolean;
   /** Notes that the API server does not have it any more, though the watch has never shown it. */
   lost(name: string): void;
+}
+
+interface Memory {
+  /** UIDs by name. */
+  readonly accepted: Map<string, string>;
+  /** Names. */
+  readonly refused: Set<string>;
+  /** UIDs. */
+  readonly seen: Set<string>;
+  /** UIDs. */
+  readonly completed: Set<string>;
+}
+
+function forget({ accepted, refused, seen, completed }: Memory, name: string): void {
+  const uid = accepted.get(name) ?? '';
+  accepted.delete(name);
+  refused.delete(name);
+  seen.delete(uid);
+  completed.delete(uid);
+}
+
+function noteCopy({ accepted, refused, seen, completed }: Memory, name: string, found?: NodeMaintenance): void {
+  if (found === undefined) refused.delete(name);
+  const uid = found?.metadata.uid ?? '';
+  if (found === undefined || accepted.get(name) !== uid) return;
+  seen.add(uid);
+  // A maintenance that is deleted is completed by the controller, which is not the completion that a person asks for.
+  if (found.spec.stage === 'Complete' && found.metadata.deletionTimestamp === undefined) completed.add(uid);
+}
+
+function stateOf({ seen, completed }: Memory, uid: string, found: NodeMaintenance | undefined): OwnState {
+  if (completed.has(uid)) return 'completed';
+  // The copy may still show what had the name before.
+  if (found?.metadata.uid !== uid) return seen.has(uid) ? 'deleted' : 'open';
+  return found.metadata.deletionTimestamp === undefined ? 'open' : 'deleted';
 }
 
 /** Makes the memory, which is empty; `get` reads the copy that the watch keeps. */
@@ -30,28 +65,8 @@ export function createMadeMaintenances(
   nodeName: string,
   get: (name: string) => NodeMaintenance | undefined,
 ): MadeMaintenances {
-  /** By name. */
-  const accepted = new Map<string, string>();
-  const refused = new Set<string>();
-  /** By UID. */
-  const seen = new Set<string>();
-  const completed = new Set<string>();
-
-  const forget = (name: string): void => {
-    const uid = accepted.get(name) ?? '';
-    accepted.delete(name);
-    refused.delete(name);
-    seen.delete(uid);
-    completed.delete(uid);
-  };
-
-  const stateOf = (name: string, uid: string): OwnState => {
-    if (completed.has(uid)) return 'completed';
-    const found = get(name);
-    // The copy may still show what had the name before.
-    if (found?.metadata.uid !== uid) return seen.has(uid) ? 'deleted' : 'open';
-    return found.metadata.deletionTimestamp === undefined ? 'open' : 'deleted';
-  };
+  const memory: Memory = { accepted: new Map(), refused: new Set(), seen: new Set(), completed: new Set() };
+  const { accepted, refused, seen } = memory;
 
   const isUnseen = (name: string): boolean => {
     const uid = accepted.get(name);
@@ -59,10 +74,12 @@ export function createMadeMaintenances(
   };
 
   return {
-    forget,
+    forget: (name) => {
+      forget(memory, name);
+    },
     accept: ({ metadata: { name, uid = '' } }) => {
       if (accepted.get(name) === uid) return;
-      forget(name);
+      forget(memory, name);
       accepted.set(name, uid);
       if (get(name)?.metadata.uid === uid) seen.add(uid);
     },
@@ -70,18 +87,12 @@ export function createMadeMaintenances(
       refused.add(name);
     },
     changed: (name) => {
-      const found = get(name);
-      if (found === undefined) refused.delete(name);
-      const uid = found?.metadata.uid ?? '';
-      if (found === undefined || accepted.get(name) !== uid) return;
-      seen.add(uid);
-      // Whoever deletes it makes the controller complete it, which is not the same as completing it.
-      if (found.spec.stage === 'Complete' && found.metadata.deletionTimestamp === undefined) completed.add(uid);
+      noteCopy(memory, name, get(name));
     },
     state: (name) => {
-      const uid = accepted.get(name);
-      if (uid !== undefined) return stateOf(name, uid);
       const found = get(name);
+      const uid = accepted.get(name);
+      if (uid !== undefined) return stateOf(memory, uid, found);
       const isForeign = found !== undefined && !isUsable(found, 'Drain', nodeName);
       return refused.has(name) || isForeign ? 'taken' : 'absent';
     },

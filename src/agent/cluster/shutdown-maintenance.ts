@@ -5,26 +5,27 @@ import { isNamed, type Phase } from '../../decide/shutdown/phase.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { forEachApart } from '../step.ts';
 import type { Cluster } from './cluster.ts';
+import type { OwnMaintenances } from './own-maintenances.ts';
 
 /**
  * Creates the NodeMaintenance of a shutdown that is drained with the cluster, and deletes those of earlier shutdowns that
  * are over. `drainPlan` is the configured one.
  */
 export async function ensureMaintenance(
-  cluster: Pick<Cluster, 'state' | 'confirm' | 'create' | 'own' | 'remove'>,
+  own: Pick<OwnMaintenances, 'state' | 'confirm' | 'create' | 'own' | 'remove'>,
   drainPlan: readonly DrainPlanEntry[],
   phase: Phase,
   signal: AbortSignal,
 ): Promise<void> {
   if (phase.kind !== 'draining' || phase.mode !== 'cluster') return;
   const { maintenance: name, reason, deadline } = phase;
-  if (cluster.state(name) === 'open') await cluster.confirm(name, signal);
-  if (cluster.state(name) !== 'absent') return;
+  if (own.state(name) === 'open') await own.confirm(name, signal);
+  if (own.state(name) !== 'absent') return;
   // The plan is ordered and complete, as the API wants it: an API server that has just started then accepts it too.
   const plan = effectiveDrainPlan(drainPlan);
-  await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, signal);
-  for (const old of cluster.own()) {
-    if (old.metadata.name !== name && stageOf(old) === 'Complete') await cluster.remove(old, signal);
+  await own.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, signal);
+  for (const old of own.own()) {
+    if (old.metadata.name !== name && stageOf(old) === 'Complete') await own.remove(old, signal);
   }
 }
 
@@ -33,17 +34,17 @@ export async function ensureMaintenance(
  * after a cancellation always. The controller then undoes their cordon, EvictionRequests and gates.
  */
 export async function completeOwn(
-  cluster: Pick<Cluster, 'own' | 'complete'>,
+  own: Pick<OwnMaintenances, 'own' | 'complete'>,
   onBoot: 'complete' | 'wait',
   phase: Phase,
   signal: AbortSignal,
 ): Promise<void> {
   if (phase.kind === 'draining' || phase.kind === 'released') return;
-  await forEachApart(cluster.own(), async (maintenance) => {
+  await forEachApart(own.own(), async (maintenance) => {
     const { name } = maintenance.metadata;
     const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && isNamed(phase, name);
     if (stageOf(maintenance) === 'Complete' || (onBoot === 'wait' && !canceled)) return;
-    await cluster.complete(maintenance, signal);
+    await own.complete(maintenance, signal);
   });
 }
 

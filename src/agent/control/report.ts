@@ -1,7 +1,8 @@
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { describePhase, type Phase } from '../../decide/shutdown/phase.ts';
 import { timeOf } from '../../decide/time.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
+import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import type { ControllerState } from '../drain/self/controller-liveness.ts';
 import type { ShutdownDetector } from '../shutdown/detector.ts';
 import type { LockReconciler } from '../shutdown/lock.ts';
@@ -29,13 +30,16 @@ export interface StatusDependencies {
 /** What the status shows of the cluster. */
 export interface StatusCluster {
   readonly server: string;
-  readonly cluster: Pick<Cluster, 'requests' | 'maintenance' | 'heardAt'>;
+  readonly cluster: {
+    readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt'>;
+    readonly requests: Pick<NodeEvictionRequests, 'list'>;
+  };
   readonly controller: () => ControllerState | undefined;
 }
 
 /** The pods whose EvictionRequests are not over. */
-function waitingForRequests(cluster: StatusCluster['cluster']): readonly Waiting[] {
-  return cluster.requests().map((request) => {
+function waitingForRequests({ requests }: StatusCluster['cluster']): readonly Waiting[] {
+  return requests.list().map((request) => {
     const active = request.status?.activeInterceptors?.[0];
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
     const expectedAt = timeOf(entry?.expectedFinishTime);
@@ -62,7 +66,7 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
 /** What the drain itself waits for, where no pod is known that it waits for. */
 function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: Phase): readonly Waiting[] {
   if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
-  const isKnown = cluster?.maintenance(phase.maintenance) !== undefined;
+  const isKnown = cluster?.maintenances.get(phase.maintenance) !== undefined;
   const message = isKnown ? 'the controller to drain the node' : 'the API server to take the NodeMaintenance';
   return [{ what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since }];
 }
@@ -87,7 +91,7 @@ export function buildStatus(dependencies: StatusDependencies): AgentStatus {
   const view = dependencies.lastPass()?.view;
   const scheduled = dependencies.detector.scheduled();
   const name = phase.kind === 'watching' ? undefined : phase.maintenance;
-  const maintenance = name === undefined ? undefined : cluster?.cluster.maintenance(name);
+  const maintenance = name === undefined ? undefined : cluster?.cluster.maintenances.get(name);
   const controller = cluster?.controller();
   const node = maintenance?.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
   const storageProblem = dependencies.storageProblem();
@@ -100,7 +104,7 @@ export function buildStatus(dependencies: StatusDependencies): AgentStatus {
     cluster: {
       configured: cluster !== undefined,
       server: cluster?.server ?? '',
-      heardAt: cluster?.cluster.heardAt() ?? 0,
+      heardAt: cluster?.cluster.maintenances.heardAt() ?? 0,
     },
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
     maintenance: name === undefined ? null : { name, message: node?.drainMessage ?? '' },

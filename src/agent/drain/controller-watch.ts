@@ -2,7 +2,7 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
 import type { ControllerLife } from '../../decide/shutdown/drainer.ts';
 import { isEffective, type RetentionFacts } from '../../decide/static-pod/retention.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import type { ControllerLiveness, ControllerState } from './self/controller-liveness.ts';
 import type { GiveBack } from './self/give-back.ts';
 
@@ -31,7 +31,7 @@ const OBSERVE_EVERY_MS = 2_000;
 export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', maintenances: [] };
 
 export function createControllerWatch(
-  cluster: Pick<Cluster, 'synced' | 'maintenances'>,
+  cluster: Pick<NodeMaintenances, 'synced' | 'list'>,
   liveness: ControllerLiveness,
   giveBack: Pick<GiveBack, 'owe' | 'isOwed' | 'leaveToController'>,
   nodeName: string,
@@ -40,7 +40,7 @@ export function createControllerWatch(
   return {
     observe: async (retention, signal) => {
       if (!cluster.synced()) return NOTHING_KNOWN;
-      const effective = cluster.maintenances().filter(({ metadata }) => isEffective(metadata.name, retention));
+      const effective = cluster.list().filter(({ metadata }) => isEffective(metadata.name, retention));
       const maintenances = maintenancesOfNode(effective, nodeName);
       if (maintenances.length > 0) giveBack.owe();
       need = maintenances.length > 0 ? 'maintenance' : giveBack.isOwed() ? 'give-back' : 'none';

@@ -8,25 +8,29 @@ import { podKey } from '../../decide/static-pod/moves.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
+import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
+
+/** Where the deadline is read and written. */
+export interface DeadlineCluster {
+  readonly maintenances: Pick<NodeMaintenances, 'get'>;
+  readonly own: Pick<OwnMaintenances, 'state' | 'setDeadline'>;
+}
 
 /** Writes an earlier deadline to the NodeMaintenance of the shutdown, which was made with the first one. */
 export async function keepDeadline(
-  {
-    cluster,
-    log,
-  }: { readonly cluster: Pick<Cluster, 'state' | 'maintenance' | 'setDeadline'> | undefined; readonly log: Log },
+  { cluster, log }: { readonly cluster: DeadlineCluster; readonly log: Pick<Log, 'warn'> },
   phase: Phase,
   signal: AbortSignal,
 ): Promise<void> {
   if (phase.kind !== 'draining' || phase.deadline === undefined) return;
-  if (cluster?.state(phase.maintenance) !== 'open') return;
-  const known = cluster.maintenance(phase.maintenance);
+  if (cluster.own.state(phase.maintenance) !== 'open') return;
+  const known = cluster.maintenances.get(phase.maintenance);
   if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === preciseRfc3339(phase.deadline.at))
     return;
   try {
-    await cluster.setDeadline(known, phase.deadline, signal);
+    await cluster.own.setDeadline(known, phase.deadline, signal);
   } catch (error) {
     signal.throwIfAborted();
     log.warn(

@@ -5,8 +5,8 @@ import { describeError } from '../../errors.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
-import type { Cluster } from '../cluster/cluster.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
+import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import { createNodePods } from '../cluster/node-pods.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
 
@@ -21,7 +21,7 @@ const GRACE_SEC = 0;
 
 /** Watches the pods of this node until `lifetime` aborts. */
 export function createOverduePods(
-  cluster: Cluster,
+  maintenances: Pick<NodeMaintenances, 'drains' | 'get'>,
   runtime: ContainerRuntime,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
@@ -34,7 +34,7 @@ export function createOverduePods(
   });
 
   const hasDeadline = (): boolean => {
-    const drains = cluster.drains().map(({ maintenance }) => cluster.maintenance(maintenance));
+    const drains = maintenances.drains().map(({ maintenance }) => maintenances.get(maintenance));
     return earliestDeadline(drains.filter((each): each is NodeMaintenance => each !== undefined)) !== undefined;
   };
 

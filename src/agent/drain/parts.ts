@@ -39,12 +39,12 @@ export function createDrainParts(
   }
   const { client, log, nodeName } = dependencies;
   const liveness = createControllerLiveness(client, log);
-  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), () => cluster.own().length > 0);
-  const controller = createControllerWatch(cluster, liveness, giveBack, nodeName);
-  const byController = createControllerDrainer(cluster, interceptor);
+  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), () => cluster.own.own().length > 0);
+  const controller = createControllerWatch(cluster.maintenances, liveness, giveBack, nodeName);
+  const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {
     controller: byController,
-    self: createSelfDrainer({ cluster, liveness, giveBack, byController }, dependencies, lifetime),
+    self: createSelfDrainer({ requests: cluster.requests, liveness, giveBack, byController }, dependencies, lifetime),
     offline: offlineDrainer,
   };
   return { step: createDrainStep({ drainers, controller, drainPlan, clock }), controller };

@@ -1,34 +1,35 @@
 import { noticeNames } from '../../decide/maintenance/shutdown-maintenance.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
+import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
-/** What the cordon of a notice needs from the cluster. */
-export type CordonCluster = Pick<
-  Cluster,
-  'synced' | 'ownCordons' | 'remove' | 'state' | 'confirm' | 'isFree' | 'create'
->;
+/** What the cordon of a notice needs from the own. */
+export interface CordonCluster {
+  readonly maintenances: Pick<NodeMaintenances, 'synced'>;
+  readonly own: Pick<OwnMaintenances, 'ownCordons' | 'remove' | 'state' | 'confirm' | 'isFree' | 'create'>;
+}
 
 /**
  * Cordons the node, by a NodeMaintenance in the stage Cordon, while a notice asks for a cordon and not for a drain; removes
  * the NodeMaintenance when the notice is gone. `reason` is the notice's; undefined where none asks for a cordon.
  */
 export async function keepNoticeCordon(
-  cluster: CordonCluster,
+  { maintenances, own }: CordonCluster,
   nodeName: string,
   reason: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!cluster.synced()) return;
+  if (!maintenances.synced()) return;
   if (reason === undefined) {
-    for (const cordon of cluster.ownCordons()) await cluster.remove(cordon, signal);
+    for (const cordon of own.ownCordons()) await own.remove(cordon, signal);
     return;
   }
-  if (cluster.ownCordons().length > 0) return;
+  if (own.ownCordons().length > 0) return;
   const names = noticeNames(nodeName);
-  const created = names.find((each) => cluster.state(each) === 'open');
+  const created = names.find((each) => own.state(each) === 'open');
   if (created !== undefined) {
-    await cluster.confirm(created, signal);
+    await own.confirm(created, signal);
     return;
   }
-  const name = names.find((each) => cluster.isFree(each));
-  if (name !== undefined) await cluster.create({ name, reason, stage: 'Cordon', drainPlan: [] }, signal);
+  const name = names.find((each) => own.isFree(each));
+  if (name !== undefined) await own.create({ name, reason, stage: 'Cordon', drainPlan: [] }, signal);
 }

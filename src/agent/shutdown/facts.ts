@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { shutdownNames } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { Notices } from '../notices/notices.ts';
 import type { StaticPodPass } from '../static-pods/pass.ts';
 import type { ShutdownDetector } from './detector.ts';
@@ -19,7 +19,7 @@ export interface PhaseFactDependencies {
   readonly detector: Pick<ShutdownDetector, 'read'>;
   readonly notices: Pick<Notices, 'addTo'>;
   /** Undefined where no cluster is configured. */
-  readonly cluster: Pick<Cluster, 'state' | 'isFree'> | undefined;
+  readonly cluster: Pick<OwnMaintenances, 'state' | 'isFree'> | undefined;
   /** For how long the API server has not answered, in milliseconds. */
   readonly apiSilentMs: () => number;
   /** Whether manifests could not be moved for a while. */

@@ -18,7 +18,8 @@ import { listAll } from '../../kube/list.ts';
 import { collectionPath, onNode, PODS } from '../../kube/resource.ts';
 import { shortened } from '../../printable.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
+import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import type { StaticPodView } from './view.ts';
 
 /** What the cluster wants of the static pods. */
@@ -45,7 +46,10 @@ export interface KubeletInterceptor {
 
 export interface KubeletInterceptorDependencies {
   readonly client: KubeClient;
-  readonly cluster: Cluster;
+  readonly cluster: {
+    readonly maintenances: Pick<NodeMaintenances, 'get'>;
+    readonly requests: Pick<NodeEvictionRequests, 'list' | 'report'>;
+  };
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeName: string;
@@ -78,7 +82,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
   let isReached = false;
 
   const turns = (): readonly EvictionRequest[] =>
-    cluster.requests().filter((request) => isActiveInterceptor(request, KUBELET_INTERCEPTOR));
+    cluster.requests.list().filter((request) => isActiveInterceptor(request, KUBELET_INTERCEPTOR));
 
   const readMirrors = async (signal: AbortSignal): Promise<ReadonlyMap<string, Pod> | undefined> => {
     // By the node's name, as a node's identity is allowed to ask.
@@ -144,7 +148,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
       return { kind: 'completed', message };
     }
     const maintenance = view.parked.find(({ file }) => file === pod.file)?.maintenance ?? '';
-    const reason = cluster.maintenance(maintenance)?.spec.reason ?? `see the NodeMaintenance ${maintenance}`;
+    const reason = cluster.maintenances.get(maintenance)?.spec.reason ?? `see the NodeMaintenance ${maintenance}`;
     const message =
       pod.message === undefined
         ? `${name} is terminating the pod due to node maintenance (${reason}).`
@@ -167,7 +171,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
       const ours = new Set(requests.filter(isOurs).map(keyOf));
       const leave = new Map<string, Leave>();
       const targeted = new Set<string>();
-      const requested = new Set(cluster.requests().map(keyOf));
+      const requested = new Set(cluster.requests.list().map(keyOf));
       for (const pod of view.inPlace) {
         const drain = drainOf(pod, drains, mirrors, requests);
         if (drain === undefined) continue;
@@ -185,7 +189,7 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
         const refused = { message: `${request.spec.target.pod.name} stays: its manifest cannot be moved.` };
         const turn = pod === undefined ? ({ kind: 'working', ...refused } as const) : turnOf(request, view, pod);
         try {
-          await cluster.report(request, turn, signal);
+          await cluster.requests.report(request, turn, signal);
         } catch (error) {
           signal.throwIfAborted();
           const reason = describeError(error);

@@ -211,7 +211,7 @@ describe('the maintenances of other nodes', () => {
       }
     })();
     const running = cluster.run(ending.signal);
-    await waitFor('the list is known', () => Promise.resolve(cluster.synced() && turns > 0));
+    await waitFor('the list is known', () => Promise.resolve(cluster.maintenances.synced() && turns > 0));
     await delay(1_000);
     const messages = (name: string, node: string, last: string): ((at: number) => Promise<void>) => {
       return async (at) => {
@@ -236,8 +236,8 @@ describe('the maintenances of other nodes', () => {
     // Four times a second, and four times ahead.
     const most = Math.ceil((Date.now() - started) / 250) + 1 + 4;
     assert.ok(ofOwn >= 1 && ofOwn <= most, `${ofOwn} turns for 100 changes`);
-    assert.equal(cluster.maintenance('of-own')?.status?.nodeStatuses?.[0]?.drainMessage, 'last');
-    assert.equal(cluster.maintenance('of-other')?.status, undefined, 'what does not concern the node is not kept');
+    assert.equal(cluster.maintenances.get('of-own')?.status?.nodeStatuses?.[0]?.drainMessage, 'last');
+    assert.equal(cluster.maintenances.get('of-other')?.status, undefined, 'what does not concern the node is not kept');
     ending.abort();
     await Promise.all([running, turning]);
   });

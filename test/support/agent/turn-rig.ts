@@ -121,32 +121,38 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     server: 'https://api.example:6443',
     client: { send: () => Promise.resolve({ status: 200, headers: {}, body: { items: [], metadata: {}, spec: {} } }) },
     cluster: {
-      synced: () => world.maintenance !== undefined,
-      heardAt: () => 0,
-      state: () => world.maintenance ?? 'absent',
-      isFree: () => true,
-      forget: (name: string) => {
-        world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
-        if (world.maintenance === 'deleted') world.maintenance = 'absent';
+      maintenances: {
+        synced: () => world.maintenance !== undefined,
+        heardAt: () => 0,
+        drains,
+        get: () => undefined,
+        list: () => [],
       },
-      own: () => [],
-      ownCordons: () => [],
-      drains,
-      maintenance: () => undefined,
-      maintenances: () => [],
-      requests: () => [],
-      requestsSynced: () => true,
-      create: async () => {
-        await call('create the maintenance');
-        if (world.maintenance === undefined) throw new Error('no answer');
-        if (world.maintenance === 'absent') world.maintenance = 'open';
+      own: {
+        state: () => world.maintenance ?? 'absent',
+        isFree: () => true,
+        forget: (name: string) => {
+          world.calls.push(`forget ${name.replace(/-[0-9a-z]$/, '')}`);
+          if (world.maintenance === 'deleted') world.maintenance = 'absent';
+        },
+        own: () => [],
+        ownCordons: () => [],
+        create: async () => {
+          await call('create the maintenance');
+          if (world.maintenance === undefined) throw new Error('no answer');
+          if (world.maintenance === 'absent') world.maintenance = 'open';
+        },
+        confirm: () => Promise.resolve(),
       },
-      confirm: () => Promise.resolve(),
+      requests: {
+        list: () => [],
+        synced: () => true,
+        watch: (wanted: boolean) => world.calls.push(wanted ? 'watch requests' : 'ignore requests'),
+      },
       removeFailedPods: async () => {
         await call('remove failed pods');
         return [];
       },
-      watchRequests: (wanted: boolean) => world.calls.push(wanted ? 'watch requests' : 'ignore requests'),
     },
     interceptor: {
       observe: () => Promise.resolve({ leave: new Map(), targeted: new Set(), mirrors: undefined }),

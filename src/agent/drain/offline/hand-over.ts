@@ -19,7 +19,7 @@ import {
   sendForObject,
 } from '../../../kube/resource.ts';
 import type { Log } from '../../../telemetry/log.ts';
-import type { Cluster } from '../../cluster/cluster.ts';
+import type { OwnMaintenances } from '../../cluster/own-maintenances.ts';
 import type { AgentRecord } from '../../shutdown/record.ts';
 import type { OfflinePods } from './offline-pods.ts';
 
@@ -38,7 +38,7 @@ export interface HandOverDependencies {
   readonly clock: Clock;
   readonly log: Log;
   /** Undefined where no cluster is configured; so is the client. */
-  readonly cluster: Pick<Cluster, 'state' | 'create'> | undefined;
+  readonly cluster: Pick<OwnMaintenances, 'state' | 'create'> | undefined;
   readonly client: KubeClient | undefined;
   /** Undefined where the kubelet cannot be stopped. */
   readonly offlinePods: Pick<OfflinePods, 'observe' | 'giveBack'> | undefined;

@@ -15,8 +15,8 @@ import {
 import { isTerminal } from '../../../decide/pod.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
-import type { Cluster } from '../../cluster/cluster.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
+import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
 import { createNodePods } from '../../cluster/node-pods.ts';
 import { drainPodsOf, leaveByTargets } from '../../static-pods/view.ts';
 import { type DrainFacts, type Drainer, type DrainPass, drainedFor, leavesOnlyRefused } from '../drainer.ts';
@@ -29,7 +29,7 @@ import { createPodEnder, type EndedPods } from './pods.ts';
 import { createSelfStatus } from './status.ts';
 
 export interface SelfDrainParts {
-  readonly cluster: Pick<Cluster, 'requests' | 'requestsSynced' | 'watchRequests'>;
+  readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
   readonly liveness: Pick<ControllerLiveness, 'observe'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
   /** What the agent does in every drain of the cluster, whoever drives it. */
@@ -73,7 +73,7 @@ function ownPassOf(own: readonly SelfDrain[], ended: EndedPods): OwnPass {
 
 /** Its watch on the node's pods ends with `lifetime`. */
 export function createSelfDrainer(
-  { cluster, liveness, giveBack, byController }: SelfDrainParts,
+  { requests, liveness, giveBack, byController }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
@@ -92,14 +92,14 @@ export function createSelfDrainer(
     const { maintenances } = facts;
     const mayAct = (): Promise<boolean> => isAlone(signal);
     const cache = pods.watch();
-    cluster.watchRequests(true);
-    if (!cache.synced() || !cluster.requestsSynced()) return undefined;
+    requests.watch(true);
+    if (!cache.synced() || !requests.synced()) return undefined;
     if (!(await cordon.keep(maintenances, mayAct, signal))) return undefined;
     const all = cache.list().filter((pod) => !isTerminal(pod));
     const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
     const left = drainPodsOfNode(all, drainPodsOf(facts.view));
     const own = resolveSelfDrains(status.latest(maintenances), nodeName, left, due);
-    const scope = ender.scopeOf(own, all, cluster.requests());
+    const scope = ender.scopeOf(own, all, requests.list());
     const { requestOf, isOutOfTime } = scope;
     const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf, isOutOfTime)];
     const sole = own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);

@@ -29,7 +29,7 @@ function open(world: { maintenances: NodeMaintenance[]; owed: boolean; life: Con
   const reads: number[] = [];
   let last: ControllerState | undefined;
   const watch = createControllerWatch(
-    { synced: () => true, maintenances: () => world.maintenances },
+    { synced: () => true, list: () => world.maintenances },
     {
       observe: (maxAgeMs) => {
         reads.push(maxAgeMs);

@@ -34,12 +34,14 @@ function clusterOf(annotations: Readonly<Record<string, string>>, refuses = fals
     spec: { nodeSelector: { nodeSelectorTerms: [] } },
   };
   const cluster = {
-    state: () => 'open' as const,
-    maintenance: () => maintenance,
-    setDeadline: (_: NodeMaintenance, deadline: Deadline) => {
-      if (refuses) return Promise.reject(new NodemaintError('API_REFUSED', 'no'));
-      written.push(deadline);
-      return Promise.resolve();
+    maintenances: { get: () => maintenance },
+    own: {
+      state: () => 'open' as const,
+      setDeadline: (_: NodeMaintenance, deadline: Deadline) => {
+        if (refuses) return Promise.reject(new NodemaintError('API_REFUSED', 'no'));
+        written.push(deadline);
+        return Promise.resolve();
+      },
     },
   };
   return { cluster, written };

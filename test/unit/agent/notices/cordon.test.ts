@@ -16,13 +16,15 @@ interface Facts {
 async function calls(reason: string | undefined, { synced = true, cordons = [], state = 'absent', taken = [] }: Facts) {
   const found: string[] = [];
   const cluster: CordonCluster = {
-    synced: () => synced,
-    ownCordons: () => cordons,
-    state: () => state,
-    isFree: (name) => !taken.includes(name),
-    remove: async ({ metadata }) => void found.push(`remove ${metadata.name}`),
-    confirm: async (name) => void found.push(`confirm ${name}`),
-    create: async ({ name, stage, reason: why }) => void found.push(`create ${name} ${stage} ${why}`),
+    maintenances: { synced: () => synced },
+    own: {
+      ownCordons: () => cordons,
+      state: () => state,
+      isFree: (name) => !taken.includes(name),
+      remove: async ({ metadata }) => void found.push(`remove ${metadata.name}`),
+      confirm: async (name) => void found.push(`confirm ${name}`),
+      create: async ({ name, stage, reason: why }) => void found.push(`create ${name} ${stage} ${why}`),
+    },
   };
   await keepNoticeCordon(cluster, 'node-a', reason, SIGNAL);
   return found;

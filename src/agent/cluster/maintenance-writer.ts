@@ -1,0 +1,113 @@
+import {
+  AGENT_LABEL,
+  BOOT_ANNOTATION,
+  DEADLINE_ANNOTATION,
+  DEADLINE_SINCE_ANNOTATION,
+  NODE_MAINTENANCE_API_VERSION,
+} from '../../api/names.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import type { Deadline } from '../../decide/deadline/budget.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { nodeLabel } from '../../decide/node-label.ts';
+import { preciseRfc3339 } from '../../decide/time.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
+import type { ClusterDependencies } from './dependencies.ts';
+
+/** A maintenance that this agent makes for its node. */
+export interface ShutdownMaintenance {
+  readonly name: string;
+  readonly reason: string;
+  readonly stage: 'Cordon' | 'Drain';
+  readonly drainPlan: readonly DrainPlanEntry[];
+  /** When the node is gone. */
+  readonly deadline?: Deadline | undefined;
+}
+
+/**
+ * The requests about this node's maintenances. A maintenance that is gone is no error; each throws API_UNREACHABLE and
+ * API_REFUSED.
+ */
+export interface MaintenanceWriter {
+  /** Creates it; returns undefined where the name exists already. */
+  post(wish: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
+  /** Reads it from the API server; undefined where there is none. */
+  read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
+  /** Writes down when the node is gone. */
+  setDeadline(maintenance: NodeMaintenance, deadline: Deadline, signal: AbortSignal): Promise<void>;
+  /** Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. */
+  noteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void>;
+  /** Asks for the stage Complete; sends nothing where it has it. */
+  complete(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
+  remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
+}
+
+function annotationsOf({ at, since }: Deadline): Record<string, string> {
+  return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
+}
+
+function bodyOf({ name, reason, stage, drainPlan, deadline }: ShutdownMaintenance, nodeName: string): NodeMaintenance {
+  return {
+    apiVersion: NODE_MAINTENANCE_API_VERSION,
+    kind: 'NodeMaintenance',
+    metadata: {
+      name,
+      labels: { [AGENT_LABEL]: nodeLabel(nodeName) },
+      ...(deadline === undefined ? {} : { annotations: annotationsOf(deadline) }),
+    },
+    spec: {
+      stage,
+      nodeSelector: {
+        nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
+      },
+      drainPlan,
+      reason,
+    },
+  };
+}
+
+async function patch(client: KubeClient, name: string, body: object, signal: AbortSignal): Promise<void> {
+  const path = objectPath(NODE_MAINTENANCES, { name });
+  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
+}
+
+/** Creates the writer for the maintenances of the node `nodeName`. */
+export function createMaintenanceWriter({
+  client,
+  log,
+  nodeName,
+}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName'>): MaintenanceWriter {
+  const annotate = (name: string, annotations: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> =>
+    patch(client, name, { metadata: { annotations } }, signal);
+  return {
+    post: (wish, signal) => {
+      const post = {
+        method: 'POST',
+        path: collectionPath(NODE_MAINTENANCES),
+        body: bodyOf(wish, nodeName),
+      } as const;
+      return sendForObject<NodeMaintenance>(client, post, [409], signal);
+    },
+    read: (name, signal) => {
+      const path = objectPath(NODE_MAINTENANCES, { name });
+      return sendForObject<NodeMaintenance>(client, { method: 'GET', path }, [404], signal);
+    },
+    setDeadline: ({ metadata }, deadline, signal) => annotate(metadata.name, annotationsOf(deadline), signal),
+    noteBoot: async (name, bootId, signal) => {
+      const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
+      const node = await sendForObject<Node>(client, ask, [404], signal);
+      // Where the API server has an earlier boot of the node, the next change of its boot does not mean that this one is over.
+      if (node?.status?.nodeInfo?.bootID === bootId) await annotate(name, { [BOOT_ANNOTATION]: bootId }, signal);
+    },
+    complete: async (maintenance, signal) => {
+      if (stageOf(maintenance) === 'Complete') return;
+      await patch(client, maintenance.metadata.name, { spec: { stage: 'Complete' } }, signal);
+      log.info({ maintenance: maintenance.metadata.name }, 'completed own maintenance');
+    },
+    remove: async (maintenance, signal) => {
+      const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
+      await sendForObject(client, { method: 'DELETE', path }, [404], signal);
+    },
+  };
+}
