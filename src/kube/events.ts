@@ -2,52 +2,61 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { KubeObject } from '../api/meta.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { describeError, NodemaintError } from '../errors.ts';
-import type { Clock } from '../host/clock.ts';
+import { type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
-import { createWorkQueue } from './queue.ts';
+import { createWorkQueue, type Reconcile, type WorkQueue } from './queue.ts';
 import { EVENTS, collectionPath, objectPath, sendForObject, statusMessage } from './resource.ts';
 
-/** What an Event says. */
+/** The content of an Event. */
 export interface EventText {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
 }
 
-/** An object that events are about; the kind is needed, for lists do not tell it. */
+/** An object that Events are about; it has its kind, because the objects of a list have none. */
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: KubeObject['metadata'];
 }
 
-/** Writes v1 Events, the same one only once and counted. */
+/** Writes v1 Events; a repeated event is one Event with a count. */
 export interface EventRecorder {
-  /** Notes an event; never waits, never fails. */
+  /** Records an event, which `run` writes; never waits, never fails. */
   record(subject: EventSubject, text: EventText): void;
-  /** Writes what was noted until the signal is aborted. */
+  /** Writes what was recorded until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-interface Noted {
+interface EventRecorderDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface RecordedEvent {
   readonly subject: EventSubject;
   readonly text: EventText;
+  /** In milliseconds since the epoch. */
   readonly firstAt: number;
-  lastAt: number;
+  lastAt: Moment;
   count: number;
-  /** The name of the Event; another one if the name is taken by an Event of another program. */
+  /** The name of the Event; a random one if the name is taken by an Event of another program. */
   name: string;
   /** The count that the API server has. */
   written: number;
 }
 
-/** A repeated event is written at most once in this time. */
+/** After a write, the repetitions of this long are written together. */
 const REPEAT_MS = 5 * 60_000;
-/** Events are kept by the API server for an hour; what is older is forgotten here too. */
+/** An event that was not repeated for this long is forgotten; API servers delete Events after an hour too. */
 const FORGET_MS = 60 * 60_000;
+/** A longer message is cut. */
 const MAX_MESSAGE = 1_000;
-const MAX_NOTED = 10_000;
+/** When this many events are recorded, the oldest one is forgotten for each new one. */
+const MAX_RECORDED = 10_000;
 /** The name of an Event contains at most this many characters of the object's name, which may have 253. */
 const MAX_NAME = 230;
 /** A larger stored count is not valid: the API server would refuse to increase it. */
@@ -66,22 +75,26 @@ function nameOf({ metadata }: EventSubject, suffix: string): string {
   return `${metadata.name.slice(0, MAX_NAME).replace(/[^a-z0-9]+$/, '')}.${suffix}`;
 }
 
+/** The name is a hash of the content, so that a restarted process increases the count instead of repeating the Event. */
+function hashedNameOf(subject: EventSubject, text: EventText): string {
+  const { kind, metadata } = subject;
+  const content = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
+  return nameOf(subject, createHash('sha256').update(content).digest('hex').slice(0, 16));
+}
+
+function namespaceOf({ metadata }: EventSubject): string {
+  return metadata.namespace ?? 'default';
+}
+
 function messageOf({ message }: EventText): string {
   return message.slice(0, MAX_MESSAGE).toWellFormed();
 }
 
-/** The name of an Event is a hash of its content, so that a restarted process increases the count instead of repeating the Event. */
-export function createEventRecorder(
-  component: string,
-  dependencies: { readonly client: KubeClient; readonly clock: Clock; readonly log: Log },
-): EventRecorder {
-  const { client, clock, log } = dependencies;
-  const noted = new Map<string, Noted>();
-
-  const body = ({ name, subject, text, firstAt, lastAt, count }: Noted): object => ({
+function bodyOf({ name, subject, text, firstAt, lastAt, count }: RecordedEvent, component: string): object {
+  return {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name, namespace: subject.metadata.namespace ?? 'default' },
+    metadata: { name, namespace: namespaceOf(subject) },
     involvedObject: {
       apiVersion: subject.apiVersion,
       kind: subject.kind,
@@ -93,13 +106,18 @@ export function createEventRecorder(
     message: messageOf(text),
     count,
     firstTimestamp: rfc3339(firstAt),
-    lastTimestamp: rfc3339(lastAt),
+    lastTimestamp: rfc3339(lastAt.wall),
     source: { component },
     reportingComponent: component,
-  });
+  };
+}
 
-  /** Whether a stored Event says this: any node may make Events, and could have taken the name for something else. */
-  const saysThis = (stored: StoredEvent, { subject, text }: Noted): boolean =>
+/**
+ * Whether a stored Event has this content and can be counted. Every node may create Events, and could have used the name for
+ * another content.
+ */
+function isCountable(stored: StoredEvent, { subject, text }: RecordedEvent, component: string): boolean {
+  return (
     stored.type === text.type &&
     stored.reason === text.reason &&
     stored.message === messageOf(text) &&
@@ -107,87 +125,107 @@ export function createEventRecorder(
     stored.involvedObject?.['kind'] === subject.kind &&
     stored.involvedObject['name'] === subject.metadata.name &&
     stored.involvedObject['uid'] === subject.metadata.uid &&
-    (stored.count ?? 0) < MAX_COUNT;
+    (stored.count ?? 0) < MAX_COUNT
+  );
+}
+
+class CountingEventRecorder implements EventRecorder {
+  readonly #component: string;
+  readonly #dependencies: EventRecorderDependencies;
+  /** The events by NAMESPACE/NAME, in the order in which they were first recorded. */
+  readonly #recorded = new Map<string, RecordedEvent>();
+  readonly #queue: WorkQueue;
+
+  constructor(component: string, dependencies: EventRecorderDependencies) {
+    this.#component = component;
+    this.#dependencies = dependencies;
+    this.#queue = createWorkQueue('events', this.#reconcile, 1, dependencies);
+  }
+
+  record(subject: EventSubject, text: EventText): void {
+    const name = hashedNameOf(subject, text);
+    const key = `${namespaceOf(subject)}/${name}`;
+    const now = momentOf(this.#dependencies.clock);
+    const known = this.#recorded.get(key);
+    if (known !== undefined) {
+      known.count += 1;
+      known.lastAt = now;
+      return;
+    }
+    if (this.#recorded.size >= MAX_RECORDED) this.#recorded.delete(this.#recorded.keys().next().value ?? '');
+    this.#recorded.set(key, { subject, text, name, firstAt: now.wall, lastAt: now, count: 1, written: 0 });
+    this.#queue.add(key);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#queue.run(signal);
+  }
+
+  /** Writes an event that was recorded since it was last written, and forgets one that was not for a long time. */
+  readonly #reconcile: Reconcile = async (key, signal) => {
+    const { clock, log } = this.#dependencies;
+    const event = this.#recorded.get(key);
+    if (event === undefined) return {};
+    if (event.count === event.written) {
+      // By the monotonic clock: the wall clock may be set.
+      if (clock.monotonic() - event.lastAt.monotonic < FORGET_MS) return { againMs: FORGET_MS };
+      this.#recorded.delete(key);
+      return {};
+    }
+    try {
+      await this.#write(event, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // An event that cannot be written is not tried for ever: the log has it too.
+      event.written = event.count;
+      log.warn({ event: key, reason: describeError(error) }, 'event not written');
+    }
+    return { againMs: REPEAT_MS };
+  };
+
+  async #write(event: RecordedEvent, signal: AbortSignal): Promise<void> {
+    const { count } = event;
+    if (event.written > 0 || !(await this.#create(event, signal))) {
+      if (!(await this.#increaseCount(event, signal))) {
+        event.name = nameOf(event.subject, randomBytes(8).toString('hex'));
+        await this.#create(event, signal);
+      }
+    }
+    event.written = count;
+  }
 
   /** Creates the Event; returns false if its name is taken. */
-  const create = async (event: Noted, signal: AbortSignal): Promise<boolean> => {
-    const path = collectionPath(EVENTS, event.subject.metadata.namespace ?? 'default');
-    const response = await client.send({ method: 'POST', path, body: body(event) }, signal);
-    // 404: a namespace that is gone; 403: one that is going.
+  async #create(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
+    const path = collectionPath(EVENTS, namespaceOf(event.subject));
+    const body = bodyOf(event, this.#component);
+    const response = await this.#dependencies.client.send({ method: 'POST', path, body }, signal);
+    // 404: the namespace does not exist; 403: it is being deleted.
     if (response.status < 300 || response.status === 404 || response.status === 403) return true;
     if (response.status === 409) return false;
     throw new NodemaintError(
       'API_REFUSED',
       `the API server refused the Event ${event.name}: ${statusMessage(response)}`,
     );
-  };
+  }
 
-  /** Counts the stored Event up; false where there is none that says the same, or that can be counted. */
-  const countUp = async (event: Noted, signal: AbortSignal): Promise<boolean> => {
-    const namespace = event.subject.metadata.namespace ?? 'default';
-    const path = objectPath(EVENTS, { name: event.name, namespace });
+  /** Increases the count of the stored Event; returns false if none of the name has the same content and can be counted. */
+  async #increaseCount(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
+    const { client } = this.#dependencies;
+    const path = objectPath(EVENTS, { name: event.name, namespace: namespaceOf(event.subject) });
     const answer = await client.send({ method: 'GET', path }, signal);
-    // A node may make Events and not read them: it does not count, and does not trust a name that is taken.
+    // A node may create Events but not read them: it does not count, and does not trust a name that is taken.
     if (answer.status === 403) return event.written > 0;
     if (answer.status !== 200) return false;
     const stored = answer.body as StoredEvent;
-    if (!saysThis(stored, event)) return false;
+    if (!isCountable(stored, event, this.#component)) return false;
     const total = (stored.count ?? 0) + event.count - event.written;
-    const patch = { count: total, lastTimestamp: rfc3339(event.lastAt) };
+    const patch = { count: total, lastTimestamp: rfc3339(event.lastAt.wall) };
     const update = { method: 'PATCH', path, body: patch, patch: { kind: 'merge' } } as const;
     return (await sendForObject(client, update, [404, 403, 409, 422], signal)) !== undefined;
-  };
+  }
+}
 
-  const write = async (event: Noted, signal: AbortSignal): Promise<void> => {
-    const { count } = event;
-    if (event.written > 0 || !(await create(event, signal))) {
-      if (!(await countUp(event, signal))) {
-        event.name = nameOf(event.subject, randomBytes(8).toString('hex'));
-        await create(event, signal);
-      }
-    }
-    event.written = count;
-  };
-
-  const queue = createWorkQueue(
-    'events',
-    async (key, signal) => {
-      const event = noted.get(key);
-      if (event === undefined) return {};
-      if (event.count === event.written) {
-        if (clock.now() - event.lastAt >= FORGET_MS) noted.delete(key);
-        return noted.has(key) ? { againMs: FORGET_MS } : {};
-      }
-      // An event that cannot be written must not be tried for ever: people have the log too.
-      await write(event, signal).catch((error: unknown) => {
-        signal.throwIfAborted();
-        event.written = event.count;
-        log.warn({ event: key, reason: describeError(error) }, 'event not written');
-      });
-      return { againMs: REPEAT_MS };
-    },
-    1,
-    dependencies,
-  );
-
-  return {
-    record: (subject, text) => {
-      const { kind, metadata } = subject;
-      const said = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
-      const digest = createHash('sha256').update(said).digest('hex').slice(0, 16);
-      const name = nameOf(subject, digest);
-      const key = `${subject.metadata.namespace ?? 'default'}/${name}`;
-      const now = clock.now();
-      const known = noted.get(key);
-      if (known !== undefined) {
-        known.count += 1;
-        known.lastAt = now;
-        return;
-      }
-      if (noted.size >= MAX_NOTED) noted.delete(noted.keys().next().value ?? '');
-      noted.set(key, { subject, text, name, firstAt: now, lastAt: now, count: 1, written: 0 });
-      queue.add(key);
-    },
-    run: (signal) => queue.run(signal),
-  };
+/** Creates a recorder; `component` is the source of the Events that it writes. */
+export function createEventRecorder(component: string, dependencies: EventRecorderDependencies): EventRecorder {
+  return new CountingEventRecorder(component, dependencies);
 }

@@ -6,7 +6,7 @@ import type { KubeClient } from './client.ts';
 import { listAll } from './list.ts';
 import { collectionPath, keyOf, type Resource } from './resource.ts';
 
-/** What to watch: a resource, in all namespaces unless one is named, narrowed by selectors. */
+/** What is watched: a resource, in all namespaces or in one, with the selectors that limit it. */
 export interface WatchScope {
   readonly resource: Resource;
   readonly namespace?: string;
@@ -14,18 +14,18 @@ export interface WatchScope {
   readonly fieldSelector?: string;
 }
 
-/** Removes members that this program does not read, so that memory depends on the used members and not on the size of objects. */
+/** Removes the fields that this program does not read, so that the memory does not grow with the size of the objects. */
 export type Transform<T> = (object: T) => T;
 
 /** A live copy of the objects of a resource. */
 export interface ObjectCache<T extends KubeObject> {
   /** Whether the first list has arrived. */
   synced(): boolean;
-  /** Milliseconds since the epoch at which the server was last heard of; 0 before the first list. */
+  /** When the server last sent a list or an event, in milliseconds since the epoch; 0 before the first list. */
   heardAt(): number;
   list(): readonly T[];
   get(key: string): T | undefined;
-  /** Keeps the copy current until the signal is aborted; never throws for a server that is away. */
+  /** Keeps the copy current until the signal is aborted; never throws if the server cannot be reached. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -40,116 +40,172 @@ interface WatchEvent {
   readonly object: KubeObject & { readonly code?: number };
 }
 
+/** The first pause, which doubles after each watch that ends. */
 const FIRST_BACKOFF_MS = 250;
-/** The longest pause between attempts to reach a server that is away, so that it is found again soon. */
+/** The longest pause after a failure, before its jitter, so that a server that returns is soon used again. */
 const MAX_FAILED_MS = 15_000;
-/** Of a server that is there, and closes each watch as soon as it is open. */
+/** The longest pause, before its jitter, for a server that answers and closes each watch as soon as it is open. */
 const MAX_CLOSED_MS = 30_000;
 /** After a watch that lived this long the pause starts at its minimum again: servers end each watch after some minutes. */
 const LIVED_MS = 15_000;
+/** The HTTP status for a resourceVersion that the server does not have any more. */
 const GONE = 410;
 
+/** How a watch ended: the server closed it, or it failed. */
+type WatchEnd = { readonly kind: 'closed' } | { readonly kind: 'failed'; readonly error: unknown };
+
+function selectorsOf({ labelSelector, fieldSelector }: WatchScope): Readonly<Record<string, string>> {
+  return {
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+}
+
+/** The keys of the objects that came, changed or went between two lists; all of them if the first list was empty. */
+function changedKeys(
+  before: ReadonlyMap<string, KubeObject>,
+  after: ReadonlyMap<string, KubeObject>,
+): readonly string[] {
+  const keys = [...new Set([...before.keys(), ...after.keys()])];
+  if (before.size === 0) return keys;
+  return keys.filter((key) => before.get(key)?.metadata.resourceVersion !== after.get(key)?.metadata.resourceVersion);
+}
+
+/** Between 0.5 and 1.5 times the time, so that the clients of a server that returns do not all connect at once. */
+function withJitter(ms: number): number {
+  return Math.round(ms * (0.5 + Math.random()));
+}
+
+/** Lists a resource, watches it, and keeps its objects, as client-go's Reflector does. */
+class Reflector<T extends KubeObject> {
+  readonly #scope: WatchScope;
+  readonly #onChange: (key: string) => void;
+  readonly #dependencies: WatchDependencies;
+  readonly #trim: Transform<T>;
+  #objects = new Map<string, T>();
+  /** Where the next watch begins; undefined where a list has to come first. */
+  #resourceVersion: string | undefined;
+  #heardAt = 0;
+  /** Whether the watch that is open, or was last, has brought an event. */
+  #hasBroughtEvent = false;
+
+  constructor(scope: WatchScope, onChange: (key: string) => void, dependencies: WatchDependencies, trim: Transform<T>) {
+    this.#scope = scope;
+    this.#onChange = onChange;
+    this.#dependencies = dependencies;
+    this.#trim = trim;
+  }
+
+  get objects(): ReadonlyMap<string, T> {
+    return this.#objects;
+  }
+
+  get heardAt(): number {
+    return this.#heardAt;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#dependencies;
+    let backoffMs = FIRST_BACKOFF_MS;
+    while (!signal.aborted) {
+      const startedAt = clock.monotonic();
+      const end = await this.#listAndWatch(signal);
+      if (end.kind === 'failed' && signal.aborted) return;
+      // A watch that worked for a while resets the pause; a server that closes every watch at once is asked less often.
+      const lived = clock.monotonic() - startedAt > LIVED_MS;
+      if (lived) backoffMs = FIRST_BACKOFF_MS;
+      // A server whose etcd was restored from a backup sends nothing, not even a bookmark, until its versions are higher than
+      // the one that this process had before.
+      if (lived && !this.#hasBroughtEvent) this.#resourceVersion = undefined;
+      const maxBackoffMs = end.kind === 'failed' ? MAX_FAILED_MS : MAX_CLOSED_MS;
+      const retryMs = withJitter(Math.min(backoffMs, maxBackoffMs));
+      if (end.kind === 'failed') {
+        log.warn({ err: end.error, resource: this.#scope.resource.plural, retryMs }, 'watch interrupted');
+      }
+      backoffMs = Math.min(backoffMs * 2, maxBackoffMs);
+      await clock.sleep(retryMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** Lists where that is needed, and watches until the watch ends. */
+  async #listAndWatch(signal: AbortSignal): Promise<WatchEnd> {
+    try {
+      if (this.#resourceVersion === undefined) await this.#list(signal);
+      await this.#watch(signal);
+      return { kind: 'closed' };
+    } catch (error) {
+      // From the same version the server would send the event that is too large again and again.
+      const isTooLarge = error instanceof NodemaintError && error.code === 'API_ANSWER_TOO_LARGE';
+      if (isTooLarge) this.#resourceVersion = undefined;
+      return { kind: 'failed', error };
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, clock, log } = this.#dependencies;
+    const { resource, namespace } = this.#scope;
+    const scope = { path: collectionPath(resource, namespace), query: selectorsOf(this.#scope) };
+    const { items, resourceVersion, tooLarge } = await listAll<T>(client, scope, this.#trim, signal);
+    const before = this.#objects;
+    const after = new Map(items.map((item) => [keyOf(item), item]));
+    if (tooLarge.length > 0) log.error({ resource: resource.plural, tooLarge }, 'objects are too large to be read');
+    this.#objects = after;
+    this.#resourceVersion = resourceVersion;
+    this.#heardAt = clock.now();
+    for (const key of changedKeys(before, after)) this.#onChange(key);
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { resource, namespace } = this.#scope;
+    const since = { watch: '1', allowWatchBookmarks: 'true', resourceVersion: this.#resourceVersion ?? '' };
+    const search = new URLSearchParams({ ...since, ...selectorsOf(this.#scope) }).toString();
+    const path = `${collectionPath(resource, namespace)}?${search}`;
+    this.#hasBroughtEvent = false;
+    for await (const event of this.#dependencies.client.watch(path, signal)) {
+      if (this.#apply(event as WatchEvent) === 'list') {
+        this.#resourceVersion = undefined;
+        return;
+      }
+    }
+  }
+
+  /** Applies an event; returns whether the watch continues, or a list has to come next. */
+  #apply(event: WatchEvent): 'continue' | 'list' {
+    if (event.type === 'ERROR') {
+      if (event.object.code === GONE) return 'list';
+      const what = `the watch on ${this.#scope.resource.plural}`;
+      throw new NodemaintError('API_REFUSED', `${what} ended with ${event.object.code}`);
+    }
+    this.#heardAt = this.#dependencies.clock.now();
+    this.#hasBroughtEvent = true;
+    this.#resourceVersion = event.object.metadata.resourceVersion;
+    if (event.type === 'BOOKMARK') return 'continue';
+    const key = keyOf(event.object);
+    if (event.type === 'DELETED') this.#objects.delete(key);
+    else this.#objects.set(key, this.#trim(event.object as unknown as T));
+    this.#onChange(key);
+    return 'continue';
+  }
+}
+
 /**
- * Makes a cache that lists once and then watches with bookmarks (the client library's informer goes deaf while idle,
- * see docs/adr). `onChange` is called with the key of every object that came, changed or went, also after a relist.
- * `trim` is applied to each object before it is kept. A watch that ends is opened again where it stopped; 410 Gone lists anew; all of it with a pause that grows from failure to failure, with jitter.
+ * Creates a cache that lists once and then watches with bookmarks (the client library's informer receives nothing after an
+ * idle time, see docs/adr). `onChange` is called with the key of every object that came, changed or went, also after another
+ * list. `trim` is applied to each object before it is kept. A watch that ends is opened again where it stopped; after 410 Gone
+ * a list comes first. Before each of them is a pause, with jitter, that grows from failure to failure.
  */
 export function createObjectCache<T extends KubeObject>(
   scope: WatchScope,
   onChange: (key: string) => void,
-  { client, clock, log }: WatchDependencies,
+  dependencies: WatchDependencies,
   trim: Transform<T> = (object) => object,
 ): ObjectCache<T> {
-  let objects = new Map<string, T>();
-  let resourceVersion: string | undefined;
-  let heardAt = 0;
-  /** Whether the watch that is open, or was last, has brought anything. */
-  let hasSpoken = false;
-
-  const path = collectionPath(scope.resource, scope.namespace);
-  const { labelSelector, fieldSelector } = scope;
-  const selectors = {
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-  };
-
-  const list = async (signal: AbortSignal): Promise<void> => {
-    const {
-      items,
-      resourceVersion: version,
-      tooLarge,
-    } = await listAll<T>(client, { path, query: selectors }, trim, signal);
-    const fresh = new Map(items.map((item) => [keyOf(item), item]));
-    if (tooLarge.length > 0)
-      log.error({ resource: scope.resource.plural, tooLarge }, 'objects are too large to be read');
-    const before = objects;
-    objects = fresh;
-    resourceVersion = version;
-    heardAt = clock.now();
-    for (const key of new Set([...before.keys(), ...fresh.keys()])) {
-      const changed = before.get(key)?.metadata.resourceVersion !== fresh.get(key)?.metadata.resourceVersion;
-      if (changed || before.size === 0) onChange(key);
-    }
-  };
-
-  const apply = (event: WatchEvent): 'go-on' | 'list' => {
-    if (event.type === 'ERROR') {
-      if (event.object.code === GONE) return 'list';
-      throw new NodemaintError('API_REFUSED', `the watch on ${scope.resource.plural} ended with ${event.object.code}`);
-    }
-    heardAt = clock.now();
-    hasSpoken = true;
-    resourceVersion = event.object.metadata.resourceVersion;
-    if (event.type === 'BOOKMARK') return 'go-on';
-    const key = keyOf(event.object);
-    if (event.type === 'DELETED') objects.delete(key);
-    else objects.set(key, trim(event.object as unknown as T));
-    onChange(key);
-    return 'go-on';
-  };
-
-  const watch = async (signal: AbortSignal): Promise<void> => {
-    const since = { watch: '1', allowWatchBookmarks: 'true', resourceVersion: resourceVersion ?? '' };
-    const search = new URLSearchParams({ ...since, ...selectors }).toString();
-    hasSpoken = false;
-    for await (const event of client.watch(`${path}?${search}`, signal)) {
-      if (apply(event as WatchEvent) === 'list') {
-        resourceVersion = undefined;
-        return;
-      }
-    }
-  };
-
+  const reflector = new Reflector(scope, onChange, dependencies, trim);
   return {
-    synced: () => heardAt > 0,
-    heardAt: () => heardAt,
-    list: () => [...objects.values()],
-    get: (key) => objects.get(key),
-    run: async (signal) => {
-      let backoffMs = FIRST_BACKOFF_MS;
-      while (!signal.aborted) {
-        const startedAt = clock.monotonic();
-        let maxBackoffMs = MAX_CLOSED_MS;
-        try {
-          if (resourceVersion === undefined) await list(signal);
-          await watch(signal);
-        } catch (error) {
-          if (signal.aborted) return;
-          maxBackoffMs = MAX_FAILED_MS;
-          // It would be sent again for ever.
-          if (error instanceof NodemaintError && error.code === 'API_ANSWER_TOO_LARGE') resourceVersion = undefined;
-          log.warn({ err: error, resource: scope.resource.plural, retryMs: backoffMs }, 'watch interrupted');
-        }
-        // A watch that worked for a while resets the backoff; a server that closes every watch at once is asked less often.
-        const lived = clock.monotonic() - startedAt > LIVED_MS;
-        if (lived) backoffMs = FIRST_BACKOFF_MS;
-        // A server whose etcd was restored from a backup says nothing, not even a bookmark, until it has passed a version that
-        // we had from before.
-        if (lived && !hasSpoken) resourceVersion = undefined;
-        const pauseMs = Math.min(backoffMs, maxBackoffMs) * (0.5 + Math.random());
-        backoffMs = Math.min(backoffMs * 2, maxBackoffMs);
-        await clock.sleep(pauseMs, signal).catch(() => undefined);
-      }
-    },
+    synced: () => reflector.heardAt > 0,
+    heardAt: () => reflector.heardAt,
+    list: () => [...reflector.objects.values()],
+    get: (key) => reflector.objects.get(key),
+    run: (signal) => reflector.run(signal),
   };
 }

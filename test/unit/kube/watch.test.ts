@@ -10,12 +10,19 @@ import { SILENT_LOG } from '../../support/silent-log.ts';
 /** The monotonic clock. */
 const now = { ms: 0 };
 
-/** Runs a cache until it has paused so often; returns the pauses in milliseconds and the paths that it asked for. */
-async function pausesOf(
-  watch: KubeClient['watch'],
-  count: number,
-): Promise<{ readonly pauses: readonly number[]; readonly lists: number }> {
+interface WatchRun {
+  /** In milliseconds. */
+  readonly pauses: readonly number[];
+  /** The `retryMs` of each warning. */
+  readonly logged: readonly unknown[];
+  readonly lists: number;
+}
+
+/** Runs a cache until it has paused this often. */
+async function pausesOf(watch: KubeClient['watch'], count: number): Promise<WatchRun> {
   const pauses: number[] = [];
+  const logged: unknown[] = [];
+  const log = { ...SILENT_LOG, warn: (fields: { retryMs?: unknown }): unknown => logged.push(fields.retryMs) };
   let lists = 0;
   const stop = new AbortController();
   const client: KubeClient = {
@@ -32,9 +39,9 @@ async function pausesOf(
     return Promise.resolve();
   };
   const clock = { ...createSystemClock(), sleep, monotonic: () => now.ms };
-  const cache = createObjectCache({ resource: NODE_MAINTENANCES }, () => undefined, { client, clock, log: SILENT_LOG });
+  const cache = createObjectCache({ resource: NODE_MAINTENANCES }, () => undefined, { client, clock, log });
   await cache.run(stop.signal);
-  return { pauses, lists };
+  return { pauses, logged, lists };
 }
 
 /** A watch that ends after these events. */
@@ -73,6 +80,20 @@ describe('a watch', () => {
       late.every((ms) => ms >= 7_500 && ms <= 22_500),
       late.join(),
     );
+  });
+
+  it('a watch that is interrupted logs the pause that it takes', async () => {
+    const { pauses, logged } = await pausesOf(failing(new NodemaintError('API_UNREACHABLE', 'away')), 12);
+    assert.deepEqual(logged, pauses);
+  });
+
+  it('a watch that is interrupted after a long time logs the pause that it takes', async () => {
+    const { pauses, logged } = await pausesOf(() => {
+      now.ms += 60_000;
+      throw new NodemaintError('API_UNREACHABLE', 'away');
+    }, 12);
+    assert.deepEqual(logged, pauses);
+    assert.ok(pauses.every((ms) => ms <= 375));
   });
 
   it('a watch that brings an event which is too large begins again with a list', async () => {
