@@ -18,9 +18,9 @@ export interface KubeRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly patch?: Patch;
-  /** Whether a list is to have nothing but the metadata of its objects. */
+  /** Whether a list has only the metadata of its objects. */
   readonly namesOnly?: boolean;
-  /** The user that the request is made as, by impersonation; one's own identity without it. */
+  /** The user that the request is made as, by impersonation; without it, the identity of the credentials. */
   readonly as?: string;
 }
 
@@ -34,8 +34,8 @@ export interface KubeResponse {
 /** A client of one API server. */
 export interface KubeClient {
   /**
-   * Sends a request; resolves for every HTTP status. Throws API_UNREACHABLE when there is no answer, API_ANSWER_TOO_LARGE
-   * when it is larger than this program reads.
+   * Sends a request; resolves for every HTTP status. Throws API_UNREACHABLE if there is no answer, and API_ANSWER_TOO_LARGE
+   * for an answer that is larger than this program reads.
    */
   send(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse>;
   /**
@@ -46,8 +46,9 @@ export interface KubeClient {
   close(): void;
 }
 
+/** A request is given up when its connection was silent for this long. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** A quiet watch gets a bookmark about once a minute; a connection silent for longer is dead. */
+/** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
@@ -63,38 +64,48 @@ function contentType(patch: Patch | undefined): string {
   }[patch.kind];
 }
 
+/** The path of the request with the field manager of a server-side apply in its query. */
 function withManager({ path, patch }: KubeRequest): string {
   if (patch?.kind !== 'apply') return path;
   return `${path}${path.includes('?') ? '&' : '?'}fieldManager=${encodeURIComponent(patch.manager)}&force=true`;
 }
 
-/**
- * Makes a client. `userAgent` names the part of the program in the API server's audit log; no answer and no event of a
- * watch has more than `maxBytes`.
- */
-export function createKubeClient(
-  access: ClusterAccess,
-  userAgent: string,
-  maxBytes: number = MAX_ANSWER_BYTES,
-): KubeClient {
-  const agent = new https.Agent({ keepAlive: true, maxSockets: 16 });
-  const base = access.server.pathname.replace(/\/$/, '');
+/** The headers of a request, except those of its credentials; `body` is the text that is sent. */
+function headersOf(request: KubeRequest, body: string | undefined, userAgent: string): Record<string, string> {
+  const headers: Record<string, string> = { 'User-Agent': userAgent };
+  headers['Accept'] = request.namesOnly === true ? NAMES_ONLY : 'application/json';
+  if (request.as !== undefined) headers['Impersonate-User'] = request.as;
+  if (body !== undefined) {
+    headers['Content-Type'] = contentType(request.patch);
+    // Node leaves it out of a DELETE: the server would ignore the body and take it for the start of the next request.
+    headers['Content-Length'] = String(Buffer.byteLength(body));
+  }
+  return headers;
+}
 
-  const open = async (request: KubeRequest, timeoutMs: number, signal: AbortSignal): Promise<IncomingMessage> => {
+/** Opens requests to one API server, over connections that stay open between them. */
+class ApiServerConnections {
+  readonly #access: ClusterAccess;
+  readonly #userAgent: string;
+  readonly #agent = new https.Agent({ keepAlive: true, maxSockets: 16 });
+  readonly #base: string;
+
+  constructor(access: ClusterAccess, userAgent: string) {
+    this.#access = access;
+    this.#userAgent = userAgent;
+    this.#base = access.server.pathname.replace(/\/$/, '');
+  }
+
+  /** Sends a request; resolves when the head of the answer has arrived. Rejects after a silence of `timeoutMs`. */
+  async open(request: KubeRequest, timeoutMs: number, signal: AbortSignal): Promise<IncomingMessage> {
     const options: RequestOptions = {};
-    await access.authenticate(options);
+    await this.#access.authenticate(options);
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
-    const headers: Record<string, string> = { ...(options.headers as Record<string, string>), 'User-Agent': userAgent };
-    headers['Accept'] = request.namesOnly === true ? NAMES_ONLY : 'application/json';
-    if (request.as !== undefined) headers['Impersonate-User'] = request.as;
-    if (body !== undefined) {
-      headers['Content-Type'] = contentType(request.patch);
-      // Node leaves it out of a DELETE: the server would ignore the body and take it for the start of the next request.
-      headers['Content-Length'] = String(Buffer.byteLength(body));
-    }
+    const credentials = options.headers as Record<string, string>;
+    const headers = { ...credentials, ...headersOf(request, body, this.#userAgent) };
     return await new Promise((resolve, reject) => {
-      const call = https.request(new URL(base + withManager(request), access.server), {
-        agent,
+      const call = https.request(new URL(this.#base + withManager(request), this.#access.server), {
+        agent: this.#agent,
         ...options,
         method: request.method,
         headers,
@@ -106,62 +117,86 @@ export function createKubeClient(
       call.on('response', resolve);
       call.end(body);
     });
-  };
+  }
 
-  const tooLarge = ({ method, path }: KubeRequest, what: string): NodemaintError =>
-    new NodemaintError('API_ANSWER_TOO_LARGE', `${what} of ${method} ${path} has more than ${maxBytes} bytes`);
-
-  const unreachable = (request: KubeRequest, error: unknown): unknown => {
+  /** The error for a request that failed: API_UNREACHABLE, unless it is an error of this program already. */
+  failureOf({ method, path }: KubeRequest, error: unknown): unknown {
     if (error instanceof NodemaintError) return error;
     return new NodemaintError(
       'API_UNREACHABLE',
-      `no answer from ${access.server.origin} to ${request.method} ${request.path}: ${describeError(error)}`,
+      `no answer from ${this.#access.server.origin} to ${method} ${path}: ${describeError(error)}`,
       { cause: error },
     );
-  };
+  }
 
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/**
+ * Creates a client. `userAgent` names the part of the program in the API server's audit log. Answers, and events of a watch,
+ * that have more than `maxBytes` are refused.
+ */
+export function createKubeClient(
+  access: ClusterAccess,
+  userAgent: string,
+  maxBytes: number = MAX_ANSWER_BYTES,
+): KubeClient {
+  const connections = new ApiServerConnections(access, userAgent);
   return {
     send: async (request, signal) => {
       try {
-        const response = await open(request, REQUEST_TIMEOUT_MS, signal);
-        const chunks: Buffer[] = [];
-        let size = 0;
-        // Leaving the loop destroys the connection, and with it the rest of the answer.
-        for await (const chunk of response as AsyncIterable<Buffer>) {
-          size += chunk.length;
-          if (size > maxBytes) throw tooLarge(request, 'the answer');
-          chunks.push(chunk);
-        }
-        const text = Buffer.concat(chunks).toString('utf8');
+        const response = await connections.open(request, REQUEST_TIMEOUT_MS, signal);
+        const text = await readText(response, maxBytes, () => tooLarge(request, 'the answer', maxBytes));
         return { status: response.statusCode ?? 0, headers: response.headers, body: parseJson(text) };
       } catch (error) {
         signal.throwIfAborted();
-        throw unreachable(request, error);
+        throw connections.failureOf(request, error);
       }
     },
     watch: async function* (path, signal) {
       const request: KubeRequest = { method: 'GET', path };
       try {
-        const response = await open(request, WATCH_SILENCE_MS, signal);
+        const response = await connections.open(request, WATCH_SILENCE_MS, signal);
         if (response.statusCode !== 200) {
           response.resume();
           yield { type: 'ERROR', object: { code: response.statusCode } };
           return;
         }
         response.setEncoding('utf8');
-        const lines = linesOf(response as AsyncIterable<string>, maxBytes, () => tooLarge(request, 'an event'));
+        const tooLong = (): NodemaintError => tooLarge(request, 'an event', maxBytes);
+        const lines = linesOf(response as AsyncIterable<string>, maxBytes, tooLong);
         for await (const line of lines) yield JSON.parse(line);
       } catch (error) {
         signal.throwIfAborted();
-        throw unreachable(request, error);
+        throw connections.failureOf(request, error);
       }
     },
     close: () => {
-      agent.destroy();
+      connections.close();
     },
   };
 }
 
+/** Reads a whole answer; throws what `tooLong` returns where it has more than `maxBytes`. */
+async function readText(response: IncomingMessage, maxBytes: number, tooLong: () => Error): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // Leaving the loop destroys the connection, and with it the rest of the answer.
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLong();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function tooLarge({ method, path }: KubeRequest, what: string, maxBytes: number): NodemaintError {
+  return new NodemaintError('API_ANSWER_TOO_LARGE', `${what} of ${method} ${path} has more than ${maxBytes} bytes`);
+}
+
+/** The parsed body; an object with the beginning of the text as its message where that is not JSON, as of a proxy. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -10,8 +10,8 @@ import { type AskPage, readPages } from './list.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, type Resource, statusMessage } from './resource.ts';
 
 /**
- * A person's hands on maintenances. Everything throws API_REFUSED with the server's own words and the permission that is
- * missing, or what to install; API_UNREACHABLE where no server answers.
+ * Reads and changes maintenances for a person. Every function throws API_REFUSED with the server's own words and the
+ * permission that is missing, or what to install, and API_UNREACHABLE if no server answers.
  */
 export interface MaintenanceClient {
   nodes(signal: AbortSignal): Promise<readonly Node[]>;
@@ -19,16 +19,16 @@ export interface MaintenanceClient {
   /** The node of the name, if there is one. */
   findNode(name: string, signal: AbortSignal): Promise<Node | undefined>;
   findMaintenance(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
-  /** Makes the maintenance; undefined where there is one of the name already. */
+  /** Creates the maintenance; undefined if there is one of the name already. */
   create(maintenance: NodeMaintenance, dryRun: boolean, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
-  /** Changes fields of the spec and annotations of this very maintenance; undefined where it is gone or was replaced. */
+  /** Changes fields of the spec and annotations of the maintenance with this UID; undefined if there is none any more. */
   change(
     known: NodeMaintenance,
     change: MaintenanceChange,
     dryRun: boolean,
     signal: AbortSignal,
   ): Promise<NodeMaintenance | undefined>;
-  /** Deletes this very maintenance; whether it was there. */
+  /** Deletes the maintenance with this UID; returns whether there was one. */
   remove(known: NodeMaintenance, dryRun: boolean, signal: AbortSignal): Promise<boolean>;
   /** All objects of a collection, such as the pods of a node; none where the server does not have the resource. */
   list<T extends KubeObject>(resource: Resource, query: string, signal: AbortSignal): Promise<readonly T[]>;
@@ -40,7 +40,7 @@ export interface MaintenanceClient {
   ): Promise<T | undefined>;
 }
 
-/** Why the server did not do what was asked; a conflict, or what is not valid, is told in the server's words alone. */
+/** Why the server refused a request; for a conflict, or an object that is not valid, in the server's words only. */
 function refusalOf(response: KubeResponse): NodemaintError {
   const ownWords = response.status === 409 || response.status === 422;
   return ownWords ? new NodemaintError('API_REFUSED', statusMessage(response)) : refusal(response);
@@ -52,13 +52,12 @@ function warningsOf({ headers }: KubeResponse): readonly string[] {
   return [...header.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
 }
 
-/** Makes a person's hands on maintenances; `warn` gets what the server warns of. */
-export function createMaintenanceClient(client: KubeClient, warn: (text: string) => void): MaintenanceClient {
-  const send = async <T>(
-    request: KubeRequest,
-    absent: readonly number[],
-    signal: AbortSignal,
-  ): Promise<T | undefined> => {
+/** Sends a request; returns undefined for the statuses in `absent`, and throws as MaintenanceClient does. */
+type Send = <T>(request: KubeRequest, absent: readonly number[], signal: AbortSignal) => Promise<T | undefined>;
+
+/** `warn` is called with each warning of the server. */
+function createSend(client: KubeClient, warn: (text: string) => void): Send {
+  return async <T>(request: KubeRequest, absent: readonly number[], signal: AbortSignal): Promise<T | undefined> => {
     const response = await client.send(request, signal);
     for (const warning of warningsOf(response)) warn(warning);
     if (response.status >= 200 && response.status < 300) return response.body as T;
@@ -69,6 +68,16 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
     if (absent.includes(response.status)) return undefined;
     throw refusalOf(response);
   };
+}
+
+/** The query of a write that the server only checks. */
+function dryRunQuery(dryRun: boolean): string {
+  return dryRun ? '?dryRun=All' : '';
+}
+
+/** Creates a client for a person; `warn` is called with each warning of the server. */
+export function createMaintenanceClient(client: KubeClient, warn: (text: string) => void): MaintenanceClient {
+  const send = createSend(client, warn);
 
   const find = async <T extends KubeObject>(
     resource: Resource,
@@ -88,8 +97,6 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
     return (await readPages(ask, (object) => object)).items;
   };
 
-  const dry = (dryRun: boolean): string => (dryRun ? '?dryRun=All' : '');
-
   return {
     find,
     list,
@@ -98,18 +105,18 @@ export function createMaintenanceClient(client: KubeClient, warn: (text: string)
     findNode: (name, signal) => find<Node>(NODES, { name }, signal),
     findMaintenance: (name, signal) => find<NodeMaintenance>(NODE_MAINTENANCES, { name }, signal),
     create: async (body, dryRun, signal) => {
-      const path = collectionPath(NODE_MAINTENANCES) + dry(dryRun);
+      const path = collectionPath(NODE_MAINTENANCES) + dryRunQuery(dryRun);
       return await send<NodeMaintenance>({ method: 'POST', path, body }, [409], signal);
     },
     change: async ({ metadata: { name, uid } }, { spec, annotations }, dryRun, signal) => {
-      const path = objectPath(NODE_MAINTENANCES, { name }) + dry(dryRun);
-      // The UID makes the write fail where the maintenance was replaced since it was read.
+      const path = objectPath(NODE_MAINTENANCES, { name }) + dryRunQuery(dryRun);
+      // The UID makes the write fail if the maintenance was replaced since it was read.
       const body = { metadata: { uid, annotations }, spec };
       return await send<NodeMaintenance>({ method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);
     },
     remove: async ({ metadata: { name, uid } }, dryRun, signal) => {
       const path = objectPath(NODE_MAINTENANCES, { name });
-      // Where a DELETE has a body, the server does not look at the query.
+      // If a DELETE has a body, the server ignores the query.
       const options = { preconditions: { uid }, ...(dryRun ? { dryRun: ['All'] } : {}) };
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...options };
       return (await send({ method: 'DELETE', path, body }, [404, 409], signal)) !== undefined;

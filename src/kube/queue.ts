@@ -6,13 +6,13 @@ import type { QueueObserver } from '../telemetry/metrics.ts';
 /** Reconciles one object by its key; may ask to be called again after some milliseconds. */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<{ readonly againMs?: number }>;
 
-/** A queue of keys, as in controller-runtime: level-based, one run a key at a time, backoff on errors. */
+/** A queue of keys, as in controller-runtime: level-based, one run of a key at a time, pauses that grow after errors. */
 export interface WorkQueue {
   add(key: string): void;
   /** Adds the key after a delay; an earlier time that is already set for it stays. */
   addAfter(key: string, delayMs: number): void;
   /**
-   * Works until `stop` is aborted, then waits for the runs under way; `signal`, the same one unless given, cuts these short.
+   * Reconciles until `stop` is aborted, then waits for the runs under way. `signal`, the same one unless given, aborts these.
    */
   run(stop: AbortSignal, signal?: AbortSignal): Promise<void>;
 }
@@ -23,110 +23,152 @@ export interface QueueDependencies {
   readonly observer?: QueueObserver;
 }
 
+/** The pause after the first error of a key; it doubles with each further one. */
 const FIRST_BACKOFF_MS = 100;
+/** The longest pause after an error. */
 const MAX_BACKOFF_MS = 60_000;
-/** setTimeout cannot wait longer. */
+/** setTimeout cannot wait longer; a key that is to wait longer is added after this time. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Creates a queue that processes at most `parallel` keys at a time. */
+interface QueueOptions {
+  readonly name: string;
+  readonly reconcile: Reconcile;
+  /** At most this many keys are reconciled at a time. */
+  readonly parallel: number;
+}
+
+function backoffMs(failures: number): number {
+  return Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS);
+}
+
+class KeyQueue implements WorkQueue {
+  readonly #options: QueueOptions;
+  readonly #dependencies: QueueDependencies;
+  /** The keys that wait, by the time since which they do. */
+  readonly #waiting = new Map<string, number>();
+  /** The keys that are being reconciled, by the time since which they are. */
+  readonly #running = new Map<string, number>();
+  /** How many errors in a row each key had. */
+  readonly #failures = new Map<string, number>();
+  readonly #timers = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
+  /** Makes `run` look for a key again. */
+  #wake: () => void = () => undefined;
+
+  constructor(options: QueueOptions, dependencies: QueueDependencies) {
+    this.#options = options;
+    this.#dependencies = dependencies;
+    dependencies.observer?.unfinished(() => {
+      const now = dependencies.clock.monotonic();
+      return [...this.#running.values()].reduce((sum, since) => sum + (now - since) / 1000, 0);
+    });
+  }
+
+  add(key: string): void {
+    const { clock, observer } = this.#dependencies;
+    if (!this.#waiting.has(key)) {
+      this.#waiting.set(key, clock.monotonic());
+      observer?.added();
+      observer?.depth(this.#waiting.size);
+    }
+    this.#wake();
+  }
+
+  addAfter(key: string, delayMs: number): void {
+    const waitMs = Math.min(Math.max(0, delayMs), MAX_TIMER_MS);
+    const at = this.#dependencies.clock.monotonic() + waitMs;
+    const known = this.#timers.get(key);
+    if (known !== undefined && known.at <= at) return;
+    clearTimeout(known?.timer);
+    const timer = setTimeout(() => {
+      this.#timers.delete(key);
+      this.add(key);
+    }, waitMs);
+    this.#timers.set(key, { at, timer });
+  }
+
+  async run(stop: AbortSignal, signal: AbortSignal = stop): Promise<void> {
+    const tasks = new Set<Promise<void>>();
+    const onStop = (): void => {
+      this.#wake();
+    };
+    stop.addEventListener('abort', onStop);
+    while (!stop.aborted) {
+      const key = this.#next();
+      if (key === undefined) {
+        await this.#untilWoken(stop);
+        continue;
+      }
+      this.#start(key);
+      const task = this.#runOne(key, signal).finally(() => tasks.delete(task));
+      tasks.add(task);
+      // A run that writes nothing never leaves the processor, and there may be thousands of keys: the renewal of the Lease and
+      // the probes run between any two of them.
+      await new Promise(setImmediate);
+    }
+    stop.removeEventListener('abort', onStop);
+    await Promise.all(tasks);
+    for (const { timer } of this.#timers.values()) clearTimeout(timer);
+  }
+
+  /** The key that has waited longest among those that are not being reconciled; undefined while no more may run. */
+  #next(): string | undefined {
+    if (this.#running.size >= this.#options.parallel) return undefined;
+    for (const key of this.#waiting.keys()) if (!this.#running.has(key)) return key;
+    return undefined;
+  }
+
+  async #untilWoken(stop: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      if (stop.aborted || this.#next() !== undefined) resolve();
+    });
+  }
+
+  /** Moves a key from those that wait to those that are being reconciled. */
+  #start(key: string): void {
+    const { clock, observer } = this.#dependencies;
+    const now = clock.monotonic();
+    observer?.started(now - (this.#waiting.get(key) ?? now));
+    this.#waiting.delete(key);
+    observer?.depth(this.#waiting.size);
+    this.#running.set(key, now);
+  }
+
+  async #runOne(key: string, signal: AbortSignal): Promise<void> {
+    const { clock, observer } = this.#dependencies;
+    const startedAt = clock.monotonic();
+    try {
+      const { againMs } = await this.#options.reconcile(key, signal);
+      this.#failures.delete(key);
+      if (againMs !== undefined) this.addAfter(key, againMs);
+    } catch (error) {
+      if (!signal.aborted) this.#retry(key, error);
+    } finally {
+      this.#running.delete(key);
+      observer?.finished(clock.monotonic() - startedAt);
+      this.#wake();
+    }
+  }
+
+  /** Counts an error of a key, and adds the key again after a pause. */
+  #retry(key: string, error: unknown): void {
+    const { log, observer } = this.#dependencies;
+    const count = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, count);
+    const retryMs = backoffMs(count);
+    const reason = describeError(error);
+    log.warn({ queue: this.#options.name, key, reason, count, retryMs }, 'reconcile failed');
+    observer?.retried();
+    this.addAfter(key, retryMs);
+  }
+}
+
+/** Creates a queue that reconciles at most `parallel` keys at a time; `name` is in its log lines. */
 export function createWorkQueue(
   name: string,
   reconcile: Reconcile,
   parallel: number,
-  { clock, log, observer }: QueueDependencies,
+  dependencies: QueueDependencies,
 ): WorkQueue {
-  /** Keys by the time since which they wait. */
-  const waiting = new Map<string, number>();
-  const running = new Map<string, number>();
-  const failures = new Map<string, number>();
-  const timers = new Map<string, { at: number; timer: NodeJS.Timeout }>();
-  let wake: () => void = () => undefined;
-  observer?.unfinished(() => {
-    const now = clock.monotonic();
-    return [...running.values()].reduce((sum, since) => sum + (now - since) / 1000, 0);
-  });
-
-  const add = (key: string): void => {
-    if (!waiting.has(key)) {
-      waiting.set(key, clock.monotonic());
-      observer?.added();
-      observer?.depth(waiting.size);
-    }
-    wake();
-  };
-
-  const addAfter = (key: string, delayMs: number): void => {
-    const waitMs = Math.min(Math.max(0, delayMs), MAX_TIMER_MS);
-    const at = clock.monotonic() + waitMs;
-    const known = timers.get(key);
-    if (known !== undefined && known.at <= at) return;
-    clearTimeout(known?.timer);
-    const fire = (): void => {
-      timers.delete(key);
-      add(key);
-    };
-    timers.set(key, { at, timer: setTimeout(fire, waitMs) });
-  };
-
-  const runOne = async (key: string, signal: AbortSignal): Promise<void> => {
-    const startedAt = clock.monotonic();
-    try {
-      const { againMs } = await reconcile(key, signal);
-      failures.delete(key);
-      if (againMs !== undefined) addAfter(key, againMs);
-    } catch (error) {
-      if (signal.aborted) return;
-      const count = (failures.get(key) ?? 0) + 1;
-      failures.set(key, count);
-      const retryMs = Math.min(FIRST_BACKOFF_MS * 2 ** (count - 1), MAX_BACKOFF_MS);
-      log.warn({ queue: name, key, reason: describeError(error), count, retryMs }, 'reconcile failed');
-      observer?.retried();
-      addAfter(key, retryMs);
-    } finally {
-      running.delete(key);
-      observer?.finished(clock.monotonic() - startedAt);
-      wake();
-    }
-  };
-
-  /** The key that has waited longest among those that are not being worked on. */
-  const next = (): string | undefined => {
-    for (const key of waiting.keys()) if (!running.has(key)) return key;
-    return undefined;
-  };
-
-  return {
-    add,
-    addAfter,
-    run: async (stop, signal = stop) => {
-      const tasks = new Set<Promise<void>>();
-      const onStop = (): void => {
-        wake();
-      };
-      stop.addEventListener('abort', onStop);
-      while (!stop.aborted) {
-        const key = running.size < parallel ? next() : undefined;
-        if (key === undefined) {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-            if (stop.aborted || (running.size < parallel && next() !== undefined)) resolve();
-          });
-          continue;
-        }
-        const now = clock.monotonic();
-        observer?.started(now - (waiting.get(key) ?? now));
-        waiting.delete(key);
-        observer?.depth(waiting.size);
-        running.set(key, now);
-        const task = runOne(key, signal).finally(() => tasks.delete(task));
-        tasks.add(task);
-        // A run that writes nothing never leaves the processor, and there may be thousands of keys: the renewal of the Lease
-        // and the probes come between any two of them.
-        await new Promise(setImmediate);
-      }
-      stop.removeEventListener('abort', onStop);
-      await Promise.all(tasks);
-      for (const { timer } of timers.values()) clearTimeout(timer);
-    },
-  };
+  return new KeyQueue({ name, reconcile, parallel }, dependencies);
 }
