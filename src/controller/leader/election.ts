@@ -1,12 +1,6 @@
-import {
-  decideLease,
-  type LeaseDecision,
-  type LeaseObservation,
-  observeLease,
-  releasedLease,
-} from '../../decide/lease.ts';
+import { decideLease, type LeaseObservation, observeLease, releasedLease } from '../../decide/lease.ts';
 import { describeError } from '../../errors.ts';
-import { type Clock, type Moment, momentOf, monotonicNow } from '../../host/clock.ts';
+import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type LeaseName, readLease, writeLease } from '../../kube/lease.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -21,7 +15,7 @@ export interface ElectionOptions {
   readonly leaseMs: number;
   /** A leader stops writing this long after the start of its last successful renewal; less than `leaseMs`. */
   readonly renewDeadlineMs: number;
-  /** The leader renews the Lease, and the others read it, at this interval. */
+  /** The leader renews the Lease at this interval; followers read it twice as often. */
   readonly retryMs: number;
 }
 
@@ -30,19 +24,174 @@ export interface ElectionDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
-  /** Hears whether this process leads. */
+  /** Called with whether this process leads, at the start and at every change. */
   readonly onLeading: (isLeader: boolean) => void;
 }
 
-/** One call for the Lease may not use up all the time there is to renew it. */
+/** A request for the Lease is given up after this time, so that it cannot use up all the time that there is to renew it. */
 const CALL_MS = 5_000;
+/** Giving the Lease back is given up after this time; another replica then leads when the Lease has expired. */
 const RELEASE_MS = 2_000;
-/** The others look twice as often as the leader renews: a free Lease is taken at once, and a GET costs little. */
+/** Followers read twice as often as the leader renews: a free Lease is taken at once, and a GET costs little. */
 const FOLLOWER_SHARE = 2;
+
+/** What an attempt to take or renew the Lease found: this process has it by a call that began then, or another one has it. */
+type Attempt =
+  | { readonly kind: 'taken'; readonly begun: Moment }
+  | { readonly kind: 'follow'; readonly holder: string }
+  /** The Lease could not be read or written, or another replica was faster. */
+  | { readonly kind: 'failed' };
+
+/** One candidate of an election. */
+class Candidate {
+  readonly #options: ElectionOptions;
+  readonly #dependencies: ElectionDependencies;
+  /** The Lease as it was last read or written. */
+  #observation: LeaseObservation | undefined;
+  /** Whether `#observation` is from this process's own last write: then the Lease is renewed without reading it before. */
+  #isFresh = false;
+  /** Whether this process may have the Lease, also by a write whose answer was lost. */
+  #mayHold = false;
+  /** The last state or failure that was logged, so that each is logged once. */
+  #lastLogged: string | undefined;
+
+  constructor(options: ElectionOptions, dependencies: ElectionDependencies) {
+    this.#options = options;
+    this.#dependencies = dependencies;
+  }
+
+  async run(lead: (term: Term) => Promise<void>, stop: AbortSignal): Promise<void> {
+    const { clock, onLeading } = this.#dependencies;
+    onLeading(false);
+    try {
+      while (!stop.aborted) {
+        const attempt = await this.#attempt(CALL_MS);
+        if (attempt.kind === 'taken') {
+          if (!stop.aborted) await this.#serve(lead, attempt.begun);
+          continue;
+        }
+        if (attempt.kind === 'follow') this.#logState(`following ${attempt.holder}`);
+        await clock.sleep(this.#options.retryMs / FOLLOWER_SHARE, stop).catch(() => undefined);
+      }
+    } finally {
+      if (this.#mayHold) await this.#release();
+    }
+  }
+
+  /** Leads for one term, which began with a write of the Lease. */
+  async #serve(lead: (term: Term) => Promise<void>, begun: Moment): Promise<void> {
+    const { clock, log, onLeading } = this.#dependencies;
+    const term = createTerm(begun, this.#options.renewDeadlineMs, clock);
+    const over = new AbortController();
+    onLeading(true);
+    this.#logState('leading');
+    const leading = lead(term).finally(() => {
+      over.abort();
+    });
+    try {
+      await Promise.all([leading, this.#renew(term, AbortSignal.any([over.signal, term.signal]))]);
+    } finally {
+      onLeading(false);
+      this.#lastLogged = undefined;
+      if (term.signal.aborted) log.warn({ reason: describeError(term.signal.reason) }, 'lost the lease');
+    }
+  }
+
+  /** Renews the Lease until the term is lost or `over` is aborted. */
+  async #renew(term: Term, over: AbortSignal): Promise<void> {
+    const { retryMs, renewDeadlineMs } = this.#options;
+    while (!over.aborted) {
+      const pauseMs = Math.max(0, Math.min(retryMs, term.remainingMs()));
+      await this.#dependencies.clock.sleep(pauseMs, over).catch(() => undefined);
+      if (over.aborted) return;
+      const remainingMs = term.remainingMs();
+      if (remainingMs <= 0) {
+        term.lose(`the Lease was not renewed for ${renewDeadlineMs / 1000} s`);
+        return;
+      }
+      const attempt = await this.#attempt(remainingMs);
+      if (attempt.kind === 'failed') continue;
+      if (attempt.kind === 'follow') {
+        term.lose(`${attempt.holder} has the Lease`);
+        return;
+      }
+      term.renewed(attempt.begun);
+      this.#lastLogged = undefined;
+    }
+  }
+
+  /** Takes or renews the Lease, in at most `limitMs`; a failure is logged. */
+  async #attempt(limitMs: number): Promise<Attempt> {
+    try {
+      // Not aborted when the election stops: a write that is cut short may still have made this process the leader.
+      return await this.#takeOrRenew(AbortSignal.timeout(Math.max(1, Math.min(CALL_MS, limitMs))));
+    } catch (error) {
+      const reason = describeError(error);
+      if (reason !== this.#lastLogged) {
+        this.#dependencies.log.warn({ lease: this.#leaseName(), reason }, 'cannot take the lease');
+      }
+      this.#lastLogged = reason;
+      this.#isFresh = false;
+      return { kind: 'failed' };
+    }
+  }
+
+  async #takeOrRenew(signal: AbortSignal): Promise<Attempt> {
+    const { client, clock } = this.#dependencies;
+    const { place, identity, leaseMs } = this.#options;
+    const observation = await this.#observe(signal);
+    const candidate = { identity, durationMs: leaseMs };
+    const decision = decideLease(observation, candidate, clock.monotonic(), clock.now());
+    if (decision.kind === 'follow') return decision;
+    const begun = momentOf(clock);
+    this.#isFresh = false;
+    this.#mayHold = true;
+    const written = await writeLease(client, place, { old: observation.lease, spec: decision.spec }, signal);
+    if (written === undefined) return { kind: 'failed' };
+    this.#observation = observeLease(observation, written, clock.monotonic());
+    this.#isFresh = true;
+    return { kind: 'taken', begun };
+  }
+
+  /** The Lease as this process's last write left it, or else as it is read now. */
+  async #observe(signal: AbortSignal): Promise<LeaseObservation> {
+    if (this.#isFresh && this.#observation !== undefined) return this.#observation;
+    const { client, clock } = this.#dependencies;
+    const lease = await readLease(client, this.#options.place, signal);
+    this.#observation = observeLease(this.#observation, lease, clock.monotonic());
+    return this.#observation;
+  }
+
+  /** Gives the Lease back, so that another replica leads at once. */
+  async #release(): Promise<void> {
+    const { client, clock, log } = this.#dependencies;
+    const { place, identity } = this.#options;
+    const signal = AbortSignal.timeout(RELEASE_MS);
+    try {
+      const old = await readLease(client, place, signal);
+      if (old?.spec?.holderIdentity !== identity) return;
+      await writeLease(client, place, { old, spec: releasedLease(old.spec, clock.now()) }, signal);
+      this.#logState('released the lease');
+    } catch (error) {
+      log.warn({ reason: describeError(error) }, 'cannot release the lease; another one leads when it has expired');
+    }
+  }
+
+  #logState(state: string): void {
+    const { identity } = this.#options;
+    if (state !== this.#lastLogged) this.#dependencies.log.info({ lease: this.#leaseName(), identity }, state);
+    this.#lastLogged = state;
+  }
+
+  #leaseName(): string {
+    const { namespace, name } = this.#options.place;
+    return `${namespace}/${name}`;
+  }
+}
 
 /**
  * Stands for election until `stop` is aborted, and calls `lead` for each term won. `lead` ends when `stop` is aborted, after
- * which it may finish what is under way, or when the term's signal is. Then the Lease is given back, so that another one
+ * which it may finish what is under way, or when the term's signal is. Then the Lease is given back, so that another replica
  * leads at once. A leader that cannot renew is a follower again. Rejects with what `lead` rejects with.
  */
 export async function runElection(
@@ -51,112 +200,5 @@ export async function runElection(
   lead: (term: Term) => Promise<void>,
   stop: AbortSignal,
 ): Promise<void> {
-  const { client, clock, log, onLeading } = dependencies;
-  const { place, identity, leaseMs, renewDeadlineMs, retryMs } = options;
-  let sight: LeaseObservation | undefined;
-  /** Whether the Lease may be ours, also by a write whose answer was lost. */
-  let mayHold = false;
-  /** Whether `sight` is from our own last write: then it is renewed without reading it before. */
-  let isFresh = false;
-  let told = '';
-
-  const tell = (what: string): void => {
-    if (what !== told && what !== '') log.info({ lease: `${place.namespace}/${place.name}`, identity }, what);
-    told = what;
-  };
-
-  /** Takes or renews the Lease; returns when the call began that did it, or whom to follow, or undefined for nothing. */
-  const attempt = async (wait: AbortSignal): Promise<Moment | { readonly holder: string } | undefined> => {
-    if (!isFresh) sight = observeLease(sight, await readLease(client, place, wait), monotonicNow());
-    if (sight === undefined) return undefined;
-    const decision: LeaseDecision = decideLease(sight, { identity, durationMs: leaseMs }, monotonicNow(), clock.now());
-    if (decision.kind === 'follow') return { holder: decision.holder };
-    const begun = momentOf(clock);
-    isFresh = false;
-    mayHold = true;
-    const written = await writeLease(client, place, { old: sight.lease, spec: decision.spec }, wait);
-    if (written === undefined) return undefined;
-    sight = observeLease(sight, written, monotonicNow());
-    isFresh = true;
-    return begun;
-  };
-
-  const tryOnce = async (limitMs: number): ReturnType<typeof attempt> => {
-    try {
-      // Not aborted by `stop`: a write that is cut short may yet have made us the leader.
-      return await attempt(AbortSignal.timeout(Math.max(1, Math.min(CALL_MS, limitMs))));
-    } catch (error) {
-      const reason = describeError(error);
-      if (reason !== told) log.warn({ lease: `${place.namespace}/${place.name}`, reason }, 'cannot take the lease');
-      told = reason;
-      isFresh = false;
-      return undefined;
-    }
-  };
-
-  /** Renews until the term is lost or `over`. */
-  const keep = async (term: Term, over: AbortSignal): Promise<void> => {
-    while (!over.aborted) {
-      await clock.sleep(Math.max(0, Math.min(retryMs, term.remainingMs())), over).catch(() => undefined);
-      if (over.aborted) return;
-      const remaining = term.remainingMs();
-      if (remaining <= 0) {
-        term.lose(`the Lease was not renewed for ${renewDeadlineMs / 1000} s`);
-        return;
-      }
-      const found = await tryOnce(remaining);
-      if (found === undefined) continue;
-      if ('holder' in found) {
-        term.lose(`${found.holder} has the Lease`);
-        return;
-      }
-      term.renewed(found);
-      told = '';
-    }
-  };
-
-  const serve = async (begun: Moment): Promise<void> => {
-    const term = createTerm(begun, renewDeadlineMs, clock);
-    const over = new AbortController();
-    onLeading(true);
-    tell('leading');
-    const leading = lead(term).finally(() => {
-      over.abort();
-    });
-    try {
-      await Promise.all([leading, keep(term, AbortSignal.any([over.signal, term.signal]))]);
-    } finally {
-      onLeading(false);
-      told = '';
-      if (term.signal.aborted) log.warn({ reason: describeError(term.signal.reason) }, 'lost the lease');
-    }
-  };
-
-  const release = async (): Promise<void> => {
-    const wait = AbortSignal.timeout(RELEASE_MS);
-    try {
-      const lease = await readLease(client, place, wait);
-      if (lease?.spec?.holderIdentity !== identity) return;
-      const spec = releasedLease(lease.spec, clock.now());
-      await writeLease(client, place, { old: lease, spec }, wait);
-      tell('released the lease');
-    } catch (error) {
-      log.warn({ reason: describeError(error) }, 'cannot release the lease; another one leads when it has expired');
-    }
-  };
-
-  onLeading(false);
-  try {
-    while (!stop.aborted) {
-      const found = await tryOnce(CALL_MS);
-      if (found !== undefined && 'monotonic' in found) {
-        if (!stop.aborted) await serve(found);
-        continue;
-      }
-      if (found !== undefined) tell(`following ${found.holder}`);
-      await clock.sleep(retryMs / FOLLOWER_SHARE, stop).catch(() => undefined);
-    }
-  } finally {
-    if (mayHold) await release();
-  }
+  await new Candidate(options, dependencies).run(lead, stop);
 }
