@@ -22,10 +22,11 @@ const WEBHOOK_CONFIGURATIONS: Resource = {
   namespaced: false,
 };
 
+/** A certificate is valid for this long after it was issued. */
 const LIFE_MS = 365 * 24 * 60 * 60_000;
-/** The clocks of API servers may be behind ours. */
+/** A certificate is valid from this long before it was issued: the clocks of API servers may be behind. */
 const BACKDATED_MS = 60 * 60_000;
-/** Attempts when other replicas are at the same thing. */
+/** After this many conflicts with writes of other replicas a reconciliation fails. */
 const MAX_CONFLICTS = 5;
 
 interface Secret extends KubeObject {
@@ -36,7 +37,7 @@ interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly { readonly name: string; readonly clientConfig?: { readonly caBundle?: string } }[];
 }
 
-/** Where the certificate is kept, and for which names it is. */
+/** The namespace of the certificate's Secret, and the names that the certificate is for. */
 export interface CertificateOptions {
   readonly namespace: string;
   readonly hosts: readonly string[];
@@ -48,13 +49,19 @@ export interface CertificateDependencies {
   readonly log: Log;
 }
 
+/** What a reconciliation found: the certificate, and whether the API servers began to trust it just now. */
+export interface ReconciledCertificate {
+  readonly serving: ServingCertificate;
+  readonly trustChanged: boolean;
+}
+
 /** Keeps the webhook's certificate, which all replicas share, valid and trusted. */
 export interface CertificateManager {
   /**
-   * Looks once: makes the certificate where there is none, renews it in time, has the API servers trust it, and returns
-   * it with whether their trust was changed just now. Throws API_REFUSED, API_UNREACHABLE.
+   * Creates the certificate if there is none, renews it in time, and makes the API servers trust it. Throws API_REFUSED,
+   * API_UNREACHABLE.
    */
-  look(signal: AbortSignal): Promise<{ readonly serving: ServingCertificate; readonly trustChanged: boolean }>;
+  reconcile(signal: AbortSignal): Promise<ReconciledCertificate>;
 }
 
 function encode(text: string): string {
@@ -66,36 +73,101 @@ function servingOf({ data = {} }: Secret): ServingCertificate {
   return { certificate: text('tls.crt'), key: text('tls.key'), authorities: text('ca.crt') };
 }
 
-/** Makes a keeper of the Secret and of the caBundle in the ValidatingWebhookConfiguration, both named WEBHOOK_NAME. */
-export function createCertificateManager(
-  options: CertificateOptions,
-  { client, clock, log }: CertificateDependencies,
-): CertificateManager {
-  const { namespace } = options;
-  const secretPath = objectPath(SECRETS, { name: WEBHOOK_NAME, namespace });
-  const configurationPath = objectPath(WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_NAME });
-  let missingTold = false;
+function dataOf({ certificate, key, authorities }: ServingCertificate): NonNullable<Secret['data']> {
+  return { 'tls.crt': encode(certificate), 'tls.key': encode(key), 'ca.crt': encode(authorities) };
+}
 
-  const issue = async (before: ServingCertificate | undefined): Promise<ServingCertificate> => {
-    const now = clock.now();
-    // Names are only added, so that replicas with different flags, as during an update, come to agree.
-    const hosts = [...new Set([...options.hosts, ...(before === undefined ? [] : hostsOf(before))])];
-    const issued = await issueServingCertificate({ hosts, notBefore: now - BACKDATED_MS, notAfter: now + LIFE_MS });
-    const authorities = trustedAuthorities(issued.authority, before?.authorities ?? '', now);
-    return { certificate: issued.certificate, key: issued.key, authorities };
+/** Issues a certificate that follows `before`, whose authorities stay trusted; `now` is in milliseconds since the epoch. */
+async function issue(
+  before: ServingCertificate | undefined,
+  wantedHosts: readonly string[],
+  now: number,
+): Promise<ServingCertificate> {
+  // Names are only added, so that replicas with different flags, as during an update, come to agree.
+  const hosts = [...new Set([...wantedHosts, ...(before === undefined ? [] : hostsOf(before))])];
+  const issued = await issueServingCertificate({ hosts, notBefore: now - BACKDATED_MS, notAfter: now + LIFE_MS });
+  const authorities = trustedAuthorities(issued.authority, before?.authorities ?? '', now);
+  return { certificate: issued.certificate, key: issued.key, authorities };
+}
+
+/** The server-side apply that sets the caBundle of all webhooks; undefined if all have it. */
+function trustPatch({ metadata, webhooks = [] }: WebhookConfiguration, caBundle: string): object | undefined {
+  if (webhooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return undefined;
+  const { uid, resourceVersion } = metadata;
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    // The UID keeps the patch from creating a configuration that was deleted since it was read.
+    metadata: { name: WEBHOOK_NAME, uid, resourceVersion },
+    webhooks: webhooks.map(({ name }) => ({ name, clientConfig: { caBundle } })),
   };
+}
 
-  /** Stores the certificate; undefined where another replica has changed the Secret since it was read. */
-  const store = async (
-    serving: ServingCertificate,
-    old: Secret | undefined,
-    signal: AbortSignal,
-  ): Promise<Secret | undefined> => {
-    const data = {
-      'tls.crt': encode(serving.certificate),
-      'tls.key': encode(serving.key),
-      'ca.crt': encode(serving.authorities),
-    };
+class WebhookCertificateManager implements CertificateManager {
+  readonly #options: CertificateOptions;
+  readonly #dependencies: CertificateDependencies;
+  readonly #secretPath: string;
+  readonly #configurationPath = objectPath(WEBHOOK_CONFIGURATIONS, { name: WEBHOOK_NAME });
+  /** Whether the configuration was missing at the last reconciliation: then that was logged. */
+  #isConfigurationMissing = false;
+
+  constructor(options: CertificateOptions, dependencies: CertificateDependencies) {
+    this.#options = options;
+    this.#dependencies = dependencies;
+    this.#secretPath = objectPath(SECRETS, { name: WEBHOOK_NAME, namespace: options.namespace });
+  }
+
+  async reconcile(signal: AbortSignal): Promise<ReconciledCertificate> {
+    for (let conflicts = 0; ; conflicts += 1) {
+      const found = await this.#reconcileOnce(signal);
+      if (found !== undefined) return found;
+      if (conflicts >= MAX_CONFLICTS) {
+        const what = `the Secret ${this.#options.namespace}/${WEBHOOK_NAME} or the webhook configuration`;
+        throw new NodemaintError('API_REFUSED', `another client keeps changing ${what}`);
+      }
+    }
+  }
+
+  /** Reconciles once; undefined if the Secret or the configuration was changed since it was read. */
+  async #reconcileOnce(signal: AbortSignal): Promise<ReconciledCertificate | undefined> {
+    // The configuration is read first: then the Secret is no older, and a newer trust is not taken back.
+    const configuration = await this.#readConfiguration(signal);
+    const serving = await this.#keepValid(signal);
+    if (configuration === undefined && !this.#isConfigurationMissing) {
+      const what = 'no webhook configuration: no API server asks the webhook';
+      this.#dependencies.log.warn({ configuration: WEBHOOK_NAME }, what);
+    }
+    this.#isConfigurationMissing = configuration === undefined;
+    if (serving === undefined) return undefined;
+    if (configuration === undefined) return { serving, trustChanged: false };
+    const trust = await this.#keepTrusted(configuration, serving, signal);
+    return trust === 'conflict' ? undefined : { serving, trustChanged: trust === 'changed' };
+  }
+
+  async #readConfiguration(signal: AbortSignal): Promise<WebhookConfiguration | undefined> {
+    const request = { method: 'GET', path: this.#configurationPath } as const;
+    return await sendForObject<WebhookConfiguration>(this.#dependencies.client, request, [404], signal);
+  }
+
+  /** Returns the stored certificate, or a new one if that is needed; undefined if another replica was faster. */
+  async #keepValid(signal: AbortSignal): Promise<ServingCertificate | undefined> {
+    const { client, clock, log } = this.#dependencies;
+    const { namespace, hosts } = this.#options;
+    const secret = await sendForObject<Secret>(client, { method: 'GET', path: this.#secretPath }, [404], signal);
+    const before = secret === undefined ? undefined : servingOf(secret);
+    const reason = before === undefined ? 'there is none' : renewalReason(before, hosts, clock.now());
+    if (before !== undefined && reason === undefined) return before;
+    const fresh = await issue(before, hosts, clock.now());
+    if ((await this.#store(fresh, secret, signal)) === undefined) return undefined;
+    log.info({ secret: `${namespace}/${WEBHOOK_NAME}`, reason }, 'made a certificate for the webhook');
+    return fresh;
+  }
+
+  /** Stores the certificate; undefined if another replica has changed the Secret since it was read. */
+  async #store(serving: ServingCertificate, old: Secret | undefined, signal: AbortSignal): Promise<Secret | undefined> {
+    const { client } = this.#dependencies;
+    const { namespace } = this.#options;
+    const data = dataOf(serving);
     if (old === undefined) {
       const metadata = { name: WEBHOOK_NAME, namespace };
       const body = { apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/tls', metadata, data };
@@ -103,69 +175,31 @@ export function createCertificateManager(
       return await sendForObject(client, { method: 'POST', path, body }, [409], signal);
     }
     const body = { metadata: { resourceVersion: old.metadata.resourceVersion }, data };
-    const patch = { kind: 'merge' } as const;
-    return await sendForObject(client, { method: 'PATCH', path: secretPath, body, patch }, [404, 409], signal);
-  };
+    const change = { method: 'PATCH', path: this.#secretPath, body, patch: { kind: 'merge' } } as const;
+    return await sendForObject(client, change, [404, 409], signal);
+  }
 
-  /** The certificate that is stored, or a new one where that is needed; undefined where another replica was faster. */
-  const keep = async (signal: AbortSignal): Promise<ServingCertificate | undefined> => {
-    const secret = await sendForObject<Secret>(client, { method: 'GET', path: secretPath }, [404], signal);
-    const before = secret === undefined ? undefined : servingOf(secret);
-    const why = before === undefined ? 'there is none' : renewalReason(before, options.hosts, clock.now());
-    if (before !== undefined && why === undefined) return before;
-    const fresh = await issue(before);
-    if ((await store(fresh, secret, signal)) === undefined) return undefined;
-    log.info({ secret: `${namespace}/${WEBHOOK_NAME}`, reason: why }, 'made a certificate for the webhook');
-    return fresh;
-  };
-
-  /** Has the API servers trust the certificate; undefined where the configuration has changed since it was read. */
-  const trust = async (
+  /** Makes the API servers trust the certificate. It is a conflict if the configuration was changed since it was read. */
+  async #keepTrusted(
     configuration: WebhookConfiguration,
     serving: ServingCertificate,
     signal: AbortSignal,
-  ): Promise<'known' | 'changed' | undefined> => {
-    const caBundle = encode(serving.authorities);
-    const webhooks = configuration.webhooks ?? [];
-    if (webhooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) return 'known';
-    const { uid, resourceVersion } = configuration.metadata;
-    const body = {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingWebhookConfiguration',
-      // The UID keeps the patch from making one that somebody takes away just now.
-      metadata: { name: WEBHOOK_NAME, uid, resourceVersion },
-      webhooks: webhooks.map(({ name }) => ({ name, clientConfig: { caBundle } })),
-    };
+  ): Promise<'known' | 'changed' | 'conflict'> {
+    const { client, log } = this.#dependencies;
+    const body = trustPatch(configuration, encode(serving.authorities));
+    if (body === undefined) return 'known';
     const patch = { kind: 'apply', manager: WEBHOOK_NAME } as const;
-    const change = { method: 'PATCH', path: configurationPath, body, patch } as const;
-    if ((await sendForObject(client, change, [404, 409], signal)) === undefined) return undefined;
+    const change = { method: 'PATCH', path: this.#configurationPath, body, patch } as const;
+    if ((await sendForObject(client, change, [404, 409], signal)) === undefined) return 'conflict';
     log.info({ configuration: WEBHOOK_NAME }, 'the API servers trust the certificate of the webhook');
     return 'changed';
-  };
+  }
+}
 
-  return {
-    look: async (signal) => {
-      for (let conflicts = 0; ; conflicts += 1) {
-        // The configuration is read first: then what is in the Secret is no older, and a newer trust is not taken back.
-        const configuration = await sendForObject<WebhookConfiguration>(
-          client,
-          { method: 'GET', path: configurationPath },
-          [404],
-          signal,
-        );
-        const serving = await keep(signal);
-        if (configuration === undefined && !missingTold) {
-          log.warn({ configuration: WEBHOOK_NAME }, 'no webhook configuration: no API server asks the webhook');
-        }
-        missingTold = configuration === undefined;
-        const trusted =
-          serving === undefined || configuration === undefined ? 'known' : await trust(configuration, serving, signal);
-        if (serving !== undefined && trusted !== undefined) return { serving, trustChanged: trusted === 'changed' };
-        if (conflicts >= MAX_CONFLICTS) {
-          const what = `the Secret ${namespace}/${WEBHOOK_NAME} or the webhook configuration`;
-          throw new NodemaintError('API_REFUSED', `somebody else keeps changing ${what}`);
-        }
-      }
-    },
-  };
+/** Creates the manager of the Secret and of the caBundle in the ValidatingWebhookConfiguration, both named WEBHOOK_NAME. */
+export function createCertificateManager(
+  options: CertificateOptions,
+  dependencies: CertificateDependencies,
+): CertificateManager {
+  return new WebhookCertificateManager(options, dependencies);
 }

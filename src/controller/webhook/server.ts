@@ -12,11 +12,11 @@ import { limitConnections, SERVER_TIMES } from '../../telemetry/server-limits.ts
 import { type NoReview, parseReview, refusalAnswer, reviewAnswer } from './eviction-review.ts';
 import { parseMaintenanceReview, warningsAnswer } from './maintenance-review.ts';
 import { createBodyReader } from './review-body.ts';
-import { type CertificateManager, createCertificateManager } from './certificate.ts';
+import { type CertificateManager, createCertificateManager, type ReconciledCertificate } from './certificate.ts';
 
 /** Where the API servers send their reviews; the ValidatingWebhookConfiguration says the same. */
 export const WEBHOOK_PATH = '/validate-evictionrequest-status';
-/** Where they send NodeMaintenances that somebody writes, to be told what to warn of. */
+/** Where they send NodeMaintenances that a client writes, and get the warnings for that client. */
 export const MAINTENANCE_WEBHOOK_PATH = '/warn-nodemaintenance';
 
 /** Longer than API servers keep an idle connection (90 s), so that none sends a review into one that we just close. */
@@ -25,12 +25,12 @@ const HANDSHAKE_MS = 5_000;
 const MAX_CONNECTIONS = 128;
 /** More than the 25 idle connections that an API server keeps, and the reviews of a busy moment. */
 const MAX_OF_ONE_ADDRESS = 64;
-/** How often the certificate is looked after; another replica may have renewed it. */
-const LOOK_EVERY_MS = 60_000;
+/** The certificate is reconciled at this interval; another replica may have renewed it. */
+const RECONCILE_EVERY_MS = 60_000;
 const FIRST_BACKOFF_MS = 500;
 /** API servers read their webhook configurations by watching; until then they do not trust a new certificate. */
 const TRUST_SPREADS_MS = 2_000;
-/** What calls under way have to end when the webhook stops. */
+/** When the webhook stops, calls under way are cut off after this time. */
 const STOP_MS = 1_000;
 
 /** How the webhook is reached. */
@@ -72,7 +72,7 @@ function judgeTimes(body: string, { clock, log }: WebhookDependencies): ReturnTy
 
 function warnOfNodes(body: string, { log, nodes }: WebhookDependencies): ReturnType<Judge> {
   const review = parseMaintenanceReview(body);
-  // It refuses nothing, and so nothing that it cannot read.
+  // This webhook only warns: it does not refuse what it cannot read either.
   if ('wrong' in review) return review.uid === undefined ? review : warningsAnswer(review.uid, [review.wrong]);
   const known = nodes();
   const warnings = known === undefined ? [] : maintenanceWarnings(review.nodeSelector, known);
@@ -85,7 +85,7 @@ const JUDGES: Readonly<Record<string, Judge>> = {
   [MAINTENANCE_WEBHOOK_PATH]: warnOfNodes,
 };
 
-/** Answers one call; whatever its sender is, and whatever it sends. */
+/** Answers one call, which may come from any client and have any content. */
 async function answerCall(
   request: IncomingMessage,
   readBody: ReturnType<typeof createBodyReader>,
@@ -145,30 +145,30 @@ async function listen(
   });
 }
 
-/** Looks after the certificate until it succeeds; undefined when the signal is aborted before. */
-async function lookUntilDone(
-  keeper: CertificateManager,
+/** Reconciles the certificate until that succeeds; undefined if the signal is aborted before. */
+async function reconcileUntilDone(
+  manager: CertificateManager,
   { clock, log }: WebhookDependencies,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<CertificateManager['look']>> | undefined> {
+): Promise<ReconciledCertificate | undefined> {
   let retryMs = FIRST_BACKOFF_MS;
   while (!signal.aborted) {
     try {
-      return await keeper.look(signal);
+      return await manager.reconcile(signal);
     } catch (error) {
       if (signal.aborted) break;
-      log.warn({ reason: describeError(error), retryMs }, 'cannot look after the certificate of the webhook');
+      log.warn({ reason: describeError(error), retryMs }, 'cannot reconcile the certificate of the webhook');
       await clock.sleep(retryMs, signal).catch(() => undefined);
-      retryMs = Math.min(retryMs * 2, LOOK_EVERY_MS);
+      retryMs = Math.min(retryMs * 2, RECONCILE_EVERY_MS);
     }
   }
   return undefined;
 }
 
 /**
- * Serves the admission webhook for what CEL cannot check because it has no clock (KEP-4563, InterceptorStatus) and does not
- * see the nodes (KEP-4212, "NodeMaintenance Admission"), until the signal is aborted. Every replica serves; they share one certificate, which is renewed without a restart. An API server
- * that is away is waited for. Throws LISTEN_FAILED.
+ * Serves the admission webhook until the signal is aborted. It checks what CEL cannot, which has no clock (KEP-4563,
+ * InterceptorStatus) and does not see the nodes (KEP-4212, "NodeMaintenance Admission"). Every replica serves; they share one
+ * certificate, which is renewed without a restart. It waits while no API server can be reached. Throws LISTEN_FAILED.
  */
 export async function runWebhook(
   options: WebhookOptions,
@@ -177,13 +177,13 @@ export async function runWebhook(
 ): Promise<void> {
   const { clock, log } = dependencies;
   const { namespace, serviceHost, otherHosts = [] } = options;
-  const keeper = createCertificateManager({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
-  const first = await lookUntilDone(keeper, dependencies, signal);
+  const manager = createCertificateManager({ namespace, hosts: [serviceHost, ...otherHosts] }, dependencies);
+  const first = await reconcileUntilDone(manager, dependencies, signal);
   if (first === undefined) return;
   const readBody = createBodyReader();
   const times = { ...SERVER_TIMES, handshakeTimeout: HANDSHAKE_MS, keepAliveTimeout: KEEP_ALIVE_MS };
   const server = createServer({ ...tlsOf(first.serving), ...times }, (request, response) => {
-    // A connection may break at any time, and that is its client's affair.
+    // A connection may break at any time, which its client notices.
     request.on('error', () => undefined);
     answerCall(request, readBody, dependencies)
       .catch((error: unknown): Answer => {
@@ -200,8 +200,8 @@ export async function runWebhook(
   const renewing = async (stop: AbortSignal): Promise<void> => {
     let current = first.serving;
     while (!stop.aborted) {
-      await clock.sleep(LOOK_EVERY_MS, stop).catch(() => undefined);
-      const found = await lookUntilDone(keeper, dependencies, stop);
+      await clock.sleep(RECONCILE_EVERY_MS, stop).catch(() => undefined);
+      const found = await reconcileUntilDone(manager, dependencies, stop);
       if (found === undefined || found.serving.certificate === current.certificate) continue;
       if (found.trustChanged) await clock.sleep(TRUST_SPREADS_MS, stop).catch(() => undefined);
       current = found.serving;
