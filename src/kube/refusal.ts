@@ -29,7 +29,7 @@ export function missingName({ body }: KubeResponse): unknown {
   return (body as { details?: { name?: unknown } } | null)?.details?.name;
 }
 
-/** What to tell a person whose cluster does not serve one of our resources, of the API group. */
+/** The error for a cluster that does not serve one of our resources, of the API group. */
 export function notInstalled({ plural }: Resource, group: string): NodemaintError {
   const fix = 'its custom resources are missing; install them with "kubectl apply -k manifests"';
   return new NodemaintError('API_REFUSED', `this cluster has no ${plural}.${group}: ${fix}`);

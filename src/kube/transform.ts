@@ -30,7 +30,7 @@ function trimMeta(meta: ObjectMeta): ObjectMeta {
   return { ...kept, annotations };
 }
 
-/** Whether a DaemonSet pod is ready is asked for when its DaemonSet is rolled out; of other pods nobody asks. */
+/** The readiness is read of DaemonSet pods only, when their DaemonSet is rolled out. */
 function trimPodStatus(pod: Pod): NonNullable<Pod['status']> {
   const kept = pick(pod.status ?? {}, ['phase']);
   const ready = pod.status?.conditions?.filter(({ type }) => type === 'Ready') ?? [];

@@ -29,7 +29,7 @@ const reviewSchema = z.object({
   }),
 });
 
-/** A NodeMaintenance that somebody writes, and an API server asks about. */
+/** A review of a NodeMaintenance that a client writes. */
 export interface MaintenanceReview {
   readonly uid: string;
   /** Who writes. */

@@ -13,13 +13,13 @@ const MAX_BYTES = 3.25 * 1024 * 1024;
 /** Of the large ones so many are read at once. */
 const MAX_LARGE = 4;
 
-/** Reads the bodies of calls, whoever sends them, in bounded memory. API servers say how long theirs are. */
+/** Reads the bodies of calls, which any client may send, in bounded memory. API servers send the length of theirs. */
 export function createBodyReader(): (request: IncomingMessage) => Promise<ReadBody> {
   let large = 0;
 
   const readAll = async (request: IncomingMessage): Promise<ReadBody> => {
     const chunks: Buffer[] = [];
-    // A stream that is left early is destroyed unless told otherwise, and with it the connection and the answer. It is no
+    // By default a stream that is left early is destroyed, and with it the connection and the answer. It is no
     // longer than its header says.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) chunks.push(chunk);
     return { text: Buffer.concat(chunks).toString('utf8') };

@@ -4,7 +4,7 @@ import { describeError, NodemaintError } from '../../errors.ts';
 import { readBoundedFile } from '../../host/files/bounded-file.ts';
 import { MAX_KUBECONFIG_BYTES, type PlainKubeconfig, parsePlainKubeconfig } from './plain-kubeconfig.ts';
 
-/** Where the API server is and how to prove who we are; options are read anew for each request, so that they rotate. */
+/** Where the API server is and how to prove who we are; options are read again for each request, so that they rotate. */
 export interface ClusterAccess {
   readonly server: URL;
   /** The NAME of an identity system:node:NAME in the client certificate; absent for every other identity. */

@@ -52,7 +52,7 @@ const schema = z.strictObject({
   ),
 });
 
-/** The server of a plain kubeconfig and its credentials, read from their files anew for each request. */
+/** The server of a plain kubeconfig and its credentials, read from their files again for each request. */
 export interface PlainKubeconfig {
   readonly server: string;
   authenticate(options: RequestOptions): Promise<void>;

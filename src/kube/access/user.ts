@@ -51,7 +51,7 @@ async function readKubeconfigs(files: readonly string[]): Promise<KubeConfig> {
   return merged;
 }
 
-/** Credentials that are read or made anew for each request; throws KUBECONFIG_INVALID where they cannot be had. */
+/** Credentials that are read or made again for each request; throws KUBECONFIG_INVALID if that fails. */
 function authenticator(config: KubeConfig, proxied: boolean, where: string): ClusterAccess['authenticate'] {
   return async (options) => {
     try {

@@ -53,7 +53,7 @@ function pemOf(key: webcrypto.CryptoKey): string {
 
 /**
  * Makes a certificate authority (ECDSA P-256) and a serving certificate signed by it, both valid for the same time. The
- * authority's private key is not given away: whoever renews the certificate makes a new authority.
+ * authority's private key is not returned: a renewal makes a new authority.
  */
 export async function issueServingCertificate(request: CertificateRequest): Promise<IssuedCertificate> {
   const x509 = await loadLibrary();

@@ -15,7 +15,7 @@ export type StatusOutcome =
   /** The maintenance changed meanwhile or is gone, or no write was allowed: what follows from it must not be done. */
   | { readonly kind: 'not-recorded' };
 
-/** Writes statuses of maintenances, each only where nobody else has written since it was decided on. */
+/** Writes statuses of maintenances, each only if no other client has written it since it was decided on. */
 export interface MaintenanceStatusWriter {
   /** The maintenance as our last write left it, where the copy of the cache does not show that yet. */
   latest(copy: NodeMaintenance): NodeMaintenance;
