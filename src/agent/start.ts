@@ -94,7 +94,7 @@ export async function runAgent(
   const living = AbortSignal.any([signal, lifetime.signal]);
   const machine = openMachine({ config, nodeName, clock, log }, living);
   const state = await openStateFiles({ directory: config.stateDirectory, runDirectory: config.runDirectory });
-  const located = await findStaticPods(config, state, nodeName, machine.kubelets.config, log, signal);
+  const located = await findStaticPods({ config, state, nodeName, find: machine.kubelets.config, log }, signal);
   const wakeup = createWakeup(clock);
   const wake = (): void => {
     wakeup.notify();

@@ -2,7 +2,7 @@ import { noticeNames } from '../../decide/maintenance/shutdown-maintenance.ts';
 import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
-/** What the cordon of a notice needs from the own. */
+/** What the cordon of a notice needs from the cluster. */
 export interface CordonCluster {
   readonly maintenances: Pick<NodeMaintenances, 'synced'>;
   readonly own: Pick<OwnMaintenances, 'ownCordons' | 'remove' | 'state' | 'confirm' | 'isFree' | 'create'>;

@@ -11,29 +11,37 @@ import type { Log } from '../../telemetry/log.ts';
 import { askKubelet, locateStaticPods, openStore } from './directory.ts';
 import type { StaticPodStore } from './view.ts';
 
-/** The static pods' place, which moves with the kubelet's configuration. */
+/** The static pods' directories, which change with the kubelet's configuration. */
 export interface StaticPodLocator {
-  /** The place in use. */
+  /** The directories in use. */
   store(): StaticPodStore;
-  /** Looks again: the kubelet may have been restarted with another directory. */
+  /** Finds the directories again: the kubelet may have been restarted with another one. */
   relocate(signal: AbortSignal): Promise<void>;
   /** What is wrong with the kubelet's configuration, for people. */
   warnings(): readonly string[];
 }
 
-/** A place that was looked for, and not touched yet. */
+/** Directories that were found, and not changed yet. */
 export interface LocatedStaticPods {
   readonly paths: MoverPaths;
   /** Opens it for writing; call it when no other agent can be there. Throws what `openStore` throws. */
   open(): Promise<StaticPodLocator>;
 }
 
-/** Says which files are no manifests. Throws for a directory that is configured and missing; the kubelet takes one for empty. */
+/** What the static pods' directories are found with. */
+export interface LocatorDependencies {
+  readonly config: AgentConfig;
+  readonly state: StateFiles;
+  readonly nodeName: string;
+  /** Reads the configuration of the running kubelet; undefined while none runs. */
+  readonly find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>;
+  readonly log: Log;
+}
+
+/** Logs which files are no manifests. Throws for a directory that is configured and missing; to the kubelet it is empty. */
 async function warnOfInvalid(
-  config: AgentConfig,
+  { config, nodeName, log }: LocatorDependencies,
   paths: MoverPaths,
-  nodeName: string,
-  log: Log,
   signal: AbortSignal,
 ): Promise<void> {
   try {
@@ -46,18 +54,15 @@ async function warnOfInvalid(
   }
 }
 
-/** Looks for the place of this node's static pods. Throws for what a person has to put right before it can be used. */
+/** Finds the directories of this node's static pods. Throws for what a person has to correct before they can be used. */
 export async function findStaticPods(
-  config: AgentConfig,
-  state: StateFiles,
-  nodeName: string,
-  find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>,
-  log: Log,
+  dependencies: LocatorDependencies,
   signal: AbortSignal,
 ): Promise<LocatedStaticPods> {
+  const { config, state, find, log } = dependencies;
   let kubeletWarning = '';
-  const locate = async (look: AbortSignal): Promise<MoverPaths> => {
-    const kubelet = await askKubelet(find, log, look);
+  const locate = async (until: AbortSignal): Promise<MoverPaths> => {
+    const kubelet = await askKubelet(find, log, until);
     const warning = kubelet === undefined ? '' : kubeletShutdownWarning(kubelet);
     if (warning !== '' && warning !== kubeletWarning) {
       log.warn({ reason: warning }, 'the kubelet would kill pods itself');
@@ -66,22 +71,22 @@ export async function findStaticPods(
     return await locateStaticPods(config, state, kubelet, log);
   };
   const paths = await locate(signal);
-  // What is in a directory that is not trusted is nobody's business until it is put right.
-  if ((await untrustedPlace(paths)) === undefined) await warnOfInvalid(config, paths, nodeName, log, signal);
+  // The content of a directory that is not trusted is not read.
+  if ((await untrustedPlace(paths)) === undefined) await warnOfInvalid(dependencies, paths, signal);
   return {
     paths,
     open: async () => {
       let store = await openStore(state, paths, log);
       return {
         store: () => store,
-        relocate: async (look) => {
-          const now = await locate(look);
+        relocate: async (until) => {
+          const now = await locate(until);
           if (isDeepStrictEqual(now, store.paths)) return;
           try {
             store = await openStore(state, now, log);
             log.info(now, 'the static pod directory has changed');
           } catch (error) {
-            // A drain goes on with the directory that it knows.
+            // A drain continues with the directory that it knows.
             log.error({ ...now, reason: describeError(error) }, 'cannot use the new static pod directory');
           }
         },

@@ -3,19 +3,18 @@ import {
   type Leave,
   type ParkedPod,
   podKey,
-  type StaticPodAction,
   type StaticPodDecision,
-  type StuckManifest,
 } from '../../decide/static-pod/moves.ts';
-import { describeError } from '../../errors.ts';
 import { asOfNow, type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { createStaticPodActions } from './actions.ts';
+import { createKubeletObserver, type KubeletState } from './kubelet-state.ts';
 import { createParkTimes } from './park-times.ts';
-import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
-import { type StaticPodReader, readLive, readStaticPods, type StaticPodStore, type StaticPodView } from './view.ts';
-import { createStuckManifests } from './stuck-manifests.ts';
+import { createStuckManifests, type StuckManifests } from './stuck-manifests.ts';
+import { readLive, readStaticPods, type StaticPodReader, type StaticPodStore, type StaticPodView } from './view.ts';
 
 /** Which pods are to leave, and which parked ones stay parked. */
 export interface StaticPodIntent {
@@ -47,136 +46,106 @@ export interface StaticPods {
   observe(signal: AbortSignal): Promise<StaticPodView>;
   /** What is to be done; asks the kubelet, and the runtime where it has to. */
   decide(view: StaticPodView, intent: StaticPodIntent, signal: AbortSignal): Promise<StaticPodDecision>;
-  /** Carries it out; returns whether all went well. What fails is logged once, and tried again by the next turn. */
+  /** Carries it out; returns whether all actions succeeded. One that fails is logged once, and the next turn repeats it. */
   act(
     view: StaticPodView,
     decision: StaticPodDecision,
     shutdown: string | undefined,
     signal: AbortSignal,
   ): Promise<boolean>;
-  /** Manifests that could not be moved for a while, by file. */
+  /** Manifests that could not be moved for some time, by file. */
   stuck(): ReadonlySet<string>;
 }
 
-function lastingOf(stuck: ReadonlyMap<string, StuckManifest>): ReadonlySet<string> {
-  return new Set([...stuck].filter(([, { isLasting }]) => isLasting).map(([file]) => file));
+function lastingOf(stuck: StuckManifests): ReadonlySet<string> {
+  return new Set([...stuck.list()].filter(([, { isLasting }]) => isLasting).map(([file]) => file));
 }
 
-export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
-  const { store, nodeName, bootId, runtime, clock, log } = dependencies;
-  let complained: string | undefined;
-  let kubeletDownSince: Moment | undefined;
-  let freeSince = new Map<string, Moment>();
-  const parkTimes = createParkTimes(clock);
-  const stops = createSandboxStops(runtime, clock);
-  const stuck = createStuckManifests(() => clock.monotonic());
-  let known: readonly Manifest[] = [];
-  let unreadable: string | undefined;
-
-  const reader: StaticPodReader = {
+/** Reads the runtime and the directories; each failure is logged when it begins. */
+function createReader({ nodeName, bootId, runtime, log }: StaticPodDependencies): StaticPodReader {
+  return {
     nodeName,
     bootId,
     runtime,
-    onDirectory: (reason) => {
-      if (reason !== undefined && reason !== unreadable) log.warn({ reason }, 'cannot read the directory of manifests');
-      unreadable = reason;
-    },
-    onRuntime: (reason) => {
-      if (reason !== undefined && reason !== complained) log.warn({ reason }, 'container runtime does not answer');
-      complained = reason;
-    },
+    onDirectory: createLogOnce((reason) => {
+      log.warn({ reason }, 'cannot read the directory of manifests');
+    }),
+    onRuntime: createLogOnce((reason) => {
+      log.warn({ reason }, 'container runtime does not answer');
+    }),
   };
+}
 
-  const perform = async (
-    action: StaticPodAction,
-    view: StaticPodView,
-    shutdown: string | undefined,
-    signal: AbortSignal,
-  ): Promise<void> => {
-    const { file } = action;
-    const { mover } = store();
-    if (action.kind === 'park') {
-      const pod = view.inPlace.find((manifest) => manifest.file === file);
-      const { maintenance, reason } = action.leave;
-      const step = { op: 'park', file, sha256: pod?.sha256 ?? '', maintenance, at: clock.now(), bootId } as const;
-      const why = maintenance === shutdown ? { shutdown: true } : {};
-      // A person's maintenance can wait for the disk; the machine that goes down cannot.
-      const durability = shutdown === undefined ? 'durable' : 'best-effort';
-      await mover.park({ ...step, ...why, ...(pod && { pod }) }, durability);
-      stuck.moved(file);
-      log.info({ manifest: file, maintenance, reason }, 'parked manifest');
-    } else if (action.kind === 'restore') {
-      const outcome = await mover.restore(file);
-      log.info({ manifest: file, outcome }, 'restored manifest');
-    } else {
-      const { sandboxId, graceSec } = action;
-      stops.begin(sandboxId, graceSec, stopInPlaceOfKubelet(log, { manifest: file }, sandboxId, graceSec), signal);
-    }
-  };
-
-  /** Since when the kubelet does not answer; it is asked only when a manifest is to be moved. */
-  const lookAtKubelet = async (isAsked: boolean, signal: AbortSignal): Promise<number | undefined> => {
-    if (!isAsked) return (kubeletDownSince = undefined);
-    // Nobody is to wait for a kubelet that does not come back before the drain is over.
-    if (await dependencies.kubeletStopped()) return 0;
-    if (await dependencies.kubeletUp(signal)) return (kubeletDownSince = undefined);
-    if (kubeletDownSince === undefined) {
-      log.warn({}, 'the kubelet does not answer at its /healthz; no manifest is moved from under its containers');
-    }
-    return asOfNow((kubeletDownSince ??= momentOf(clock)), momentOf(clock));
-  };
-
-  /** Takes the pods out that were ended in place, as only the runtime tells. */
+/** Reads the static pods; pods that were ended in place are apart, which only the runtime shows. */
+function createObserver(
+  { store, kubeletStopped, clock }: StaticPodDependencies,
+  reader: StaticPodReader,
+  stuck: StuckManifests,
+): StaticPods['observe'] {
+  const parkTimes = createParkTimes(clock);
+  let known: readonly Manifest[] = [];
   const withoutEnded = async (view: StaticPodView, signal: AbortSignal): Promise<StaticPodView> => {
-    const lasting = lastingOf(stuck.list());
-    if (lasting.size === 0 || !(await dependencies.kubeletStopped())) return view;
+    const lasting = lastingOf(stuck);
+    if (lasting.size === 0 || !(await kubeletStopped())) return view;
     const live = view.live ?? (await readLive(reader, signal));
     const isEnded = (pod: Manifest): boolean => lasting.has(pod.file) && live !== undefined && !live.has(podKey(pod));
     const rest = view.inPlace.filter((pod) => !isEnded(pod));
     return { ...view, inPlace: rest, ended: view.inPlace.filter(isEnded), live };
   };
+  return async (signal) => {
+    const current = store();
+    const refusal = await current.check();
+    if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
+    const steps = parkTimes.asOfNow(current.mover.parkSteps());
+    const view = await readStaticPods(reader, current, { steps, inPlace: known }, signal);
+    known = view.inPlace;
+    return await withoutEnded(view, signal);
+  };
+}
 
+/** The kubelet in the terms of the rules, which wait for no kubelet that the agent has stopped. */
+function kubeletFacts(kubelet: KubeletState): { readonly kubeletDownSince?: number; readonly kubeletStopped: boolean } {
+  if (kubelet.kind === 'up') return { kubeletStopped: false };
+  if (kubelet.kind === 'down') return { kubeletDownSince: kubelet.since, kubeletStopped: false };
+  return { kubeletDownSince: 0, kubeletStopped: true };
+}
+
+/** Collects the facts of one moment and decides by them. */
+function createDecider(
+  dependencies: StaticPodDependencies,
+  reader: StaticPodReader,
+  stuck: StuckManifests,
+): StaticPods['decide'] {
+  const { clock } = dependencies;
+  const observeKubelet = createKubeletObserver(dependencies);
+  /** Since when each parked manifest may be restored, by file. */
+  let freeSince = new Map<string, Moment>();
+  return async (view, intent, signal) => {
+    const now = momentOf(clock);
+    const free = view.parked.filter((pod) => !intent.keepParked(pod));
+    freeSince = new Map(free.map(({ file }) => [file, freeSince.get(file) ?? now]));
+    const parked = new Set(view.parked.map(({ file }) => file));
+    const isToMove = view.inPlace.some((pod) => intent.leave.has(podKey(pod)) || parked.has(pod.file));
+    const kubelet = await observeKubelet(isToMove, signal);
+    const live = kubelet.kind === 'up' ? view.live : (view.live ?? (await readLive(reader, signal)));
+    const since = new Map([...freeSince].map(([file, moment]) => [file, asOfNow(moment, now)]));
+    const leaving = view.inPlace.filter((pod) => intent.leave.has(podKey(pod)) || intent.shutdown !== undefined);
+    stuck.keep(new Set([...leaving, ...view.ended].map(({ file }) => file)));
+    const disk = { stuck: stuck.list(), freeSince: since };
+    return decideStaticPods({ now: now.wall, ...view, live, ...intent, ...kubeletFacts(kubelet), ...disk });
+  };
+}
+
+/** Creates the parts; nothing is read or changed before the first call. */
+export function createStaticPods(dependencies: StaticPodDependencies): StaticPods {
+  const { clock } = dependencies;
+  const reader = createReader(dependencies);
+  const stuck = createStuckManifests(() => clock.monotonic());
+  const perform = createStaticPodActions(dependencies, stuck);
   return {
-    observe: async (signal) => {
-      const place = store();
-      const refusal = await place.check();
-      if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
-      const steps = parkTimes.asOfNow(place.mover.parkSteps());
-      const view = await readStaticPods(reader, place, steps, known, signal);
-      known = view.inPlace;
-      return await withoutEnded(view, signal);
-    },
-    decide: async (view, intent, signal) => {
-      const now = momentOf(clock);
-      const free = view.parked.filter((pod) => !intent.keepParked(pod));
-      freeSince = new Map(free.map(({ file }) => [file, freeSince.get(file) ?? now]));
-      const parked = new Set(view.parked.map(({ file }) => file));
-      const toPark = view.inPlace.some((pod) => intent.leave.has(podKey(pod)) || parked.has(pod.file));
-      const downSince = await lookAtKubelet(toPark, signal);
-      const live = downSince === undefined ? view.live : (view.live ?? (await readLive(reader, signal)));
-      const down = downSince === undefined ? {} : { kubeletDownSince: downSince };
-      const since = new Map([...freeSince].map(([file, moment]) => [file, asOfNow(moment, now)]));
-      const leaving = view.inPlace.filter((pod) => intent.leave.has(podKey(pod)) || intent.shutdown !== undefined);
-      stuck.keep(new Set([...leaving, ...view.ended].map(({ file }) => file)));
-      const disk = { stuck: stuck.list(), kubeletStopped: downSince === 0 };
-      return decideStaticPods({ now: now.wall, ...view, live, ...intent, ...down, ...disk, freeSince: since });
-    },
-    stuck: () => lastingOf(stuck.list()),
-    act: async (view, decision, shutdown, signal) => {
-      let isDone = true;
-      for (const action of decision.actions) {
-        try {
-          await perform(action, view, shutdown, signal);
-        } catch (error) {
-          // One manifest that cannot be moved must not keep the others.
-          signal.throwIfAborted();
-          isDone = false;
-          const reason = describeError(error);
-          const isNews = stuck.failed(action.file, reason);
-          if (isNews) log.error({ manifest: action.file, action: action.kind, reason }, 'static pod action failed');
-        }
-      }
-      return isDone;
-    },
+    observe: createObserver(dependencies, reader, stuck),
+    decide: createDecider(dependencies, reader, stuck),
+    act: (view, decision, shutdown, signal) => perform(decision.actions, view, shutdown, signal),
+    stuck: () => lastingOf(stuck),
   };
 }

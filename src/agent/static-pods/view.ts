@@ -20,18 +20,18 @@ export interface StaticPodView {
   readonly ended: readonly Manifest[];
   readonly parked: readonly (ParkedPod & Manifest)[];
   readonly live: ReadonlyMap<string, readonly string[]> | undefined;
-  /** Why no manifest can be moved; then none is seen either. Absent where they can. */
+  /** Why no manifest can be moved; then no manifest is read either. Absent where manifests can be moved. */
   readonly refusal?: string;
 }
 
-/** The place of the static pods, and who may write there. */
+/** The directories of the static pods, and their only writer. */
 export interface StaticPodStore {
   readonly paths: MoverPaths;
   readonly disk: Disk;
   readonly mover: Mover;
-  /** Looks whether root may act on the directories now; returns what is wrong, or undefined. */
+  /** Checks whether root may act on the directories now; returns what is wrong, or undefined. */
   check(): Promise<string | undefined>;
-  /** What the last look found. */
+  /** What the last check found. */
   refusal(): string | undefined;
 }
 
@@ -60,22 +60,22 @@ export function leaveByTargets(
   return new Map(covered.map((pod) => [podKey(pod), leave]));
 }
 
-/** What it takes to read the static pods; the callbacks are told what cannot be read. */
+/** What is needed to read the static pods; the callbacks receive what cannot be read. */
 export interface StaticPodReader {
   readonly nodeName: string;
   readonly bootId: string;
   readonly runtime: ContainerRuntime;
-  /** Told why a directory cannot be read, and undefined when all can. */
+  /** Receives why a directory cannot be read, and undefined when it can. */
   readonly onDirectory: (reason: string | undefined) => void;
-  /** Told why the runtime does not answer, and undefined when it does. */
+  /** Receives why the runtime does not answer, and undefined when it does. */
   readonly onRuntime: (reason: string | undefined) => void;
 }
 
 /**
- * The manifests in place. A directory that is gone holds none, as for the kubelet; of one that cannot be read `known`
- * counts, which the kubelet goes on with too. Neither may stop a drain.
+ * Reads the manifests in place. A directory that is gone has none, as for the kubelet; where it cannot be read, `known` is
+ * returned, with which the kubelet continues too. Neither may stop a drain.
  */
-async function readPlace(
+async function readManifests(
   { nodeName, onDirectory }: StaticPodReader,
   paths: MoverPaths,
   known: readonly Manifest[],
@@ -92,7 +92,7 @@ async function readPlace(
   }
 }
 
-/** The sandboxes with life in them, by pod key; undefined where the runtime does not tell. */
+/** Reads the IDs of the sandboxes that are live, by pod key; undefined where the runtime does not answer. */
 export async function readLive(
   { runtime, onRuntime }: StaticPodReader,
   signal: AbortSignal,
@@ -100,7 +100,7 @@ export async function readLive(
   try {
     const live = new Map<string, string[]>();
     for (const sandbox of await runtime.livePods(signal)) {
-      // Only what comes from a file is ours to wait for and to stop, whatever name an ordinary pod gives itself.
+      // The agent waits for and stops only pods that come from a file, whatever name an ordinary pod has.
       if (sandbox.annotations[SOURCE_ANNOTATION] === 'api') continue;
       const key = podKey(sandbox);
       live.set(key, [...(live.get(key) ?? []), sandbox.id]);
@@ -114,15 +114,23 @@ export async function readLive(
   }
 }
 
-/** Reads the static pods' directories, of which `known` was in place before, and asks the runtime where something may still be ending. */
+/** What was known of the static pods before they are read. */
+export interface KnownStaticPods {
+  /** The step that parked each manifest, by file. */
+  readonly steps: ReadonlyMap<string, ParkStep>;
+  /** The manifests that were in place when the directory was read last. */
+  readonly inPlace: readonly Manifest[];
+}
+
+/** Reads the static pods' directories, and asks the runtime where pods of parked manifests may still be ending. */
 export async function readStaticPods(
   reader: StaticPodReader,
   { paths, disk }: Pick<StaticPodStore, 'paths' | 'disk'>,
-  steps: ReadonlyMap<string, ParkStep>,
-  known: readonly Manifest[],
+  known: KnownStaticPods,
   signal: AbortSignal,
 ): Promise<StaticPodView> {
-  const inPlace = await readPlace(reader, paths, known, signal);
+  const { steps } = known;
+  const inPlace = await readManifests(reader, paths, known.inPlace, signal);
   const parked = (await readParked({ ...paths, nodeName: reader.nodeName }, steps, disk, signal)).map((pod) => {
     const step = steps.get(pod.file);
     return {

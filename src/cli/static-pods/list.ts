@@ -51,7 +51,7 @@ export async function listStaticPodsCommand(flags: StaticPodsFlags, terminal: Te
     const steps = parkSteps(await readJournal(paths.journalPath, paths.journalStandIn));
     const ignore = (): void => undefined;
     const reader = { ...node, runtime, onDirectory: ignore, onRuntime: ignore };
-    const view = await readStaticPods(reader, { paths, disk: createDisk() }, steps, [], terminal.stop);
+    const view = await readStaticPods(reader, { paths, disk: createDisk() }, { steps, inPlace: [] }, terminal.stop);
     const superseded = await supersededIn(paths.parkedPath);
     const entries = listStaticPods({ ...view, superseded });
     const table = (): string => {
