@@ -30,3 +30,69 @@ describe('a queue of many keys whose runs only compute', () => {
     assert.ok(ticks >= 20, `${ticks} turns of a timer in ${runs} runs`);
   });
 });
+
+describe('a queue of keys', () => {
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  };
+  const dependencies = { clock: createSystemClock(), log: SILENT_LOG };
+
+  it('the queue reconciles a key that failed again after a pause that doubles', async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const stop = new AbortController();
+    let runs = 0;
+    const fail = (): Promise<never> => {
+      runs += 1;
+      return Promise.reject(new Error('failed'));
+    };
+    const queue = createWorkQueue('test', fail, 1, dependencies);
+    const running = queue.run(stop.signal);
+    queue.add('a');
+    await settle();
+    for (const [index, pauseMs] of [100, 200, 400, 800].entries()) {
+      assert.equal(runs, index + 1);
+      context.mock.timers.tick(pauseMs - 1);
+      await settle();
+      assert.equal(runs, index + 1);
+      context.mock.timers.tick(1);
+      await settle();
+    }
+    assert.equal(runs, 5);
+    stop.abort();
+    await running;
+  });
+
+  it('the queue reconciles as many keys at a time as it may, never one key twice, and ends after the runs under way', async () => {
+    const stop = new AbortController();
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const reconcile = async (key: string): Promise<object> => {
+      begun.push(key);
+      await new Promise<void>((resolve) => ends.set(key, resolve));
+      return {};
+    };
+    const queue = createWorkQueue('test', reconcile, 2, dependencies);
+    let hasEnded = false;
+    const running = queue.run(stop.signal).then(() => {
+      hasEnded = true;
+    });
+    for (const key of ['a', 'b', 'c']) queue.add(key);
+    await settle();
+    queue.add('a');
+    assert.deepEqual(begun, ['a', 'b']);
+    ends.get('b')?.();
+    await settle();
+    assert.deepEqual(begun, ['a', 'b', 'c'], 'a waits until its run has ended');
+    ends.get('a')?.();
+    await settle();
+    assert.deepEqual(begun, ['a', 'b', 'c', 'a']);
+    stop.abort();
+    queue.add('d');
+    ends.get('c')?.();
+    await settle();
+    assert.equal(hasEnded, false);
+    ends.get('a')?.();
+    await running;
+    assert.deepEqual(begun, ['a', 'b', 'c', 'a']);
+  });
+});

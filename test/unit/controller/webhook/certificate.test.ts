@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { KubeObject } from '../../../../src/api/meta.ts';
+import { createCertificateManager } from '../../../../src/controller/webhook/certificate.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
+
+type Stored = KubeObject & Record<string, unknown>;
+
+/** An API server with the Secret and the webhook configuration, each undefined where it does not exist. */
+class FakeServer {
+  readonly sent: string[] = [];
+  readonly logged: string[] = [];
+  secret: Stored | undefined;
+  configuration: Stored | undefined = {
+    metadata: { name: 'nodemaint-webhook', uid: 'u-1', resourceVersion: '1' },
+    webhooks: [{ name: 'one.example.com' }, { name: 'two.example.com' }],
+  };
+  /** This many of the next writes are refused with a conflict. */
+  conflicts = 0;
+
+  readonly client: KubeClient = {
+    send: (request) => Promise.resolve({ headers: {}, ...this.#answer(request) }),
+    watch: () => {
+      throw new Error('nothing is watched');
+    },
+    close: () => undefined,
+  };
+
+  readonly log = {
+    debug: (): void => undefined,
+    info: (_: object, text: string): unknown => this.logged.push(text),
+    warn: (_: object, text: string): unknown => this.logged.push(text),
+    error: (): void => undefined,
+  };
+
+  #answer({ method, path, body }: KubeRequest): { status: number; body: unknown } {
+    const isSecret = path.includes('/secrets');
+    this.sent.push(`${method} ${isSecret ? 'secret' : 'configuration'}`);
+    const stored = isSecret ? this.secret : this.configuration;
+    if (method === 'GET') return { status: stored === undefined ? 404 : 200, body: stored };
+    if (this.conflicts > 0) {
+      this.conflicts -= 1;
+      return { status: 409, body: {} };
+    }
+    if (isSecret) this.secret = { ...this.secret, ...(body as Stored) };
+    else this.configuration = { ...this.configuration, ...(body as Stored) };
+    return { status: 200, body };
+  }
+}
+
+const OPTIONS = { namespace: 'system', hosts: ['webhook.system.svc'] };
+const signal = AbortSignal.timeout(60_000);
+
+function managerOf({ client, log }: FakeServer): ReturnType<typeof createCertificateManager> {
+  return createCertificateManager(OPTIONS, { client, clock: createSystemClock(), log });
+}
+
+describe("the manager of the webhook's certificate", () => {
+  it('the manager creates the certificate, makes the API servers trust it, and writes nothing after that', async () => {
+    const server = new FakeServer();
+    const manager = managerOf(server);
+    const { serving, trustChanged } = await manager.reconcile(signal);
+    assert.equal(trustChanged, true);
+    assert.deepEqual(server.sent.splice(0), ['GET configuration', 'GET secret', 'POST secret', 'PATCH configuration']);
+    const caBundle = Buffer.from(serving.authorities).toString('base64');
+    assert.deepEqual(server.configuration?.['webhooks'], [
+      { name: 'one.example.com', clientConfig: { caBundle } },
+      { name: 'two.example.com', clientConfig: { caBundle } },
+    ]);
+    assert.deepEqual(await manager.reconcile(signal), { serving, trustChanged: false });
+    assert.deepEqual(server.sent, ['GET configuration', 'GET secret']);
+  });
+
+  it('the manager reads both objects again after a conflict, and fails after six of them', async () => {
+    const server = new FakeServer();
+    server.conflicts = 2;
+    await managerOf(server).reconcile(signal);
+    assert.equal(server.sent.filter((each) => each === 'GET configuration').length, 3);
+    assert.equal(server.sent.filter((each) => each === 'POST secret').length, 3);
+
+    const busy = new FakeServer();
+    busy.conflicts = 100;
+    const message = 'another client keeps changing the Secret system/nodemaint-webhook or the webhook configuration';
+    await assert.rejects(managerOf(busy).reconcile(signal), { code: 'API_REFUSED', message });
+    assert.equal(busy.sent.filter((each) => each === 'POST secret').length, 6);
+  });
+
+  it('the manager logs once that there is no webhook configuration, until there was one again', async () => {
+    const server = new FakeServer();
+    const { configuration } = server;
+    const manager = managerOf(server);
+    const missing = (): number => server.logged.filter((each) => each.startsWith('no webhook configuration')).length;
+    server.configuration = undefined;
+    assert.equal((await manager.reconcile(signal)).trustChanged, false);
+    await manager.reconcile(signal);
+    assert.equal(missing(), 1);
+    server.configuration = configuration;
+    assert.equal((await manager.reconcile(signal)).trustChanged, true);
+    server.configuration = undefined;
+    await manager.reconcile(signal);
+    assert.equal(missing(), 2);
+  });
+});

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { issueServingCertificate } from '../../../src/kube/certificate/x509.ts';
+import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';
+
+const MAX_BYTES = 1_000;
+
+interface Received {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+async function eventsOf(watch: AsyncIterable<unknown>): Promise<readonly unknown[]> {
+  const events: unknown[] = [];
+  for await (const event of watch) events.push(event);
+  return events;
+}
+
+describe('the client of an API server', () => {
+  const received: Received[] = [];
+  let answer: (response: ServerResponse) => void = (response) => response.end('{}');
+  let client: KubeClient;
+  let origin: string;
+  const closing = new AsyncDisposableStack();
+  const signal = AbortSignal.timeout(30_000);
+
+  const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const { method, url, headers } = request;
+    received.push({ method, url, headers, body: Buffer.concat(chunks).toString('utf8') });
+    answer(response);
+  };
+
+  before(async () => {
+    const [notBefore, notAfter] = [Date.now() - 60_000, Date.now() + 3_600_000];
+    const { certificate, key, authority } = await issueServingCertificate({
+      hosts: ['127.0.0.1'],
+      notBefore,
+      notAfter,
+    });
+    const server = createServer({ cert: certificate, key }, (request, response) => {
+      receive(request, response).catch(() => response.destroy());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const access = {
+      server: new URL(`${origin}/prefix/`),
+      nodeName: undefined,
+      authenticate: (options: object): Promise<void> => {
+        Object.assign(options, { ca: authority, headers: { Authorization: 'Bearer token' } });
+        return Promise.resolve();
+      },
+    };
+    client = createKubeClient(access, 'the-test', MAX_BYTES);
+    closing.defer(() => {
+      client.close();
+      server.closeAllConnections();
+      server.close();
+    });
+  });
+  after(async () => {
+    await closing.disposeAsync();
+  });
+
+  it('the client sends a request below the path of the server, with its credentials and the type and length of its body', async () => {
+    answer = (response) => response.writeHead(201).end('{"kind":"Status"}');
+    const body = { name: 'ä' };
+    const request = { method: 'DELETE', path: '/api/v1/x', body, as: 'somebody' } as const;
+    const { status, body: parsed } = await client.send(request, signal);
+    assert.deepEqual([status, parsed], [201, { kind: 'Status' }]);
+    const { method, url, headers, body: text } = received.at(-1) ?? assert.fail();
+    assert.deepEqual([method, url, text], ['DELETE', '/prefix/api/v1/x', JSON.stringify(body)]);
+    assert.equal(headers['authorization'], 'Bearer token');
+    assert.equal(headers['user-agent'], 'the-test');
+    assert.equal(headers['accept'], 'application/json');
+    assert.equal(headers['impersonate-user'], 'somebody');
+    assert.equal(headers['content-type'], 'application/json');
+    assert.equal(headers['content-length'], '13');
+  });
+
+  it('the client names the field manager of a server-side apply, and asks for names only', async () => {
+    answer = (response) => response.end('no JSON');
+    const patch = { kind: 'apply', manager: 'a b' } as const;
+    const request = { method: 'PATCH', path: '/x?dryRun=All', body: {}, patch, namesOnly: true } as const;
+    assert.deepEqual((await client.send(request, signal)).body, { message: 'no JSON' });
+    const { url, headers } = received.at(-1) ?? assert.fail();
+    assert.equal(url, '/prefix/x?dryRun=All&fieldManager=a%20b&force=true');
+    assert.equal(headers['content-type'], 'application/apply-patch+yaml');
+    assert.match(headers['accept'] ?? '', /as=PartialObjectMetadataList/);
+  });
+
+  it('the client refuses an answer that is too large, and reports a connection that breaks', async () => {
+    answer = (response) => response.end('x'.repeat(MAX_BYTES + 1));
+    const request = { method: 'GET', path: '/large' } as const;
+    const message = 'the answer of GET /large has more than 1000 bytes';
+    await assert.rejects(client.send(request, signal), { code: 'API_ANSWER_TOO_LARGE', message });
+    answer = (response) => response.destroy();
+    await assert.rejects(client.send(request, signal), {
+      code: 'API_UNREACHABLE',
+      message: new RegExp(`^no answer from ${origin} to GET /large: `),
+    });
+  });
+
+  it('the client rejects with the reason of the signal', async () => {
+    answer = () => undefined;
+    const stop = new AbortController();
+    const sending = client.send({ method: 'GET', path: '/slow' }, stop.signal);
+    setTimeout(() => {
+      stop.abort(new Error('stopped'));
+    }, 50);
+    await assert.rejects(sending, /^Error: stopped$/);
+  });
+
+  it('a watch yields each event, and its status as an error where the server refuses it', async () => {
+    answer = (response) => response.end('{"type":"ADDED"}\n{"type":"BOOKMARK"}\n');
+    assert.deepEqual(await eventsOf(client.watch('/w?watch=1', signal)), [{ type: 'ADDED' }, { type: 'BOOKMARK' }]);
+    answer = (response) => response.writeHead(410).end('gone');
+    assert.deepEqual(await eventsOf(client.watch('/w', signal)), [{ type: 'ERROR', object: { code: 410 } }]);
+  });
+
+  it('a watch refuses an event that is too large, after those before it', async () => {
+    answer = (response) => response.end(`{"type":"ADDED"}\n${'x'.repeat(MAX_BYTES + 1)}\n`);
+    const events: unknown[] = [];
+    const reading = async (): Promise<void> => {
+      for await (const event of client.watch('/w', signal)) events.push(event);
+    };
+    await assert.rejects(reading(), { code: 'API_ANSWER_TOO_LARGE', message: /^an event of GET \/w has more/ });
+    assert.deepEqual(events, [{ type: 'ADDED' }]);
+  });
+});
