@@ -133,8 +133,8 @@ describe('the budget of a deadline', () => {
     const pod = { podType: 'Default', priority: 0, labels: {}, graceSec: 600 } as const;
     const other = { ...pod, podType: 'Static', graceSec: 30 } as const;
     const until = { since: 0, at: 120_000 };
-    assert.equal(graceSecFor(pod, [pod, other], [], until, 0), 76);
-    assert.equal(graceSecFor({ ...pod, graceSec: 10 }, [pod, other], [], until, 0), 10);
+    assert.equal(graceSecFor(pod, { pods: [pod, other], plan: [] }, until, 0), 76);
+    assert.equal(graceSecFor({ ...pod, graceSec: 10 }, { pods: [pod, other], plan: [] }, until, 0), 10);
     assert.equal(graceWithin(0, 5), 0);
   });
 });

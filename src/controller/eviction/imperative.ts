@@ -120,7 +120,12 @@ export function createImperativeEviction(context: ControllerContext): Imperative
       const now = clock.now();
       const memory = unblocked(memories.get(key) ?? rememberedAttempts(request, pod, now), pod);
       memories.set(key, memory);
-      const step = decideEvictionStep(request, pod, memory, { ...patience, trustUntil: othersDeadline(request) }, now);
+      const step = decideEvictionStep(
+        { request, pod },
+        memory,
+        { ...patience, trustUntil: othersDeadline(request) },
+        now,
+      );
       if (step.kind === 'evict') return await evict(request, pod, step.attempt, signal);
       if (step.kind === 'mark') await mark(pod, 'true', signal);
       const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';

@@ -152,7 +152,7 @@ function observeDrain(
     const object = context.nodes.get(node.name);
     return {
       blocking: evicting.flatMap((pod) => whyBlocking(pod, requestOf(pod), object, now) ?? []),
-      expectedFinishAt: estimateDrain(plan, evicting, pending, requestOf, now),
+      expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now),
       overLimit: overLimit.filter((intent) => intent.node === node.name).length,
       ungatedDaemonSets: context.ungated.on(node.name),
     };

@@ -71,7 +71,7 @@ export async function shortenEnds(
     // The grace period of a static pod is not the API server's to change: its agent ends it in time.
     const pod = podType === 'Static' ? undefined : context.pods.get(`${namespace}/${name}`);
     if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp === undefined) continue;
-    const isShorter = await shortenEnd(client, pod, graceOptions(context, pod), clock.now(), signal);
+    const isShorter = await shortenEnd(client, pod, { options: graceOptions(context, pod), now: clock.now() }, signal);
     if (isShorter) log.info({ pod: `${namespace}/${name}` }, 'shortened the end of a terminating pod for a deadline');
   }
 }

@@ -165,8 +165,7 @@ export function tiersOf(
  */
 export function graceSecFor(
   pod: GracefulPod,
-  pods: readonly GracefulPod[],
-  plan: readonly DrainPlanEntry[],
+  { pods, plan }: { readonly pods: readonly GracefulPod[]; readonly plan: readonly DrainPlanEntry[] },
   deadline: Deadline,
   now: number,
 ): number {

@@ -49,7 +49,12 @@ export function shortenedGraceSec(
   if (earliest === undefined) return undefined;
   const { maintenance, deadline } = earliest;
   const left = pods.filter((each) => !isTerminal(each)).map(gracefulPodOf);
-  const graceSec = graceSecFor(gracefulPodOf(pod), left, maintenance.spec.drainPlan ?? [], deadline, now);
+  const graceSec = graceSecFor(
+    gracefulPodOf(pod),
+    { pods: left, plan: maintenance.spec.drainPlan ?? [] },
+    deadline,
+    now,
+  );
   return graceSec < graceSecOf(pod) ? graceSec : undefined;
 }
 

@@ -18,5 +18,5 @@ export function decideOfflineDeadline(
   now: number,
 ): OfflineDeadline {
   const { position } = dueTiers(effectiveDrainPlan(plan), pods, deadline, now);
-  return { position, graces: new Map(pods.map((pod) => [pod.uid, graceSecFor(pod, pods, plan, deadline, now)])) };
+  return { position, graces: new Map(pods.map((pod) => [pod.uid, graceSecFor(pod, { pods, plan }, deadline, now)])) };
 }

@@ -28,7 +28,8 @@ export function decideStaticDeadline(
   const graces = new Map<string, number>();
   for (const pod of statics) {
     // As of its parking: what was given to it then is not taken away again while the time runs.
-    if (pod.parkedAt !== undefined) graces.set(pod.file, graceSecFor(pod, statics, plan, deadline, pod.parkedAt));
+    if (pod.parkedAt !== undefined)
+      graces.set(pod.file, graceSecFor(pod, { pods: statics, plan }, deadline, pod.parkedAt));
   }
   const tiers = tiersOf(effectiveDrainPlan(plan), statics);
   const dues = tierDues(

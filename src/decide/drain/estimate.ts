@@ -13,15 +13,20 @@ function expectedEnd(pod: Pod, request: EvictionRequest | undefined, now: number
   return told !== undefined && told > now ? told : now + graceSecOf(pod) * 1000;
 }
 
+/** The pods that are left on a node, and their requests. */
+export interface PodsLeft {
+  readonly evicting: readonly Pod[];
+  readonly pending: readonly Pod[];
+  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+}
+
 /**
  * When a node is expected to be drained, in milliseconds since the epoch: the last of the pods that are leaving, then for
  * each later entry of the plan the longest grace period of its pods. Budgets and interceptors may make it later.
  */
 export function estimateDrain(
   plan: readonly DrainPlanEntry[],
-  evicting: readonly Pod[],
-  pending: readonly Pod[],
-  requestOf: (pod: Pod) => EvictionRequest | undefined,
+  { evicting, pending, requestOf }: PodsLeft,
   now: number,
 ): number {
   const tiers = new Map<number, number>();

@@ -26,9 +26,7 @@ export function startedStages(maintenance: NodeMaintenance, stage: Stage, now: n
 /** A Drained condition that keeps the time of its last change. */
 export function drainedCondition(
   maintenance: NodeMaintenance,
-  drained: boolean,
-  reason: string,
-  message: string,
+  { drained, reason, message }: { readonly drained: boolean; readonly reason: string; readonly message: string },
   now: number,
 ): readonly Condition[] {
   const conditions = maintenance.status?.conditions ?? [];
@@ -107,7 +105,7 @@ export function drainStatus(
     nodeStatuses,
     summary: summaryOf(nodeStatuses),
     drainPlanPosition: position,
-    conditions: drainedCondition(maintenance, drained, reason, message, now),
+    conditions: drainedCondition(maintenance, { drained, reason, message }, now),
   };
 }
 
@@ -123,7 +121,7 @@ export function waitingStatus(
     ...startedStages(maintenance, 'Drain', now),
     nodeStatuses,
     summary: summaryOf(nodeStatuses),
-    conditions: drainedCondition(maintenance, false, 'Waiting', message, now),
+    conditions: drainedCondition(maintenance, { drained: false, reason: 'Waiting', message }, now),
   };
 }
 

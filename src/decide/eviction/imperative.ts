@@ -23,6 +23,12 @@ export interface EvictionPatience {
   readonly trustUntil?: number | undefined;
 }
 
+/** What is evicted. */
+export interface EvictionTarget {
+  readonly request: EvictionRequest;
+  readonly pod: Pod;
+}
+
 /** What is remembered of the attempts at one request; only the count outlives the process, in the message. */
 export interface EvictionMemory {
   readonly count: number;
@@ -113,8 +119,7 @@ function promised(pod: Pod, memory: EvictionMemory, patience: EvictionPatience, 
  * act on: no attempt on terminating, mirror or DaemonSet pods, none before its time, none while others are at it.
  */
 export function decideEvictionStep(
-  request: EvictionRequest,
-  pod: Pod,
+  { request, pod }: EvictionTarget,
   memory: EvictionMemory,
   patience: EvictionPatience,
   now: number,

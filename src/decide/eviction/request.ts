@@ -71,13 +71,14 @@ function withProcessed(processed: readonly string[], more: readonly string[]): r
   return [...new Set([...processed, ...more])];
 }
 
-function finish(
-  request: EvictionRequest,
-  now: number,
-  type: typeof EVICTED | typeof CANCELED,
-  reason: string,
-  message: string,
-): EvictionDecision {
+/** The end of a request: the condition that becomes True. */
+interface EvictionEnd {
+  readonly type: typeof EVICTED | typeof CANCELED;
+  readonly reason: string;
+  readonly message: string;
+}
+
+function finish(request: EvictionRequest, { type, reason, message }: EvictionEnd, now: number): EvictionDecision {
   const { activeInterceptors = [], processedInterceptors = [], conditions = [] } = request.status ?? {};
   return {
     status: {
@@ -182,18 +183,30 @@ export function decideEvictionRequest(request: EvictionRequest, pod: Pod | undef
   const started = request.status?.targetInterceptors !== undefined;
   if (pod === undefined || pod.metadata.uid !== uid) {
     return started
-      ? finish(request, now, EVICTED, 'PodDeleted', `Target Pod ${name} was deleted.`)
-      : finish(request, now, CANCELED, VALIDATION_FAILED, `Target Pod ${name} was not found.`);
+      ? finish(request, { type: EVICTED, reason: 'PodDeleted', message: `Target Pod ${name} was deleted.` }, now)
+      : finish(
+          request,
+          { type: CANCELED, reason: VALIDATION_FAILED, message: `Target Pod ${name} was not found.` },
+          now,
+        );
   }
   if (isInPodGroup(pod)) {
     const message = `Target Pod ${name} is part of a Workload/PodGroup. Eviction of such pods is currently not supported.`;
-    return finish(request, now, CANCELED, VALIDATION_FAILED, message);
+    return finish(request, { type: CANCELED, reason: VALIDATION_FAILED, message }, now);
   }
   if (isTerminal(pod)) {
-    return finish(request, now, EVICTED, 'PodTerminal', `Target Pod ${name} reached the phase ${pod.status?.phase}.`);
+    return finish(
+      request,
+      { type: EVICTED, reason: 'PodTerminal', message: `Target Pod ${name} reached the phase ${pod.status?.phase}.` },
+      now,
+    );
   }
   if ((request.spec.requesters ?? []).length === 0) {
-    return finish(request, now, CANCELED, NO_REQUESTERS, `Nobody requests the eviction of Pod ${name} any more.`);
+    return finish(
+      request,
+      { type: CANCELED, reason: NO_REQUESTERS, message: `Nobody requests the eviction of Pod ${name} any more.` },
+      now,
+    );
   }
   return started ? rotate(request, now) : start(request, pod, now);
 }

@@ -183,7 +183,7 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly Gracefu
   ];
   const { deadlineMs, plan } = facts;
   const until = deadlineMs === undefined ? undefined : { since: 0, at: deadlineMs };
-  const budget = until === undefined ? {} : { budget: graceSecFor(gracefulPodOf(pod), left, plan, until, 0) };
+  const budget = until === undefined ? {} : { budget: graceSecFor(gracefulPodOf(pod), { pods: left, plan }, until, 0) };
   return { namespace, name, priority, gracePeriod: graceSecOf(pod), ...budget, interceptors, findings };
 }
 

@@ -53,14 +53,13 @@ export async function deletePod(
 }
 
 /**
- * Deletes a pod that is terminating already again, where it would end later than `options` allow `now`, milliseconds since
- * the epoch. Returns whether it did. Throws API_UNREACHABLE and API_REFUSED.
+ * Deletes a terminating pod again where it would end later than `options` allow; `now` is in milliseconds since the epoch.
+ * Returns whether it did. Throws API_UNREACHABLE and API_REFUSED.
  */
 export async function shortenEnd(
   client: KubeClient,
   pod: Pod,
-  options: EndOptions,
-  now: number,
+  { options, now }: { readonly options: EndOptions; readonly now: number },
   signal: AbortSignal,
 ): Promise<boolean> {
   const gracePeriodSeconds = decideShorterEnd(pod, options.gracePeriodSeconds, now);

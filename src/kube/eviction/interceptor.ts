@@ -36,16 +36,23 @@ export function isActiveInterceptor(request: EvictionRequest, name: string): boo
   return !isFinished(request) && request.status?.activeInterceptors?.[0] === name;
 }
 
+/** What an interceptor reports. */
+export interface InterceptorReport {
+  /** The interceptor. */
+  readonly name: string;
+  readonly turn: InterceptorStep;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
 /**
- * Reports a turn in the interceptor's own entry, where anything is to be reported `now`, milliseconds since the epoch.
- * Returns the request as it is then, or undefined where nothing was written.
+ * Writes a report into the interceptor's own entry of the request where a write is due.
+ * Returns the request after the write, or undefined where nothing was written.
  */
 export async function reportProgress(
   client: KubeClient,
   request: EvictionRequest,
-  name: string,
-  turn: InterceptorStep,
-  now: number,
+  { name, turn, now }: InterceptorReport,
   signal: AbortSignal,
 ): Promise<EvictionRequest | undefined> {
   if (turn.kind === 'silent') return undefined;
@@ -89,7 +96,8 @@ export function createInterceptorReconciler(
     // Another UID is another pod of that name: it is not what was asked for.
     if (pod === undefined || pod.metadata.uid !== request.spec.target.pod.uid) return {};
     const turn = await interceptor.act(request, pod, signal);
-    const after = await reportProgress(client, request, interceptor.name, turn, clock.now(), signal);
+    const report = { name: interceptor.name, turn, now: clock.now() };
+    const after = await reportProgress(client, request, report, signal);
     if (after !== undefined) ownWrites.note(key, copy, after);
     return turn.kind === 'completed' || turn.againMs === undefined ? {} : { againMs: turn.againMs };
   };

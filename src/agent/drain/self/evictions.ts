@@ -88,7 +88,12 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
         return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
       };
       const memory = before?.memory ?? rememberedAttempts(asked, pod, now);
-      const step = decideEvictionStep(asked, pod, memory, { ...PATIENCE, trustUntil: end.trustUntil }, now);
+      const step = decideEvictionStep(
+        { request: asked, pod },
+        memory,
+        { ...PATIENCE, trustUntil: end.trustUntil },
+        now,
+      );
       if (step.kind === 'mark')
         return wait('is to be told to its controller (ControllerTakeOver); no controller is alive');
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);

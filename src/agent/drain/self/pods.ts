@@ -57,7 +57,7 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
     const options = pass.optionsOf(pod);
     if (pod.metadata.deletionTimestamp !== undefined) {
       // A controller that is alive again may give the same order: it changes nothing.
-      if (podType !== 'Static') await shortenEnd(client, pod, options, clock.now(), signal);
+      if (podType !== 'Static') await shortenEnd(client, pod, { options, now: clock.now() }, signal);
       const expectedAt = endOf(pod)?.endsAt ?? clock.now();
       return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt };
     }

@@ -46,7 +46,7 @@ function statusOf(
   const isEvicting = ({ metadata }: Pod): boolean => evicting.has(metadata.uid ?? '');
   const leaving = list.filter(isEvicting);
   const pending = list.filter((pod) => !isEvicting(pod));
-  const expectedFinishAt = estimateDrain(plan, leaving, pending, requestOf, now);
+  const expectedFinishAt = estimateDrain(plan, { evicting: leaving, pending, requestOf }, now);
   const nodes = resolution.nodes.map((node) => {
     const message = node.message.slice(0, MAX_MESSAGE);
     return { ...node, message: `${message} (by the agent of the node: no controller is alive)` };

@@ -95,8 +95,14 @@ describe('the estimate of a drain', () => {
     ];
     const of = (target: Pod): EvictionRequest | undefined =>
       target === leaving ? request('a.example.com', { expectedFinishTime: finish }) : undefined;
-    assert.equal(estimateDrain(DEFAULT_DRAIN_PLAN, [leaving], later, of, NOW) - NOW, 165_000);
-    assert.equal(estimateDrain(DEFAULT_DRAIN_PLAN, [pod()], [], () => undefined, NOW) - NOW, 30_000);
+    assert.equal(
+      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [leaving], pending: later, requestOf: of }, NOW) - NOW,
+      165_000,
+    );
+    assert.equal(
+      estimateDrain(DEFAULT_DRAIN_PLAN, { evicting: [pod()], pending: [], requestOf: () => undefined }, NOW) - NOW,
+      30_000,
+    );
   });
 });
 

@@ -33,7 +33,12 @@ describe('the imperative interceptor', () => {
     memory: object = {},
     now = NOW,
   ): ReturnType<typeof decideEvictionStep> =>
-    decideEvictionStep(request(entry), target, { count: 0, nextAt: 0, blockedBy: [], ...memory }, PATIENCE, now);
+    decideEvictionStep(
+      { request: request(entry), pod: target },
+      { count: 0, nextAt: 0, blockedBy: [], ...memory },
+      PATIENCE,
+      now,
+    );
 
   it('the interceptor evicts an ordinary pod', () => {
     assert.deepEqual(step(pod()), { kind: 'evict', attempt: 1 });

@@ -139,8 +139,7 @@ describe('an interceptor before a deadline', () => {
     };
     const step = (trustUntil?: number): string =>
       decideEvictionStep(
-        requestOf(IMPERATIVE),
-        taken,
+        { request: requestOf(IMPERATIVE), pod: taken },
         { count: 0, nextAt: 0, blockedBy: [] },
         { takeOverMs: 60_000, promiseMs: 600_000, trustUntil },
         NOW + 30_000,
