@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
+import { DEFAULT_PATIENCE, DEFAULT_PROMISE_WORDS } from '../decide/eviction/defaults.ts';
 
 const duration = (words: string): z.ZodType<number> =>
   z
@@ -22,14 +23,14 @@ const limit = (words: string): z.ZodType<number | undefined> =>
 const flags = z.object({
   takeOverTimeout: duration(
     'how long the controller of a pod with the policy ControllerTakeOver has for its eviction',
-  ).prefault('1m'),
-  promiseTimeout: duration(
-    'after how long an eviction that was promised in the background is asked for again',
-  ).prefault('10m'),
+  ).default(DEFAULT_PATIENCE.takeOverMs),
+  promiseTimeout: duration('after how long an eviction that was promised in the background is asked for again').default(
+    DEFAULT_PATIENCE.promiseMs,
+  ),
   promiseWords: z
     .array(z.string().min(1))
     .describe('words in a 429 that tell a promised eviction from a refused one')
-    .prefault(['Eviction triggered']),
+    .prefault([...DEFAULT_PROMISE_WORDS]),
   requestTtl: duration('how long a finished EvictionRequest is kept that nobody deletes').prefault('1h'),
   maxParallelNodes: limit('how many nodes are drained at once; no limit without it'),
   maxEvictionsPerNode: limit('how many evictions of one node a maintenance has in flight; no limit without it'),

@@ -52,7 +52,7 @@ export function createEvictionRequests(
       watched = wanted ? open() : undefined;
     },
     report: async (request, step, signal) => {
-      await reportProgress(client, request, KUBELET_INTERCEPTOR, step, clock.now(), signal);
+      await reportProgress(client, request, { name: KUBELET_INTERCEPTOR, turn: step, now: clock.now() }, signal);
     },
   };
 }

@@ -2,17 +2,17 @@ import { CANCELED, type EvictionRequest, PROGRESSING } from '../../api/eviction-
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { attemptsOf } from '../eviction/api-answer.ts';
+import { attemptsOf, isBlockedByBudget } from '../eviction/api-answer.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 
-/** A pod ends a little later than its grace period says, for the kubelet has to see it. */
+/** A pod is named when its grace period has been over for this time, because the kubelet needs some time too. */
 const LATE_MS = 15_000;
-/** Who is given longer to end is named at once: it holds the whole drain. */
+/** A pod with a longer grace period is named at once, because the whole drain waits for it. */
 const LONG_MS = 60 * 60_000;
-/** Interceptors that mean it give a sign of life every three minutes. */
+/** A heartbeat older than this makes an interceptor silent; they are due every three minutes. */
 const SILENT_MS = 7 * 60_000;
 
 type Why = Pick<BlockingPod, 'reason' | 'message' | 'since'>;
@@ -28,7 +28,7 @@ function whyNotEnding(pod: Pod, node: Node | undefined, now: number): Why | unde
   const since = rfc3339(endsAt);
   const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
   if (ready !== undefined && ready !== 'True') {
-    const message = `its node ${node?.metadata.name} is not Ready, nobody can tell whether it has ended`;
+    const message = `its node ${node?.metadata.name} is not Ready, so that it is unknown whether it has ended`;
     return { reason: 'NodeUnreachable', message, since };
   }
   if (finalizers.length > 0)
@@ -79,7 +79,7 @@ export function whyBlocking(
     if (podTypeOf(pod) !== 'Default') return { reason: 'NoInterceptor', message, since };
     if (attemptsOf(message) === 0) return undefined;
     return {
-      reason: message.includes('PodDisruptionBudget') ? 'PodDisruptionBudget' : 'EvictionRefused',
+      reason: isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused',
       message,
       since,
     };

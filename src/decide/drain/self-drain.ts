@@ -135,7 +135,9 @@ export function blockedByInterceptors(
   const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
   return pods.flatMap((pod): BlockingPod[] => {
     const { name, namespace = 'default', uid = '' } = pod.metadata;
-    const hold = evicting.has(uid) ? awaitingPodOf(pod, requestOf(pod), isOutOfTime(pod)) : undefined;
-    return hold === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: hold.message, since }];
+    // A terminating pod waits for no interceptor any more.
+    if (!evicting.has(uid) || pod.metadata.deletionTimestamp !== undefined) return [];
+    const awaiting = awaitingPodOf(pod, requestOf(pod), isOutOfTime(pod));
+    return awaiting === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: awaiting.message, since }];
   });
 }

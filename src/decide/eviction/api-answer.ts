@@ -57,6 +57,11 @@ export function attemptsOf(message: string | undefined): number {
   return text.startsWith(COUNT_WORDS) ? Number.parseInt(text.slice(COUNT_WORDS.length), 10) || 0 : 0;
 }
 
+/** Whether an interceptor's message says that a PodDisruptionBudget blocks the eviction. */
+export function isBlockedByBudget(message: string): boolean {
+  return message.includes('PodDisruptionBudget');
+}
+
 function blocked(
   { attempt }: EvictionAnswerContext,
   why: string,

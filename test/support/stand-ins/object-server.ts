@@ -10,6 +10,8 @@ export interface ObjectServer {
   readonly objects: Map<string, object>;
   /** Answers these requests, METHOD PATH, with a status in place of success. */
   readonly refused: Map<string, number>;
+  /** Answers these requests, METHOD PATH, with a status and a body. */
+  readonly answers: Map<string, { readonly status: number; readonly body: object }>;
 }
 
 /** Answers GET with the objects, and every other request with its own body. */
@@ -19,12 +21,15 @@ export function createObjectServer(objects: Readonly<Record<string, object>> = {
     requests: [],
     objects: new Map(Object.entries(objects)),
     refused: new Map(),
+    answers: new Map(),
     client: {
       send: (request): Promise<KubeResponse> => {
         const [path = ''] = request.path.split('?');
         const what = `${request.method} ${path}`;
         server.asked.push(what);
         server.requests.push(request);
+        const answer = server.answers.get(what);
+        if (answer !== undefined) return Promise.resolve({ ...answer, headers: {} });
         const found = request.method === 'GET' ? server.objects.get(path) : (request.body ?? {});
         const status = server.refused.get(what) ?? (found === undefined ? 404 : 200);
         return Promise.resolve({ status, headers: {}, body: status === 200 ? found : { message: `HTTP ${status}` } });

@@ -1,124 +1,118 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { BlockingPod } from '../../../api/node-maintenance.ts';
-import type { Pod } from '../../../api/pod.ts';
-import { decideEvictionOutcome } from '../../../decide/eviction/api-answer.ts';
+import type { Node, Pod } from '../../../api/pod.ts';
+import { whyBlocking } from '../../../decide/drain/blocking-pods.ts';
+import { decideEvictionOutcome, type EvictionOutcome } from '../../../decide/eviction/api-answer.ts';
+import { DEFAULT_PATIENCE, DEFAULT_PROMISE_WORDS } from '../../../decide/eviction/defaults.ts';
 import {
   afterAttempt,
   decideEvictionStep,
-  type EvictionMemory,
   isEvictOnly,
   isInBackground,
-  movedMemory,
   rememberedAttempts,
 } from '../../../decide/eviction/imperative.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
 import { askForEviction, type EndOptions } from '../../../kube/eviction/evictor.ts';
+import { createEvictionAttempts } from '../../../kube/eviction/memories.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { Waiting } from '../../waiting.ts';
 
-/** What a deadline makes of the end of a pod. */
-export interface PodEnding {
+/** One pod's eviction: its request, and what a deadline makes of its end. */
+export interface EvictionScope {
+  /** Undefined where the pod has none. */
+  readonly request: EvictionRequest | undefined;
   readonly options: EndOptions;
-  /** When the pod's own controller is trusted with it no longer, in milliseconds since the epoch. */
+  /** From this time on the pod's own controller is no longer waited for, in milliseconds since the epoch. */
   readonly trustUntil: number | undefined;
+  /** Called right before the Eviction API is. */
+  readonly mayAct: () => Promise<boolean>;
 }
 
 /** The evictions of this node's pods while its agent carries them out. */
 export interface SelfEvictions {
-  /** The next step of one pod's eviction; `mayAct` is asked right before the Eviction API is. */
-  evict(
-    pod: Pod,
-    request: EvictionRequest | undefined,
-    end: PodEnding,
-    mayAct: () => Promise<boolean>,
-    signal: AbortSignal,
-  ): Promise<Waiting>;
-  /** The pods whose evictions are refused, for the status of a maintenance. */
-  blocking(pods: readonly Pod[]): readonly BlockingPod[];
+  /** Takes the next step of one pod's eviction. Throws API_UNREACHABLE. */
+  evict(pod: Pod, scope: EvictionScope, signal: AbortSignal): Promise<Waiting>;
+  /**
+   * Why targeted pods block the drain, for the status of a maintenance: their evictions are refused, or they do not end.
+   * `node` is this node as it was read last.
+   */
+  blocking(pods: readonly Pod[], node: Node | undefined): readonly BlockingPod[];
   forget(): void;
 }
 
-interface Attempts {
-  readonly memory: EvictionMemory;
+/** What a controller would have written into the interceptor's entry of a request. */
+interface OwnEntry {
   readonly message: string;
-  readonly since: number;
+  /** The first attempt. */
+  readonly begun: Moment;
 }
 
-/** The controller's own default settings; an agent does not know those of a controller that is not there. */
-const PATIENCE = { takeOverMs: 60_000, promiseMs: 600_000 };
-const PROMISE_WORDS = ['Eviction triggered'];
+/** A request with the interceptor's entry as this agent would have written it; `startedAt` is in milliseconds since the epoch. */
+function requestOf(pod: Pod, startedAt: number, message: string): EvictionRequest {
+  const { name, namespace = 'default', uid = '' } = pod.metadata;
+  const startTime = rfc3339(startedAt);
+  const interceptors = [{ name: IMPERATIVE_INTERCEPTOR, startTime, message }];
+  return {
+    metadata: { name: uid, namespace, creationTimestamp: startTime },
+    spec: { target: { pod: { name, uid } } },
+    status: { activeInterceptors: [IMPERATIVE_INTERCEPTOR], interceptors },
+  };
+}
 
-/** Makes the memory of attempts, which is as short as the time without a controller. */
+/** Remembers the attempts in memory, by the UID of the pod, until `forget`. */
 export function createSelfEvictions({ client, clock, log }: ClusterDependencies): SelfEvictions {
-  const known = new Map<string, Attempts & { readonly at: Moment }>();
+  const memories = createEvictionAttempts(clock);
+  const entries = new Map<string, OwnEntry>();
 
-  /** As of the present setting of the clock. */
-  const attemptsAt = (uid: string): Attempts | undefined => {
-    const noted = known.get(uid);
-    if (noted === undefined) return undefined;
-    const jumpMs = asOfNow(noted.at, momentOf(clock)) - noted.at.wall;
-    return { ...noted, memory: movedMemory(noted.memory, jumpMs), since: noted.since + jumpMs };
+  /** The request of a pod whose eviction this agent has asked for. */
+  const ownRequestOf = (pod: Pod): EvictionRequest | undefined => {
+    const entry = entries.get(pod.metadata.uid ?? '');
+    return entry === undefined ? undefined : requestOf(pod, asOfNow(entry.begun, momentOf(clock)), entry.message);
   };
 
-  /** The request as the rules take it; of a pod that has none the interceptor's entry is what this memory knows. */
-  const requestOf = (
-    pod: Pod,
-    request: EvictionRequest | undefined,
-    attempts: Attempts | undefined,
-  ): EvictionRequest => {
-    const { name, namespace = 'default', uid = '' } = pod.metadata;
-    if (request !== undefined && attempts === undefined) return request;
-    const startTime = rfc3339(attempts?.since ?? clock.now());
-    const interceptors = [{ name: IMPERATIVE_INTERCEPTOR, startTime, message: attempts?.message ?? '' }];
-    return { metadata: { name: uid, namespace }, spec: { target: { pod: { name, uid } } }, status: { interceptors } };
+  const ask = async (pod: Pod, attempt: number, options: EndOptions, signal: AbortSignal): Promise<EvictionOutcome> => {
+    const answer = await askForEviction(client, pod, options, signal);
+    const context = { attempt, evictOnly: isEvictOnly(pod), promiseWords: DEFAULT_PROMISE_WORDS, budgets: [] };
+    const outcome = decideEvictionOutcome(answer, context);
+    log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
+    return outcome;
   };
 
   return {
-    evict: async (pod, request, end, mayAct, signal) => {
+    evict: async (pod, { request, options, trustUntil, mayAct }, signal) => {
       const { uid = '' } = pod.metadata;
       const now = clock.now();
-      const before = attemptsAt(uid);
-      const asked = requestOf(pod, request, before);
-      const since = before?.since ?? now;
+      const begun = entries.get(uid)?.begun ?? momentOf(clock);
+      const since = asOfNow(begun, momentOf(clock));
       const wait = (message: string, expectedAt?: number): Waiting => {
         const on = IMPERATIVE_INTERCEPTOR;
         return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
       };
-      const memory = before?.memory ?? rememberedAttempts(asked, pod, now);
-      const step = decideEvictionStep(
-        { request: asked, pod },
-        memory,
-        { ...PATIENCE, trustUntil: end.trustUntil },
-        now,
-      );
+      const known = ownRequestOf(pod) ?? request ?? requestOf(pod, now, '');
+      const memory = memories.get(uid) ?? rememberedAttempts(known, pod, now);
+      const step = decideEvictionStep({ request: known, pod }, memory, { ...DEFAULT_PATIENCE, trustUntil }, now);
       if (step.kind === 'mark')
-        return wait('is to be told to its controller (ControllerTakeOver); no controller is alive');
+        return wait('is to be left to its controller (ControllerTakeOver), but no nodemaint controller is alive');
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
-      if (!(await mayAct())) return wait('is left to the controller, which lives again');
-      const answer = await askForEviction(client, pod, end.options, signal);
-      const context = { attempt: step.attempt, evictOnly: isEvictOnly(pod), promiseWords: PROMISE_WORDS, budgets: [] };
-      const outcome = decideEvictionOutcome(answer, context);
-      log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
+      if (!(await mayAct())) return wait('is left to the nodemaint controller, which is alive again');
+      const outcome = await ask(pod, step.attempt, options, signal);
       const after = afterAttempt(pod, step.attempt, outcome, now);
       const message = after.progress?.message ?? '';
-      known.set(uid, { memory: after.memory, message, since, at: momentOf(clock) });
+      memories.set(uid, after.memory);
+      entries.set(uid, { message, begun });
       return wait(message, after.progress?.expectedFinishAt);
     },
-    blocking: (pods) =>
+    blocking: (pods, node) =>
       pods.flatMap((pod) => {
-        const attempts = attemptsAt(pod.metadata.uid ?? '');
-        const refused = attempts !== undefined && attempts.memory.acceptedAt === undefined && attempts.memory.count > 0;
-        if (!refused || isInBackground(pod) || pod.metadata.deletionTimestamp !== undefined) return [];
-        const { message, since } = attempts;
-        const reason = message.includes('PodDisruptionBudget') ? 'PodDisruptionBudget' : 'EvictionRefused';
-        const { name, namespace = 'default' } = pod.metadata;
-        return [{ namespace, name, reason, message: message.slice(0, 1024), since: rfc3339(since) }];
+        const request = isInBackground(pod) ? undefined : ownRequestOf(pod);
+        return whyBlocking(pod, request, node, clock.now()) ?? [];
       }),
     forget: () => {
-      known.clear();
+      memories.clear();
+      entries.clear();
     },
   };
 }

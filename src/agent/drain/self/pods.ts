@@ -66,8 +66,8 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
     // A static pod leaves by its manifest.
     if (podType === 'Static') return undefined;
     if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
-    const end = { options, trustUntil: pass.trustUntil(pod) };
-    return await evictions.evict(pod, pass.requestOf(pod), end, pass.mayAct, signal);
+    const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct: pass.mayAct };
+    return await evictions.evict(pod, scope, signal);
   };
 
   return {

@@ -9,6 +9,7 @@ import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/mainte
 import {
   blockedByInterceptors,
   drainPodsOfNode,
+  evictingUids,
   resolveSelfDrains,
   type SelfDrain,
 } from '../../../decide/drain/self-drain.ts';
@@ -17,16 +18,16 @@ import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
-import { createNodePods } from '../../cluster/node-pods.ts';
+import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
 import { drainPodsOf, leaveByTargets } from '../../static-pods/view.ts';
 import { type DrainFacts, type Drainer, type DrainPass, drainedFor, leavesOnlyRefused } from '../drainer.ts';
 import type { ControllerLiveness } from './controller-liveness.ts';
-import { createSelfCordon } from './cordon.ts';
+import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
-import { createSelfEvictions } from './evictions.ts';
+import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
 import type { GiveBack } from './give-back.ts';
-import { createPodEnder, type EndedPods } from './pods.ts';
-import { createSelfStatus } from './status.ts';
+import { createPodEnder, type EndedPods, type PodEnder } from './pods.ts';
+import { createSelfStatus, type SelfStatus } from './status.ts';
 
 export interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
@@ -71,21 +72,44 @@ function ownPassOf(own: readonly SelfDrain[], ended: EndedPods): OwnPass {
   return { ...ended, drains, drained: new Set(finished.map(({ maintenance }) => maintenance.metadata.name)) };
 }
 
-/** Its watch on the node's pods ends with `lifetime`. */
-export function createSelfDrainer(
-  { requests, liveness, giveBack, byController }: SelfDrainParts,
-  dependencies: ClusterDependencies,
-  lifetime: AbortSignal,
-): Drainer {
-  const { client, clock, log, nodeName } = dependencies;
+/** What the drain by this agent keeps from one pass to the next. */
+interface SelfDrainState {
+  readonly evictions: SelfEvictions;
+  readonly cordon: SelfCordon;
+  readonly status: SelfStatus;
+  readonly ender: PodEnder;
+  readonly pods: NodePods;
+  /** Ends the watch on the node's pods, and forgets everything but the writes of the status. */
+  stop(): void;
+}
+
+function createSelfDrainState(dependencies: ClusterDependencies, lifetime: AbortSignal): SelfDrainState {
+  const { client, clock } = dependencies;
   const evictions = createSelfEvictions(dependencies);
   const cordon = createSelfCordon(dependencies);
   const status = createSelfStatus(dependencies);
   const removals = createSelfRemovals(dependencies);
   const ender = createPodEnder({ client, clock, evictions, removals });
   const pods = createNodePods(dependencies, lifetime);
+  const stop = (): void => {
+    pods.rest();
+    evictions.forget();
+    removals.forget();
+    cordon.forget();
+  };
+  return { evictions, cordon, status, ender, pods, stop };
+}
 
-  /** Whether still no controller is alive, read now: what follows must not be done twice. */
+/** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
+export function createSelfDrainer(
+  { requests, liveness, giveBack, byController }: SelfDrainParts,
+  dependencies: ClusterDependencies,
+  lifetime: AbortSignal,
+): Drainer {
+  const { clock, log, nodeName } = dependencies;
+  const { evictions, cordon, status, ender, pods, stop } = createSelfDrainState(dependencies, lifetime);
+
+  /** Whether still no controller is alive, read now: two must not do the same step. */
   const isAlone = async (signal: AbortSignal): Promise<boolean> => (await liveness.observe(0, signal)).kind === 'dead';
 
   const drain = async (facts: DrainFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
@@ -101,19 +125,15 @@ export function createSelfDrainer(
     const own = resolveSelfDrains(status.latest(maintenances), nodeName, left, due);
     const scope = ender.scopeOf(own, all, requests.list());
     const { requestOf, isOutOfTime } = scope;
-    const blocking = [...evictions.blocking(all), ...blockedByInterceptors(own, all, requestOf, isOutOfTime)];
+    const evicting = evictingUids(own);
+    const targeted = all.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
+    const byInterceptors = blockedByInterceptors(own, all, requestOf, isOutOfTime);
+    const blocking = [...evictions.blocking(targeted, cordon.node()), ...byInterceptors];
     const sole = own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.
     if (!(await status.write(sole, { list: all, blocking, requestOf }, mayAct, signal))) return undefined;
     const recorded = drainsOfNode(status.latest(maintenances), nodeName);
     return ownPassOf(own, await ender.end({ ...scope, recorded, mayAct }, signal));
-  };
-
-  const stop = (): void => {
-    pods.rest();
-    evictions.forget();
-    removals.forget();
-    cordon.forget();
   };
 
   return {

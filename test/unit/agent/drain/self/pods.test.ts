@@ -5,7 +5,7 @@ import { createSelfEvictions } from '../../../../../src/agent/drain/self/evictio
 import { createPodEnder } from '../../../../../src/agent/drain/self/pods.ts';
 import type { EvictionRequest } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
-import type { Pod } from '../../../../../src/api/pod.ts';
+import type { Node, Pod } from '../../../../../src/api/pod.ts';
 import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
@@ -22,6 +22,7 @@ const MAINTENANCE: NodeMaintenance = {
     },
   },
 };
+const EVICT_WEB = 'POST /api/v1/namespaces/default/pods/web/eviction';
 const DAEMON_SET_OWNER = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'logs', uid: 'ds', controller: true };
 
 function podOf(name: string, metadata: Partial<Pod['metadata']> = {}): Pod {
@@ -56,7 +57,7 @@ function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
     drainTargets: resolution.nodes[0]?.drainTargets ?? [],
   }));
   const pass = (mayAct = always) => ender.end({ ...ender.scopeOf(own, pods, requests), recorded, mayAct }, SIGNAL);
-  return { server, pass, evictions };
+  return { server, clock, pass, evictions };
 }
 
 describe('the end of pods on a node that its agent drains', () => {
@@ -95,14 +96,48 @@ describe('the end of pods on a node that its agent drains', () => {
     assert.equal(waiting[0]?.on, 'database.example.com');
   });
 
-  it('the agent names a pod that a budget keeps, with the budget as the reason', async () => {
+  const CAUSE = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1.' };
+  const refusals: [string, number, object, string][] = [
+    ['a budget blocks', 429, { message: 'Cannot evict pod.', details: { causes: [CAUSE] } }, 'PodDisruptionBudget'],
+    ['the API server refuses to evict', 500, { message: 'no' }, 'EvictionRefused'],
+  ];
+  for (const [title, status, body, reason] of refusals) {
+    it(`the agent names a pod that ${title} since its first attempt`, async () => {
+      const pod = podOf('web');
+      const { server, clock, pass, evictions } = open([pod]);
+      server.answers.set(EVICT_WEB, { status, body });
+      await pass();
+      clock.pass(60_000);
+      await pass();
+      assert.deepEqual(
+        evictions.blocking([pod], undefined).map((each) => [each.name, each.reason, each.since]),
+        [['web', reason, '2026-01-01T00:00:00Z']],
+      );
+    });
+  }
+
+  it('the agent names no pod whose eviction the API server only postpones', async () => {
     const pod = podOf('web');
-    const { server, pass, evictions } = open([pod]);
-    server.refused.set('POST /api/v1/namespaces/default/pods/web/eviction', 500);
+    const { server, clock, pass, evictions } = open([pod]);
+    server.answers.set(EVICT_WEB, { status: 500, body: { message: 'no' } });
     await pass();
-    assert.deepEqual(
-      evictions.blocking([pod]).map(({ name, reason }) => [name, reason]),
-      [['web', 'EvictionRefused']],
-    );
+    server.answers.set(EVICT_WEB, { status: 429, body: { message: 'too many requests' } });
+    clock.pass(60_000);
+    await pass();
+    assert.deepEqual(evictions.blocking([pod], undefined), []);
   });
+
+  const AWAY = { metadata: { name: 'n1' }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } } as const;
+  const ENDED = { deletionTimestamp: '2025-12-31T23:00:00Z', deletionGracePeriodSeconds: 30 };
+  const late: [string, Partial<Pod['metadata']>, Node | undefined, string][] = [
+    ['has a finalizer', { ...ENDED, finalizers: ['example.com/keep'] }, undefined, 'Finalizer'],
+    ['is on a node that is not Ready', { ...ENDED, finalizers: ['example.com/keep'] }, AWAY, 'NodeUnreachable'],
+    ['has not ended in its grace period', ENDED, undefined, 'NotEnding'],
+  ];
+  for (const [title, metadata, node, reason] of late) {
+    it(`the agent names a terminating pod that ${title}`, () => {
+      const pod = podOf('web', metadata);
+      assert.equal(open([pod]).evictions.blocking([pod], node)[0]?.reason, reason);
+    });
+  }
 });
