@@ -80,7 +80,7 @@ interface SelfDrainState {
   readonly ender: PodEnder;
   readonly pods: NodePods;
   /** Ends the watch on the node's pods, and forgets everything but the writes of the status. */
-  stop(): void;
+  readonly stop: () => void;
 }
 
 function createSelfDrainState(dependencies: ClusterDependencies, lifetime: AbortSignal): SelfDrainState {
