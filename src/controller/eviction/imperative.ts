@@ -10,140 +10,170 @@ import {
   decideEvictionStep,
   type EvictionMemory,
   type EvictionPatience,
+  type EvictionTarget,
   isEvictOnly,
   isMarked,
   rememberedAttempts,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
 import { askForEviction } from '../../kube/eviction/evictor.ts';
-import { createEvictionAttempts } from '../../kube/eviction/memories.ts';
+import { createEvictionAttempts, type EvictionAttempts } from '../../kube/eviction/memories.ts';
 import type { Interceptor, InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { subjectOf } from './reconciler.ts';
 
-/** The interceptor, and the ear by which it learns of changed budgets. */
+/** The interceptor, which also learns of changed budgets. */
 export interface ImperativeEviction extends Interceptor {
-  /** Tells which requests are worth another try now that this PodDisruptionBudget (NAMESPACE/NAME) changed. */
+  /** The requests that are worth another attempt after this PodDisruptionBudget (NAMESPACE/NAME) has changed. */
   budgetChanged(key: string): readonly string[];
-  /** Requests whose eviction somebody has promised (KEP-1397, pod_evacuations_in_progress). */
+  /** The number of requests whose eviction is promised (KEP-1397, pod_evacuations_in_progress). */
   promised(): number;
-  /** How many requests anything is remembered of. */
+  /** The number of requests of which anything is remembered. */
   remembered(): number;
 }
 
-/** Makes the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
-export function createImperativeEviction(context: ControllerContext): ImperativeEviction {
-  const { client, clock, log, metrics, options } = context;
-  const patience: EvictionPatience = { takeOverMs: options.takeOverTimeout, promiseMs: options.promiseTimeout };
-  // Own status writes come back as events: the time of the next try keeps them from being tries of their own.
-  const memories = createEvictionAttempts(clock);
+/** The memory of the interceptor, by the key of the request. */
+interface EvictionState {
+  // Own status writes come back as events: the time of the next attempt keeps them from being attempts of their own.
+  readonly memories: EvictionAttempts;
   /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
+  readonly unsure: Set<string>;
+}
+
+async function attempt(
+  context: ControllerContext,
+  pod: Pod,
+  count: number,
+  signal: AbortSignal,
+): Promise<EvictionOutcome> {
+  const answer = await askForEviction(context.client, pod, graceOptions(context, pod), signal);
+  const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
+  return decideEvictionOutcome(answer, {
+    attempt: count,
+    evictOnly: isEvictOnly(pod),
+    promiseWords: context.options.promiseWords,
+    budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
+  });
+}
+
+/** Marks the pod for its controller (Pod Evict Policy), or takes the mark away. */
+async function mark(
+  { client, log }: ControllerContext,
+  pod: Pod,
+  value: 'true' | null,
+  signal: AbortSignal,
+): Promise<void> {
+  // The UID makes the patch fail on a namesake.
+  const { uid } = pod.metadata;
+  const body = { metadata: { uid, annotations: { [EVICT_WANTED_ANNOTATION]: value } } };
+  const path = objectPath(PODS, pod.metadata);
+  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);
+  log.info({ pod: keyOf(pod), wanted: value === 'true' }, 'told the controller of a pod about its eviction');
+}
+
+/** Counts and logs an attempt; a blocked one becomes an Event too. */
+function record({ metrics, log, events }: ControllerContext, request: EvictionRequest, outcome: EvictionOutcome): void {
+  metrics.evictionAttempted(outcome.kind);
+  const { name } = request.spec.target.pod;
+  log.info({ pod: `${request.metadata.namespace}/${name}`, ...outcome }, 'asked for an eviction');
+  if (outcome.kind !== 'blocked') return;
+  // Without the count and the numbers, so that it is one event that counts up.
+  const which = outcome.budgets.length === 0 ? '' : ` by PodDisruptionBudget ${outcome.budgets.join(', ')}`;
+  const message = `The eviction of pod ${name} is blocked${which}.`;
+  events.record(subjectOf(request), { type: 'Warning', reason: 'EvictionBlocked', message });
+}
+
+async function evict(
+  context: ControllerContext,
+  { memories, unsure }: EvictionState,
+  { request, pod, count }: EvictionTarget & { readonly count: number },
+  signal: AbortSignal,
+): Promise<InterceptorStep> {
+  unsure.add(keyOf(request));
+  const outcome = await attempt(context, pod, count, signal);
+  unsure.delete(keyOf(request));
+  record(context, request, outcome);
+  const now = context.clock.now();
+  const { memory, progress } = afterAttempt(pod, count, outcome, now);
+  memories.set(keyOf(request), memory);
+  if (progress === undefined) return { kind: 'silent' };
+  return { kind: 'working', ...progress, againMs: Math.max(0, memory.nextAt - now) };
+}
+
+/** The memory without its budgets where none of them covers the pod any more, for instance because of new labels. */
+function unblocked(context: ControllerContext, memory: EvictionMemory, pod: Pod): EvictionMemory {
+  const { namespace } = pod.metadata;
+  const budgets = memory.blockedBy.map((name) => context.budgets.get(`${namespace}/${name}`));
+  const free = budgets.length > 0 && budgets.every((budget) => budget !== undefined && !budgetCovers(budget, pod));
+  return free ? { ...memory, nextAt: 0, blockedBy: [] } : memory;
+}
+
+function blockedIn(
+  context: ControllerContext,
+  memories: EvictionAttempts,
+  namespace: string,
+): readonly BlockedEviction[] {
+  return memories.list().flatMap(([key, { blockedBy }]) => {
+    if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
+    const pod = context.pods.get(`${namespace}/${context.requests.get(key)?.spec.target.pod.name ?? ''}`);
+    return pod === undefined ? [] : [{ key, pod, blockedBy }];
+  });
+}
+
+/** One turn of the interceptor; `known` is our copy of the pod. */
+async function act(
+  context: ControllerContext,
+  state: EvictionState,
+  { request, pod: known }: EvictionTarget,
+  signal: AbortSignal,
+): Promise<InterceptorStep> {
+  const { client, clock, options } = context;
+  const { memories, unsure } = state;
+  const key = keyOf(request);
+  const read = { method: 'GET', path: objectPath(PODS, known.metadata) } as const;
+  const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
+  if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
+  const now = clock.now();
+  const memory = unblocked(context, memories.get(key) ?? rememberedAttempts(request, pod, now), pod);
+  memories.set(key, memory);
+  const patience: EvictionPatience = {
+    takeOverMs: options.takeOverTimeout,
+    promiseMs: options.promiseTimeout,
+    trustUntil: othersDeadline(request),
+  };
+  const step = decideEvictionStep({ request, pod }, memory, patience, now);
+  if (step.kind === 'evict') return await evict(context, state, { request, pod, count: step.attempt }, signal);
+  if (step.kind === 'mark') await mark(context, pod, 'true', signal);
+  const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
+  if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
+    return { kind: 'silent', againMs: step.againMs };
+  }
+  return { kind: 'working', ...step.progress, againMs: step.againMs };
+}
+
+/** Creates the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
+export function createImperativeEviction(context: ControllerContext): ImperativeEviction {
+  const memories = createEvictionAttempts(context.clock);
   const unsure = new Set<string>();
-
-  const attempt = async (pod: Pod, count: number, signal: AbortSignal): Promise<EvictionOutcome> => {
-    const answer = await askForEviction(client, pod, graceOptions(context, pod), signal);
-    const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
-    return decideEvictionOutcome(answer, {
-      attempt: count,
-      evictOnly: isEvictOnly(pod),
-      promiseWords: options.promiseWords,
-      budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
-    });
-  };
-
-  const mark = async (pod: Pod, value: 'true' | null, signal: AbortSignal): Promise<void> => {
-    // The UID makes the patch fail on a namesake.
-    const { uid } = pod.metadata;
-    const body = { metadata: { uid, annotations: { [EVICT_WANTED_ANNOTATION]: value } } };
-    const path = objectPath(PODS, pod.metadata);
-    await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);
-    log.info({ pod: keyOf(pod), wanted: value === 'true' }, 'told the controller of a pod about its eviction');
-  };
-
-  const tell = (request: EvictionRequest, outcome: EvictionOutcome): void => {
-    metrics.evictionAttempted(outcome.kind);
-    const { name } = request.spec.target.pod;
-    log.info({ pod: `${request.metadata.namespace}/${name}`, ...outcome }, 'asked for an eviction');
-    if (outcome.kind !== 'blocked') return;
-    // Without the count and the numbers, so that it is one event that counts up.
-    const which = outcome.budgets.length === 0 ? '' : ` by PodDisruptionBudget ${outcome.budgets.join(', ')}`;
-    const message = `The eviction of pod ${name} is blocked${which}.`;
-    context.events.record(subjectOf(request), { type: 'Warning', reason: 'EvictionBlocked', message });
-  };
-
-  const evict = async (
-    request: EvictionRequest,
-    pod: Pod,
-    count: number,
-    signal: AbortSignal,
-  ): Promise<InterceptorStep> => {
-    unsure.add(keyOf(request));
-    const outcome = await attempt(pod, count, signal);
-    unsure.delete(keyOf(request));
-    tell(request, outcome);
-    const now = clock.now();
-    const { memory, progress } = afterAttempt(pod, count, outcome, now);
-    memories.set(keyOf(request), memory);
-    if (progress === undefined) return { kind: 'silent' };
-    return { kind: 'working', ...progress, againMs: Math.max(0, memory.nextAt - now) };
-  };
-
-  /** No budget stands in the way any more once none of those that did covers the pod, for instance by its new labels. */
-  const unblocked = (memory: EvictionMemory, pod: Pod): EvictionMemory => {
-    const { namespace } = pod.metadata;
-    const budgets = memory.blockedBy.map((name) => context.budgets.get(`${namespace}/${name}`));
-    const free = budgets.length > 0 && budgets.every((budget) => budget !== undefined && !budgetCovers(budget, pod));
-    return free ? { ...memory, nextAt: 0, blockedBy: [] } : memory;
-  };
-
-  const blockedIn = (namespace: string): readonly BlockedEviction[] =>
-    memories.list().flatMap(([key, { blockedBy }]) => {
-      if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
-      const pod = context.pods.get(`${namespace}/${context.requests.get(key)?.spec.target.pod.name ?? ''}`);
-      return pod === undefined ? [] : [{ key, pod, blockedBy }];
-    });
-
   const forget = (key: string): void => {
     memories.delete(key);
     unsure.delete(key);
   };
-
   return {
     name: IMPERATIVE_INTERCEPTOR,
-    act: async (request, known, signal) => {
-      const key = keyOf(request);
-      const read = { method: 'GET', path: objectPath(PODS, known.metadata) } as const;
-      const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
-      if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
-      const now = clock.now();
-      const memory = unblocked(memories.get(key) ?? rememberedAttempts(request, pod, now), pod);
-      memories.set(key, memory);
-      const step = decideEvictionStep(
-        { request, pod },
-        memory,
-        { ...patience, trustUntil: othersDeadline(request) },
-        now,
-      );
-      if (step.kind === 'evict') return await evict(request, pod, step.attempt, signal);
-      if (step.kind === 'mark') await mark(pod, 'true', signal);
-      const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
-      if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
-        return { kind: 'silent', againMs: step.againMs };
-      }
-      return { kind: 'working', ...step.progress, againMs: step.againMs };
-    },
+    act: (request, pod, signal) => act(context, { memories, unsure }, { request, pod }, signal),
     over: async (request, signal) => {
       forget(keyOf(request));
       const pod = context.pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`);
       const same = pod?.metadata.uid === request.spec.target.pod.uid && pod.metadata.deletionTimestamp === undefined;
-      if (same && isMarked(pod) && hasCondition(request, CANCELED)) await mark(pod, null, signal);
+      if (same && isMarked(pod) && hasCondition(request, CANCELED)) await mark(context, pod, null, signal);
     },
     gone: forget,
     budgetChanged: (budgetKey) => {
       const [namespace = '', name = ''] = budgetKey.split('/');
-      const woken = decideWakeUps(name, context.budgets.get(budgetKey), blockedIn(namespace));
+      const woken = decideWakeUps(name, context.budgets.get(budgetKey), blockedIn(context, memories, namespace));
       for (const key of woken) {
         const memory = memories.get(key);
         if (memory !== undefined) memories.set(key, { ...memory, nextAt: 0, blockedBy: [] });

@@ -8,10 +8,10 @@ import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../kube/r
 import type { ControllerContext } from '../context.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 
-/** Owns the labels that are taken over from the pod, so that one which the pod loses is taken away again. */
+/** The field manager of the labels that are copied from the pod, so that a label which the pod loses is removed again. */
 const LABEL_MANAGER = 'evictionrequest-labels';
 
-/** What people are told about: the object, whose kind a list does not tell. */
+/** The request as the subject of an Event; the objects of a list lack their kind. */
 export function subjectOf(request: EvictionRequest): EvictionRequest & { apiVersion: string; kind: string } {
   return { ...request, apiVersion: EVICTION_REQUEST_API_VERSION, kind: 'EvictionRequest' };
 }
@@ -24,102 +24,123 @@ export interface TargetNotes {
   seen: boolean;
 }
 
+/** What the steps of a request share. */
+interface Scope {
+  readonly context: ControllerContext;
+  readonly notes: RequestNotes<TargetNotes>;
+}
+
+/**
+ * The target: from our copy, or read from the API server while the copy has never shown it. The copy may be late, and a
+ * new pod must not be taken for one that is gone.
+ */
+async function findPod(
+  { context, notes }: Scope,
+  request: EvictionRequest,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  const { name, uid } = request.spec.target.pod;
+  const { namespace } = request.metadata;
+  const known = context.pods.get(`${namespace}/${name}`);
+  const noted = notes.of(request);
+  if (known?.metadata.uid === uid) noted.seen = true;
+  if (noted.seen) return known;
+  const path = objectPath(PODS, { name, namespace: namespace ?? '' });
+  return await sendForObject<Pod>(context.client, { method: 'GET', path }, [404], signal);
+}
+
+/** Label synchronization (KEP-4563); returns the request as it is then. */
+async function synchronizeLabels(
+  { context, notes }: Scope,
+  request: EvictionRequest,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<EvictionRequest> {
+  const { wanted, annotations, differs, hasOthers } = decideLabels(request, pod);
+  const { name, namespace, uid = '' } = request.metadata;
+  const text = JSON.stringify(
+    Object.keys(wanted)
+      .toSorted()
+      .map((label) => [label, wanted[label]]),
+  );
+  const noted = notes.of(request);
+  if (!differs && (!hasOthers || noted.applied === text)) return request;
+  const body = {
+    apiVersion: EVICTION_REQUEST_API_VERSION,
+    kind: 'EvictionRequest',
+    metadata: { name, namespace, uid, labels: wanted, annotations },
+  };
+  const path = objectPath(EVICTION_REQUESTS, request.metadata);
+  const patch = { kind: 'apply', manager: LABEL_MANAGER } as const;
+  const fresh = await sendForObject<EvictionRequest>(
+    context.client,
+    { method: 'PATCH', path, body, patch },
+    [404, 409],
+    signal,
+  );
+  if (fresh !== undefined) noted.applied = text;
+  return fresh ?? request;
+}
+
+/** Writes what was decided of the request, and an Event for each step that people should know of. */
+async function write(
+  { client, events, log }: ControllerContext,
+  request: EvictionRequest,
+  decision: EvictionDecision,
+  signal: AbortSignal,
+): Promise<void> {
+  const { status, news } = decision;
+  if (status === undefined) return;
+  // The version guards against a decision from an old copy: a conflict is answered by a newer event.
+  const body = { metadata: { resourceVersion: request.metadata.resourceVersion }, status };
+  const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
+  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+  const done = await sendForObject(client, change, [404, 409], signal);
+  if (done === undefined) return;
+  const progress = status.conditions?.find(({ type }) => type === PROGRESSING);
+  const { namespace, name } = request.metadata;
+  const pod = request.spec.target.pod.name;
+  log.info({ request: `${namespace}/${name}`, pod, progress: progress?.message }, 'eviction request moved on');
+  for (const text of news) events.record(subjectOf(request), text);
+}
+
+/** Deletes a finished request that its requesters leave behind, `requestTtl` after its end. Returns when to call this again, in milliseconds. */
+async function collect(
+  { client, clock, log, options }: ControllerContext,
+  request: EvictionRequest,
+  endedAt: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const leftMs = endedAt + options.requestTtl - clock.now();
+  if (leftMs > 0) return leftMs;
+  const { uid, resourceVersion } = request.metadata;
+  const path = objectPath(EVICTION_REQUESTS, request.metadata);
+  const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+  await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+  log.info({ request: `${request.metadata.namespace}/${request.metadata.name}` }, 'deleted finished request');
+  return options.requestTtl;
+}
+
 /** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request. */
 export function createEvictionRequestReconciler(
   context: ControllerContext,
   notes: RequestNotes<TargetNotes> = createRequestNotes(() => ({ seen: false })),
 ): Reconcile {
-  const { client, clock, log } = context;
-
-  /**
-   * The target: from our copy, or asked for where that has never had it, for it may lag behind: a new pod is not a gone
-   * one.
-   */
-  const findPod = async (request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> => {
-    const { name, uid } = request.spec.target.pod;
-    const { namespace } = request.metadata;
-    const known = context.pods.get(`${namespace}/${name}`);
-    const noted = notes.of(request);
-    if (known?.metadata.uid === uid) noted.seen = true;
-    if (noted.seen) return known;
-    const path = objectPath(PODS, { name, namespace: namespace ?? '' });
-    return await sendForObject<Pod>(client, { method: 'GET', path }, [404], signal);
-  };
-
-  /** Label synchronization (KEP-4563); returns the request as it is then. */
-  const synchronizeLabels = async (
-    request: EvictionRequest,
-    pod: Pod,
-    signal: AbortSignal,
-  ): Promise<EvictionRequest> => {
-    const { wanted, annotations, differs, hasOthers } = decideLabels(request, pod);
-    const { name, namespace, uid = '' } = request.metadata;
-    const text = JSON.stringify(
-      Object.keys(wanted)
-        .toSorted()
-        .map((label) => [label, wanted[label]]),
-    );
-    const noted = notes.of(request);
-    if (!differs && (!hasOthers || noted.applied === text)) return request;
-    const body = {
-      apiVersion: EVICTION_REQUEST_API_VERSION,
-      kind: 'EvictionRequest',
-      metadata: { name, namespace, uid, labels: wanted, annotations },
-    };
-    const path = objectPath(EVICTION_REQUESTS, request.metadata);
-    const patch = { kind: 'apply', manager: LABEL_MANAGER } as const;
-    const fresh = await sendForObject<EvictionRequest>(
-      client,
-      { method: 'PATCH', path, body, patch },
-      [404, 409],
-      signal,
-    );
-    if (fresh !== undefined) noted.applied = text;
-    return fresh ?? request;
-  };
-
-  const write = async (request: EvictionRequest, decision: EvictionDecision, signal: AbortSignal): Promise<void> => {
-    const { status, news } = decision;
-    if (status === undefined) return;
-    // The version guards against a decision from an old copy: a conflict is answered by a newer event.
-    const body = { metadata: { resourceVersion: request.metadata.resourceVersion }, status };
-    const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
-    const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
-    const done = await sendForObject(client, change, [404, 409], signal);
-    if (done === undefined) return;
-    const progress = status.conditions?.find(({ type }) => type === PROGRESSING);
-    const { namespace, name } = request.metadata;
-    const pod = request.spec.target.pod.name;
-    log.info({ request: `${namespace}/${name}`, pod, progress: progress?.message }, 'eviction request moved on');
-    for (const text of news) context.events.record(subjectOf(request), text);
-  };
-
-  /** Garbage collection of what its requesters leave behind, some time after its end. */
-  const collect = async (request: EvictionRequest, endedAt: number, signal: AbortSignal): Promise<number> => {
-    const leftMs = endedAt + context.options.requestTtl - clock.now();
-    if (leftMs > 0) return leftMs;
-    const { uid, resourceVersion } = request.metadata;
-    const path = objectPath(EVICTION_REQUESTS, request.metadata);
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-    await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
-    log.info({ request: `${request.metadata.namespace}/${request.metadata.name}` }, 'deleted finished request');
-    return context.options.requestTtl;
-  };
-
+  const scope = { context, notes };
   return async (key, signal) => {
     let request = context.requests.get(key);
     if (request === undefined) notes.forget(key);
     if (request === undefined || request.metadata.deletionTimestamp !== undefined) return {};
     const endedAt = finishedAt(request);
-    const pod = endedAt === undefined ? await findPod(request, signal) : undefined;
+    const pod = endedAt === undefined ? await findPod(scope, request, signal) : undefined;
     if (pod !== undefined && pod.metadata.uid === request.spec.target.pod.uid) {
-      request = await synchronizeLabels(request, pod, signal);
+      request = await synchronizeLabels(scope, request, pod, signal);
     }
-    const decision = decideEvictionRequest(request, pod, clock.now());
-    await write(request, decision, signal);
+    const decision = decideEvictionRequest(request, pod, context.clock.now());
+    await write(context, request, decision, signal);
     if (endedAt !== undefined) {
       notes.forget(key);
-      return { againMs: await collect(request, endedAt, signal) };
+      return { againMs: await collect(context, request, endedAt, signal) };
     }
     return decision.lookAgainMs === undefined ? {} : { againMs: decision.lookAgainMs };
   };

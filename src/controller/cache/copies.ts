@@ -1,0 +1,55 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import {
+  DISRUPTION_BUDGETS,
+  EVICTION_REQUESTS,
+  NODE_MAINTENANCES,
+  NODES,
+  PODS,
+  type Resource,
+} from '../../kube/resource.ts';
+import {
+  transformBudget,
+  transformMaintenance,
+  transformNode,
+  transformPod,
+  transformRequest,
+} from '../../kube/transform.ts';
+import { createObjectCache, type ObjectCache, type Transform, type WatchDependencies } from '../../kube/watch.ts';
+
+/** One live copy of each resource that the controller watches. */
+export interface Copies {
+  readonly maintenances: ObjectCache<NodeMaintenance>;
+  readonly requests: ObjectCache<EvictionRequest>;
+  readonly pods: ObjectCache<Pod>;
+  readonly nodes: ObjectCache<Node>;
+  readonly budgets: ObjectCache<PodDisruptionBudget>;
+}
+
+export type CopiedResource = 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget';
+
+/** Creates the copies; `onChange` is called with the key of each object that was added, changed or deleted. */
+export function createCopies(
+  dependencies: WatchDependencies,
+  onChange: (resource: CopiedResource, key: string) => void,
+): Copies {
+  const copyOf = <T extends KubeObject>(
+    resource: Resource,
+    name: CopiedResource,
+    transform: Transform<T>,
+  ): ObjectCache<T> => {
+    const onKey = (key: string): void => {
+      onChange(name, key);
+    };
+    return createObjectCache<T>({ resource }, onKey, dependencies, transform);
+  };
+  return {
+    maintenances: copyOf(NODE_MAINTENANCES, 'Maintenance', transformMaintenance),
+    requests: copyOf(EVICTION_REQUESTS, 'Request', transformRequest),
+    pods: copyOf(PODS, 'Pod', transformPod),
+    nodes: copyOf(NODES, 'Node', transformNode),
+    budgets: copyOf(DISRUPTION_BUDGETS, 'Budget', transformBudget),
+  };
+}
