@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { createCluster } from '../../../../src/agent/cluster/cluster.ts';
+import { createNodePods } from '../../../../src/agent/cluster/node-pods.ts';
+import { AGENT_LABEL, BOOT_ANNOTATION } from '../../../../src/api/names.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
+import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../../src/kube/resource.ts';
+import { drainOf, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { ownMaintenanceOf } from '../../../support/maintenance/node-writes.ts';
+import { SILENT_LOG } from '../../../support/silent-log.ts';
+import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
+import { createObjectStore } from '../../../support/stand-ins/object-store.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+const SIGNAL = new AbortController().signal;
+const NAME = 'shutdown-n1-1';
+const PATH = `/apis/${maintenanceOf().apiVersion}/nodemaintenances`;
+const WISH = { name: NAME, reason: 'reboot', stage: 'Drain', drainPlan: [] } as const;
+
+function dependenciesOf(client: KubeClient, clock = createSystemClock()) {
+  return { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
+}
+
+/** A cluster whose watches run until the test is over. */
+function run(t: TestContext, store = createObjectStore()) {
+  const end = new AbortController();
+  const cluster = createCluster(dependenciesOf(store.client), undefined);
+  const running = cluster.run(end.signal);
+  t.after(async () => {
+    end.abort();
+    await running;
+  });
+  return { store, cluster, end };
+}
+
+describe('the cluster of an agent', () => {
+  it('the cluster shows the drains of the node, and which of them and of the cordons its agent made', async (t) => {
+    const { store, cluster } = run(t);
+    assert.equal(cluster.maintenances.synced(), false);
+    store.put(NODE_MAINTENANCES, drainOf('of-person', ['n1']));
+    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'drain' }));
+    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n1', { name: 'cordon' }, { stage: 'Cordon' }));
+    store.put(NODE_MAINTENANCES, ownMaintenanceOf('n2', { name: 'of-other' }));
+    await waitFor('all are shown', async () => cluster.maintenances.list().length === 4);
+    const names = (list: readonly { metadata: { name: string } }[]) => list.map(({ metadata }) => metadata.name);
+    assert.deepEqual([names(cluster.own.own()), names(cluster.own.ownCordons())], [['drain'], ['cordon']]);
+    assert.equal(cluster.own.isFree('of-other'), false);
+  });
+
+  it('the cluster watches the EvictionRequests only while they are wanted, and never before it runs', async (t) => {
+    const store = createObjectStore();
+    const request = {
+      metadata: { name: 'r', namespace: 'default' },
+      spec: { target: { pod: { name: 'p', uid: 'u' } } },
+    };
+    store.put(EVICTION_REQUESTS, request);
+    const idle = createCluster(dependenciesOf(store.client), undefined);
+    idle.requests.watch(true);
+    const { cluster } = run(t, store);
+    cluster.requests.watch(true);
+    await waitFor('they are known', async () => cluster.requests.synced());
+    assert.deepEqual([cluster.requests.list().length, idle.requests.synced()], [1, false]);
+    cluster.requests.watch(false);
+    assert.deepEqual([cluster.requests.list(), cluster.requests.synced()], [[], false]);
+  });
+
+  it("the watch on the node's pods ends when it rests, and begins again", async (t) => {
+    const store = createObjectStore();
+    const end = new AbortController();
+    t.after(() => {
+      end.abort();
+    });
+    store.put(PODS, { metadata: { name: 'p', namespace: 'default' } });
+    const pods = createNodePods(dependenciesOf(store.client), end.signal);
+    const first = pods.watch();
+    await waitFor('the pod is known', async () => first.list().length === 1);
+    assert.equal(pods.watch(), first);
+    pods.rest();
+    assert.notEqual(pods.watch(), first);
+  });
+});
+
+describe("this node's maintenances", () => {
+  it('a drain is created with the label of its agent, and with the boot where the API server has that boot', async () => {
+    for (const [bootID, patches] of [
+      ['boot-1', 1],
+      ['boot-0', 0],
+    ] as const) {
+      const server = createObjectServer({
+        '/api/v1/nodes/n1': { metadata: { name: 'n1' }, status: { nodeInfo: { bootID } } },
+      });
+      const { own } = createCluster(dependenciesOf(server.client), 'boot-1');
+      await own.create(WISH, SIGNAL);
+      assert.deepEqual(server.asked.slice(0, 2), [`POST ${PATH}`, 'GET /api/v1/nodes/n1']);
+      assert.match(JSON.stringify(server.requests[0]?.body), new RegExp(`"${AGENT_LABEL}":"n1"`));
+      const notes = server.requests.slice(2).map(({ body }) => body);
+      const note = { metadata: { annotations: { [BOOT_ANNOTATION]: 'boot-1' } } };
+      assert.deepEqual(notes, patches === 1 ? [note] : []);
+      assert.equal(own.state(NAME), 'open');
+    }
+  });
+
+  it("a name is taken where another client's maintenance has it", async () => {
+    const server = createObjectServer({ [`${PATH}/${NAME}`]: drainOf(NAME, ['n2']) });
+    server.refused.set(`POST ${PATH}`, 409);
+    const { own } = createCluster(dependenciesOf(server.client), 'boot-1');
+    await own.create(WISH, SIGNAL);
+    assert.deepEqual([own.state(NAME), server.asked.length], ['taken', 2]);
+  });
+
+  it('a drain that the watch does not show is asked for every ten seconds at most, and deleted where it is gone', async () => {
+    const server = createObjectServer();
+    const clock = createSteppingClock();
+    const { own } = createCluster(dependenciesOf(server.client, clock), undefined);
+    server.client.send = (
+      (send) =>
+      async (...args: Parameters<typeof send>) => {
+        const [request] = args;
+        const answer = await send(...args);
+        const body = answer.body as { metadata?: object };
+        return request.method === 'POST'
+          ? { ...answer, body: { ...body, metadata: { ...body.metadata, uid: 'u-1' } } }
+          : answer;
+      }
+    )(server.client.send);
+    await own.create(WISH, SIGNAL);
+    server.objects.set(`${PATH}/${NAME}`, { metadata: { name: NAME, uid: 'u-1' }, spec: {} });
+    for (const passMs of [0, 9_999, 1]) {
+      clock.pass(passMs);
+      await own.confirm(NAME, SIGNAL);
+      assert.equal(own.state(NAME), 'open');
+    }
+    assert.equal(server.asked.length, 3);
+    server.objects.clear();
+    clock.pass(10_000);
+    await own.confirm(NAME, SIGNAL);
+    assert.equal(own.state(NAME), 'deleted');
+  });
+
+  it('a completion sends nothing where the maintenance is complete', async () => {
+    const server = createObjectServer();
+    const { own } = createCluster(dependenciesOf(server.client), undefined);
+    await own.complete(maintenanceOf({ stage: 'Complete' }, { name: NAME }), SIGNAL);
+    assert.deepEqual(server.asked, []);
+    await own.complete(maintenanceOf({ stage: 'Drain' }, { name: NAME }), SIGNAL);
+    assert.deepEqual(server.requests[0]?.body, { spec: { stage: 'Complete' } });
+  });
+});

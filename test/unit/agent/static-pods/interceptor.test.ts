@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createKubeletInterceptor } from '../../../../src/agent/static-pods/interceptor.ts';
+import type { StaticPodView } from '../../../../src/agent/static-pods/view.ts';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import { KUBELET_INTERCEPTOR } from '../../../../src/api/names.ts';
+import type { InterceptorStep } from '../../../../src/kube/eviction/interceptor.ts';
+import { createRecordingLog } from '../../../support/agent/recording-log.ts';
+import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const POD = { file: 'web.yaml', namespace: 'default', podName: 'web-n', priority: 0, labels: {} } as never;
+const VIEW: StaticPodView = { inPlace: [POD], ended: [], parked: [], live: undefined };
+const DRAIN = { maintenance: 'm', reason: 'update', drainTargets: [{ podType: 'Static' }] } as never;
+const KEY = 'default/web-n';
+const MIRROR = {
+  metadata: {
+    name: 'web-n',
+    namespace: 'default',
+    uid: 'u-1',
+    annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.hash': 'x' },
+  },
+  spec: { nodeName: 'n' },
+};
+
+function requestFor(uid: string, active: string = KUBELET_INTERCEPTOR): EvictionRequest {
+  return {
+    metadata: { name: uid, namespace: 'default', uid: `r-${uid}` },
+    spec: { target: { pod: { name: 'web-n', uid } } },
+    status: { activeInterceptors: [active] },
+  };
+}
+
+function open(requests: readonly EvictionRequest[]) {
+  const server = createObjectServer({ '/api/v1/pods': { metadata: {}, items: [MIRROR] } });
+  const reports: InterceptorStep[] = [];
+  const clock = createSteppingClock();
+  const log = createRecordingLog();
+  const report = async (_request: EvictionRequest, step: InterceptorStep): Promise<void> => void reports.push(step);
+  const cluster = { maintenances: { get: () => undefined }, requests: { list: () => requests, report } };
+  const interceptor = createKubeletInterceptor({ client: server.client, cluster, clock, log, nodeName: 'n' });
+  return { server, interceptor, reports, clock, log };
+}
+
+describe('the interceptor of static pods', () => {
+  it('a pod leaves whose request is for its mirror pod, which is asked for once', async () => {
+    const { interceptor, server } = open([requestFor('u-1')]);
+    const { leave, targeted } = await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
+    assert.deepEqual([[...leave.keys()], [...targeted]], [[KEY], [KEY]]);
+    await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
+    assert.equal(server.asked.length, 1);
+  });
+
+  it('a pod stays while another interceptor is active, and where no drain targets it', async () => {
+    const other = open([requestFor('u-1', 'other.example.com')]);
+    const { leave, targeted } = await other.interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
+    assert.deepEqual([leave.size, [...targeted]], [0, [KEY]]);
+    const { leave: none } = await open([requestFor('u-1')]).interceptor.observe(VIEW, [], false, SIGNAL);
+    assert.equal(none.size, 0);
+  });
+
+  it('a request for an earlier mirror pod is logged once, checked again after 30 seconds, and gets no report', async () => {
+    const { interceptor, server, reports, clock, log } = open([requestFor('u-0')]);
+    for (const passMs of [0, 29_999, 1]) {
+      clock.pass(passMs);
+      const { leave } = await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
+      assert.equal(leave.size, 0);
+    }
+    assert.deepEqual([server.asked.length, log.lines.length], [2, 1]);
+    await interceptor.report(VIEW, [{ key: KEY, file: 'web.yaml', state: 'ended', expectedFinishAt: 0 }], SIGNAL);
+    assert.deepEqual(reports, []);
+  });
+
+  it('a request waits, and one warning is logged, while the API server refuses the mirror pods', async () => {
+    const { interceptor, server, log } = open([requestFor('u-1')]);
+    server.refused.set('GET /api/v1/pods', 500);
+    for (let turn = 0; turn < 2; turn += 1) {
+      const { leave, mirrors } = await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
+      assert.deepEqual([leave.size, mirrors], [0, undefined]);
+    }
+    assert.equal(log.lines.length, 1);
+  });
+
+  it('a report says that the pod terminates, that it has ended, or that its manifest cannot be moved', async () => {
+    const { interceptor, reports } = open([requestFor('u-1')]);
+    await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
+    const progress = { key: KEY, file: 'web.yaml', expectedFinishAt: 5 };
+    await interceptor.report(VIEW, [{ ...progress, state: 'terminating' }], SIGNAL);
+    await interceptor.report(VIEW, [{ ...progress, state: 'ended' }], SIGNAL);
+    await interceptor.report(VIEW, [], SIGNAL);
+    await interceptor.report({ ...VIEW, refusal: 'not trusted' }, [], SIGNAL);
+    assert.deepEqual(
+      reports.map(({ kind }) => kind),
+      ['working', 'completed', 'working'],
+    );
+    assert.match((reports[2] as { message: string }).message, /cannot be moved/);
+  });
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { readdir, rm } from 'node:fs/promises';
+import { describe, it, type TestContext } from 'node:test';
+import { createStaticPods, type StaticPodIntent } from '../../../../src/agent/static-pods/static-pods.ts';
+import { drainPodsOf, leaveByTargets } from '../../../../src/agent/static-pods/view.ts';
+import { createMover } from '../../../../src/static-pods/mover.ts';
+import { createRecordingLog } from '../../../support/agent/recording-log.ts';
+import { createQuickDisk } from '../../../support/disks/quick-disk.ts';
+import { createQuickFolder } from '../../../support/disks/quick-folder.ts';
+import { SimulatedNode } from '../../../support/stand-ins/simulated-node.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const LEAVE = { maintenance: 'm', reason: 'update' };
+
+/** The static pods of a simulated node; `world` says what its kubelet does. */
+async function open(t: TestContext, disk = createQuickDisk()) {
+  const root = await createQuickFolder('static-pods');
+  t.after(() => rm(root, { recursive: true }));
+  const node = new SimulatedNode(root);
+  await node.prepare();
+  const mover = createMover(node.paths, disk);
+  await mover.recover();
+  const world = { kubeletUp: true, kubeletStopped: false, refusal: undefined as string | undefined };
+  const clock = createSteppingClock();
+  const log = createRecordingLog();
+  const pods = createStaticPods({
+    store: () => ({
+      paths: node.paths,
+      disk,
+      mover,
+      check: () => Promise.resolve(world.refusal),
+      refusal: () => world.refusal,
+    }),
+    nodeName: 'n',
+    bootId: node.bootId,
+    runtime: node.runtime,
+    kubeletUp: () => Promise.resolve(world.kubeletUp),
+    kubeletStopped: () => Promise.resolve(world.kubeletStopped),
+    clock,
+    log,
+  });
+  /** One turn in which all pods leave, or none, and parked ones are kept while they leave. */
+  const turn = async (isLeaving: boolean, shutdown?: string) => {
+    const view = await pods.observe(SIGNAL);
+    const leave = isLeaving ? leaveByTargets(view, [{ podType: 'Static' } as never], LEAVE) : new Map();
+    const intent: StaticPodIntent = { leave, targeted: new Set(), mirrors: undefined, keepParked: () => isLeaving };
+    const decision = await pods.decide(view, { ...intent, shutdown }, SIGNAL);
+    const isDone = await pods.act(view, decision, shutdown, SIGNAL);
+    await node.sync();
+    return { view, decision, isDone };
+  };
+  return { node, world, clock, log, pods, turn };
+}
+
+describe('the static pods of a node', () => {
+  it('static pods leave by the move of their manifests, and come back by it', async (t) => {
+    const { node, turn } = await open(t);
+    assert.equal((await turn(true)).isDone, true);
+    assert.deepEqual([node.running, await readdir(node.paths.staticPodPath)], [[], []]);
+    const { view } = await turn(true);
+    assert.deepEqual(
+      view.parked.map(({ file, maintenance, thisBoot }) => [file, maintenance, thisBoot]),
+      [
+        ['a-low.yaml', 'm', true],
+        ['b-high.yaml', 'm', true],
+      ],
+    );
+    assert.deepEqual(drainPodsOf(view), []);
+    await turn(false);
+    assert.deepEqual(node.running, ['a-low.yaml', 'b-high.yaml']);
+  });
+
+  it('no manifest is moved while the kubelet does not answer, until the runtime has ended the pods', async (t) => {
+    const { node, world, clock, log, turn } = await open(t);
+    world.kubeletUp = false;
+    await turn(true);
+    await turn(true);
+    assert.deepEqual(node.ended, []);
+    assert.equal(log.lines.filter((line) => line.includes('/healthz')).length, 1);
+    clock.pass(30_000);
+    const { decision } = await turn(true);
+    assert.deepEqual(
+      decision.actions.map(({ kind }) => kind),
+      ['stop', 'stop'],
+    );
+    assert.equal((await readdir(node.paths.staticPodPath)).length, 2);
+  });
+
+  it('no wait for the kubelet is made where the agent has stopped it', async (t) => {
+    const { world, turn } = await open(t);
+    Object.assign(world, { kubeletUp: false, kubeletStopped: true });
+    const { decision } = await turn(true);
+    assert.deepEqual(
+      decision.actions.map(({ kind }) => kind),
+      ['stop', 'stop'],
+    );
+  });
+
+  it('a move that fails is logged once, is stuck after five seconds, and keeps no other manifest', async (t) => {
+    const quick = createQuickDisk();
+    const rename: typeof quick.rename = (from, to) =>
+      from.endsWith('a-low.yaml') ? Promise.reject(new Error('EROFS: read-only')) : quick.rename(from, to);
+    const { node, clock, log, pods, turn } = await open(t, { ...quick, rename });
+    assert.equal((await turn(true, 'm')).isDone, false);
+    await turn(true, 'm');
+    assert.deepEqual(node.running, ['a-low.yaml']);
+    assert.equal(log.lines.filter((line) => line.includes('static pod action failed')).length, 1);
+    assert.deepEqual([...pods.stuck()], []);
+    clock.pass(5_000);
+    assert.deepEqual([...pods.stuck()], ['a-low.yaml']);
+  });
+
+  it('no manifest is read where the directories are refused', async (t) => {
+    const { world, pods } = await open(t);
+    world.refusal = 'not trusted';
+    const view = await pods.observe(SIGNAL);
+    assert.deepEqual([view.inPlace, view.parked, view.refusal], [[], [], 'not trusted']);
+  });
+});
