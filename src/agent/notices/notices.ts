@@ -1,6 +1,6 @@
 /**
- * What clouds and files announce to this machine: each source is looked at in a loop of its own, and what all of them say
- * together is put into the facts from which the phase is decided.
+ * What clouds and files announce to this machine. Each source is read in a loop of its own; what all of them announce
+ * together is added to the facts from which the phase is decided.
  */
 import type { NoticeSource } from '../../cloud/notice-source.ts';
 import {
@@ -15,21 +15,23 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NoticeObserver } from '../../telemetry/metrics.ts';
+import { createAcknowledgement } from './acknowledgement.ts';
+import { type Channel, watchChannel } from './channel.ts';
 import type { NoticeMemory } from './memory.ts';
 
 /** The notices of this machine. */
 export interface Notices {
-  /** What the machine says, with what was announced. */
+  /** What the machine says, together with what was announced. */
   addTo(machine: PhaseFacts['goingDown'], phase: Phase): PhaseFacts['goingDown'];
-  /** The deadline that somebody gave with a trigger, in milliseconds since the epoch; undefined takes it back. */
+  /** Sets the deadline that was given with a trigger, in milliseconds since the epoch; undefined withdraws it. */
   limit(deadline: number | undefined): void;
-  /** Why the node is to be cordoned, by a notice that wants no more than that. */
+  /** The reason of a notice that wants a cordon and no drain; undefined where there is none. */
   cordon(): string | undefined;
-  /** In how many milliseconds something becomes due that nobody will tell; Infinity for never. */
+  /** In how many milliseconds a notice becomes due, of which no event tells; Infinity for never. */
   dueInMs(): number;
   /** Remembers what this boot is drained for, and tells providers when the machine is ready. */
   reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
-  /** Looks at all sources until the signal is aborted; never rejects. */
+  /** Reads all sources again and again until the signal is aborted; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -40,46 +42,67 @@ export interface NoticeDependencies {
   readonly memory: NoticeMemory;
   readonly clock: Clock;
   readonly log: Log;
-  /** Absent where nobody counts. */
+  /** Absent where no metrics are served. */
   readonly observer?: NoticeObserver | undefined;
   /** Called when what is announced changed. */
   readonly onChange: () => void;
 }
 
-/** A provider that does not take the answer is told again after so long. */
-const TELL_EVERY_MS = 5_000;
-/** The pause doubles with each failure up to this, which still leaves half of a two minutes' notice. */
-const MAX_PAUSE_MS = 60_000;
+/** Which notices there are now, and what is to be done about them. */
+class Announcements {
+  /** Undefined until the sources are known. */
+  #channels: readonly Channel[] | undefined;
+  readonly #loggedRefusals = new Set<string>();
+  readonly #dependencies: NoticeDependencies;
 
-interface Channel {
-  readonly source: NoticeSource;
-  /** Undefined until it was read once. A failure changes nothing: what was announced stays announced. */
-  notices: readonly Notice[] | undefined;
-}
+  constructor(dependencies: NoticeDependencies) {
+    this.#dependencies = dependencies;
+  }
 
-/** Makes the notices; nothing is asked of anybody before `run`. */
-export function createNotices(dependencies: NoticeDependencies): Notices {
-  const { options, memory, clock, log, observer, onChange } = dependencies;
-  let channels: readonly Channel[] | undefined;
-  let limited: number | undefined;
-  const told = new Set<string>();
-  const acknowledged = new Set<string>();
-  let toldAt = Number.NEGATIVE_INFINITY;
+  sources(): readonly NoticeSource[] {
+    return (this.#channels ?? []).map(({ source }) => source);
+  }
 
-  const all = (): readonly Notice[] => (channels ?? []).flatMap(({ notices }) => notices ?? []);
-  const isComplete = (): boolean => channels?.every(({ notices }) => notices !== undefined) === true;
+  /** Whether every source has been read once. */
+  isComplete(): boolean {
+    return this.#channels?.every(({ notices }) => notices !== undefined) === true;
+  }
 
-  const decide = (): NoticeDecision => {
+  decide(): NoticeDecision {
+    const { memory, clock, options } = this.#dependencies;
     const now = clock.now();
-    const seen = all().map((notice) => ({
+    const seen = this.#notices().map((notice) => ({
       notice,
       seenAt: memory.seenAt(notice.id, now),
       served: memory.isServed(notice.id),
     }));
     return decideNotices(seen, options, now);
-  };
+  }
 
-  const changed = (before: readonly Notice[], after: readonly Notice[]): void => {
+  /** Reads all sources again and again until the signal is aborted; never rejects. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { clock, log, observer } = this.#dependencies;
+    const onChange = (before: readonly Notice[], after: readonly Notice[]): void => {
+      this.#noteChange(before, after);
+    };
+    try {
+      const sources = await this.#dependencies.sources(signal);
+      const channels = sources.map((source): Channel => ({ source, notices: undefined }));
+      this.#channels = channels;
+      if (sources.length > 0) log.info({ sources: sources.map(({ name }) => name) }, 'watching for notices');
+      await Promise.all(channels.map((channel) => watchChannel(channel, { clock, log, observer, onChange }, signal)));
+    } catch (error) {
+      if (!signal.aborted) log.error({ reason: describeError(error) }, 'notices are not watched');
+      this.#channels ??= [];
+    }
+  }
+
+  #notices(): readonly Notice[] {
+    return (this.#channels ?? []).flatMap(({ notices }) => notices ?? []);
+  }
+
+  #noteChange(before: readonly Notice[], after: readonly Notice[]): void {
+    const { memory, log, observer, onChange } = this.#dependencies;
     for (const notice of after.filter(({ id }) => !before.some((each) => each.id === id))) {
       log.info({ notice }, 'notice');
       observer?.appeared(notice);
@@ -87,87 +110,52 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
     for (const { id } of before.filter((each) => !after.some((other) => other.id === each.id))) {
       log.info({ notice: id }, 'notice is gone');
     }
-    for (const { id, message } of decide().refused) {
-      if (told.has(id)) continue;
-      told.add(id);
-      log.warn({ notice: id, reason: message }, 'notice ignored');
-    }
-    const ids = new Set(all().map(({ id }) => id));
-    for (const id of told) if (!ids.has(id)) told.delete(id);
-    if (isComplete()) memory.keep(ids);
+    this.#logRefusals();
+    const ids = new Set(this.#notices().map(({ id }) => id));
+    for (const id of this.#loggedRefusals) if (!ids.has(id)) this.#loggedRefusals.delete(id);
+    if (this.isComplete()) memory.keep(ids);
     onChange();
-  };
+  }
 
-  const watch = async (channel: Channel, signal: AbortSignal): Promise<void> => {
-    const { source } = channel;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        const before = channel.notices;
-        channel.notices = await source.read(signal);
-        observer?.answered(source.name, clock.now());
-        if (failures > 0) log.info({ source: source.name, failures }, 'source of notices answers again');
-        failures = 0;
-        const same = JSON.stringify(before) === JSON.stringify(channel.notices);
-        if (!same) changed(before ?? [], channel.notices);
-      } catch (error) {
-        if (signal.aborted) return;
-        failures += 1;
-        observer?.failed(source.name);
-        if (failures === 1) {
-          log.warn({ source: source.name, reason: describeError(error) }, 'source of notices failed, trying again');
-        }
-      }
-      const pause = failures === 0 ? source.everyMs : Math.max(1_000, source.everyMs) * 2 ** Math.min(failures, 16);
-      const most = Math.max(MAX_PAUSE_MS, source.everyMs);
-      await clock.sleep(Math.min(pause, most), signal).catch(() => undefined);
+  /** Logs each notice that is ignored, once while it is there. */
+  #logRefusals(): void {
+    for (const { id, message } of this.decide().refused) {
+      if (this.#loggedRefusals.has(id)) continue;
+      this.#loggedRefusals.add(id);
+      this.#dependencies.log.warn({ notice: id, reason: message }, 'notice ignored');
     }
-  };
+  }
+}
 
+/** Creates the notices; no source is read before `run`. */
+export function createNotices(dependencies: NoticeDependencies): Notices {
+  const { memory, clock, log } = dependencies;
+  const announcements = new Announcements(dependencies);
+  const acknowledgement = createAcknowledgement(clock, log);
+  let limited: number | undefined;
   return {
     addTo: (machine, phase) => {
       const limit = machine.kind === 'yes' && limited !== undefined ? { deadline: limited } : {};
       const known = { ...machine, ...limit };
-      const { demand } = decide();
+      const { demand } = announcements.decide();
       if (demand !== undefined) return withNotices(known, { kind: 'demand', demand });
-      // A restarted agent does not take a notice for gone before it has looked.
-      const mayBe = phase.kind !== 'watching' && phase.origin === 'notice' && !isComplete();
+      // For a restarted agent, a notice is not gone before every source has been read.
+      const mayBe = phase.kind !== 'watching' && phase.origin === 'notice' && !announcements.isComplete();
       return withNotices(known, { kind: mayBe ? 'unknown' : 'none' });
     },
     limit: (deadline) => {
       limited = deadline;
     },
-    cordon: () => decide().cordon,
-    dueInMs: () => Math.max(0, (decide().dueAt ?? Infinity) - clock.now()),
+    cordon: () => announcements.decide().cordon,
+    dueInMs: () => Math.max(0, (announcements.decide().dueAt ?? Infinity) - clock.now()),
     reconcile: async (phase, signal) => {
-      const { demand } = decide();
+      const { demand } = announcements.decide();
       const isServing = phase.kind === 'draining' || phase.kind === 'released';
       if (demand !== undefined && isServing) memory.serve(demand.ids);
       await memory.save();
       if (demand === undefined || phase.kind !== 'released') return;
-      const untold = demand.ids.filter((each) => !acknowledged.has(each));
-      if (untold.length === 0 || clock.monotonic() - toldAt < TELL_EVERY_MS) return;
-      toldAt = clock.monotonic();
-      for (const id of untold) {
-        try {
-          for (const { source } of channels ?? []) await source.acknowledge?.(id, signal);
-          acknowledged.add(id);
-        } catch (error) {
-          signal.throwIfAborted();
-          log.warn({ notice: id, reason: describeError(error) }, 'cannot tell the provider that the node is drained');
-        }
-      }
+      await acknowledgement.acknowledge(demand.ids, announcements.sources(), signal);
     },
-    run: async (signal) => {
-      try {
-        const sources = await dependencies.sources(signal);
-        channels = sources.map((source) => ({ source, notices: undefined }));
-        if (sources.length > 0) log.info({ sources: sources.map(({ name }) => name) }, 'watching for notices');
-        await Promise.all(channels.map((channel) => watch(channel, signal)));
-      } catch (error) {
-        if (!signal.aborted) log.error({ reason: describeError(error) }, 'notices are not watched');
-        channels ??= [];
-      }
-    },
+    run: (signal) => announcements.watch(signal),
   };
 }
