@@ -31,7 +31,7 @@ function dependenciesOf(phase: Phase, changes: Partial<StatusDependencies> = {})
 function clusterOf(requests: readonly EvictionRequest[], maintenance?: NodeMaintenance): StatusCluster {
   return {
     server: SERVER,
-    cluster: { requests: () => requests, maintenance: () => maintenance, heardAt: () => 42 },
+    cluster: { maintenances: { get: () => maintenance, heardAt: () => 42 }, requests: { list: () => requests } },
     controller: () => ({ kind: 'alive', silentMs: 5 }),
   };
 }
