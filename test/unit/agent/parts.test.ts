@@ -34,7 +34,8 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
   const { signal } = end;
   const machine = openMachine({ config, nodeName: 'node-a', clock, log }, signal);
   const state = await openTestState(config.stateDirectory);
-  const located = await findStaticPods(config, state, 'node-a', () => Promise.resolve(undefined), log, signal);
+  const find = (): Promise<undefined> => Promise.resolve(undefined);
+  const located = await findStaticPods({ config, state, nodeName: 'node-a', find, log }, signal);
   const readMachineFacts = (): never => assert.fail('the firmware is asked');
   const foundation: Foundation = {
     config,
