@@ -18,7 +18,7 @@ const refused: readonly (readonly [what: string, line: string])[] = [
 describe('a request on the control socket', () => {
   for (const [what, line] of refused) {
     it(`a request with ${what} is refused`, () => {
-      assert.match(String(parseRequest(line, 'root')), /^not a request: /);
+      assert.match(JSON.stringify(parseRequest(line, 'root')), /^"not a request: /);
     });
   }
 
@@ -33,7 +33,7 @@ describe('a request on the control socket', () => {
     assert.deepEqual(parseRequest('{"verb":"cancel"}', 'group'), { verb: 'cancel' });
     assert.deepEqual(parseRequest('{"verb":"trigger","reason":"r"}', 'group'), { verb: 'trigger', reason: 'r' });
     for (const line of ['{"verb":"release","reason":"r"}', '{"verb":"park","file":"a"}']) {
-      assert.match(String(parseRequest(line, 'group')), /^only root may ask for/);
+      assert.match(JSON.stringify(parseRequest(line, 'group')), /^"only root may ask for/);
     }
   });
 

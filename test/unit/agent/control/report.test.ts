@@ -112,7 +112,7 @@ describe('the status of the agent', () => {
   it('the status shows the message of its own node in the NodeMaintenance', () => {
     const nodeStatuses = ['node-b', 'node-a'].map((name) => ({ nodeRef: { name }, drainMessage: `drains ${name}` }));
     const maintenance = { ...drainOf(DRAINING.maintenance, ['node-a']), status: { nodeStatuses } };
-    const cluster = clusterOf([], maintenance as unknown as NodeMaintenance);
+    const cluster = clusterOf([], maintenance);
     const expected = { name: DRAINING.maintenance, message: 'drains node-a' };
     assert.deepEqual(buildStatus(dependenciesOf(DRAINING, { cluster })).maintenance, expected);
   });
