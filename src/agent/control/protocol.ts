@@ -24,18 +24,18 @@ const requestSchema = z.discriminatedUnion('verb', [
 /** What a local client may ask of the agent: one JSON line, answered by one JSON line. */
 export type ControlRequest = z.infer<typeof requestSchema>;
 
-/** Who is at the other end of a socket: root, or a member of the control group. */
+/** The client of a control socket: root, or a member of the control group. */
 export type ControlClient = 'root' | 'group';
 
-/** What ends a hold on the machine or moves manifests, those of etcd among them, is for root. */
+/** Commands of the control group. Only root may end the hold on a shutdown or move manifests, which include those of etcd. */
 const GROUP_VERBS: readonly ControlRequest['verb'][] = ['status', 'trigger', 'cancel'];
 
-/** The socket of each kind of client; which one a process can open decides what it is. */
+/** The socket of each kind of client. The permissions of the two sockets decide which one a process can open. */
 export function controlSocketPath(runDirectory: string, client: ControlClient = 'root'): string {
   return path.join(runDirectory, client === 'root' ? 'control.sock' : 'group.sock');
 }
 
-/** The request in a line, or in words why it is none that this client may send. */
+/** Parses one line; returns a sentence in place of a request that is invalid, or that this client may not send. */
 export function parseRequest(line: string, client: ControlClient): ControlRequest | string {
   let value: unknown;
   try {

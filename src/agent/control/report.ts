@@ -84,16 +84,32 @@ function waitingFor({ cluster, lastPass, phase }: StatusDependencies): readonly 
   return byName.size > 0 ? [...byName.values()] : waitingForDrain(cluster?.cluster, phase());
 }
 
+/** The address is empty where no cluster is configured, and the time 0 where the API server has not answered. */
+function clusterStatus(cluster: StatusCluster | undefined): AgentStatus['cluster'] {
+  if (cluster === undefined) return { configured: false, server: '', heardAt: 0 };
+  return { configured: true, server: cluster.server, heardAt: cluster.cluster.maintenances.heardAt() };
+}
+
+/** The NodeMaintenance of the shutdown, with what its status says of this node. */
+function maintenanceStatus(
+  phase: Phase,
+  nodeName: string,
+  cluster: StatusCluster | undefined,
+): AgentStatus['maintenance'] {
+  if (phase.kind === 'watching') return null;
+  const { maintenance: name } = phase;
+  const statuses = cluster?.cluster.maintenances.get(name)?.status?.nodeStatuses;
+  const node = statuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  return { name, message: node?.drainMessage ?? '' };
+}
+
 /** The status of the agent as plain data. */
 export function buildStatus(dependencies: StatusDependencies): AgentStatus {
   const { nodeName, cluster, startedAt } = dependencies;
   const phase = dependencies.phase();
   const view = dependencies.lastPass()?.view;
   const scheduled = dependencies.detector.scheduled();
-  const name = phase.kind === 'watching' ? undefined : phase.maintenance;
-  const maintenance = name === undefined ? undefined : cluster?.cluster.maintenances.get(name);
   const controller = cluster?.controller();
-  const node = maintenance?.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
   const storageProblem = dependencies.storageProblem();
   return {
     node: nodeName,
@@ -101,13 +117,9 @@ export function buildStatus(dependencies: StatusDependencies): AgentStatus {
     summary: describePhase(phase),
     lock: { ...dependencies.lock.status(phase), others: dependencies.otherLocks.status() },
     scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
-    cluster: {
-      configured: cluster !== undefined,
-      server: cluster?.server ?? '',
-      heardAt: cluster?.cluster.maintenances.heardAt() ?? 0,
-    },
+    cluster: clusterStatus(cluster),
     ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
-    maintenance: name === undefined ? null : { name, message: node?.drainMessage ?? '' },
+    maintenance: maintenanceStatus(phase, nodeName, cluster),
     waitingFor: waitingFor(dependencies),
     inPlace: [...(view?.inPlace ?? []), ...(view?.ended ?? [])].map(({ file }) => file),
     parked: view?.parked.map(({ file }) => file) ?? [],

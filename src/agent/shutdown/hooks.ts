@@ -18,11 +18,11 @@ export interface Hooks {
   run(transition: Transition, signal: AbortSignal): Promise<void>;
 }
 
-/** Share of the time before a deadline that all programs of a moment get together. */
+/** All programs of a moment together get this share of the time before a deadline. */
 const DEADLINE_SHARE = 0.1;
 /** Programs get this time together even where the deadline is close or over. */
 const LEAST_MS = 1_000;
-/** While a program runs the watchdog is told again after so long: a hook may take longer than a turn of the loop. */
+/** While a program runs, progress is reported to the watchdog so often: a hook may take longer than a turn of the loop. */
 const PROGRESS_MS = 15_000;
 /** A name that run-parts accepts: no backup copies, no hidden files. Files with other names are ignored. */
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
@@ -51,14 +51,14 @@ interface HookOptions {
   readonly directory: string;
   readonly timeoutMs: number;
   readonly nodeName: string;
-  /** Which owners are trusted; only tests set it. */
+  /** The owners that are trusted; only tests set it. */
   readonly trust?: PathTrust;
 }
 
 interface HookDependencies {
   readonly clock: Clock;
   readonly log: Log;
-  /** Tells the watchdog that the agent's loop does not hang. */
+  /** Reports to the watchdog that the agent's loop does not hang. */
   readonly markProgress: () => void;
 }
 

@@ -5,13 +5,13 @@ import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 import type { Log } from '../../telemetry/log.ts';
 
-/** What the agent asks of this machine; absent where it has neither logind nor systemd. */
+/** logind and systemd of this machine. */
 export interface Host {
   readonly login1: Login1;
   readonly systemd: Systemd;
 }
 
-/** Makes the lock that the configuration asks for. `onLost` is called when a child that held it ended by itself. */
+/** Creates the inhibitor lock of the configured kind. `onLost` is called when a child process that held the lock ends by itself. */
 export function createShutdownLock(
   config: AgentConfig,
   host: Host | undefined,

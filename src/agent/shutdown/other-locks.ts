@@ -6,7 +6,7 @@ import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Host } from './lock-kind.ts';
 
-/** Watches the locks of others while a shutdown is held, and goes on without them when their time is over. */
+/** Lists the inhibitor locks of other programs while a shutdown is held, and starts it when their time is over. */
 export interface OtherLocks {
   /** Lists the locks; in the phase "released" it ends the wait for them. Throws what logind or systemd answers. */
   reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
@@ -29,7 +29,7 @@ interface Listing {
 
 const NO_LOCKS: Listing = { names: [], waitsSince: undefined };
 
-/** Nothing is asked of logind before the first `reconcile`. */
+/** Creates the view of the locks; logind is not asked before the first `reconcile`. */
 export function createOtherLocks({ host, clock, log }: OtherLocksDependencies): OtherLocks {
   let listing = NO_LOCKS;
 
@@ -43,7 +43,7 @@ export function createOtherLocks({ host, clock, log }: OtherLocksDependencies): 
     const waits = phase.kind === 'released' && onlyOthers && (await login1.preparingForShutdown(signal));
     return { names, waitsSince: waits ? (listing.waitsSince ?? clock.monotonic()) : undefined };
   };
-  /** Lets the shutdown go on without locks whose time is over. */
+  /** Starts the shutdown in spite of locks whose time is over. */
   const endWait = async ({ login1, systemd }: Host, waitedMs: number, signal: AbortSignal): Promise<void> => {
     const allowedMs = delayOfOthersMs(await readLogindConfig('/', signal));
     if (waitedMs < allowedMs || (await systemd.isGoingDown(signal))) return;
