@@ -66,7 +66,7 @@ function phaseFactReader(
     cluster: cluster?.cluster.own,
     apiSilentMs: () => drain.controller?.apiSilentMs() ?? 0,
     manifestsStuck: () => staticPods.pods.stuck().size > 0,
-    handOver: (record, signal) => handOver.attempt(record, signal),
+    handOver: async (record, signal) => (await handOver.attempt(record, signal)) === 'handed-over',
     lastPass,
   };
   return (record, signal) => readPhaseFacts(dependencies, record, signal);

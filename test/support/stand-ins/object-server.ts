@@ -1,4 +1,5 @@
 /** An API server of a few objects in memory, for parts that send single requests and want to be seen doing so. */
+import { once } from 'node:events';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 
 export interface ObjectServer {
@@ -39,4 +40,15 @@ export function createObjectServer(objects: Readonly<Record<string, object>> = {
     },
   };
   return server;
+}
+
+/** The client with watches that bring no event and stay open until they are aborted. */
+export function withOpenWatches(client: KubeClient): KubeClient {
+  return {
+    ...client,
+    watch: async function* (_path, signal) {
+      if (!signal.aborted) await once(signal, 'abort');
+      yield* [];
+    },
+  };
 }

@@ -23,13 +23,23 @@ import type { OwnMaintenances } from '../../cluster/own-maintenances.ts';
 import type { AgentRecord } from '../../shutdown/record.ts';
 import type { OfflinePods } from './offline-pods.ts';
 
+/** What an attempt came to. */
+export type HandOverOutcome =
+  /** The cluster goes on with the drain, and nothing is left for this agent to do in its place. */
+  | 'handed-over'
+  /** No local drain is in progress that a cluster could take over. */
+  | 'not-applicable'
+  /** The last attempt was less than five seconds ago. */
+  | 'throttled'
+  /** The API server answers, but a step has to wait: for its watch, a steady connection, the container runtime or the kubelet. */
+  | 'waiting'
+  /** A call to the API server failed. */
+  | 'failed';
+
 /** The way back from a local drain. */
 export interface HandOver {
-  /**
-   * Tries it, where that was not tried just now. Returns whether the cluster goes on from here and all that was the agent's
-   * to do is done; each step may be repeated.
-   */
-  attempt(record: AgentRecord, signal: AbortSignal): Promise<boolean>;
+  /** Takes all steps of the hand-over that can be taken now; each step may be repeated. */
+  attempt(record: AgentRecord, signal: AbortSignal): Promise<HandOverOutcome>;
 }
 
 export interface HandOverDependencies {
@@ -46,22 +56,23 @@ export interface HandOverDependencies {
 
 const EVERY_MS = 5_000;
 /**
- * So long the API server has to answer and the node to be cordoned before pods are deleted there: a scheduler that was away
- * from it as well still takes the node for free, and would put their replacements on it.
+ * For this time the API server has to answer, with the node cordoned, before pods are deleted there: a scheduler that had
+ * lost the API server too does not know of the cordon yet, and would bind the replacements to this node.
  */
 const STEADY_MS = 15_000;
-/** No try may keep the loop for longer: first to see whether anybody answers at all, then to the end. */
+/** An attempt ends after these times, so that the loop continues: the first call, and all calls together. */
 const ASK_MS = 2_000;
 const CALL_MS = 10_000;
 
 /**
  * Hands a local drain over to the cluster when its API server is back: the NodeMaintenance with the targets that were
- * reached, so that nobody begins anew and no DaemonSet pod comes back; then the cordon, and the pods that have ended here
+ * reached, so that no controller begins from the first entry and no DaemonSet pod comes back; then the cordon, and the pods that have ended here
  * are deleted there, for the kubelet would start them again; then the kubelet.
  */
 export function createHandOver(dependencies: HandOverDependencies): HandOver {
   const { client, clock, cluster, config, offlinePods, log, nodeName } = dependencies;
-  let triedAt = -Infinity;
+  /** The last attempt, on the monotonic clock; undefined before the first. */
+  let triedAt: number | undefined;
   let answersSince: number | undefined;
 
   const deleteEnded = async (
@@ -82,9 +93,9 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
 
   return {
     attempt: async ({ phase, offlineTargets }, outer) => {
-      if (cluster === undefined || client === undefined) return false;
-      if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return false;
-      if (clock.monotonic() - triedAt < EVERY_MS) return false;
+      if (cluster === undefined || client === undefined) return 'not-applicable';
+      if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
+      if (triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS) return 'throttled';
       triedAt = clock.monotonic();
       try {
         const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
@@ -94,27 +105,27 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
         if (cluster.state(name) === 'absent') {
           await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
         }
-        if (cluster.state(name) !== 'open') return false;
+        if (cluster.state(name) !== 'open') return 'waiting';
         const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
         const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: offlineTargets }] } };
         await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);
         const signal = within(CALL_MS);
         await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
         answersSince ??= clock.monotonic();
-        if (clock.monotonic() - answersSince < STEADY_MS) return false;
+        if (clock.monotonic() - answersSince < STEADY_MS) return 'waiting';
         if (offlinePods !== undefined) {
           const view = await offlinePods.observe(signal);
-          if (!view.seen) return false;
+          if (!view.seen) return 'waiting';
           await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), offlineTargets, signal);
-          if (!(await offlinePods.giveBack(signal))) return false;
+          if (!(await offlinePods.giveBack(signal))) return 'waiting';
         }
         log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');
-        return true;
+        return 'handed-over';
       } catch (error) {
         outer.throwIfAborted();
         answersSince = undefined;
         log.debug({ reason: describeError(error) }, 'cannot hand the drain over to the cluster yet');
-        return false;
+        return 'failed';
       }
     },
   };

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type DrainFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
+import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
+import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
+import type { ControllerLife } from '../../../../../src/decide/shutdown/drainer.ts';
+import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
+import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
+import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
+
+const NODE = '/api/v1/nodes/n1';
+const PODS = '/api/v1/pods';
+const STATUS = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/m/status';
+const EVICTION = '/api/v1/namespaces/default/pods/web/eviction';
+const STEPS = [`GET ${PODS}`, `GET ${NODE}`, `PATCH ${NODE}`, `PATCH ${STATUS}`, `POST ${EVICTION}`];
+const MAINTENANCE: NodeMaintenance = {
+  metadata: { name: 'm', uid: 'u', resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z' },
+  spec: {
+    stage: 'Drain',
+    nodeSelector: {
+      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }],
+    },
+  },
+};
+
+function factsOf(maintenances: readonly NodeMaintenance[]): DrainFacts {
+  return {
+    record: { phase: { kind: 'watching' }, offlineTargets: [] },
+    view: { inPlace: [], ended: [], parked: [], live: undefined },
+    retention: {} as never,
+    keepParked: () => true,
+    saveTargets: () => Promise.resolve(),
+    maintenances,
+  };
+}
+
+/** The drainer of a node with one pod; `lives` are the answers to whether a controller is alive, the last one for good. */
+function open(lives: readonly ControllerLife[]) {
+  const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-web' }, spec: { nodeName: 'n1' } };
+  const server = createObjectServer({
+    [NODE]: { metadata: { name: 'n1' } },
+    [PODS]: { metadata: { resourceVersion: '1' }, items: [pod] },
+  });
+  server.answers.set(`PATCH ${STATUS}`, { status: 200, body: MAINTENANCE });
+  const log = createRecordingLog();
+  const gaveBack: boolean[] = [];
+  const left = [...lives];
+  const kindNow = (): ControllerLife => (left.length > 1 ? left.shift() : left[0]) ?? 'dead';
+  const lifetime = new AbortController();
+  const drainer = createSelfDrainer(
+    {
+      requests: { list: () => [], synced: () => true, watch: () => undefined },
+      liveness: { observe: () => Promise.resolve({ kind: kindNow(), silentMs: 0 }) },
+      giveBack: {
+        pass: async (mayAct) => {
+          gaveBack.push(await mayAct());
+        },
+      },
+      byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
+    },
+    {
+      client: withOpenWatches(server.client),
+      clock: createSteppingClock(),
+      log,
+      nodeName: 'n1',
+      onChange: () => undefined,
+    },
+    lifetime.signal,
+  );
+  /** A pass that begins the watch on the pods, and one after its list has arrived. */
+  const passes = async () => {
+    await drainer.pass(factsOf([MAINTENANCE]), lifetime.signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    const pass = await drainer.pass(factsOf([MAINTENANCE]), lifetime.signal);
+    lifetime.abort();
+    return pass;
+  };
+  return { server, log, gaveBack, drainer, passes };
+}
+
+describe('the drain of a node by its agent', () => {
+  it('the drain cordons the node, then writes the targets, then evicts', async () => {
+    const { server, passes } = open(['dead']);
+    const { waiting } = await passes();
+    assert.deepEqual(server.asked, STEPS);
+    assert.deepEqual(
+      waiting.map(({ what }) => what),
+      ['default/web'],
+    );
+  });
+
+  const alive: [string, readonly ControllerLife[], readonly string[]][] = [
+    ['cordon', ['alive'], STEPS.slice(0, 2)],
+    ['status', ['dead', 'alive'], STEPS.slice(0, 3)],
+    ['eviction', ['dead', 'dead', 'alive'], STEPS.slice(0, 4)],
+  ];
+  for (const [step, lives, asked] of alive) {
+    it(`the drain stops before the ${step} when a controller is alive again`, async () => {
+      const { server, passes } = open(lives);
+      await passes();
+      assert.deepEqual(server.asked, asked);
+    });
+  }
+
+  it('the drain evicts no pod while the node cannot be cordoned, and tries again', async () => {
+    const { server, log, passes } = open(['dead']);
+    server.refused.set(`PATCH ${NODE}`, 403);
+    assert.equal(await passes(), EMPTY_PASS);
+    assert.deepEqual(server.asked, STEPS.slice(0, 3));
+    assert.equal(log.lines.filter((line) => line.includes('cannot go on with the drain')).length, 1);
+  });
+
+  it('the drain gives back what it took when no maintenance is left', async () => {
+    const { server, gaveBack, drainer } = open(['dead']);
+    await drainer.pass(factsOf([]), new AbortController().signal);
+    assert.deepEqual([gaveBack, server.asked], [[true], []]);
+  });
+});
