@@ -4,10 +4,11 @@ import { onNode, PODS } from '../../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
-/** A watch on the pods of this node, only while somebody needs it: an idle agent has none. */
+/** A watch on the pods of this node, only while a part of the agent needs it: an idle agent has none. */
 export interface NodePods {
   /** Begins the watch where there is none. */
   watch(): ObjectCache<Pod>;
+  /** Ends the watch. */
   rest(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Where this node's static pods are: as configured, else as the running kubelet has it. The place in use is on disk, so
- * that manifests that lie parked are found again although the kubelet is away or has another directory by now.
+ * The directories of this node's static pods: as configured, else as the running kubelet has them. The directories in use
+ * are recorded on disk, so that parked manifests are found again where the kubelet is away or has another directory by now.
  */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -36,7 +36,7 @@ async function readPlace(state: StateFiles): Promise<Place | undefined> {
   try {
     return placeSchema.parse(JSON.parse((await state.read(PLACE_FILE)) ?? ''));
   } catch {
-    // It only helps to find the same place again; without it the place is looked for anew.
+    // The record only helps to find the same directories again; without it they are determined as on the first start.
     return undefined;
   }
 }
@@ -51,8 +51,8 @@ async function hasParked(parkedPath: string): Promise<boolean> {
 }
 
 /**
- * Finds the static pods' directories; changes nothing. `kubelet` is undefined while none runs, and then the place that was
- * used last is better than a guess.
+ * Finds the static pods' directories; changes nothing. `kubelet` is undefined while none runs; then the directories that
+ * were used last are taken rather than the usual ones.
  */
 export async function locateStaticPods(
   config: PlaceConfig,
@@ -77,7 +77,7 @@ export async function locateStaticPods(
   return found;
 }
 
-/** Remembers the place before anything is parked there. */
+/** Records the directories before a manifest is parked there. */
 async function remember(state: StateFiles, paths: MoverPaths): Promise<void> {
   const { staticPodPath, parkedPath, only } = paths;
   const place: Place = { staticPodPath, parkedPath, ...(only === undefined ? {} : { only }) };
@@ -87,8 +87,8 @@ async function remember(state: StateFiles, paths: MoverPaths): Promise<void> {
 }
 
 /**
- * Opens the static pods' directories for writing, finishes what was under way there, and says what could not be. Directories
- * that root must not act on are left alone, which is said, until they are put right.
+ * Opens the static pods' directories for writing, finishes the moves that were interrupted, and logs those that it cannot
+ * finish. Directories that root must not act on are not changed until they are corrected, which is logged.
  */
 export async function openStore(
   state: StateFiles,
@@ -127,7 +127,7 @@ export async function openStore(
   return { paths, disk, mover, check, refusal: () => refusal };
 }
 
-/** The running kubelet's configuration; one that cannot be read is said and taken for none. */
+/** Reads the running kubelet's configuration; one that cannot be read is logged and counts as none. */
 export async function askKubelet(
   find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>,
   log: Pick<Log, 'warn'>,

@@ -15,7 +15,7 @@ export interface ManualRequests {
   restore(file: string): void;
   /** Adds the pods that are to be parked to those that leave anyway. */
   withParks(view: StaticPodView, leave: ReadonlyMap<string, Leave>): ReadonlyMap<string, Leave>;
-  /** Whether somebody asked for it back. */
+  /** Whether a person asked to restore it. */
   isWanted(pod: ParkedPod): boolean;
   /** Forgets what the view shows as done; returns whether anything is left. */
   settle(view: StaticPodView): boolean;
@@ -62,11 +62,12 @@ export interface ManualRequestDependencies {
   readonly log: Log;
 }
 
+/** The static pods are observed this often until all is done. */
 const LOOK_MS = 500;
 
 /**
- * Carries wishes out without an agent, by the agent's own rules: the kubelet up before a move, the containers gone before a
- * manifest comes back. Returns when all is done; `onWait` is told what is waited for, each thing once.
+ * Carries requests out without an agent, by the agent's own rules: the kubelet is up before a move, and the containers are
+ * gone before a manifest comes back. Returns when all is done; `onWait` receives each reason to wait once.
  */
 export async function carryOutManualRequests(
   byHand: ManualRequests,
@@ -78,8 +79,8 @@ export async function carryOutManualRequests(
   const staticPods = createStaticPods({
     ...dependencies,
     store: () => store,
-    kubeletUp: (look) => isKubeletUp(config.kubeletHealthz, find, look),
-    // Nobody else runs here who could have stopped it.
+    kubeletUp: (until) => isKubeletUp(config.kubeletHealthz, find, until),
+    // Only an agent stops the kubelet, and none runs.
     kubeletStopped: () => Promise.resolve(false),
   });
   const said = new Set<string>();

@@ -1,17 +1,17 @@
 import type { StuckManifest } from '../../decide/static-pod/moves.ts';
 
-/** Manifests in place that the disk does not let go: full, read-only, broken, or on a file system that takes no copy. */
+/** Manifests in place that cannot be moved because of the disk: it is full, read-only or broken, or takes no copy. */
 export interface StuckManifests {
-  /** A move failed; returns whether that is news. */
+  /** Notes that a move failed; returns whether the reason is new. */
   failed(file: string, reason: string): boolean;
   moved(file: string): void;
   /** Forgets all but these. */
   keep(files: ReadonlySet<string>): void;
-  /** What is known now, by file. */
+  /** The manifests that are stuck now, by file. */
   list(): ReadonlyMap<string, StuckManifest>;
 }
 
-/** So long a move is tried again before a shutdown goes on without it. */
+/** After this time of failed moves a shutdown continues without the move. */
 const LASTING_MS = 5_000;
 
 /** Makes an empty list; `monotonicNow` gives milliseconds. */
