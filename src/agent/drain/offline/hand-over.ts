@@ -1,4 +1,4 @@
-import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeStatus } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../decide/drain/plan.ts';
 import { mayHandOver } from '../../../decide/shutdown/phase.ts';
@@ -64,10 +64,22 @@ const STEADY_MS = 15_000;
 const ASK_MS = 2_000;
 const CALL_MS = 10_000;
 
+/** Writes what the local drain has reached into the status of the maintenance. */
+async function writeTargets(
+  client: KubeClient,
+  name: string,
+  nodeStatus: Pick<NodeStatus, 'nodeRef' | 'drainTargets'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const path = objectPath(NODE_MAINTENANCES, { name }, 'status');
+  const body = { status: { nodeStatuses: [nodeStatus] } };
+  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], signal);
+}
+
 /**
  * Hands a local drain over to the cluster when its API server is back: the NodeMaintenance with the targets that were
- * reached, so that no controller begins from the first entry and no DaemonSet pod comes back; then the cordon, and the pods that have ended here
- * are deleted there, for the kubelet would start them again; then the kubelet.
+ * reached, so that no controller begins from the first entry and no DaemonSet pod comes back; then the cordon; then the pods
+ * that have ended here are deleted there, because the kubelet would start them again; then the kubelet.
  */
 export function createHandOver(dependencies: HandOverDependencies): HandOver {
   const { client, clock, cluster, config, offlinePods, log, nodeName } = dependencies;
@@ -106,9 +118,7 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
           await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
         }
         if (cluster.state(name) !== 'open') return 'waiting';
-        const path = objectPath(NODE_MAINTENANCES, { name: phase.maintenance }, 'status');
-        const body = { status: { nodeStatuses: [{ nodeRef: { name: nodeName }, drainTargets: offlineTargets }] } };
-        await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], ask);
+        await writeTargets(client, name, { nodeRef: { name: nodeName }, drainTargets: offlineTargets }, ask);
         const signal = within(CALL_MS);
         await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
         answersSince ??= clock.monotonic();
