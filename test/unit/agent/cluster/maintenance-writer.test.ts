@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createMaintenanceWriter } from '../../../../src/agent/cluster/maintenance-writer.ts';
+import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../../../src/api/names.ts';
+import { maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { SILENT_LOG } from '../../../support/silent-log.ts';
+import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
+
+const SIGNAL = new AbortController().signal;
+
+describe("the writer of this node's maintenances", () => {
+  it('the writer puts the deadline into annotations, and takes a maintenance that is gone for no error', async () => {
+    const server = createObjectServer();
+    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const maintenance = maintenanceOf({}, { name: 'm' });
+    await writer.setDeadline(maintenance, { at: 2_000, since: 1_000 }, SIGNAL);
+    const body = server.requests[0]?.body as { metadata: { annotations: Record<string, string> } };
+    const { annotations } = body.metadata;
+    assert.match(annotations[DEADLINE_ANNOTATION] ?? '', /^1970-01-01T00:00:02/);
+    assert.match(annotations[DEADLINE_SINCE_ANNOTATION] ?? '', /^1970-01-01T00:00:01/);
+    const [patch = ''] = server.asked;
+    server.refused.set(patch, 404).set(patch.replace('PATCH', 'DELETE'), 404);
+    await writer.setDeadline(maintenance, { at: 2_000, since: 1_000 }, SIGNAL);
+    await writer.remove(maintenance, SIGNAL);
+    assert.equal(await writer.read('m', SIGNAL), undefined);
+  });
+});
