@@ -21,9 +21,9 @@ const LIMITS = {
 
 /** How many files may break each cap of .oxlintrc.json. A limit may only be lowered. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
-  'max-lines-per-function': 27,
-  'max-params': 21,
-  complexity: 8,
+  'max-lines-per-function': 0,
+  'max-params': 0,
+  complexity: 2,
 };
 
 const structure = await measureStructure(ROOT);
