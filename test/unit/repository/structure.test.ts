@@ -23,7 +23,7 @@ const LIMITS = {
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'max-lines-per-function': 0,
   'max-params': 0,
-  complexity: 2,
+  complexity: 4,
 };
 
 const structure = await measureStructure(ROOT);
