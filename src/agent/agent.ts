@@ -121,7 +121,8 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
   const phases = createPhaseMachine({ nodeName: node.name, state, log, readFacts, announce }, initial);
   const storage = createStorage({ state, journal: staticPods.journal, nodeName: node.name, announce, clock });
   const status = statusReader(context, phases, passes.last, storage.problem);
-  const showStatus = createSystemdStatus(status, (line) => people.notify(line), clock);
+  const shown = { phase: () => phases.record().phase, problem: storage.problem, status };
+  const showStatus = createSystemdStatus(shown, (line) => people.notify(line), clock);
   const loop: LoopDependencies = {
     machine: phases,
     steps: createSteps(context, { phases, passes, retentionFacts, storage, showStatus }),

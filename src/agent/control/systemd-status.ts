@@ -6,23 +6,31 @@ import { statusLine } from './status-line.ts';
 /** While pods are waited for, systemd gets the state again after so long. */
 const REPEAT_MS = 30_000;
 
+/** What is shown, and what says whether it has to be shown again. */
+export interface ShownState {
+  readonly phase: () => Phase;
+  /** The storage problem; undefined while there is none. */
+  readonly problem: () => string | undefined;
+  /** The whole status, which is put together only to be shown. */
+  readonly status: () => AgentStatus;
+}
+
 /**
  * Gives systemd the state as one line: when the phase or the storage problem changes, and every 30 s during a drain. Returns
  * the function that does it; `notify` sends the line.
  */
 export function createSystemdStatus(
-  status: () => AgentStatus,
+  { phase: readPhase, problem: readProblem, status }: ShownState,
   notify: (line: string) => Promise<void>,
   clock: Pick<Clock, 'monotonic'>,
 ): () => Promise<void> {
   let shown: { readonly phase: Phase; readonly problem: string | undefined; readonly at: number } | undefined;
   return async () => {
-    const current = status();
-    const { phase, storageProblem: problem } = current;
+    const [phase, problem] = [readPhase(), readProblem()];
     const isSame = shown?.phase === phase && shown.problem === problem;
     const isDue = phase.kind === 'draining' && clock.monotonic() - (shown?.at ?? 0) >= REPEAT_MS;
     if (isSame && !isDue) return;
     shown = { phase, problem, at: clock.monotonic() };
-    await notify(statusLine(current));
+    await notify(statusLine(status()));
   };
 }

@@ -9,9 +9,17 @@ describe('the state that systemd shows', () => {
   it('follows the phase and the storage problem, and is repeated during a drain only', async () => {
     const clock = createSteppingClock();
     const lines: string[] = [];
+    let statusReads = 0;
     let status = { phase: { kind: 'watching' }, summary: 'waiting', waitingFor: [] } as unknown as AgentStatus;
     const show = createSystemdStatus(
-      () => status,
+      {
+        phase: () => status.phase,
+        problem: () => status.storageProblem,
+        status: () => {
+          statusReads += 1;
+          return status;
+        },
+      },
       (line) => {
         lines.push(line);
         return Promise.resolve();
@@ -32,5 +40,6 @@ describe('the state that systemd shows', () => {
     clock.pass(1);
     await show();
     assert.equal(lines.length, 4);
+    assert.equal(statusReads, lines.length, 'the status is put together only to be shown');
   });
 });
