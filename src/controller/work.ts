@@ -1,3 +1,4 @@
+import { targetKeyOf } from '../decide/eviction/request.ts';
 import { drainsOfNode, isSettled } from '../decide/maintenance/maintenance.ts';
 import { createInterceptorReconciler, type Interceptor } from '../kube/eviction/interceptor.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
@@ -53,7 +54,7 @@ function createQueues(context: ControllerContext): Queues {
       client,
       clock,
       request: (key) => requests.get(key),
-      pod: (request) => Promise.resolve(pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`)),
+      pod: (request) => Promise.resolve(pods.get(targetKeyOf(request))),
     });
     return queueOf(name, reconcile, PARALLEL_REQUESTS);
   };

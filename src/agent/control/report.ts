@@ -1,4 +1,5 @@
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { describePhase, type Phase } from '../../decide/shutdown/phase.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
@@ -44,7 +45,7 @@ function waitingForRequests({ requests }: StatusCluster['cluster']): readonly Wa
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
     const expectedAt = timeOf(entry?.expectedFinishTime);
     return {
-      what: `${request.metadata.namespace}/${request.spec.target.pod.name}`,
+      what: targetKeyOf(request),
       on: active ?? 'eviction request controller',
       message: entry?.message ?? '',
       since: timeOf(request.metadata.creationTimestamp) ?? 0,

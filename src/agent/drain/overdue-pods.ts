@@ -41,11 +41,11 @@ export function createOverduePods(
   return {
     reconcile: async (signal) => {
       if (!hasDeadline()) {
-        pods.rest();
+        pods.stop();
         return;
       }
       const overdue = new Map(
-        overduePods(pods.watch().list(), clock.now()).map((pod) => [pod.metadata.uid, keyOf(pod)]),
+        overduePods(pods.start().list(), clock.now()).map((pod) => [pod.metadata.uid, keyOf(pod)]),
       );
       if (overdue.size === 0) return;
       try {

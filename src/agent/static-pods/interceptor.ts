@@ -6,6 +6,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
 import { reachesStaticPods, targetsCover } from '../../decide/drain/plan.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
 import type { NodeDrain } from '../../decide/maintenance/maintenance.ts';
 import { type Leave, podKey, type StaticPodProgress } from '../../decide/static-pod/moves.ts';
 import { describeError } from '../../errors.ts';
@@ -17,7 +18,7 @@ import type { Log } from '../../telemetry/log.ts';
 import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
 import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import { createMirrorPodReader, type MirrorPods } from './mirror-pods.ts';
-import { createRequestChecks, type RequestChecks, targetKeyOf } from './request-checks.ts';
+import { createRequestChecks, type RequestChecks } from './request-checks.ts';
 import type { StaticPodView } from './view.ts';
 
 /** What the cluster wants of the static pods. */

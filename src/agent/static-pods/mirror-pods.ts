@@ -3,7 +3,7 @@ import { staticUidOf } from '../../decide/static-pod/mirror-pod.ts';
 import { describeError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listAll } from '../../kube/list.ts';
-import { collectionPath, onNode, PODS } from '../../kube/resource.ts';
+import { collectionPath, keyOf, onNode, PODS } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
 
@@ -32,7 +32,7 @@ export function createMirrorPodReader({
       const list = await listAll<Pod>(client, pods, (pod) => pod, signal);
       warnOnce(undefined);
       const mirrors = list.items.filter((pod) => staticUidOf(pod) !== undefined);
-      return new Map(mirrors.map((pod) => [`${pod.metadata.namespace}/${pod.metadata.name}`, pod]));
+      return new Map(mirrors.map((pod) => [keyOf(pod), pod]));
     } catch (error) {
       signal.throwIfAborted();
       warnOnce(describeError(error));

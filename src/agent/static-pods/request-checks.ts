@@ -1,4 +1,5 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { judgeTarget, type MirrorVerdict } from '../../decide/static-pod/mirror-pod.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -25,11 +26,6 @@ interface Checked {
   readonly verdict: MirrorVerdict;
   /** Monotonic milliseconds. */
   readonly at: number;
-}
-
-/** The key of the pod that a request targets: NAMESPACE/NAME. */
-export function targetKeyOf(request: EvictionRequest): string {
-  return `${request.metadata.namespace}/${request.spec.target.pod.name}`;
 }
 
 function idOf(request: EvictionRequest): string {

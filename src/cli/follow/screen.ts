@@ -1,5 +1,6 @@
 /** The parts of a screen that shows something as it goes on: a block that is redrawn in place, or one line per change. */
 import { rfc3339 } from '../../decide/time.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import { printable } from '../../printable.ts';
 import { cut, type FrameLine, type FrameSize } from '../terminal/paint.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -49,14 +50,7 @@ export function createBlock(terminal: Pick<Terminal, 'draw' | 'size' | 'now'>, f
 
 /** Makes a screen without a block: a note is said once, and again only after another note or none. */
 export function createNotes(say: (text: string) => void): FollowScreen {
-  let last: string | undefined;
-  return {
-    note: (text) => {
-      if (text !== undefined && text !== last) say(text);
-      last = text;
-    },
-    draw: () => undefined,
-  };
+  return { note: createLogOnce(say), draw: () => undefined };
 }
 
 /** Writes a line with the time in front of it. */

@@ -1,4 +1,5 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
 
 /** Finds the EvictionRequests of a pod by its NAMESPACE/NAME. */
 export interface RequestIndex {
@@ -20,7 +21,7 @@ export function createRequestIndex(): RequestIndex {
         podOfRequest.delete(key);
         return;
       }
-      const podKey = `${request.metadata.namespace}/${request.spec.target.pod.name}`;
+      const podKey = targetKeyOf(request);
       podOfRequest.set(key, podKey);
       const known = requestsOfPod.get(podKey) ?? new Set();
       requestsOfPod.set(podKey, known.add(key));

@@ -3,7 +3,7 @@ import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names
 import type { Pod } from '../../api/pod.ts';
 import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';
 import { decideEvictionOutcome, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
-import { hasCondition } from '../../decide/eviction/request.ts';
+import { hasCondition, targetKeyOf } from '../../decide/eviction/request.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
@@ -77,7 +77,7 @@ async function mark(
 function record({ metrics, log, events }: ControllerContext, request: EvictionRequest, outcome: EvictionOutcome): void {
   metrics.evictionAttempted(outcome.kind);
   const { name } = request.spec.target.pod;
-  log.info({ pod: `${request.metadata.namespace}/${name}`, ...outcome }, 'asked for an eviction');
+  log.info({ pod: targetKeyOf(request), ...outcome }, 'asked for an eviction');
   if (outcome.kind !== 'blocked') return;
   // Without the count and the numbers, so that it is one event that counts up.
   const which = outcome.budgets.length === 0 ? '' : ` by PodDisruptionBudget ${outcome.budgets.join(', ')}`;
@@ -166,7 +166,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
     act: (request, pod, signal) => act(context, { memories, unsure }, { request, pod }, signal),
     over: async (request, signal) => {
       forget(keyOf(request));
-      const pod = context.pods.get(`${request.metadata.namespace}/${request.spec.target.pod.name}`);
+      const pod = context.pods.get(targetKeyOf(request));
       const same = pod?.metadata.uid === request.spec.target.pod.uid && pod.metadata.deletionTimestamp === undefined;
       if (same && isMarked(pod) && hasCondition(request, CANCELED)) await mark(context, pod, null, signal);
     },

@@ -4,7 +4,7 @@ import type { Pod } from '../../api/pod.ts';
 import { decideLabels } from '../../decide/eviction/labels.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 
@@ -117,7 +117,7 @@ async function collect(
   const path = objectPath(EVICTION_REQUESTS, request.metadata);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
   await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
-  log.info({ request: `${request.metadata.namespace}/${request.metadata.name}` }, 'deleted finished request');
+  log.info({ request: keyOf(request) }, 'deleted finished request');
   return options.requestTtl;
 }
 

@@ -33,6 +33,11 @@ export interface EvictionDecision {
   readonly lookAgainMs?: number;
 }
 
+/** The key of the pod that a request targets: NAMESPACE/NAME. */
+export function targetKeyOf(request: EvictionRequest): string {
+  return `${request.metadata.namespace}/${request.spec.target.pod.name}`;
+}
+
 /** Whether a condition is True on the request. */
 export function hasCondition(request: EvictionRequest, type: string): boolean {
   return (

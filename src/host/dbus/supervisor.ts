@@ -1,4 +1,5 @@
 import { describeError } from '../../errors.ts';
+import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Clock } from '../clock.ts';
 import { type BusConnection, openBusConnection } from './connection.ts';
@@ -57,19 +58,18 @@ export class BusSupervisor {
   async #supervise(): Promise<void> {
     const { address, log, clock } = this.#options;
     let backoffMs = FIRST_BACKOFF_MS;
-    let lastFailure: string | undefined;
+    const warnOnce = createLogOnce((reason) => {
+      if (!this.#lifetime.aborted) log.warn({ address, reason }, 'cannot connect to the bus');
+    });
     let isFirst = true;
     while (!this.#lifetime.aborted) {
       const begunAt = clock.monotonic();
       try {
         const reason = await this.#connectOnce(isFirst);
-        lastFailure = undefined;
+        warnOnce(undefined);
         if (!this.#lifetime.aborted) log.warn({ address, reason: reason.message }, 'lost the bus, connecting again');
       } catch (error) {
-        const reason = describeError(error);
-        if (reason !== lastFailure && !this.#lifetime.aborted)
-          log.warn({ address, reason }, 'cannot connect to the bus');
-        lastFailure = reason;
+        warnOnce(describeError(error));
         this.#failAttempt(error);
       }
       isFirst = false;

@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { endOptionsOf, interceptorsUntil } from '../../../decide/deadline/maintenance.ts';
-import { awaitingPodOf, evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
+import { type AwaitingPod, awaitingPodOf, evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -52,7 +52,12 @@ export interface PodEnderDependencies {
 }
 
 export function createPodEnder({ client, clock, evictions, removals }: PodEnderDependencies): PodEnder {
-  const endPod = async (pod: Pod, pass: PodPass, signal: AbortSignal): Promise<Waiting | undefined> => {
+  const endPod = async (
+    pod: Pod,
+    awaited: AwaitingPod | undefined,
+    pass: PodPass,
+    signal: AbortSignal,
+  ): Promise<Waiting | undefined> => {
     const podType = podTypeOf(pod);
     const options = pass.optionsOf(pod);
     if (pod.metadata.deletionTimestamp !== undefined) {
@@ -61,7 +66,6 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
       const expectedAt = endOf(pod)?.endsAt ?? clock.now();
       return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt };
     }
-    const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.isOutOfTime(pod));
     if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message, since: 0 };
     // A static pod leaves by its manifest.
     if (podType === 'Static') return undefined;
@@ -90,10 +94,10 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
       const waiting: Waiting[] = [];
       for (const pod of pass.pods) {
         const isStatic = podTypeOf(pod) === 'Static';
-        const isAwaiting = isStatic && awaitingPodOf(pod, pass.requestOf(pod), pass.isOutOfTime(pod)) !== undefined;
-        if (isAwaiting) awaiting.add(keyOf(pod));
         if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
-        const waits = await endPod(pod, pass, signal);
+        const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.isOutOfTime(pod));
+        if (isStatic && awaited !== undefined) awaiting.add(keyOf(pod));
+        const waits = await endPod(pod, awaited, pass, signal);
         if (waits !== undefined) waiting.push(waits);
       }
       return { awaiting, waiting };

@@ -92,7 +92,7 @@ function createSelfDrainState(dependencies: ClusterDependencies, lifetime: Abort
   const ender = createPodEnder({ client, clock, evictions, removals });
   const pods = createNodePods(dependencies, lifetime);
   const stop = (): void => {
-    pods.rest();
+    pods.stop();
     evictions.forget();
     removals.forget();
     cordon.forget();
@@ -115,7 +115,7 @@ export function createSelfDrainer(
   const drain = async (facts: DrainFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
     const { maintenances } = facts;
     const mayAct = (): Promise<boolean> => isAlone(signal);
-    const cache = pods.watch();
+    const cache = pods.start();
     requests.watch(true);
     if (!cache.synced() || !requests.synced()) return undefined;
     if (!(await cordon.keep(maintenances, mayAct, signal))) return undefined;

@@ -74,11 +74,11 @@ describe('the cluster of an agent', () => {
     });
     store.put(PODS, { metadata: { name: 'p', namespace: 'default' } });
     const pods = createNodePods(dependenciesOf(store.client), end.signal);
-    const first = pods.watch();
+    const first = pods.start();
     await waitFor('the pod is known', async () => first.list().length === 1);
-    assert.equal(pods.watch(), first);
-    pods.rest();
-    assert.notEqual(pods.watch(), first);
+    assert.equal(pods.start(), first);
+    pods.stop();
+    assert.notEqual(pods.start(), first);
   });
 });
 

@@ -1,0 +1,47 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { describeError } from '../../errors.ts';
+import { createObjectCache, type ObjectCache, type WatchScope } from '../../kube/watch.ts';
+import type { ClusterDependencies } from './dependencies.ts';
+
+/** A watch that runs only while a part of the agent needs it: an idle agent has none. */
+export interface OnDemandWatch<T extends KubeObject> {
+  /** Begins the watch where there is none; returns its copy. */
+  start(): ObjectCache<T>;
+  /** Ends the watch. */
+  stop(): void;
+  /** The copy of the watch that runs; undefined where none does. */
+  current(): ObjectCache<T> | undefined;
+}
+
+/** What is watched, and the log message of a watch that fails. */
+export interface OnDemandScope {
+  readonly scope: WatchScope;
+  readonly failure: string;
+}
+
+/** Creates the watch without starting it. It ends with the signal that `lifetime` returns when it starts. */
+export function createOnDemandWatch<T extends KubeObject>(
+  { scope, failure }: OnDemandScope,
+  dependencies: ClusterDependencies,
+  lifetime: () => AbortSignal,
+): OnDemandWatch<T> {
+  const { log, onChange } = dependencies;
+  let running: { readonly cache: ObjectCache<T>; readonly end: AbortController } | undefined;
+  return {
+    start: () => {
+      if (running !== undefined) return running.cache;
+      const end = new AbortController();
+      const cache = createObjectCache<T>(scope, onChange, dependencies);
+      cache.run(AbortSignal.any([lifetime(), end.signal])).catch((error: unknown) => {
+        log.error({ reason: describeError(error) }, failure);
+      });
+      running = { cache, end };
+      return cache;
+    },
+    stop: () => {
+      running?.end.abort();
+      running = undefined;
+    },
+    current: () => running?.cache,
+  };
+}
