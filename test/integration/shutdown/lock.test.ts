@@ -121,7 +121,7 @@ describe('the agent on a real logind', () => {
 
     const release = ['release', '--reason', 'the disk is on fire', '--run-directory', bench.runDirectory];
     assert.deepEqual(await runNodemaint(release), {
-      stdout: 'The shutdown waits no longer for the pods of this node.\n',
+      stdout: 'The shutdown no longer waits for the pods of this node.\n',
       stderr: '',
       code: 0,
     });
