@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
+import {
+  type Finding,
+  previewDrain,
+  type PreviewDaemonSet,
+  type PreviewFacts,
+} from '../../../../src/decide/view/drain-preview.ts';
+
+const NODE = { metadata: { name: 'n' } };
+
+function pod(name: string, extra: { metadata?: object; spec?: object } = {}): Pod {
+  const metadata = { name, namespace: 'default', uid: `uid-${name}`, labels: { app: name }, ...extra.metadata };
+  return { metadata, spec: { nodeName: 'n', ...extra.spec }, status: { phase: 'Running' } };
+}
+
+function owned(kind: string, apiVersion = 'apps/v1'): object {
+  return { ownerReferences: [{ apiVersion, kind, name: 'set', uid: 'uid-set', controller: true }] };
+}
+
+function preview(extra: Partial<PreviewFacts>): ReturnType<typeof previewDrain> {
+  const nothing = { maintenances: [], pods: [], budgets: [], daemonSets: [], isGateInstalled: true, plan: [] };
+  return previewDrain({ node: NODE, ...nothing, ...extra });
+}
+
+function findings(extra: Partial<PreviewFacts>): readonly Finding[] {
+  return preview(extra).tiers.flatMap((tier) => tier.pods.flatMap((each) => each.findings));
+}
+
+describe('the preview of a drain', () => {
+  it('a DaemonSet that cannot be gated is named, with the reason', () => {
+    const pods = [pod('log', { metadata: owned('DaemonSet') })];
+    assert.deepEqual(findings({ pods }), []);
+    const [missing] = findings({ pods, isGateInstalled: false });
+    assert.match(missing?.message ?? '', /DaemonSet set cannot be gated because the policy is not installed/);
+    assert.deepEqual(findings({ pods, isGateInstalled: undefined }), [], 'what cannot be read is not claimed');
+    const set: PreviewDaemonSet = {
+      metadata: { name: 'set', uid: 'uid-set' },
+      spec: { template: { spec: { nodeName: 'n' } } },
+    };
+    const [bound] = findings({ pods, daemonSets: [set] });
+    assert.deepEqual(bound?.level, 'blocks');
+    const [foreign] = findings({ pods: [pod('k', { metadata: owned('DaemonSet', 'apps.kruise.io/v1alpha1') })] });
+    assert.match(foreign?.message ?? '', /is drained as a Default pod, and may come back/);
+  });
+
+  it('a budget that lets some of its pods go may block, and one that lets all go does not', () => {
+    const pods = ['a', 'b'].map((name) => pod(name, { metadata: { ...owned('ReplicaSet'), labels: { app: 'web' } } }));
+    const budget = (disruptionsAllowed: number): PodDisruptionBudget => ({
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { selector: { matchLabels: { app: 'web' } } },
+      status: { disruptionsAllowed },
+    });
+    const levels = [0, 1, 2].map((allowed) => findings({ pods, budgets: [budget(allowed)] }).map(({ level }) => level));
+    assert.deepEqual(levels, [['blocks', 'blocks'], ['may block', 'may block'], []]);
+    assert.equal(preview({ pods, budgets: [budget(0)] }).blocked, 2);
+  });
+
+  it('pods that have ended are left alone, and a node that is not Ready blocks all', () => {
+    const ended = { ...pod('done'), status: { phase: 'Succeeded' } };
+    const node = { ...NODE, status: { conditions: [{ type: 'Ready', status: 'Unknown' as const }] } };
+    const result = preview({ node, pods: [ended] });
+    assert.deepEqual([result.pods, result.tiers], [0, []]);
+    assert.deepEqual(
+      result.findings.map(({ level }) => level),
+      ['blocks', 'note'],
+    );
+  });
+});
