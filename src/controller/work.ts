@@ -106,7 +106,10 @@ function createChanges(context: ControllerContext, queues: Queues): Changes {
     },
     onMaintenance: () => {
       addMaintenances();
-      for (const request of requests.list()) queues.daemonSet.add(keyOf(request));
+      for (const request of requests.list()) {
+        queues.daemonSet.add(keyOf(request));
+        queues.eviction.add(keyOf(request));
+      }
       for (const pod of gate.unbound()) queues.gated.add(pod);
       ungated.forget((node) => drainsOfNode(maintenances.list(), node).length > 0);
     },

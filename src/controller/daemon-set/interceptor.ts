@@ -1,7 +1,6 @@
 import { DAEMON_SET_INTERCEPTOR } from '../../api/names.ts';
-import { daemonSetOf, drainOf } from '../../decide/daemon-set/gate.ts';
+import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { HEARTBEAT_EVERY_MS } from '../../decide/eviction/heartbeat.ts';
-import { drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import { endOf, graceSecOf } from '../../decide/pod.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
@@ -9,6 +8,7 @@ import type { Interceptor } from '../../kube/eviction/interceptor.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
+import { actsOutOfTurn, drainOfPod } from '../eviction/out-of-turn.ts';
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance
@@ -19,8 +19,9 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
   const { client, clock, ungated, log } = context;
   return {
     name: DAEMON_SET_INTERCEPTOR,
+    actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'DaemonSet', { request, pod }),
     act: async (_request, pod, signal) => {
-      const drain = drainOf(pod, drainsOfNode(context.maintenances.list(), pod.spec.nodeName ?? ''));
+      const drain = drainOfPod(context, pod);
       if (drain === undefined) return { kind: 'silent' };
       const why = drain.reason === '' ? drain.maintenance : drain.reason;
       const name = (daemonSetOf(pod) ?? '').replace(/^.*\//, '');

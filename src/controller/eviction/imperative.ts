@@ -22,6 +22,7 @@ import type { Interceptor, InterceptorStep } from '../../kube/eviction/intercept
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
+import { actsOutOfTurn } from './out-of-turn.ts';
 import { subjectOf } from './reconciler.ts';
 
 /** The interceptor, which also learns of changed budgets. */
@@ -163,6 +164,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   };
   return {
     name: IMPERATIVE_INTERCEPTOR,
+    actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
     act: (request, pod, signal) => act(context, { memories, unsure }, { request, pod }, signal),
     over: async (request, signal) => {
       forget(keyOf(request));

@@ -1,8 +1,9 @@
-import { CANCELED, type EvictionRequest, NO_REQUESTERS } from '../../api/eviction-request.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION, MAINTENANCE_REQUESTER, NODE_LABEL } from '../../api/names.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
+import { isReplaceable } from '../../decide/eviction/spent.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
@@ -23,14 +24,12 @@ async function requestEviction(
 ): Promise<void> {
   const { namespace, uid } = pod;
   const known = context.requests.get(`${namespace}/${uid}`);
-  if (known !== undefined && isFinished(known)) {
-    // Withdrawn earlier, not valid, or evicted while the pod's deletion is on its way to us: only the first is asked again.
-    const withdrawn = known.status?.conditions?.some(
-      ({ type, reason }) => type === CANCELED && reason === NO_REQUESTERS,
-    );
+  if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
+    const target = context.pods.get(`${namespace}/${pod.name}`);
+    if (target?.metadata.uid !== uid || !isReplaceable(known, target, context.clock.now())) return;
     const path = objectPath(EVICTION_REQUESTS, known.metadata);
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
-    if (withdrawn === true) await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
+    await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
     return;
   }
   const annotations = { ...deadlineAnnotations(context, pod, node, known), ...nodeAnnotation(node) };

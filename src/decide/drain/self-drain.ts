@@ -3,19 +3,12 @@
  * as one node can keep them alone.
  */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
-import {
-  type BlockingPod,
-  DRAINED,
-  type NodeMaintenance,
-  type NodeStatus,
-  type PodType,
-} from '../../api/node-maintenance.ts';
+import { type BlockingPod, DRAINED, type NodeMaintenance, type NodeStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { drainOfMaintenance } from './drain-of.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
 import { isFinished } from '../eviction/request.ts';
-import { interceptorsOf } from '../eviction/interceptors.ts';
+import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { type DrainPod, drainPodOf, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 
@@ -90,12 +83,6 @@ export function drainPodsOfNode(pods: readonly Pod[], staticPods: readonly Drain
   return [...others.map(drainPodOf), ...staticPods];
 }
 
-const OWN_INTERCEPTOR: Readonly<Record<PodType, string>> = {
-  Default: IMPERATIVE_INTERCEPTOR,
-  DaemonSet: DAEMON_SET_INTERCEPTOR,
-  Static: KUBELET_INTERCEPTOR,
-};
-
 /**
  * For whom a targeted pod has to stay. Nobody lives who could ask its interceptors or pass on from one to the next, so a
  * pod that has some waits for a controller: what it would lose by being evicted early, nobody could give back. One whose
@@ -108,7 +95,7 @@ export function awaitingPodOf(
   outOfTime = false,
 ): AwaitingPod | undefined {
   const podType = podTypeOf(pod);
-  const own = OWN_INTERCEPTOR[podType];
+  const own = ENDING_INTERCEPTOR[podType];
   const hold = (on: string, why: string): AwaitingPod => ({ pod, on, message: `${why}; no controller is alive` });
   if (isInPodGroup(pod)) {
     return hold('eviction request controller', 'is part of a Workload or PodGroup, whose eviction is not supported');

@@ -5,8 +5,16 @@ import {
   KUBELET_INTERCEPTOR,
   RESERVED_INTERCEPTORS,
 } from '../../api/names.ts';
+import type { PodType } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { podTypeOf } from '../pod.ts';
+
+/** The interceptor that ends pods of a type; the others of a pod only prepare its end, or may do it before. */
+export const ENDING_INTERCEPTOR: Readonly<Record<PodType, string>> = {
+  Default: IMPERATIVE_INTERCEPTOR,
+  DaemonSet: DAEMON_SET_INTERCEPTOR,
+  Static: KUBELET_INTERCEPTOR,
+};
 
 /** The priority of a pod's own controller where it does not say (KEP-4212, "10000/controller"). */
 const CONTROLLER_PRIORITY = 10_000;
@@ -67,9 +75,8 @@ export function interceptorsOf(pod: Pod): InterceptorSelection {
   const ignored: string[] = [];
   const field = (pod.spec.evictionInterceptors ?? []).map(({ name }) => name);
   const ranked = field.length > 0 ? [] : fromAnnotations(pod.metadata.annotations ?? {}, ignored);
-  const builtIn = { Static: KUBELET_INTERCEPTOR, DaemonSet: DAEMON_SET_INTERCEPTOR, Default: undefined }[
-    podTypeOf(pod)
-  ];
+  const podType = podTypeOf(pod);
+  const builtIn = podType === 'Default' ? undefined : ENDING_INTERCEPTOR[podType];
   if (builtIn !== undefined && field.length === 0 && !ranked.some(({ name }) => name === builtIn)) {
     ranked.push({ name: builtIn, priority: CONTROLLER_PRIORITY });
   }

@@ -25,6 +25,8 @@ export interface Interceptor {
   readonly name: string;
   /** Called with the verified target whenever something changed or the time asked for is over; must bear repetition. */
   act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<InterceptorStep>;
+  /** Whether it acts on this request although its turn is over or cannot come; nothing is reported then. Never, where absent. */
+  actsOutOfTurn?(request: EvictionRequest, pod: Pod): boolean;
   /** Called for a request that is over while it may still have our traces, for instance canceled; must bear repetition. */
   over?(request: EvictionRequest, signal: AbortSignal): Promise<void>;
   /** Called with the key, NAMESPACE/NAME, of a request that was deleted, over or not. */
@@ -78,6 +80,11 @@ export function createInterceptorReconciler(
 ): Reconcile {
   const { client, clock } = dependencies;
   const ownWrites = createRecentWrites<EvictionRequest>();
+  /** Another UID is another pod of that name: it is not what was asked for. */
+  const findTarget = async (request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> => {
+    const pod = await dependencies.pod(request, signal);
+    return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
+  };
   return async (key, signal) => {
     const copy = dependencies.request(key);
     const request = ownWrites.latest(key, copy);
@@ -86,19 +93,21 @@ export function createInterceptorReconciler(
       interceptor.gone?.(key);
       return {};
     }
-    if (isFinished(request)) {
+    const isActive = isActiveInterceptor(request, interceptor.name);
+    const pod = isActive || interceptor.actsOutOfTurn !== undefined ? await findTarget(request, signal) : undefined;
+    const isOutOfTurn = pod !== undefined && !isActive && interceptor.actsOutOfTurn?.(request, pod) === true;
+    if (isFinished(request) && !isOutOfTurn) {
       ownWrites.forget(key);
       await interceptor.over?.(request, signal);
       return {};
     }
-    if (!isActiveInterceptor(request, interceptor.name)) return {};
-    const pod = await dependencies.pod(request, signal);
-    // Another UID is another pod of that name: it is not what was asked for.
-    if (pod === undefined || pod.metadata.uid !== request.spec.target.pod.uid) return {};
+    if (pod === undefined || !(isActive || isOutOfTurn)) return {};
     const turn = await interceptor.act(request, pod, signal);
-    const report = { name: interceptor.name, turn, now: clock.now() };
-    const after = await reportProgress(client, request, report, signal);
-    if (after !== undefined) ownWrites.note(key, copy, after);
+    if (isActive) {
+      const report = { name: interceptor.name, turn, now: clock.now() };
+      const after = await reportProgress(client, request, report, signal);
+      if (after !== undefined) ownWrites.note(key, copy, after);
+    }
     return turn.kind === 'completed' || turn.againMs === undefined ? {} : { againMs: turn.againMs };
   };
 }

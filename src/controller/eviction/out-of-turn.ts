@@ -1,0 +1,19 @@
+import type { PodType } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { drainOf } from '../../decide/daemon-set/gate.ts';
+import type { EvictionTarget } from '../../decide/eviction/imperative.ts';
+import { isSpent } from '../../decide/eviction/spent.ts';
+import { drainsOfNode, type NodeDrain } from '../../decide/maintenance/maintenance.ts';
+import { podTypeOf } from '../../decide/pod.ts';
+import type { ControllerContext } from '../context.ts';
+
+/** The drain that targets the pod now, if any. */
+export function drainOfPod({ maintenances }: ControllerContext, pod: Pod): NodeDrain | undefined {
+  return drainOf(pod, drainsOfNode(maintenances.list(), pod.spec.nodeName ?? ''));
+}
+
+/** Whether the interceptor that ends pods of the type ends this one although its request does not ask it to. */
+export function actsOutOfTurn(context: ControllerContext, podType: PodType, { request, pod }: EvictionTarget): boolean {
+  if (podTypeOf(pod) !== podType || !isSpent(request, pod, context.clock.now())) return false;
+  return drainOfPod(context, pod) !== undefined;
+}

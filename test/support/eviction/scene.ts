@@ -1,0 +1,110 @@
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
+import type { ControllerContext } from '../../../src/controller/context.ts';
+import { controllerOptionsSchema } from '../../../src/controller/options.ts';
+import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
+import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
+import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
+import { createInterceptorReconciler } from '../../../src/kube/eviction/interceptor.ts';
+import { drainOf } from '../maintenance/objects.ts';
+import { SILENT_LOG } from '../silent-log.ts';
+import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
+
+/** What the API server answers; 200 where the rest is absent. */
+export type Answer = Partial<KubeResponse> | Error;
+
+/** The controller's context over objects in memory, with a client that records what is sent. */
+export interface EvictionScene {
+  readonly context: ControllerContext;
+  readonly clock: SteppingClock;
+  readonly requests: Map<string, EvictionRequest>;
+  readonly pods: Map<string, Pod>;
+  readonly budgets: Map<string, PodDisruptionBudget>;
+  readonly maintenances: Map<string, NodeMaintenance>;
+  /** What was sent, as "METHOD path", in its order. */
+  readonly sent: KubeRequest[];
+  /** Reasons of the Events that were recorded. */
+  readonly events: string[];
+  /** Counts of the metric of attempts, by outcome. */
+  readonly attempts: string[];
+  /** How the server answers from now on. */
+  answers: (request: KubeRequest) => Answer;
+  put(request: EvictionRequest, pod?: Pod): string;
+  /** Puts a drain over the node n whose targets are these. */
+  drain(drainTargets: readonly DrainPlanEntry[]): void;
+  /** One run of an interceptor's loop for the key of a request, with its memory kept between the runs. */
+  loop(interceptor: Interceptor): (key: string) => Promise<{ readonly againMs?: number }>;
+  /** The methods and last parts of the paths that were sent. */
+  calls(): readonly string[];
+}
+
+export function createEvictionScene(): EvictionScene {
+  const clock = createSteppingClock();
+  const requests = new Map<string, EvictionRequest>();
+  const pods = new Map<string, Pod>();
+  const budgets = new Map<string, PodDisruptionBudget>();
+  const maintenances = new Map<string, NodeMaintenance>();
+  const sent: KubeRequest[] = [];
+  const events: string[] = [];
+  const attempts: string[] = [];
+  const cacheOf = <T>(objects: Map<string, T>): object => ({
+    get: (key: string) => objects.get(key),
+    list: () => [...objects.values()],
+    synced: () => true,
+  });
+  const send = (request: KubeRequest): Promise<KubeResponse> => {
+    sent.push(request);
+    const answer = scene.answers(request);
+    if (answer instanceof Error) return Promise.reject(answer);
+    return Promise.resolve({ status: 200, headers: {}, body: undefined, ...answer });
+  };
+  const part = {
+    client: { send },
+    clock,
+    log: SILENT_LOG,
+    options: controllerOptionsSchema.parse({}),
+    metrics: { evictionAttempted: (outcome: string) => void attempts.push(outcome) },
+    events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
+    ungated: createUngatedDaemonSets(),
+    maintenances: { ...cacheOf(maintenances), isEndedByReboot: () => false },
+    requests: cacheOf(requests),
+    pods: cacheOf(pods),
+    nodes: cacheOf(new Map()),
+    budgets: cacheOf(budgets),
+  };
+  const context = part as unknown as ControllerContext;
+  const scene: EvictionScene = {
+    context,
+    clock,
+    requests,
+    pods,
+    budgets,
+    maintenances,
+    sent,
+    events,
+    attempts,
+    answers: () => ({}),
+    put: (request, pod) => {
+      const { namespace, name } = request.metadata;
+      const key = `${namespace}/${name}`;
+      requests.set(key, request);
+      if (pod !== undefined) pods.set(`${pod.metadata.namespace}/${pod.metadata.name}`, pod);
+      return key;
+    },
+    drain: (drainTargets) => {
+      const status = { nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets }] };
+      maintenances.set('m', { ...drainOf('m', ['n']), status });
+    },
+    loop: (interceptor) => {
+      const reconcile = createInterceptorReconciler(interceptor, {
+        ...context,
+        request: (key) => requests.get(key),
+        pod: ({ metadata, spec }) => Promise.resolve(pods.get(`${metadata.namespace}/${spec.target.pod.name}`)),
+      });
+      return (key) => reconcile(key, AbortSignal.timeout(10_000));
+    },
+    calls: () => sent.map(({ method, path }) => `${method} ${path.replace(/^.*\/(?=[^/]+\/[^/]+$)/, '')}`),
+  };
+  return scene;
+}

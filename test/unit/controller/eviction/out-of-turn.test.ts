@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { createDaemonSetInterceptor } from '../../../../src/controller/daemon-set/interceptor.ts';
+import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
+import { requestEvictions } from '../../../../src/controller/maintenance/requests.ts';
+import { drainPodOf } from '../../../../src/decide/pod.ts';
+import { createEvictionScene, type EvictionScene } from '../../../support/eviction/scene.ts';
+
+const IMPERATIVE = 'imperative-eviction.k8s.io';
+const DAEMON_SET = 'daemonset.apps.k8s.io';
+const TIME = '2026-01-01T00:00:00Z';
+
+const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'd', controller: true };
+
+function pod(metadata: object = {}): Pod {
+  return { metadata: { name: 'web', namespace: 'default', uid: 'u', ...metadata }, spec: { nodeName: 'n' } };
+}
+
+function request(names: readonly string[], index: number, metadata: object = {}): EvictionRequest {
+  const active = names[index];
+  return {
+    metadata: { name: 'u', namespace: 'default', uid: 'r', creationTimestamp: TIME, ...metadata },
+    spec: { target: { pod: { name: 'web', uid: 'u' } }, requesters: [{ name: 'x.example.com' }] },
+    status: {
+      targetInterceptors: names.map((name) => ({ name })),
+      activeInterceptors: active === undefined ? [] : [active],
+      processedInterceptors: names.slice(0, index),
+      interceptors: names.map((name) => ({ name, message: '' })),
+    },
+  };
+}
+
+const canceled: EvictionRequestStatus = {
+  conditions: [{ type: 'Canceled', status: 'True', reason: 'x', message: '', lastTransitionTime: TIME }],
+};
+const held = { deletionTimestamp: TIME, finalizers: ['x.example.com/hold'] };
+const ALL = [
+  { podType: 'Default', podPriority: 2_147_483_647 },
+  { podType: 'DaemonSet', podPriority: 2_147_483_647 },
+] as const;
+
+describe('a drain whose pod has a spent request', () => {
+  it('a drain deletes a DaemonSet pod whose request has passed the DaemonSet interceptor by, and only a drain does', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request([DAEMON_SET, IMPERATIVE], 1), pod({ ownerReferences: [owner] }));
+    const step = scene.loop(createDaemonSetInterceptor(scene.context));
+    await step(key);
+    assert.deepEqual(scene.calls(), [], 'no drain targets it');
+    scene.drain(ALL);
+    await step(key);
+    assert.deepEqual(scene.calls(), ['DELETE pods/web'], 'nothing is reported, for its entry is closed');
+  });
+
+  it('a drain evicts a pod whose last interceptor was completed by somebody', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request([IMPERATIVE], 1), pod());
+    const step = scene.loop(createImperativeEviction(scene.context));
+    await step(key);
+    assert.deepEqual(scene.calls(), []);
+    scene.drain(ALL);
+    await step(key);
+    assert.deepEqual(scene.calls(), ['POST web/eviction']);
+  });
+
+  it('a drain evicts a pod whose request is canceled and held by a finalizer, with the pauses of a budget', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put({ ...request([], 0, held), status: canceled }, pod());
+    scene.drain(ALL);
+    scene.answers = () => ({ status: 429, body: { message: 'Cannot evict: disruption budget' } });
+    const step = scene.loop(createImperativeEviction(scene.context));
+    const first = await step(key);
+    await step(key);
+    assert.deepEqual(scene.calls(), ['POST web/eviction'], 'an event of the request is no reason to ask again');
+    scene.clock.pass(first.againMs ?? 0);
+    await step(key);
+    assert.equal(scene.calls().length, 2);
+  });
+});
+
+describe('the request of a drain', () => {
+  const ask = async (scene: EvictionScene): Promise<readonly string[]> => {
+    const intents = [...scene.pods.values()].map((each) => ({ node: 'n', pod: drainPodOf(each) }));
+    await requestEvictions(scene.context, intents, AbortSignal.timeout(10_000));
+    return scene.calls();
+  };
+
+  it('the request of a drain replaces one that was canceled for whatever reason', async () => {
+    const scene = createEvictionScene();
+    scene.put({ ...request([], 0), status: canceled }, pod());
+    assert.deepEqual(await ask(scene), ['DELETE evictionrequests/u']);
+  });
+
+  it('the request of a drain is neither made nor changed while the former one is deleted but held', async () => {
+    const scene = createEvictionScene();
+    scene.put(request([IMPERATIVE], 0, held), pod());
+    assert.deepEqual(await ask(scene), []);
+  });
+});
