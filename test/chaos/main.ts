@@ -4,13 +4,15 @@ import path from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { type ChaosCluster, startChaosCluster } from './cluster.ts';
+import { runFaults } from './faults.ts';
 import { describeStep, generateHistory, type History } from './history.ts';
 import { INVARIANTS, type Invariant, signatureOf } from './invariants/violation.ts';
 import { type Outcome, runHistory } from './run.ts';
 import { type Play, shrinkHistory } from './shrink.ts';
 import { STEP_KINDS } from './steps/kinds.ts';
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     seed: { type: 'string' },
     seeds: { type: 'string', default: '20' },
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     invariants: { type: 'string', default: Object.keys(INVARIANTS).join(',') },
     without: { type: 'string', default: '' },
     history: { type: 'string' },
+    faults: { type: 'boolean', default: false },
     shrink: { type: 'string' },
     'keep-logs': { type: 'string' },
   },
@@ -88,6 +91,13 @@ async function runAll(play: Play, histories: readonly History[], until: number):
   return outcomes;
 }
 
+/** The command that plays a history again. */
+function commandOf({ seed }: History): string {
+  const source = values.history === undefined ? `--seed ${seed}` : `--history ${values.history}`;
+  const without = values.without === '' ? '' : ` --without '${values.without}'`;
+  return `npm run chaos -- ${source} --steps ${steps}${without} --shrink 120`;
+}
+
 /** The violations, each with the outcomes of the histories that show it. */
 function byViolation(outcomes: readonly Outcome[]): ReadonlyMap<string, readonly Outcome[]> {
   const found = new Map<string, Outcome[]>();
@@ -118,7 +128,7 @@ async function shrink(play: Play, signature: string, outcomes: readonly Outcome[
 
 async function keepLogs(cluster: ChaosCluster, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const files = (await readdir(cluster.controlPlane.logs)).filter((name) => name.startsWith('controller-'));
+  const files = (await readdir(cluster.controlPlane.logs)).filter((name) => /^(?:controller|agent)-/.test(name));
   for (const file of files) await copyFile(path.join(cluster.controlPlane.logs, file), path.join(folder, file));
 }
 
@@ -126,11 +136,17 @@ async function main(): Promise<void> {
   const until = performance.now() + Number(values.seconds) * 1000;
   await using cluster = await startChaosCluster();
   const play = createPlay(cluster, Number(values.parallel));
+  if (values.faults) {
+    if (!(await runFaults(cluster, play, positionals))) process.exitCode = 1;
+    return;
+  }
   const outcomes = await runAll(play, await historiesOf(), until);
   const found = byViolation(outcomes);
   for (const [signature, failed] of found) {
     const seeds = failed.map(({ history }) => history.seed).join(', ');
     console.log(`${failed.length} × ${signature}: seeds ${seeds}`);
+    const [first] = failed;
+    if (first !== undefined) console.log(`    again: ${commandOf(first.history)}`);
   }
   const failed = outcomes.filter(({ violations }) => violations.length > 0).length;
   console.log(`${outcomes.length} histories, ${failed} failed`);
@@ -143,6 +159,7 @@ async function main(): Promise<void> {
 const unknown = [...invariants].filter((name) => !(name in INVARIANTS));
 if (unknown.length > 0 || !Number.isSafeInteger(steps)) {
   console.error(`usage: npm run chaos -- [--seed N | --seeds N --from N] [--steps N] [--seconds N] [--parallel N] [--repeat N]
+  [--faults [NAME...]]
   [--invariants ${Object.keys(INVARIANTS).join(',')}] [--without STEP,...] [--history FILE] [--shrink SECONDS] [--keep-logs FOLDER]`);
   process.exitCode = 2;
 } else await main();

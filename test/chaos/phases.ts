@@ -16,10 +16,11 @@ import {
   type Resource,
 } from '../../src/kube/resource.ts';
 import { checkGivenBack, checkLeftOvers } from './invariants/given-back.ts';
+import { checkKeptAway } from './invariants/manifests.ts';
 import { checkStatus, livePods } from './invariants/status.ts';
 import type { Violation } from './invariants/violation.ts';
 import { budgetObject, FOREIGN_FINALIZER, nodeObject, REFUSED_LABEL } from './objects.ts';
-import type { World } from './world.ts';
+import { disturbedAt, type World } from './world.ts';
 
 /** The world rests when nothing has changed for so long: counts are written once a second. */
 const QUIET_MS = 2_000;
@@ -58,18 +59,31 @@ async function untilRest(world: World): Promise<boolean> {
   if (!(await world.cluster.replicas.settle(SETTLED_MS, SETTLE_MS))) return false;
   const deadline = Date.now() + REST_MS;
   while (Date.now() < deadline) {
-    const since = Math.max(lastChangeAt(world), world.cluster.disturbedAt());
+    const since = Math.max(lastChangeAt(world), disturbedAt(world));
     if (Date.now() - since > QUIET_MS) return true;
     await sleep(LOOK_MS);
   }
   return false;
 }
 
+/** The manifests that the agent keeps away although it could bring them back. */
+function keptAway(world: World): readonly Violation[] {
+  const { machine } = world;
+  const nodes = world.nodes();
+  const isRegistered = nodes.some(({ metadata }) => metadata.name === machine.nodeName);
+  if (!machine.isAgentUp() || !isRegistered) return [];
+  return checkKeptAway(
+    { nodes, pods: world.pods(), maintenances: world.maintenances() },
+    machine.moves,
+    machine.nodeName,
+  );
+}
+
 /** Waits for rest, and judges what is told then; undefined where the world does not come to rest in time. */
 export async function judgeAtRest(world: World): Promise<readonly Violation[] | undefined> {
   return await world.cluster.inPeace(async () => {
     if (!(await untilRest(world))) return undefined;
-    return [...checkStatus(world), ...checkGivenBack(world)];
+    return [...checkStatus(world), ...checkGivenBack(world), ...keptAway(world)];
   });
 }
 
@@ -90,6 +104,7 @@ async function releaseFinalizers(world: World, resource: Resource, objects: read
 async function unblock(world: World): Promise<void> {
   world.stuck.clear();
   world.interceptors = 'declines';
+  await world.machine.startAgent();
   for (const namespace of world.namespaces) {
     const path = objectPath(DISRUPTION_BUDGETS, { name: 'chaos', namespace });
     const body = budgetObject(namespace, 'open');
@@ -138,7 +153,7 @@ async function untilNone(world: World, look: () => readonly Violation[]): Promis
     const found = look();
     if (found.length === 0) return found;
     const isLed = await world.cluster.replicas.settle(0, SETTLE_MS);
-    if (isLed && Date.now() > Math.max(begun, world.cluster.disturbedAt()) + BOUND_MS) return look();
+    if (isLed && Date.now() > Math.max(begun, disturbedAt(world)) + BOUND_MS) return look();
     await sleep(LOOK_MS);
   }
 }
@@ -157,7 +172,7 @@ export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): P
     if (index % 2 === 0) await patch(world, NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });
     else await world.send({ method: 'DELETE', path: objectPath(NODE_MAINTENANCES, maintenance.metadata) });
   }
-  return await untilNone(world, () => checkLeftOvers(world, cordonedByPerson));
+  return await untilNone(world, () => [...checkLeftOvers(world, cordonedByPerson), ...keptAway(world)]);
 }
 
 /** Takes everything of a history off the cluster. */

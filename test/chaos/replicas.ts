@@ -1,9 +1,11 @@
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';
-import type { Program } from '../control-plane/process.ts';
-import { startNodemaint } from '../support/commands/nodemaint.ts';
+import { type Program, startProgram } from '../control-plane/process.ts';
+import { startRelay } from './machine/relay.ts';
 import { QUICK_ELECTION } from '../support/rigs/leader.ts';
 
 /** A replica of the controller, and where it serves its metrics. */
@@ -20,6 +22,12 @@ export interface Replicas extends AsyncDisposable {
   kill(): Promise<string>;
   /** Ends the oldest by SIGTERM. */
   stop(): Promise<string>;
+  /** Cuts all of them off the API server for `ms`. */
+  cutOff(ms: number): Promise<void>;
+  /** Sets the wall clock of all of them so many milliseconds ahead of the true time. */
+  setClock(ms: number): Promise<void>;
+  /** Ends all of them; those that are started afterwards run another program. */
+  replace(program: string): Promise<void>;
   /** Starts one where there is none, and waits until one has led for `forMs`. */
   settle(forMs: number, timeoutMs: number): Promise<boolean>;
 }
@@ -35,8 +43,19 @@ async function leads({ url }: Replica): Promise<boolean> {
   return LEADS.test(text);
 }
 
-/** Makes the set, which is empty. */
-export function createReplicas(controlPlane: ControlPlane, kubeconfig: string): Replicas {
+const CLOCK = path.join(import.meta.dirname, 'machine', 'shifted-clock.ts');
+
+/** Makes the set, which is empty; `program` is what node runs. */
+export async function createReplicas(
+  controlPlane: ControlPlane,
+  controllerKubeconfig: string,
+  program: string,
+): Promise<Replicas> {
+  const relay = await startRelay(controllerKubeconfig);
+  const { kubeconfig } = relay;
+  const clockFile = path.join(controlPlane.folder, 'clock');
+  await writeFile(clockFile, '0');
+  let main = program;
   const running: Replica[] = [];
   let changedAt = Date.now();
   let count = 0;
@@ -48,7 +67,15 @@ export function createReplicas(controlPlane: ControlPlane, kubeconfig: string): 
     const address = `127.0.0.1:${await freePort()}`;
     const log = path.join(controlPlane.logs, `controller-${count}.log`);
     const args = ['controller', '--kubeconfig', kubeconfig, '--metrics-address', address, ...QUICK_ELECTION];
-    running.push({ program: startNodemaint(args, log), url: `http://${address}` });
+    const command = [
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      '--import',
+      CLOCK,
+      main,
+      ...args,
+    ] as const;
+    running.push({ program: startProgram(command, log, { CHAOS_CLOCK: clockFile }), url: `http://${address}` });
     return `controller-${count} started`;
   };
   const end = async (how: 'kill' | 'stop'): Promise<string> => {
@@ -78,8 +105,17 @@ export function createReplicas(controlPlane: ControlPlane, kubeconfig: string): 
       }
       return false;
     },
+    cutOff: (ms) => relay.cut(ms),
+    setClock: (ms) => writeFile(clockFile, String(ms)),
+    replace: async (next) => {
+      main = next;
+      const ended = running.splice(0);
+      await Promise.all(ended.map((replica) => replica.program.stop()));
+      changedAt = Date.now();
+    },
     [Symbol.asyncDispose]: async () => {
-      await Promise.all(running.map(({ program }) => program.stop()));
+      await Promise.all(running.map((replica) => replica.program.stop()));
+      await relay[Symbol.asyncDispose]();
     },
   };
 }

@@ -3,12 +3,15 @@ import { type ChaosCluster, CONTROLLER_USER } from './cluster.ts';
 import { type History, type Step } from './history.ts';
 import { checkForeign } from './invariants/foreign.ts';
 import { checkLeaving } from './invariants/leaving.ts';
+import { checkManifests } from './invariants/manifests.ts';
 import { type Invariant, signatureOf, type Violation } from './invariants/violation.ts';
+import { runMachine } from './machine/kubelet.ts';
+import { openMachine } from './machine/machine.ts';
 import { clean, judgeAtRest, judgeDrained, judgeLeftOvers, layOut } from './phases.ts';
 import { runInterceptors } from './stand-ins/interceptors.ts';
 import { runKubelets } from './stand-ins/kubelets.ts';
 import { STEP_KINDS } from './steps/kinds.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld, MACHINE_NODE, nodeNamesOf, type World } from './world.ts';
 
 /** Between two steps: some things are seen by the product before the next one comes, some are not. */
 const PAUSE_MS = 80;
@@ -65,7 +68,17 @@ function distinct(violations: readonly Violation[]): readonly Violation[] {
 async function judge(cluster: ChaosCluster, world: World, from: number): Promise<readonly Violation[]> {
   const changes = cluster.timeline.changes.slice(from).filter(({ object }) => world.owns(object));
   const writes = (await cluster.writes.read()).filter(({ key }) => key.startsWith(world.id));
-  return [...checkLeaving(changes, writes, CONTROLLER_USER), ...checkForeign(changes, writes, CONTROLLER_USER)];
+  const { nodeName, moves } = world.machine;
+  const ended = world.machine.failure();
+  return [
+    ...checkLeaving(changes, writes, CONTROLLER_USER),
+    ...checkForeign(changes, writes, CONTROLLER_USER),
+    ...checkForeign(changes, writes, `system:node:${nodeName}`),
+    ...checkManifests(changes, moves, nodeName),
+    ...(ended === undefined
+      ? []
+      : [{ invariant: 'manifests', what: 'the agent ended by itself', detail: ended } as const]),
+  ];
 }
 
 /** What to look for in a run. */
@@ -79,7 +92,10 @@ export interface Question {
 export async function runHistory(cluster: ChaosCluster, history: History, question: Question): Promise<Outcome> {
   const begun = performance.now();
   runs += 1;
-  const world = createWorld(cluster, `h${history.seed}r${runs}`);
+  const id = `h${history.seed}r${runs}`;
+  const nodeName = nodeNamesOf(id)[MACHINE_NODE] ?? '';
+  await using machine = await openMachine(cluster.controlPlane, cluster.product(), nodeName);
+  const world = createWorld(cluster, id, machine);
   const from = cluster.timeline.changes.length;
   const performed: Performed[] = [];
   const found: Violation[] = [];
@@ -87,7 +103,9 @@ export async function runHistory(cluster: ChaosCluster, history: History, questi
   const stopping = new AbortController();
   await cluster.inPeace(() => cluster.replicas.settle(0, 20_000));
   await cluster.inPeace(() => layOut(world));
-  const playing = Promise.all([runKubelets(world, stopping.signal), runInterceptors(world, stopping.signal)]);
+  await machine.startAgent();
+  const standIns = [runKubelets, runMachine, runInterceptors];
+  const playing = Promise.all(standIns.map((run) => run(world, stopping.signal)));
   try {
     found.push(...(await performSteps(world, history, performed)));
     found.push(...(await judge(cluster, world, from)));
@@ -100,6 +118,7 @@ export async function runHistory(cluster: ChaosCluster, history: History, questi
     stopping.abort();
     await playing;
   }
+  if (found.some(({ invariant }) => invariant === 'manifests')) await cluster.keepLog(`agent-${id}.log`, machine.log());
   const violations = distinct(found.filter(({ invariant }) => question.invariants.has(invariant)));
   return { history, performed, violations, seconds: (performance.now() - begun) / 1000 };
 }

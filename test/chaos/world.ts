@@ -5,6 +5,8 @@ import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../src/api/pod.ts';
 import type { KubeClient, KubeRequest } from '../../src/kube/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { Machine } from './machine/machine.ts';
+import type { Product } from './product.ts';
 import type { Replicas } from './replicas.ts';
 import type { Kind, Objects, Timeline } from './timeline.ts';
 
@@ -14,6 +16,8 @@ export interface Cluster {
   readonly client: KubeClient;
   readonly timeline: Timeline;
   readonly replicas: Replicas;
+  /** The sources of the product that new agents run. */
+  product(): Product;
   /** Runs something that disturbs all histories, while none of them is judged at rest; returns its outcome. */
   disturb(action: () => Promise<string>): Promise<string>;
   /** Runs something short that wants no disturbance. */
@@ -23,7 +27,7 @@ export interface Cluster {
 }
 
 /** How the interceptors of a history behave: see stand-ins/interceptors.ts. */
-export type InterceptorMode = 'works' | 'declines' | 'silent' | 'beats';
+export type InterceptorMode = 'works' | 'declines' | 'silent' | 'beats' | 'lies';
 
 /** The part of the cluster that belongs to one history. */
 export interface World {
@@ -39,8 +43,10 @@ export interface World {
   readonly stuck: Set<string>;
   /** Static pods by their number and the number of their node, "0/1". */
   readonly staticPods: Set<string>;
-  /** Static pods whose manifests an agent has moved away. */
+  /** Static pods of nodes without a real agent whose manifests are moved away. */
   readonly parked: Set<string>;
+  /** The machine of the node that has the real agent. */
+  readonly machine: Machine;
   interceptors: InterceptorMode;
   /** Whether an object belongs to the history. */
   owns(object: KubeObject): boolean;
@@ -53,17 +59,28 @@ export interface World {
 }
 
 export const NODES_PER_HISTORY = 3;
+/** The number of the node that has the real agent. */
+export const MACHINE_NODE = 0;
 /** A call waits so long for an API server that is away, or has not loaded its policies: some history restarts it. */
 const UNREACHABLE_MS = 20_000;
 const UNREACHABLE_AGAIN_MS = 200;
 /** Makes the name of the last node longer than a label's value may be. */
 const LONG = `.${'long-name-'.repeat(5)}x.example`;
 
-/** Makes the part of a history; nothing is on the cluster yet. */
-export function createWorld(cluster: Cluster, id: string): World {
-  const { timeline, client } = cluster;
+/** The names of a history's nodes. */
+export function nodeNamesOf(id: string): readonly string[] {
   const names = Array.from({ length: NODES_PER_HISTORY }, (_, index) => `${id}-n${index}`);
-  const nodeNames = names.map((name, index) => (index === NODES_PER_HISTORY - 1 ? `${name}${LONG}` : name));
+  return names.map((name, index) => (index === NODES_PER_HISTORY - 1 ? `${name}${LONG}` : name));
+}
+
+/** When the consequences of the last disturbance are over, of all histories or of this one alone. */
+export function disturbedAt({ cluster, machine }: World): number {
+  return Math.max(cluster.disturbedAt(), machine.disturbedAt());
+}
+
+/** Makes the part of a history; nothing is on the cluster yet. */
+export function createWorld(cluster: Cluster, id: string, machine: Machine): World {
+  const { timeline, client } = cluster;
   const namespaces = [id, `${id}-b`] as const;
   const owns = ({ metadata }: KubeObject): boolean =>
     metadata.namespace === undefined
@@ -74,12 +91,13 @@ export function createWorld(cluster: Cluster, id: string): World {
   return {
     cluster,
     id,
-    nodeNames,
+    nodeNames: nodeNamesOf(id),
     label: `chaos.example/${id}`,
     namespaces,
     stuck: new Set(),
     staticPods: new Set(),
     parked: new Set(),
+    machine,
     interceptors: 'works',
     owns,
     nodes: () => list('Node'),

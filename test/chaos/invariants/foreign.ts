@@ -18,6 +18,8 @@ import type { Violation } from './violation.ts';
 /** The condition types of nodes that the product may write. */
 export const OUR_CONDITIONS: readonly string[] = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'];
 const UNKNOWN = 'unknown';
+/** The controller acts on what it has seen last: so much later it has seen it. */
+const LAG_MS = 2_500;
 const OUR_PREFIX = 'nodemaintenance.x-k8s.io/';
 
 type Texts = Readonly<Record<string, string>> | undefined;
@@ -88,6 +90,8 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
   }
   /** An author that the audit log does not name may be the controller. */
   const ours = [controller, UNKNOWN];
+  /** When a node was last seen with the mark of our cordon. */
+  const markedAt = new Map<string, number>();
   /** Who wrote a node's cordon or one of its conditions last, by the node and the name of the part. */
   const partAuthors = new Map<string, string>();
   const add = ({ change }: Scene, what: string, more = ''): void => {
@@ -105,10 +109,13 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
     const wasCordoned = old?.spec?.unschedulable === true;
     const owner = answered.has(change.revision) ? controller : author;
     const cordon = `${change.key} cordon`;
+    if (old?.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined) markedAt.set(change.key, change.at);
     if (wasCordoned !== (fresh.spec?.unschedulable === true)) {
-      const isOurs =
-        ours.includes(partAuthors.get(cordon) ?? UNKNOWN) ||
-        old?.metadata.annotations?.[CORDONED_ANNOTATION] === undefined;
+      // A mark that somebody took away just now may be in the controller's copy still.
+      const isMarkGone =
+        old?.metadata.annotations?.[CORDONED_ANNOTATION] === undefined &&
+        change.at - (markedAt.get(change.key) ?? -Infinity) <= LAG_MS;
+      const isOurs = ours.includes(partAuthors.get(cordon) ?? UNKNOWN) || isMarkGone;
       if (author === controller && wasCordoned && !isOurs)
         add(scene, 'the cordon of somebody else is taken off a node');
       partAuthors.set(cordon, owner);

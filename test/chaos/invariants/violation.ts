@@ -5,6 +5,7 @@ export const INVARIANTS = {
   drained: 'when the world rests and nothing outside blocks, every drain ends within a bound',
   'given-back': 'what no maintenance needs any more is given back',
   foreign: 'what is not the product’s is not changed',
+  manifests: 'the manifest of a static pod is away only while a drain covers the pod',
   status: 'what the status says is true',
 } as const;
 export type Invariant = keyof typeof INVARIANTS;

@@ -6,6 +6,8 @@ import type { World } from '../world.ts';
 import { nowText, reportProgress } from './report.ts';
 
 const LOOK_MS = 150;
+/** One that lies has its heart beat in the future. */
+const LIE_MS = 30 * 24 * 3_600_000;
 
 async function act(world: World, request: EvictionRequest): Promise<void> {
   const entry = request.status?.interceptors?.find(({ name }) => name === ACTOR);
@@ -14,8 +16,18 @@ async function act(world: World, request: EvictionRequest): Promise<void> {
     case 'silent':
       return;
     case 'beats':
-      if (entry?.startTime === undefined) await reportProgress(world, request, ACTOR, { message: 'At work.' });
+      await reportProgress(world, request, ACTOR, { message: `At work at ${nowText()}.`, heartbeatTime: nowText() });
       return;
+    case 'lies': {
+      const heartbeatTime = nowText(LIE_MS);
+      const message = `Soon. ${'So it is. '.repeat(1_000)}`;
+      await reportProgress(world, request, ACTOR, {
+        message,
+        heartbeatTime,
+        expectedFinishTime: '9999-12-31T23:59:59Z',
+      });
+      return;
+    }
     case 'declines':
       await reportProgress(world, request, ACTOR, { message: 'Not mine.', completionTime: nowText() });
       return;

@@ -6,7 +6,8 @@ import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../../src/decide/pod.ts';
 import { collectionPath, keyOf, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { mirrorPodObject } from '../objects.ts';
-import type { World } from '../world.ts';
+import { isMirrorOf } from '../machine/kubelet.ts';
+import { MACHINE_NODE, type World } from '../world.ts';
 import { reportProgress } from './report.ts';
 
 const LOOK_MS = 100;
@@ -93,7 +94,7 @@ async function renewLeases(world: World): Promise<void> {
   }
 }
 
-/** Plays the kubelets and the agents of a history's nodes until the signal is aborted. */
+/** Plays the kubelets of a history's nodes, and the agents of those without a real one, until the signal is aborted. */
 export async function runKubelets(world: World, signal: AbortSignal): Promise<void> {
   const toldAt = new Map<string, number>();
   const known = new Map<string, Pod>();
@@ -104,17 +105,17 @@ export async function runKubelets(world: World, signal: AbortSignal): Promise<vo
       await renewLeases(world);
     }
     const bound = world.pods().filter((pod) => world.nodeNames.includes(pod.spec.nodeName ?? ''));
-    const statics = new Set(
-      [...world.staticPods].map((key) => `s${key.split('/')[0]}-${world.nodeNames[Number(key.split('/')[1])]}`),
-    );
+    const others = [...world.staticPods].filter((key) => Number(key.split('/')[1]) !== MACHINE_NODE);
+    const statics = new Set(others.map((key) => `s${key.split('/')[0]}-${world.nodeNames[Number(key.split('/')[1])]}`));
     await Promise.all(
       bound.map((pod) => {
-        const isLeftOver = /^s\d-/.test(pod.metadata.name) && !statics.has(pod.metadata.name);
+        const { name } = pod.metadata;
+        const isLeftOver = /^s\d-/.test(name) && !statics.has(name) && !isMirrorOf(world.machine, name);
         return isLeftOver ? removeStaticPod(world, pod) : runPod(world, pod, toldAt);
       }),
     );
     for (const key of world.parked) if (!world.staticPods.has(key)) world.parked.delete(key);
-    for (const key of world.staticPods) await runStaticPod(world, key, known);
+    for (const key of others) await runStaticPod(world, key, known);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -3,17 +3,22 @@ import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
 import type { World } from '../world.ts';
 
-/** Now, in whole seconds as RFC 3339 has it. */
-export function nowText(): string {
-  return new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+/** The time in so many milliseconds, in whole seconds as RFC 3339 has it. */
+export function nowText(aheadMs = 0): string {
+  return new Date(Date.now() + aheadMs).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-/** Writes the entry of an interceptor, with a heartbeat at its start. */
+/** Writes the entry of an interceptor, with a heartbeat at its start unless it tells another one. */
 export async function reportProgress(
   world: World,
   request: EvictionRequest,
   name: string,
-  entry: { readonly message: string; readonly completionTime?: string },
+  entry: {
+    readonly message: string;
+    readonly completionTime?: string;
+    readonly heartbeatTime?: string;
+    readonly expectedFinishTime?: string;
+  },
 ): Promise<number> {
   const old = request.status?.interceptors?.find((each) => each.name === name);
   const startTime = old?.startTime ?? nowText();

@@ -4,7 +4,10 @@ import type { StepKinds } from '../history.ts';
 import { budgetObject } from '../objects.ts';
 import type { InterceptorMode } from '../world.ts';
 
-const MODES = ['works', 'declines', 'silent', 'beats'] as const satisfies readonly InterceptorMode[];
+const MODES = ['works', 'declines', 'silent', 'beats', 'lies'] as const satisfies readonly InterceptorMode[];
+
+/** How far a wall clock that is stepped is ahead of the true time afterwards. */
+export const CLOCKS_AHEAD_SEC = [-3_600, -30, 0, 30, 3_600] as const;
 
 /** What happens to the rest of the cluster: budgets, namespaces, interceptors, controllers, the API server, time. */
 export const CLUSTER_STEPS: StepKinds = {
@@ -65,6 +68,24 @@ export const CLUSTER_STEPS: StepKinds = {
         await sleep(Number(step['awayMs']));
         await cluster.controlPlane.startApiServer();
         return 'restarted';
+      }),
+  },
+  'cut controller off': {
+    weight: 1,
+    draw: (random) => ({ ms: random.whole(2_000) }),
+    perform: ({ cluster }, step) =>
+      cluster.disturb(async () => {
+        await cluster.replicas.cutOff(Number(step['ms']));
+        return 'cut off';
+      }),
+  },
+  'step clock of controller': {
+    weight: 1,
+    draw: (random) => ({ aheadSec: random.pick(CLOCKS_AHEAD_SEC) }),
+    perform: ({ cluster }, step) =>
+      cluster.disturb(async () => {
+        await cluster.replicas.setClock(Number(step['aheadSec']) * 1_000);
+        return 'done';
       }),
   },
   wait: {

@@ -1,4 +1,5 @@
 import type { StepKinds } from '../history.ts';
+import { AGENT_STEPS } from './agents.ts';
 import { CLUSTER_STEPS } from './cluster.ts';
 import { MAINTENANCE_STEPS } from './maintenances.ts';
 import { NODE_STEPS } from './nodes.ts';
@@ -12,4 +13,5 @@ export const STEP_KINDS: StepKinds = {
   ...MAINTENANCE_STEPS,
   ...REQUEST_STEPS,
   ...CLUSTER_STEPS,
+  ...AGENT_STEPS,
 };

@@ -2,7 +2,7 @@ import { DAEMON_SETS, collectionPath, keyOf, objectPath, PODS } from '../../../s
 import type { Arguments, Past, StepKinds } from '../history.ts';
 import { daemonSetObject, POD_SORTS, type PodSort, podObject } from '../objects.ts';
 import type { Random } from '../random.ts';
-import { NODES_PER_HISTORY, type World } from '../world.ts';
+import { MACHINE_NODE, NODES_PER_HISTORY, type World } from '../world.ts';
 import type { ObjectMeta } from '../../../src/api/meta.ts';
 
 const PODS_PER_HISTORY = 6;
@@ -22,6 +22,8 @@ async function forPod(
   const pod = podOf(world, step);
   return pod === undefined ? 'no such pod' : String(await act(pod));
 }
+
+const staticKey = (step: Arguments): string => `${step['static']}/${step['node']}`;
 
 /** What users and their controllers do to pods. */
 export const POD_STEPS: StepKinds = {
@@ -97,17 +99,22 @@ export const POD_STEPS: StepKinds = {
   'add static pod': {
     weight: 1,
     draw: (random) => ({ static: random.whole(2), node: random.whole(NODES_PER_HISTORY) }),
-    perform: (world, step) => {
-      world.staticPods.add(`${step['static']}/${step['node']}`);
-      return Promise.resolve('done');
+    perform: async (world, step) => {
+      const isReal = step['node'] === MACHINE_NODE;
+      const outcome = isReal ? await world.machine.addManifest(`s${step['static']}`, world.namespaces[0]) : 'done';
+      world.staticPods.add(staticKey(step));
+      return outcome;
     },
   },
   'remove static pod': {
     weight: 1,
     draw: (random) => ({ static: random.whole(2), node: random.whole(NODES_PER_HISTORY) }),
-    perform: (world, step) => {
-      world.staticPods.delete(`${step['static']}/${step['node']}`);
-      return Promise.resolve('done');
+    perform: async (world, step) => {
+      const isReal = step['node'] === MACHINE_NODE;
+      const outcome = isReal ? await world.machine.removeManifest(`s${step['static']}`) : 'done';
+      // A manifest that is away stays there: nobody looks for it in the folder of the agent.
+      if (!isReal || outcome === 'removed') world.staticPods.delete(staticKey(step));
+      return outcome;
     },
   },
 };

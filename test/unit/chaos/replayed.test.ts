@@ -4,11 +4,13 @@ import type { KubeObject } from '../../../src/api/meta.ts';
 import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
 import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
-import type { Write } from '../audit.ts';
-import type { Change, Kind } from '../timeline.ts';
-import { checkForeign } from './foreign.ts';
-import { checkLeaving } from './leaving.ts';
-import { signatureOf, type Violation } from './violation.ts';
+import type { Write } from '../../chaos/audit.ts';
+import type { ManifestMove } from '../../chaos/machine/machine.ts';
+import type { Change, Kind } from '../../chaos/timeline.ts';
+import { checkForeign } from '../../chaos/invariants/foreign.ts';
+import { checkLeaving } from '../../chaos/invariants/leaving.ts';
+import { checkManifests } from '../../chaos/invariants/manifests.ts';
+import { signatureOf, type Violation } from '../../chaos/invariants/violation.ts';
 
 const CONTROLLER = 'controller';
 const ALL: readonly DrainPlanEntry[] = (['Default', 'DaemonSet', 'Static'] as const).map((podType) => ({
@@ -21,12 +23,16 @@ const DAEMON_SET = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: '
 function recorder(): {
   add(kind: Kind, object: KubeObject, user?: string, deleted?: boolean): void;
   evict(key: string): void;
+  /** The manifest of the static pod x/s-n is seen there, five seconds after what is recorded last. */
+  move(where: ManifestMove['where']): void;
   leaving(): readonly string[];
+  manifests(): readonly string[];
   foreign(): readonly string[];
 } {
   const changes: Change[] = [];
   const writes: Write[] = [];
-  const at = (): number => changes.length * 5_000;
+  const moves: ManifestMove[] = [];
+  const at = (): number => (changes.length + moves.length) * 5_000;
   const words = (found: readonly Violation[]): readonly string[] => found.map(signatureOf);
   return {
     add: (kind, object, user = 'person', deleted = false) => {
@@ -39,6 +45,10 @@ function recorder(): {
     evict: (key) => {
       writes.push({ user: CONTROLLER, verb: 'create', resource: 'pods/eviction', key, revision: undefined, at: at() });
     },
+    move: (where) => {
+      moves.push({ at: at(), pod: 'x/s-n', where });
+    },
+    manifests: () => words(checkManifests(changes, moves, 'n')),
     leaving: () => words(checkLeaving(changes, writes, CONTROLLER)),
     foreign: () => words(checkForeign(changes, writes, CONTROLLER)),
   };
@@ -114,5 +124,32 @@ describe('checks of a replayed history', () => {
       'foreign: the cordon of somebody else is taken off a node',
       'foreign: labels of a Node that the product does not own is changed',
     ]);
+  });
+
+  it('a manifest that is moved without a drain, comes back under one, or is lost is found', () => {
+    const history = recorder();
+    history.add('Node', node());
+    history.move('in place');
+    history.add('NodeMaintenance', drain(ALL.slice(0, 1)), CONTROLLER);
+    history.move('away');
+    const early = 'manifests: a manifest is moved away that no drain covers';
+    assert.deepEqual(history.manifests(), [early]);
+    history.add('NodeMaintenance', drain(ALL), CONTROLLER);
+    history.move('in place');
+    history.move('away');
+    assert.deepEqual(history.manifests(), [early, 'manifests: a manifest comes back while a drain covers it']);
+    history.move('nowhere');
+    assert.equal(history.manifests().at(-1), 'manifests: a manifest is neither in place nor away');
+  });
+
+  it('a manifest that is away under a drain and comes back after it is right', () => {
+    const history = recorder();
+    history.add('Node', node());
+    history.move('in place');
+    history.add('NodeMaintenance', drain(ALL), CONTROLLER);
+    history.move('away');
+    history.add('NodeMaintenance', drain(ALL), CONTROLLER, true);
+    history.move('in place');
+    assert.deepEqual(history.manifests(), []);
   });
 });

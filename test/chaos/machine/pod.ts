@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DemoPod } from '../../../src/demo/pod-process.ts';
+import type { Manifest } from '../../../src/static-pods/manifest/manifest.ts';
+
+/** How long a pod takes to end. */
+const ENDING_MS = 150;
+
+/** A static pod as the container runtime of a machine shows it. */
+export interface MachinePod extends DemoPod {
+  /** Ends it as the kubelet does. */
+  end(): void;
+}
+
+/** Starts the pod of a manifest: nothing but an entry in the list of the container runtime. */
+export function startPod(manifest: Manifest): MachinePod {
+  const id = crypto.randomUUID();
+  let endsAt = Infinity;
+  const end = (): void => {
+    endsAt = Math.min(endsAt, Date.now() + ENDING_MS);
+  };
+  return {
+    manifest,
+    id,
+    containerId: `${id}-main`,
+    uid: manifest.sha256,
+    createdAt: Date.now(),
+    state: () => {
+      if (endsAt === Infinity) return 'running';
+      return Date.now() >= endsAt ? 'ended' : 'stopping';
+    },
+    stop: async () => {
+      end();
+      await sleep(ENDING_MS);
+    },
+    end,
+  };
+}
