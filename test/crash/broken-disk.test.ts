@@ -126,7 +126,7 @@ async function putBack(node: SimulatedNode, fault: Fault, apart: boolean): Promi
   for (const file of (await readdir(node.paths.parkedPath).catch(() => [])).filter((name) => !name.startsWith('.'))) {
     const maintenance = mover.parkSteps().get(file)?.maintenance ?? '';
     assert.equal(
-      keepsParked(maintenance, { ...facts, apiSilent: true }),
+      keepsParked({ maintenance, priority: 0, labels: {} }, { ...facts, apiSilent: true }),
       false,
       `${file} would wait for an API server`,
     );

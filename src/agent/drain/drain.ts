@@ -33,7 +33,7 @@ function withDeadline(
   const due = leaveByTargets(view, deadline.due, phase);
   return {
     ...pass,
-    leave: new Map([...pass.leave, ...due]),
+    leave: new Map([...due, ...pass.leave]),
     targeted: new Set([...pass.targeted, ...due.keys()]),
     graces: deadline.graces,
   };

@@ -45,9 +45,10 @@ function freeNameOf({ nodeName, cluster, lastPass }: PhaseFactDependencies, phas
 }
 
 /** Whether the pass shows nothing that the phase has to put back. */
-function isRecovered(phase: Phase, { view }: StaticPodPass): boolean {
+function isRecovered(phase: Phase, { view, keptByOthers }: StaticPodPass): boolean {
   return !view.parked.some(
-    ({ maintenance }) => maintenance === '' || (phase.kind !== 'watching' && isNamed(phase, maintenance)),
+    ({ file, maintenance }) =>
+      !keptByOthers.has(file) && (maintenance === '' || (phase.kind !== 'watching' && isNamed(phase, maintenance))),
   );
 }
 

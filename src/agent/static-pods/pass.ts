@@ -1,6 +1,6 @@
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import type { StaticPodDecision } from '../../decide/static-pod/moves.ts';
-import { keepsParked, type RetentionFacts } from '../../decide/static-pod/retention.ts';
+import { isKeptByOthers, keepsParked, type RetentionFacts } from '../../decide/static-pod/retention.ts';
 import type { DrainPass, PassFacts } from '../drain/drainer.ts';
 import type { PhaseMachine } from '../shutdown/phase-machine.ts';
 import type { Waiting } from '../waiting.ts';
@@ -15,6 +15,8 @@ export interface StaticPodPass {
   readonly phase: Phase;
   readonly view: StaticPodView;
   readonly decision: StaticPodDecision;
+  /** Files of manifests that were parked for the shutdown and stay parked after it, for another drain. */
+  readonly keptByOthers: ReadonlySet<string>;
   /** Other pods that a drain by this agent waits for. */
   readonly waiting: readonly Waiting[];
   /** Whether the drain has nothing left to wait for. */
@@ -36,6 +38,10 @@ export interface StaticPodPassDependencies {
 /** The record that a pass goes by, and where it keeps the targets of an offline drain. */
 export type PassPhases = Pick<PhaseMachine, 'record' | 'saveTargets'>;
 
+function filesOf(pods: readonly { readonly file: string }[]): ReadonlySet<string> {
+  return new Set(pods.map(({ file }) => file));
+}
+
 /**
  * Makes one pass: observes the static pods, lets pods leave, and moves manifests. Its parts depend on each other, so a part
  * that fails ends the pass: what was not observed cannot be decided, and without the drain's answer nothing says which pods
@@ -51,8 +57,9 @@ async function passOverPods(
   const { phase } = record;
   const view = await staticPods.observe(signal);
   const retention = dependencies.retentionFacts(phase);
-  const keepParked: StaticPodIntent['keepParked'] = (pod) =>
-    keepsParked(pod.maintenance, retention) && !manual.isWanted(pod);
+  const kept = filesOf(view.parked.filter((pod) => keepsParked(pod, retention) && !manual.isWanted(pod)));
+  const keptByOthers = filesOf(view.parked.filter((pod) => kept.has(pod.file) && isKeptByOthers(pod, retention)));
+  const keepParked: StaticPodIntent['keepParked'] = ({ file }) => kept.has(file);
   const leaving = await dependencies.drain(
     { record, view, retention, keepParked, saveTargets: phases.saveTargets },
     signal,
@@ -65,7 +72,7 @@ async function passOverPods(
   await dependencies.interceptor?.report(view, decision.progress, signal);
   await staticPods.act(view, decision, shutdown, signal);
   const { drained, left, waiting } = leaving;
-  return { phase, view, decision, waiting, drained, ...(left === undefined ? {} : { left }) };
+  return { phase, view, decision, keptByOthers, waiting, drained, ...(left === undefined ? {} : { left }) };
 }
 
 /** The passes over the pods of this node; the last one stands until another one succeeds. */

@@ -1,4 +1,6 @@
+import { reachesStaticPods, targetsCover } from '../drain/plan.ts';
 import type { NodeDrain } from '../maintenance/maintenance.ts';
+import type { DrainPod } from '../pod.ts';
 import { isNamed, type Phase } from '../shutdown/phase.ts';
 
 /** The facts that decide whether a parked manifest stays parked. */
@@ -26,28 +28,66 @@ export function isEffective(maintenance: string, { phase, onBoot, own }: Retenti
   return waiting || maintenance === current || !own.includes(maintenance);
 }
 
-/** The drains of the maintenances that are in effect. */
+/**
+ * The drains of the maintenances that are in effect, that of this node's shutdown last: what leaves for several of them is
+ * parked for one that may outlive the shutdown.
+ */
 export function effectiveDrains(facts: RetentionFacts): readonly NodeDrain[] {
-  return (facts.drains ?? []).filter(({ maintenance }) => isEffective(maintenance, facts));
+  const { drains = [], own } = facts;
+  const isOwn = ({ maintenance }: NodeDrain): number => Number(own.includes(maintenance));
+  return drains
+    .filter(({ maintenance }) => isEffective(maintenance, facts))
+    .toSorted((one, other) => isOwn(one) - isOwn(other));
 }
 
 /** Replaces the name of a maintenance if a person parked the manifest; only a person restores it. No name can be this text. */
 export const MANUAL = '(by hand)';
 
-/** Whether a manifest that was parked for `maintenance` stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */
-export function keepsParked(maintenance: string, facts: RetentionFacts): boolean {
-  const { phase, onBoot, clusterConfigured, drains, apiSilent } = facts;
-  if (maintenance === MANUAL) return true;
+/** What decides whether a parked manifest stays parked. */
+export interface RetainedPod extends Pick<DrainPod, 'priority' | 'labels'> {
+  /** The maintenance for which it was parked. */
+  readonly maintenance: string;
+}
+
+/** Whether a drain that is in effect targets the pod, for whichever maintenance its manifest was parked. */
+function isTargeted({ priority, labels }: RetainedPod, facts: RetentionFacts): boolean {
+  const pod = { podType: 'Static', priority, labels } as const;
+  return effectiveDrains(facts).some(({ drainTargets }) => targetsCover(drainTargets, pod));
+}
+
+function isParkedForShutdown({ maintenance }: RetainedPod, { phase }: RetentionFacts): boolean {
+  return phase.kind === 'recovering' && isNamed(phase, maintenance);
+}
+
+/** Whether the end of this node's shutdown, or of its boot, gives the manifest back, as far as no other drain keeps it. */
+function isGivenBack(pod: RetainedPod, facts: RetentionFacts): boolean {
+  const { phase, onBoot } = facts;
+  if (phase.kind !== 'recovering' || !isParkedForShutdown(pod, facts)) return false;
+  return phase.cause === 'canceled' || onBoot === 'complete';
+}
+
+/** Whether a manifest that was parked for this node's shutdown stays parked after it, because another drain targets the pod. */
+export function isKeptByOthers(pod: RetainedPod, facts: RetentionFacts): boolean {
+  return isGivenBack(pod, facts) && isTargeted(pod, facts);
+}
+
+/** Whether the manifest of a pod stays parked (KEP-4212, "kubelet: Static Pods", last paragraph). */
+export function keepsParked(pod: RetainedPod, facts: RetentionFacts): boolean {
+  const { phase, clusterConfigured, drains, apiSilent } = facts;
+  if (pod.maintenance === MANUAL) return true;
   // No manifest is restored on a node that is shutting down.
   if (phase.kind === 'draining' || phase.kind === 'released') return true;
-  const isItsOwn = phase.kind === 'recovering' && isNamed(phase, maintenance);
-  // With this policy the boot ends the agent's own maintenance, without the API server.
-  if (isItsOwn && (phase.cause === 'canceled' || onBoot === 'complete')) return false;
-  if (!clusterConfigured) return false;
+  if (isTargeted(pod, facts)) return true;
+  // The boot, or the end of the shutdown, ends the agent's own maintenance without the API server.
+  if (isGivenBack(pod, facts) || !clusterConfigured) return false;
   // Without an answer the manifest stays parked: restored too early, it would start a pod in the middle of a maintenance.
   // But if the maintenance is not known either, for instance after a shutdown with a broken disk, the parked manifest may
   // be that of the API server itself, so the agent does not wait for ever.
-  if (drains === undefined) return maintenance !== '' || !apiSilent;
-  const name = isItsOwn ? phase.maintenance : maintenance;
-  return effectiveDrains(facts).some((drain) => drain.maintenance === name);
+  if (drains === undefined) return pod.maintenance !== '' || !apiSilent;
+  const isItsOwn = isParkedForShutdown(pod, facts);
+  const name = isItsOwn && phase.kind === 'recovering' ? phase.maintenance : pod.maintenance;
+  return effectiveDrains(facts).some(({ maintenance, drainTargets }) => {
+    // The priority of the mirror pod, by which the manifest was parked, may be another one than that of the manifest.
+    return maintenance === name && (isItsOwn || reachesStaticPods(drainTargets));
+  });
 }

@@ -49,15 +49,17 @@ interface OwnPass extends EndedPods {
 
 /** Adds the static pods that the agent's own targets select, unless they wait for interceptors. */
 function withOwn(base: DrainPass, own: OwnPass, { record: { phase }, view }: DrainFacts): DrainPass {
+  const name = drainedFor(phase);
   const leave = new Map<string, Leave>(base.leave);
   const targeted = new Set(base.targeted);
-  for (const drain of own.drains) {
+  // What leaves for several drains is parked for another one than the shutdown's, which may outlive it.
+  const isShutdown = ({ maintenance }: NodeDrain): number => Number(maintenance === name);
+  for (const drain of own.drains.toSorted((one, other) => isShutdown(one) - isShutdown(other))) {
     for (const [key, why] of leaveByTargets(view, drain.drainTargets, drain)) {
       targeted.add(key);
-      if (!own.awaiting.has(key)) leave.set(key, why);
+      if (!own.awaiting.has(key) && !leave.has(key)) leave.set(key, why);
     }
   }
-  const name = drainedFor(phase);
   const isDrained = name !== undefined && (own.drained.has(name) || leavesOnlyRefused(view, own.drains, name));
   return { ...base, leave, targeted, drained: base.drained || isDrained, waiting: own.waiting };
 }

@@ -13,9 +13,15 @@ const RECOVERING: Phase = { kind: 'recovering', cause: 'canceled', ...SHUTDOWN }
 
 /** A pass in the phase, with manifests parked under the names. */
 function passOf(phase: Phase, parked: readonly string[], more: Partial<StaticPodPass> = {}): StaticPodPass {
-  const view = { inPlace: [], ended: [], live: undefined, parked: parked.map((maintenance) => ({ maintenance })) };
+  const view = {
+    inPlace: [],
+    ended: [],
+    live: undefined,
+    parked: parked.map((maintenance) => ({ maintenance, file: 'a.yaml' })),
+  };
   const decision = { actions: [], progress: [] };
-  return { phase, view, decision, waiting: [], drained: false, ...more } as unknown as StaticPodPass;
+  const keptByOthers = new Set<string>();
+  return { phase, view, decision, keptByOthers, waiting: [], drained: false, ...more } as unknown as StaticPodPass;
 }
 
 async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
@@ -53,6 +59,8 @@ describe('the facts of the phase', () => {
     assert.equal(await recovered(undefined), false);
     assert.equal(await recovered(passOf(DRAINING, [])), false, 'it was read before the shutdown was over');
     assert.equal(await recovered(passOf(RECOVERING, [SHUTDOWN.maintenance])), false);
+    const keptByOthers = new Set(['a.yaml']);
+    assert.equal(await recovered(passOf(RECOVERING, [SHUTDOWN.maintenance], { keptByOthers })), true);
     assert.equal(await recovered(passOf(RECOVERING, [''])), false, 'nothing says for what it was parked');
     assert.equal(await recovered(passOf(RECOVERING, ['of-another-drain'])), true);
   });
