@@ -29,8 +29,11 @@ export interface StageStatus {
 
 /** KEP-4212, NodeMaintenanceNodeStatus. */
 export interface NodeStatus {
-  readonly nodeRef: { readonly name: string };
+  /** The name is the KEP's; the UID of the Node object is ours, to recognise a node that registers again. */
+  readonly nodeRef: { readonly name: string; readonly uid?: string };
   readonly drainTargets?: readonly DrainPlanEntry[];
+  /** Ours: the number of entries of the effective drain plan that the node has reached; it never decreases. */
+  readonly drainPlanPosition?: number;
   readonly drainMessage?: string;
   readonly podsPendingEvacuation?: number;
   readonly podsEvacuating?: number;
@@ -79,7 +82,7 @@ export interface NodeMaintenanceStatus {
   readonly nodeStatuses?: readonly NodeStatus[];
   /** Ours: for the columns of a table. */
   readonly summary?: MaintenanceSummary;
-  /** Ours: the number of entries of the effective drain plan that are reached; it never decreases. */
+  /** Ours: the number of entries of the effective drain plan that all nodes have reached; 0 while there are no nodes. */
   readonly drainPlanPosition?: number;
   readonly conditions?: readonly Condition[];
 }

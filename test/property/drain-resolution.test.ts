@@ -41,8 +41,8 @@ function drainsOver(
   return made.map(({ plan, nodes, after }, index) => {
     const effective = effectiveDrainPlan(plan);
     const recorded = targetsAfter(effective, after);
-    const own = nodes.map((name) => ({ name, pods: all[name] ?? [], recorded }));
-    return { name: `m${index}`, createdAt: after, plan: effective, position: after, nodes: own };
+    const own = nodes.map((name) => ({ name, pods: all[name] ?? [], recorded, position: after }));
+    return { name: `m${index}`, createdAt: after, plan: effective, nodes: own };
   });
 }
 
@@ -75,12 +75,11 @@ describe('the resolution of any maintenances over any nodes', () => {
           for (const [index, { plan, nodes, after }] of made.entries()) {
             if (after !== gone && !(gone === 0 && index === 0)) continue;
             if (drains.some(({ name }) => name === `m${index}`)) continue;
-            const fresh = nodes.map((name) => ({ name, pods: [], recorded: [] }));
+            const fresh = nodes.map((name) => ({ name, pods: [], recorded: [], position: 0 }));
             drains.push({
               name: `m${index}`,
               createdAt: gone,
               plan: effectiveDrainPlan(plan),
-              position: 0,
               nodes: fresh,
             });
           }
@@ -91,9 +90,9 @@ describe('the resolution of any maintenances over any nodes', () => {
           const resolved = resolveDrains(now);
           for (const drain of now) {
             const own = resolved.get(drain.name);
-            assert.ok((own?.position ?? 0) >= drain.position, 'positions only grow');
             for (const node of drain.nodes) {
-              const { drainTargets = [] } = own?.nodes.find(({ name }) => name === node.name) ?? {};
+              const { drainTargets = [], position = 0 } = own?.nodes.find(({ name }) => name === node.name) ?? {};
+              assert.ok(position >= node.position, 'positions only grow');
               for (const known of Object.values(all).flat()) {
                 assert.ok(
                   !targetsCover(node.recorded, known) || targetsCover(drainTargets, known),
@@ -105,9 +104,10 @@ describe('the resolution of any maintenances over any nodes', () => {
           drains = now.map((drain) => {
             const own = resolved.get(drain.name);
             const nodes = drain.nodes.map((node) => {
-              return { ...node, recorded: own?.nodes.find(({ name }) => name === node.name)?.drainTargets ?? [] };
+              const { drainTargets = [], position = 0 } = own?.nodes.find(({ name }) => name === node.name) ?? {};
+              return { ...node, recorded: drainTargets, position };
             });
-            return { ...drain, position: own?.position ?? 0, nodes };
+            return { ...drain, nodes };
           });
           const busy = [...resolved.values()].flatMap(({ nodes }) =>
             nodes.filter(({ evicting }) => evicting.length > 0),

@@ -123,6 +123,7 @@ describe('hostile times and grace periods', () => {
         const node = {
           name: 'n1',
           drainTargets: plan.slice(0, 1),
+          position: 1,
           message: '',
           evicting: evicting.map(drainPodOf),
           pending: pending.map(drainPodOf),

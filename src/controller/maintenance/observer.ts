@@ -9,6 +9,7 @@ import { drainOfMaintenance } from '../../decide/drain/drain-of.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { type Drain, drainsAround } from '../../decide/drain/field.ts';
 import { entryCovers } from '../../decide/drain/plan.ts';
+import type { NodeIdentity } from '../../decide/drain/recorded-node.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { drainStatus, type NodeObservation, waitingStatus } from '../../decide/drain/status.ts';
 import { isInBackground } from '../../decide/eviction/imperative.ts';
@@ -79,8 +80,18 @@ function dueOf({ maintenance, nodes }: Draining, pods: PodsByNode, now: number):
   return dueTiersOf(maintenance, own, now);
 }
 
+function identityOf({ nodes }: ControllerContext, name: string): NodeIdentity {
+  const uid = nodes.get(name)?.metadata.uid;
+  return { name, ...(uid === undefined ? {} : { uid }) };
+}
+
 /** The drains of maintenances that share nodes with each other. */
-function drainsOf(draining: readonly Draining[], pods: PodsByNode, now: number): readonly Drain[] {
+function drainsOf(
+  context: ControllerContext,
+  draining: readonly Draining[],
+  pods: PodsByNode,
+  now: number,
+): readonly Drain[] {
   const drainPods = new Map<string, readonly DrainPod[]>();
   // Several drains of a node have the same list of its pods: the resolution finds its answers once for each list.
   const podsOn = (node: string): readonly DrainPod[] => {
@@ -89,7 +100,7 @@ function drainsOf(draining: readonly Draining[], pods: PodsByNode, now: number):
     return known;
   };
   return draining.map((each) => {
-    const nodes = each.nodes.map((name) => ({ name, pods: podsOn(name) }));
+    const nodes = each.nodes.map((name) => ({ ...identityOf(context, name), pods: podsOn(name) }));
     return drainOfMaintenance(each.maintenance, { nodes, isWhole: true, due: dueOf(each, pods, now).position });
   });
 }
@@ -101,7 +112,7 @@ function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): D
     name,
     maintenance,
     createdAt: timeOf(creationTimestamp) ?? Infinity,
-    begun: maintenance.status?.drainPlanPosition !== undefined,
+    begun: (maintenance.status?.drainPlanPosition ?? 0) > 0,
     nodes: selectedNodes(context, maintenance).map(({ metadata }) => metadata.name),
     isShutdown,
     // A machine that goes down in any case is not saved by throttling its drain.
@@ -176,7 +187,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       if (why !== undefined) return { ...nothing, status: waitingStatus(maintenance, own.nodes, why, now) };
       const pods = groupByNode(context.pods.list());
       const free = draining.filter((each) => !throttled.has(each.name));
-      const drains = drainsOf(drainsAround(free, name), pods, now);
+      const drains = drainsOf(context, drainsAround(free, name), pods, now);
       const resolution = resolveDrains(drains).get(name);
       if (resolution === undefined) return nothing;
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];

@@ -1,17 +1,31 @@
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
 import type { DrainPod } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import type { Drain } from './field.ts';
 import { effectiveDrainPlan } from './plan.ts';
+import { type NodeIdentity, recordedNodes } from './recorded-node.ts';
+import { entriesReached } from './targets.ts';
 
 /** What is seen of a drain. */
 export interface DrainScope {
   /** The nodes that are seen, with the pods that are still on them. */
-  readonly nodes: readonly { readonly name: string; readonly pods: readonly DrainPod[] }[];
-  /** Whether these are all nodes of the maintenance. Of others its plan goes no further than it was recorded. */
+  readonly nodes: readonly (NodeIdentity & { readonly pods: readonly DrainPod[] })[];
+  /** Whether these are all nodes of the maintenance. Of others its plan goes no further than they have reached. */
   readonly isWhole: boolean;
   /** How many entries of the plan a deadline has reached; 0 for none. */
   readonly due: number;
+}
+
+/** How many entries of the plan a node has reached; 0 for one that has just joined the maintenance. */
+function positionOf(
+  plan: readonly DrainPlanEntry[],
+  status: NodeMaintenanceStatus | undefined,
+  recorded: NodeStatus | undefined,
+): number {
+  if (recorded?.drainPlanPosition !== undefined) return recorded.drainPlanPosition;
+  // An older version wrote one position for all nodes, and an agent that hands its drain over writes the targets alone.
+  const { drainTargets = [] } = recorded ?? {};
+  return drainTargets.length === 0 ? 0 : Math.max(status?.drainPlanPosition ?? 0, entriesReached(plan, drainTargets));
 }
 
 /** A maintenance in the Drain stage as the resolution takes it, within the scope of who drains. */
@@ -20,13 +34,17 @@ export function drainOfMaintenance(
   { nodes, isWhole, due }: DrainScope,
 ): Drain {
   const plan = effectiveDrainPlan(spec.drainPlan ?? []);
-  const position = status?.drainPlanPosition ?? 0;
-  const recorded = new Map(status?.nodeStatuses?.map(({ nodeRef, drainTargets }) => [nodeRef.name, drainTargets]));
+  const recordedOf = recordedNodes(status);
+  const begun = nodes.map(({ pods, ...node }) => {
+    const recorded = recordedOf(node);
+    const position = Math.min(plan.length, Math.max(positionOf(plan, status, recorded), isWhole ? due : 0));
+    return { ...node, pods, recorded: recorded?.drainTargets ?? [], position };
+  });
+  const reached = Math.min(...begun.map(({ position }) => position));
   return {
     name: metadata.name,
     createdAt: timeOf(metadata.creationTimestamp) ?? Infinity,
-    plan: isWhole ? plan : plan.slice(0, Math.max(1, position)),
-    position: isWhole ? Math.max(position, due) : position,
-    nodes: nodes.map(({ name, pods }) => ({ name, pods, recorded: recorded.get(name) ?? [] })),
+    plan: isWhole ? plan : plan.slice(0, Math.max(1, reached)),
+    nodes: begun,
   };
 }

@@ -1,6 +1,7 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { targetsCover } from './plan.ts';
-import { leastPowerful, mostPowerful } from './targets.ts';
+import type { NodeIdentity } from './recorded-node.ts';
+import { leastPowerful, mostPowerful, targetsAfter } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
 
 type Targets = readonly DrainPlanEntry[];
@@ -12,16 +13,15 @@ export interface Drain {
   readonly createdAt: number;
   /** The effective drain plan. */
   readonly plan: Targets;
-  /** How many entries of the plan are reached; 0 for none yet. */
-  readonly position: number;
   readonly nodes: readonly DrainNode[];
 }
 
 /** A node of a drain. */
-export interface DrainNode {
-  readonly name: string;
+export interface DrainNode extends NodeIdentity {
   /** The pods that are still on it. */
   readonly pods: readonly DrainPod[];
+  /** How many entries of the plan it has reached; 0 for none yet. */
+  readonly position: number;
   /** The drain targets that the maintenance's status has for it; none yet where it has just begun. */
   readonly recorded: Targets;
 }
@@ -29,8 +29,10 @@ export interface DrainNode {
 /** The drains as they stand at one moment. Each answer is found once: nodes and drains may be many. */
 export interface DrainsAtOnce {
   readonly drains: readonly Drain[];
-  /** What the drain itself targets, by its position. */
+  /** What the drain itself targets on all of its nodes: what those target that are furthest behind. */
   ownOf(drain: Drain): Targets;
+  /** What the drain itself targets on one of its nodes, which may be ahead of others that joined later. */
+  ownOn(drain: Drain, node: string): Targets;
   /** The drains of a node, in their order. */
   drainsOn(node: string): readonly Drain[];
   /** Those of them, the one that targets least first. */
@@ -39,7 +41,9 @@ export interface DrainsAtOnce {
   targetsOf(node: string): Targets;
   /** The pods of a drain's node that are targeted. */
   evictingOn(node: DrainNode): readonly DrainPod[];
-  /** Whether anything is evicted on any node of the drain. */
+  /** The nodes that the next entry of the drain's plan waits for, because they have pods to evict before it. */
+  busyNodesOf(drain: Drain): readonly string[];
+  /** Whether there are any such nodes. */
   isBusy(drain: Drain): boolean;
   /** The first of the drains of the node that is busy; undefined where none is. */
   firstBusyOn(node: string): Drain | undefined;
@@ -65,18 +69,26 @@ function once<K, V>(find: (key: K) => V): (key: K) => V {
 /** What stays as it is while drains move on. */
 export interface DrainIndex {
   readonly drains: readonly Drain[];
+  /** How many entries of its plan a drain has recorded for a node. */
+  positionOn(drain: Drain, node: string): number;
   drainsOn(node: string): readonly Drain[];
   recordedOn(node: string): readonly Targets[];
 }
 
 /** Finds the drains of each node once. */
 export function indexDrains(drains: readonly Drain[]): DrainIndex {
-  const byNode = new Map<string, { readonly drains: Drain[]; readonly recorded: Targets[] }>();
+  interface OnNode {
+    readonly drains: Drain[];
+    readonly recorded: Targets[];
+    readonly positions: Map<Drain, number>;
+  }
+  const byNode = new Map<string, OnNode>();
   for (const drain of drains) {
-    for (const { name, recorded } of drain.nodes) {
-      const known = byNode.get(name) ?? { drains: [], recorded: [] };
+    for (const { name, recorded, position } of drain.nodes) {
+      const known = byNode.get(name) ?? { drains: [], recorded: [], positions: new Map<Drain, number>() };
       byNode.set(name, known);
       known.drains.push(drain);
+      known.positions.set(drain, position);
       if (recorded.length > 0) known.recorded.push(recorded);
     }
   }
@@ -84,39 +96,63 @@ export function indexDrains(drains: readonly Drain[]): DrainIndex {
     drains,
     drainsOn: (node) => byNode.get(node)?.drains ?? [],
     recordedOn: (node) => byNode.get(node)?.recorded ?? [],
+    positionOn: (drain, node) => byNode.get(node)?.positions.get(drain) ?? 0,
   };
 }
 
-/** The drains where each has reached the targets that `own` has for its name. */
-export function fieldOf(index: DrainIndex, own: ReadonlyMap<string, Targets>): DrainsAtOnce {
+/** The own targets of drains whose nodes that are furthest behind have reached so many entries, by the name of the drain. */
+function ownTargets(
+  index: DrainIndex,
+  positions: ReadonlyMap<string, number>,
+): Pick<DrainsAtOnce, 'ownOf' | 'ownOn'> & { readonly isAhead: (drain: Drain, node: string) => boolean } {
+  const positionOf = ({ name }: Drain): number => positions.get(name) ?? 0;
+  const ofDrain = once((drain: Drain) => once((position: number) => targetsAfter(drain.plan, position)));
+  const ownOf = (drain: Drain): Targets => ofDrain(drain)(positionOf(drain));
+  const isAhead = (drain: Drain, node: string): boolean => index.positionOn(drain, node) > positionOf(drain);
+  const ownOn = (drain: Drain, node: string): Targets =>
+    isAhead(drain, node) ? ofDrain(drain)(index.positionOn(drain, node)) : ownOf(drain);
+  return { ownOf, ownOn, isAhead };
+}
+
+/** The drains where the nodes that are furthest behind have reached as many entries as `positions` has for its name. */
+export function fieldOf(index: DrainIndex, positions: ReadonlyMap<string, number>): DrainsAtOnce {
   const { drains } = index;
   const drainsOn = (node: string): readonly Drain[] => index.drainsOn(node);
-  const ownOf = ({ name }: Drain): Targets => own.get(name) ?? [];
-  const order = once(() => new Map(drains.map((drain, at) => [drain, at])));
-  const weight = once((drain: Drain) => weightOf(ownOf(drain)));
+  const { ownOf, ownOn, isAhead } = ownTargets(index, positions);
+  const order = new Map(drains.map((drain, at) => [drain, at]));
   const targetsOf = once((node: string): Targets => {
-    return mostPowerful([leastPowerful(drainsOn(node).map(ownOf)), ...index.recordedOn(node)]);
+    const own = drainsOn(node).map((drain) => ownOn(drain, node));
+    return mostPowerful([leastPowerful(own), ...index.recordedOn(node)]);
   });
   // Several drains of a node have the same list of its pods.
-  const evicting = new Map<readonly DrainPod[], Map<string, readonly DrainPod[]>>();
-  const evictingOn = ({ name, pods }: DrainNode): readonly DrainPod[] => {
-    const known = evicting.get(pods) ?? new Map<string, readonly DrainPod[]>();
-    evicting.set(pods, known);
-    const found = known.get(name) ?? pods.filter((pod) => targetsCover(targetsOf(name), pod));
-    known.set(name, found);
-    return found;
-  };
-  const isBusy = once((drain: Drain) => drain.nodes.some((node) => evictingOn(node).length > 0));
+  const evicting = once((pods: readonly DrainPod[]) =>
+    once((node: string) => pods.filter((pod) => targetsCover(targetsOf(node), pod))),
+  );
+  const evictingOn = ({ name, pods }: DrainNode): readonly DrainPod[] => evicting(pods)(name);
+  const busyNodesOf = once((drain: Drain) => {
+    const own = ownOf(drain);
+    const busy = drain.nodes.filter((node) => {
+      const leaving = evictingOn(node);
+      // Nobody waits for what leaves a node in a later entry than the one that the others have come to.
+      return isAhead(drain, node.name) ? leaving.some((pod) => targetsCover(own, pod)) : leaving.length > 0;
+    });
+    return busy.map(({ name }) => name);
+  });
+  const isBusy = (drain: Drain): boolean => busyNodesOf(drain).length > 0;
   return {
     drains,
     ownOf,
+    ownOn,
     drainsOn,
     byWeightOn: once((node) => {
-      const at = order(undefined);
-      return drainsOn(node).toSorted((a, b) => weight(a) - weight(b) || (at.get(a) ?? 0) - (at.get(b) ?? 0));
+      const weights = new Map(drainsOn(node).map((drain) => [drain, weightOf(ownOn(drain, node))]));
+      const compare = (of: ReadonlyMap<Drain, number>, a: Drain, b: Drain): number =>
+        (of.get(a) ?? 0) - (of.get(b) ?? 0);
+      return drainsOn(node).toSorted((a, b) => compare(weights, a, b) || compare(order, a, b));
     }),
     targetsOf,
     evictingOn,
+    busyNodesOf,
     isBusy,
     firstBusyOn: once((node) => drainsOn(node).find(isBusy)),
   };

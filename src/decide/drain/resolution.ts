@@ -1,15 +1,17 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { targetsCover } from './plan.ts';
 import { type Drain, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
-import { entriesReached, isWithin, targetsAfter } from './targets.ts';
+import type { NodeIdentity } from './recorded-node.ts';
+import { entriesReached, isWithin } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
 
 type Targets = readonly DrainPlanEntry[];
 
 /** What a drain does on one of its nodes. */
-export interface NodeResolution {
-  readonly name: string;
+export interface NodeResolution extends NodeIdentity {
   readonly drainTargets: Targets;
+  /** How many entries of the drain's own plan it has reached. */
+  readonly position: number;
   /** Targeted pods that are still there. */
   readonly evicting: readonly DrainPod[];
   /** Pods that are not targeted yet. */
@@ -21,64 +23,71 @@ export interface NodeResolution {
 
 /** What a drain does now. */
 export interface DrainResolution {
+  /** How many entries of its plan all of its nodes have reached; 0 where it has none. */
   readonly position: number;
   readonly nodes: readonly NodeResolution[];
   /** Whether nothing is left on any node. */
   readonly drained: boolean;
 }
 
-/** Whether all the nodes of the drains that it intersects with have finished with their targets, and its own too. */
-function isQuietAround(field: DrainsAtOnce, drain: Drain): boolean {
-  return drain.nodes.every(({ name }) => field.firstBusyOn(name) === undefined);
+/**
+ * Whether all the nodes of the drains that it intersects with have finished with their targets, and its own too. What is
+ * still evicted on a node that is ahead belongs to a later entry, so that those that catch up do not wait for it.
+ */
+function isQuietAround(field: DrainsAtOnce, drain: Drain, position: number): boolean {
+  const moving = drain.nodes.filter((node) => node.position <= position);
+  return !field.isBusy(drain) && moving.every(({ name }) => field.firstBusyOn(name) === undefined);
 }
 
 /**
  * Whether a drain may go on to the next entry of its plan (KEP-4212, "Pod Selection"): nothing that its own entries target
  * is left on its nodes, and all the nodes of the drains that it intersects with have finished with their targets.
  */
-function mayGoOn(field: DrainsAtOnce, drain: Drain): boolean {
+function mayGoOn(field: DrainsAtOnce, drain: Drain, position: number): boolean {
   const own = field.ownOf(drain);
-  return isQuietAround(field, drain) && !drain.nodes.some(({ pods }) => pods.some((pod) => targetsCover(own, pod)));
+  return (
+    isQuietAround(field, drain, position) && !drain.nodes.some(({ pods }) => pods.some((pod) => targetsCover(own, pod)))
+  );
 }
 
-/** What was reached before. */
-function reachedBefore({ plan, position, nodes }: Drain): number {
-  // A status of an older version has no position: the targets that it records tell it.
-  const recorded = position > 0 ? position : Math.min(...nodes.map((node) => entriesReached(plan, node.recorded)));
-  return Math.min(plan.length, Math.max(1, Number.isFinite(recorded) ? recorded : 1));
+/** The first entry is targeted at once, and none beyond the last. */
+function within({ plan }: Drain, position: number): number {
+  return Math.min(plan.length, Math.max(1, position));
 }
 
-/** The drains when each has gone on as far as it may, and the positions that they have reached. */
+/** What all nodes of a drain have reached before: those that are furthest behind. */
+function reachedBefore(drain: Drain): number {
+  return within(drain, Math.min(...drain.nodes.map(({ position }) => position)));
+}
+
+/** The drains when each has gone on as far as it may, and the positions that they have reached. One without nodes is left out. */
 function advance(drains: readonly Drain[]): {
   readonly field: DrainsAtOnce;
   readonly positions: ReadonlyMap<string, number>;
 } {
   const index = indexDrains(drains);
-  const positions = new Map(drains.map((drain) => [drain.name, reachedBefore(drain)]));
+  const some = drains.filter(({ nodes }) => nodes.length > 0);
+  const positions = new Map(some.map((drain) => [drain.name, reachedBefore(drain)]));
   const positionOf = ({ name }: Drain): number => positions.get(name) ?? 0;
-  const own = new Map(drains.map((drain) => [drain.name, targetsAfter(drain.plan, positionOf(drain))]));
   for (;;) {
-    const field = fieldOf(index, own);
-    const behind = drains.filter((drain) => positionOf(drain) < drain.plan.length);
-    let movers = behind.filter((drain) => mayGoOn(field, drain));
+    const field = fieldOf(index, positions);
+    const behind = some.filter((drain) => positionOf(drain) < drain.plan.length);
+    let movers = behind.filter((drain) => mayGoOn(field, drain, positionOf(drain)));
     if (movers.length === 0) {
       // Selectors of two plans can keep a pod from both. Where nothing moves at all, the drain that is furthest behind does.
       const stuck = behind.filter((drain) => {
-        return drain.nodes.some(({ pods }) => pods.length > 0) && isQuietAround(field, drain);
+        return drain.nodes.some(({ pods }) => pods.length > 0) && isQuietAround(field, drain, positionOf(drain));
       });
       movers = stuck.toSorted((a, b) => positionOf(a) - positionOf(b)).slice(0, 1);
     }
     if (movers.length === 0) return { field, positions };
-    for (const drain of movers) {
-      positions.set(drain.name, positionOf(drain) + 1);
-      own.set(drain.name, targetsAfter(drain.plan, positionOf(drain)));
-    }
+    for (const drain of movers) positions.set(drain.name, positionOf(drain) + 1);
   }
 }
 
 /** The suffix of an evacuating node's message (KEP-4212, "Pod Selection and DrainTargets Example"). */
 function explain(field: DrainsAtOnce, drain: Drain, node: string): { text: string; fastForwardedBy?: string } {
-  const own = field.ownOf(drain);
+  const own = field.ownOn(drain, node);
   const targets = field.targetsOf(node);
   const isOlder = ({ createdAt, name }: Drain): boolean =>
     createdAt < drain.createdAt || (createdAt === drain.createdAt && name < drain.name);
@@ -92,25 +101,26 @@ function explain(field: DrainsAtOnce, drain: Drain, node: string): { text: strin
   return { text: 'Evacuating' };
 }
 
-function busyNodes(field: DrainsAtOnce, drain: Drain): readonly string[] {
-  return drain.nodes.filter((node) => field.evictingOn(node).length > 0).map(({ name }) => name);
-}
-
 /** For whom a node waits that has nothing to evict now. */
 function waiting(field: DrainsAtOnce, drain: Drain): string {
-  if (field.isBusy(drain)) return `Waiting for node ${busyNodes(field, drain).join(', ')}.`;
+  if (field.isBusy(drain)) return `Waiting for node ${field.busyNodesOf(drain).join(', ')}.`;
   const busy = new Set(drain.nodes.map(({ name }) => field.firstBusyOn(name)));
   const other = busy.size === 1 ? [...busy][0] : field.drains.find((each) => busy.has(each));
-  return other === undefined ? 'Evacuating' : `Waiting for node ${busyNodes(field, other).join(', ')} (${other.name}).`;
+  return other === undefined
+    ? 'Evacuating'
+    : `Waiting for node ${field.busyNodesOf(other).join(', ')} (${other.name}).`;
 }
 
 /**
- * Moves all drains of a cluster on (KEP-4212, "Pod Selection" and its example) and returns what each does now. Each
- * drain's position only grows, and so do the targets of every node.
+ * Moves all drains of a cluster on (KEP-4212, "Pod Selection" and its example) and returns what each does now. The
+ * position of a drain on a node only grows, and so do the node's targets. The nodes of a drain go on together; one that
+ * joined later goes through the plan from its first entry, while those that are ahead keep what they have reached and
+ * wait for it.
  */
 export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, DrainResolution> {
   const { field, positions } = advance(drains);
   const resolutions = drains.map((drain): readonly [string, DrainResolution] => {
+    const reached = positions.get(drain.name) ?? 0;
     // The same for each of its nodes.
     let wait: string | undefined;
     const nodes = drain.nodes.map((node): NodeResolution => {
@@ -120,11 +130,13 @@ export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, Dra
       const { text, ...explained } = explain(field, drain, node.name);
       if (evicting.length === 0) wait ??= waiting(field, drain);
       const message = node.pods.length === 0 ? 'Drained' : evicting.length > 0 ? text : (wait ?? '');
+      const identity = { name: node.name, ...(node.uid === undefined ? {} : { uid: node.uid }) };
+      const position = Math.max(reached, within(drain, node.position));
       const drainTargets = field.targetsOf(node.name);
-      return { name: node.name, drainTargets, evicting, pending, message, ...explained };
+      return { ...identity, drainTargets, position, evicting, pending, message, ...explained };
     });
     const drained = drain.nodes.every(({ pods }) => pods.length === 0);
-    return [drain.name, { position: positions.get(drain.name) ?? 1, nodes, drained }];
+    return [drain.name, { position: reached, nodes, drained }];
   });
   return new Map(resolutions);
 }
@@ -140,9 +152,9 @@ export function resolveDrain(
   position = 0,
 ): NodeResolution & { readonly drained: boolean } {
   const reached = Math.max(position, entriesReached(plan, recorded));
-  const drain: Drain = { name: '', createdAt: 0, plan, position: reached, nodes: [{ name: '', pods, recorded }] };
+  const drain: Drain = { name: '', createdAt: 0, plan, nodes: [{ name: '', pods, recorded, position: reached }] };
   const resolution = resolveDrains([drain]).get('');
   const [node] = resolution?.nodes ?? [];
-  const nothing = { name: '', drainTargets: recorded, evicting: pods, pending: [], message: '' };
+  const nothing = { name: '', drainTargets: recorded, position: reached, evicting: pods, pending: [], message: '' };
   return { ...(node ?? nothing), drained: resolution?.drained === true };
 }

@@ -6,6 +6,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { type BlockingPod, DRAINED, type NodeMaintenance, type NodeStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { drainOfMaintenance } from './drain-of.ts';
+import type { NodeIdentity } from './recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
 import { isFinished } from '../eviction/request.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
@@ -57,18 +58,18 @@ export function maintenancesOfNode(
  */
 export function resolveSelfDrains(
   maintenances: readonly NodeMaintenance[],
-  nodeName: string,
+  node: NodeIdentity,
   pods: readonly DrainPod[],
   due: (maintenance: NodeMaintenance) => number = () => 0,
 ): readonly SelfDrain[] {
-  const draining = maintenancesOfNode(maintenances, nodeName).filter((each) => {
+  const draining = maintenancesOfNode(maintenances, node.name).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
     // Where its agent made it, the machine goes down in any case: it is not throttled for what only a controller can see.
-    return agentNodeOf(each) === nodeName || !isThrottled(each);
+    return agentNodeOf(each) === node.name || !isThrottled(each);
   });
   const drains = draining.map((maintenance) => {
-    const isWhole = soleNodeOf(maintenance) === nodeName;
-    return drainOfMaintenance(maintenance, { nodes: [{ name: nodeName, pods }], isWhole, due: due(maintenance) });
+    const isWhole = soleNodeOf(maintenance) === node.name;
+    return drainOfMaintenance(maintenance, { nodes: [{ ...node, pods }], isWhole, due: due(maintenance) });
   });
   const resolutions = resolveDrains(drains);
   return draining.flatMap((maintenance) => {

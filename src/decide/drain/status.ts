@@ -7,6 +7,7 @@ import {
   type NodeStatus,
   type Stage,
 } from '../../api/node-maintenance.ts';
+import { type NodeIdentity, recordedNodes } from './recorded-node.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
@@ -57,6 +58,10 @@ function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefi
   return Math.abs(before - expectedFinishAt) < ESTIMATE_STEP_MS ? old?.expectedFinishTime : rfc3339(expectedFinishAt);
 }
 
+function nodeRefOf({ name, uid }: NodeIdentity): NodeStatus['nodeRef'] {
+  return { name, ...(uid === undefined ? {} : { uid }) };
+}
+
 function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: NodeObservation): NodeStatus {
   const left = node.evicting.length + node.pending.length;
   const atStart = Math.max(old?.podsAtStart ?? 0, left);
@@ -64,8 +69,9 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
     seen.overLimit === 0 ? '' : `; ${seen.overLimit} of them wait for others, by the limits of evictions in flight`;
   const expectedFinishTime = left === 0 ? undefined : estimate(old, seen.expectedFinishAt);
   return {
-    nodeRef: { name: node.name },
+    nodeRef: nodeRefOf(node),
     drainTargets: node.drainTargets,
+    drainPlanPosition: node.position,
     drainMessage: `${node.message}${waiting}`,
     podsPendingEvacuation: node.pending.length,
     podsEvacuating: node.evicting.length,
@@ -96,10 +102,8 @@ export function drainStatus(
         ? 'All pods are gone.'
         : `${left} ${left === 1 ? 'pod is' : 'pods are'} left.`;
   const reason = nodes.length === 0 ? 'NoNodes' : drained ? 'DrainCompleted' : 'Draining';
-  const nodeStatuses = nodes.map((node) => {
-    const old = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === node.name);
-    return nodeStatus(old, node, observe(node));
-  });
+  const recordedOf = recordedNodes(maintenance.status);
+  const nodeStatuses = nodes.map((node) => nodeStatus(recordedOf(node), node, observe(node)));
   return {
     ...startedStages(maintenance, 'Drain', now),
     nodeStatuses,
@@ -130,7 +134,9 @@ function essence({ nodeStatuses = [], ...status }: NodeMaintenanceStatus): objec
   return {
     ...status,
     summary: undefined,
-    nodeStatuses: nodeStatuses.map(({ nodeRef, drainTargets }) => ({ nodeRef, drainTargets })),
+    nodeStatuses: nodeStatuses.map(({ nodeRef, drainTargets, drainPlanPosition }) => {
+      return { nodeRef, drainTargets, drainPlanPosition };
+    }),
   };
 }
 

@@ -81,7 +81,7 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
   for (const node of all) {
     const { name } = node.metadata;
     const own = pods.filter(({ spec }) => spec.nodeName === name);
-    const resolved = resolveSelfDrains(maintenances, name, drainPodsOfNode(own, []));
+    const resolved = resolveSelfDrains(maintenances, node.metadata, drainPodsOfNode(own, []));
     assertFinite(
       resolved.map(({ resolution }) => resolution),
       'own drain',

@@ -124,7 +124,9 @@ export function createSelfDrainer(
     const all = cache.list().filter((pod) => !isTerminal(pod));
     const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
     const left = drainPodsOfNode(all, drainPodsOf(facts.view));
-    const own = resolveSelfDrains(status.latest(maintenances), nodeName, left, due);
+    const uid = cordon.node()?.metadata.uid;
+    const node = { name: nodeName, ...(uid === undefined ? {} : { uid }) };
+    const own = resolveSelfDrains(status.latest(maintenances), node, left, due);
     const scope = ender.scopeOf(own, all, requests.list());
     const { requestOf, isOutOfTime } = scope;
     const evicting = evictingUids(own);

@@ -21,8 +21,8 @@ function maintenance(
 }
 
 /** A cluster whose cache still has `copy` of the maintenance. */
-function clusterOf(copy: NodeMaintenance, pods: readonly Pod[]): ControllerContext {
-  const node = { metadata: { name: 'one' } };
+function clusterOf(copy: NodeMaintenance, pods: readonly Pod[], uid = 'uid-one'): ControllerContext {
+  const node = { metadata: { name: 'one', uid } };
   const part = {
     options: {},
     ungated: { on: () => [] },
@@ -47,6 +47,18 @@ describe('the observation of a drain', () => {
     const { status } = observer.observe(maintenance(reached), NOW);
     assert.equal(status.drainPlanPosition, 12, 'no backtracking');
     assert.deepEqual(status.nodeStatuses?.[0]?.drainTargets, reached.nodeStatuses?.[0]?.drainTargets);
+  });
+});
+
+describe('a node that registers again', () => {
+  it('the node begins at the first entry of the plan, and its status has its new UID', () => {
+    const pod: Pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: { nodeName: 'one', priority: 0 } };
+    const drained = createDrainObserver(clusterOf(maintenance(undefined), [])).observe(maintenance(undefined), NOW);
+    assert.equal(drained.status.nodeStatuses?.[0]?.nodeRef.uid, 'uid-one');
+    const again = createDrainObserver(clusterOf(maintenance(undefined), [pod], 'uid-two'));
+    const [node] = again.observe(maintenance(drained.status), NOW).status.nodeStatuses ?? [];
+    assert.equal(node?.nodeRef.uid, 'uid-two');
+    assert.deepEqual(node.drainTargets, [{ podType: 'Default', podPriority: 1_000_000_000 }]);
   });
 });
 

@@ -26,8 +26,8 @@ class Cluster {
   }
 
   add(name: string, own: readonly DrainPlanEntry[], nodes: readonly string[]): void {
-    const fresh = nodes.map((node) => ({ name: node, pods: [], recorded: [] }));
-    this.drains.push({ name, createdAt: this.drains.length, plan: own, position: 0, nodes: fresh });
+    const fresh = nodes.map((node) => ({ name: node, pods: [], recorded: [], position: 0 }));
+    this.drains.push({ name, createdAt: this.drains.length, plan: own, nodes: fresh });
   }
 
   /** Takes all pods up to a priority off a node. */
@@ -45,9 +45,10 @@ class Cluster {
     this.drains = now.map((drain) => {
       const own = resolved.get(drain.name);
       const nodes = drain.nodes.map((node) => {
-        return { ...node, recorded: own?.nodes.find(({ name }) => name === node.name)?.drainTargets ?? [] };
+        const { drainTargets = [], position = 0 } = own?.nodes.find(({ name }) => name === node.name) ?? {};
+        return { ...node, recorded: drainTargets, position };
       });
-      return { ...drain, position: own?.position ?? 0, nodes };
+      return { ...drain, nodes };
     });
     return resolved;
   }

@@ -40,7 +40,7 @@ const WAITING: NodeMaintenanceStatus = {
 
 /** The pods that leave when a DaemonSet pod is all that is left. */
 function evicting(maintenance: NodeMaintenance): readonly string[] {
-  const own = resolveSelfDrains([maintenance], NODE, [LOGGER]);
+  const own = resolveSelfDrains([maintenance], { name: NODE, uid: 'u-node' }, [LOGGER]);
   return own.flatMap(({ resolution }) => resolution.nodes.flatMap((node) => node.evicting.map(({ name }) => name)));
 }
 

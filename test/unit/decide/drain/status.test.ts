@@ -159,7 +159,7 @@ describe('the status of a drain', () => {
     return {
       position: 1,
       drained: pods === 0,
-      nodes: [{ name: 'one', drainTargets: [], evicting, pending: [], message: 'Evacuating' }],
+      nodes: [{ name: 'one', drainTargets: [], position: 1, evicting, pending: [], message: 'Evacuating' }],
     };
   };
   const seen = { blocking: [], overLimit: 0, ungatedDaemonSets: [] };

@@ -8,7 +8,7 @@ import {
   planFromKubeletPriorities,
 } from '../../../../src/decide/drain/plan.ts';
 import { resolveDrains } from '../../../../src/decide/drain/resolution.ts';
-import { targetsAfter } from '../../../../src/decide/drain/targets.ts';
+import { entriesReached, targetsAfter } from '../../../../src/decide/drain/targets.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';
 
 const MAX = 2_147_483_647;
@@ -36,7 +36,8 @@ function decideDrainTargets(
   readonly pending: Readonly<Record<string, readonly DrainPod[]>>;
   readonly drained: boolean;
 } {
-  const drain = { name: 'm', createdAt: 0, plan, position: 0, nodes: nodes.map((node) => ({ ...node, recorded })) };
+  const position = entriesReached(plan, recorded);
+  const drain = { name: 'm', createdAt: 0, plan, nodes: nodes.map((node) => ({ ...node, recorded, position })) };
   const resolution = resolveDrains([drain]).get('m');
   const of = (what: 'evicting' | 'pending'): Record<string, readonly DrainPod[]> =>
     Object.fromEntries((resolution?.nodes ?? []).map((node) => [node.name, node[what]]));

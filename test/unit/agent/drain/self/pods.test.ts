@@ -50,7 +50,7 @@ function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
     evictions,
     removals: createSelfRemovals(dependencies),
   });
-  const own = resolveSelfDrains([MAINTENANCE], 'n1', drainPodsOfNode(pods, []));
+  const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, []));
   const recorded = own.map(({ resolution }) => ({
     maintenance: 'm',
     reason: '',

@@ -36,7 +36,7 @@ function open() {
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
   const status = createSelfStatus(dependencies);
-  const drains = resolveSelfDrains([MAINTENANCE], 'n1', drainPodsOfNode([POD], []));
+  const drains = resolveSelfDrains([MAINTENANCE], { name: 'n1', uid: 'u-n1' }, drainPodsOfNode([POD], []));
   const pods = { list: [POD], blocking: [BLOCKING], requestOf: () => undefined };
   const write = (mayWrite: boolean): Promise<boolean> =>
     status.write(drains, pods, () => Promise.resolve(mayWrite), SIGNAL);
@@ -53,7 +53,9 @@ describe('the status that an agent writes of its own drain', () => {
     const [node] = body.status.nodeStatuses ?? [];
     assert.equal(node?.drainTargets?.[0]?.podType, 'Default');
     assert.deepEqual(node?.podsBlocking, [BLOCKING]);
-    assert.equal(node?.podsEvacuating, 1);
+    assert.deepEqual(node?.nodeRef, { name: 'n1', uid: 'u-n1' });
+    assert.equal(node.drainPlanPosition, 1);
+    assert.equal(node.podsEvacuating, 1);
     assert.equal(node?.expectedFinishTime, '2026-01-01T00:00:30Z');
     assert.match(node?.drainMessage ?? '', / \(by the agent of the node: no controller is alive\)$/);
   });

@@ -1,0 +1,23 @@
+import type { NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
+
+/** A node as the cluster has it now. */
+export interface NodeIdentity {
+  readonly name: string;
+  /** Absent where it is not known; then what was recorded under the name is believed. */
+  readonly uid?: string;
+}
+
+/**
+ * Finds what the status has recorded of a node; undefined where it has nothing, and where it has something of an earlier
+ * Node object of the same name: a node that registers again goes through the plan from its beginning.
+ */
+export function recordedNodes(
+  status: NodeMaintenanceStatus | undefined,
+): (node: NodeIdentity) => NodeStatus | undefined {
+  const byName = new Map(status?.nodeStatuses?.map((each) => [each.nodeRef.name, each]));
+  return ({ name, uid }) => {
+    const known = byName.get(name);
+    const isOfAnother = uid !== undefined && known?.nodeRef.uid !== undefined && known.nodeRef.uid !== uid;
+    return isOfAnother ? undefined : known;
+  };
+}
