@@ -9,7 +9,7 @@ import { createOnDemandWatch } from './on-demand-watch.ts';
 
 /** The EvictionRequests of pods on this node, watched only while a drain needs them. */
 export interface NodeEvictionRequests {
-  /** Those that are not over; none while they are not watched. */
+  /** Those that are not over, or that are deleted and held by finalizers; none while they are not watched. */
   list(): readonly EvictionRequest[];
   /** Whether they are watched and the first list has arrived. */
   synced(): boolean;
@@ -32,7 +32,10 @@ export function createEvictionRequests(
     lifetime,
   );
   return {
-    list: () => (watched.current()?.list() ?? []).filter((request) => !isFinished(request)),
+    list: () => {
+      const all = watched.current()?.list() ?? [];
+      return all.filter((request) => !isFinished(request) || request.metadata.deletionTimestamp !== undefined);
+    },
     synced: () => watched.current()?.synced() === true,
     watch: (wanted) => {
       if (lifetime().aborted) return;

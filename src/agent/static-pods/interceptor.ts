@@ -1,7 +1,8 @@
 /**
  * The agent as the interceptor `kubelet.k8s.io` (KEP-4212, "kubelet: Static Pods"): it acts on an EvictionRequest only
  * when it is the active interceptor, the target is a mirror pod of this node with that UID, and a maintenance targets it.
- * Otherwise it reports nothing, so that it does not keep the request alive.
+ * Otherwise it reports nothing, so that it does not keep the request alive. While a maintenance targets the pod it also
+ * acts, without a report, on a request that can no longer make the pod leave.
  */
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { KUBELET_INTERCEPTOR } from '../../api/names.ts';
@@ -62,8 +63,8 @@ const MAX_MESSAGE = 1_024;
 
 /** What was read of the cluster in one pass. */
 interface Observed {
-  /** The requests whose active interceptor is this one. */
-  readonly active: readonly EvictionRequest[];
+  /** The requests on which this interceptor may act, checked or not. */
+  readonly ours: readonly EvictionRequest[];
   /** Keys of the pods that any request of this node targets. */
   readonly requested: ReadonlySet<string>;
   readonly drains: readonly NodeDrain[];
@@ -73,10 +74,10 @@ interface Observed {
 /** The drain that targets the pod, by the priority that the mirror pod has, as the controller sees it. */
 function drainOf(
   pod: StaticPodView['inPlace'][number],
-  { active, drains, mirrors }: Observed,
+  { ours, drains, mirrors }: Observed,
   checks: Pick<RequestChecks, 'verdict'>,
 ): NodeDrain | undefined {
-  const request = active.find((each) => targetKeyOf(each) === podKey(pod));
+  const request = ours.find((each) => targetKeyOf(each) === podKey(pod));
   const verdict = request === undefined ? undefined : checks.verdict(request);
   const resolved = verdict?.kind === 'ours' ? verdict.priority : mirrors?.get(podKey(pod))?.spec.priority;
   const priority = resolved ?? pod.priority;
@@ -85,8 +86,8 @@ function drainOf(
 
 /** Which pods of the view leave, and which are targeted. */
 function intentOf(view: StaticPodView, observed: Observed, checks: Pick<RequestChecks, 'verdict'>): ClusterIntent {
-  const { active, requested, mirrors } = observed;
-  const ours = new Set(active.filter((each) => checks.verdict(each)?.kind === 'ours').map(targetKeyOf));
+  const { ours, requested, mirrors } = observed;
+  const leaving = new Set(ours.filter((each) => checks.verdict(each)?.kind === 'ours').map(targetKeyOf));
   const leave = new Map<string, Leave>();
   const targeted = new Set<string>();
   for (const pod of view.inPlace) {
@@ -95,7 +96,7 @@ function intentOf(view: StaticPodView, observed: Observed, checks: Pick<RequestC
     const key = podKey(pod);
     // A pod that the API server does not know will never be asked to leave: no other pod may wait for it.
     if (requested.has(key) || mirrors?.has(key) === true) targeted.add(key);
-    if (ours.has(key)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
+    if (leaving.has(key)) leave.set(key, { maintenance: drain.maintenance, reason: drain.reason });
   }
   return { leave, targeted, mirrors: mirrors === undefined ? undefined : new Set(mirrors.keys()) };
 }
@@ -130,25 +131,26 @@ export function createKubeletInterceptor(dependencies: KubeletInterceptorDepende
   const checks = createRequestChecks(nodeName, dependencies);
   /** Whether a drain targets static pods; none of them is known where the directory is refused. */
   let isReached = false;
-  const activeRequests = (): readonly EvictionRequest[] =>
-    requests.list().filter((request) => isActiveInterceptor(request, KUBELET_INTERCEPTOR));
+  const isActive = (request: EvictionRequest): boolean => isActiveInterceptor(request, KUBELET_INTERCEPTOR);
 
   return {
     observe: async (view, drains, wantsMirrors, signal) => {
       isReached = drains.some(({ drainTargets }) => reachesStaticPods(drainTargets));
-      const active = activeRequests();
-      checks.keep(active);
-      const isNew = active.some((each) => checks.isDue(each));
-      const waiting = new Set(active.map(targetKeyOf));
+      const inPlace = new Set(view.inPlace.map(podKey));
+      const known = requests.list().filter((each) => isActive(each) || inPlace.has(targetKeyOf(each)));
+      checks.keep(known);
+      const isNew = known.some((each) => checks.isDue(each));
+      const isOurs = (request: EvictionRequest): boolean => isActive(request) || checks.isSpent(request);
+      const waiting = new Set(known.filter(isOurs).map(targetKeyOf));
       // Whether etcd or the API server may go depends on the other static pods, which need not have requests yet.
       const isLast = view.inPlace.some((pod) => pod.component !== undefined && waiting.has(podKey(pod)));
       const mirrors = isNew || isLast || wantsMirrors ? await readMirrors(signal) : undefined;
-      if (mirrors !== undefined) checks.check(active, view, mirrors);
+      if (mirrors !== undefined) checks.check(known, view, mirrors);
       const requested = new Set(requests.list().map(targetKeyOf));
-      return intentOf(view, { active, requested, drains, mirrors }, checks);
+      return intentOf(view, { ours: known.filter(isOurs), requested, drains, mirrors }, checks);
     },
     report: async (view, progress, signal) => {
-      for (const request of activeRequests().filter((each) => checks.verdict(each)?.kind === 'ours')) {
+      for (const request of requests.list().filter((each) => isActive(each) && checks.verdict(each)?.kind === 'ours')) {
         const pod = progress.find(({ key }) => key === targetKeyOf(request));
         if (pod === undefined && (view.refusal === undefined || !isReached)) continue;
         try {

@@ -1,5 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
+import type { Pod } from '../../api/pod.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
+import { isSpent } from '../../decide/eviction/spent.ts';
 import { judgeTarget, type MirrorVerdict } from '../../decide/static-pod/mirror-pod.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -17,6 +19,8 @@ export interface RequestChecks {
   check(requests: readonly EvictionRequest[], view: StaticPodView, mirrors: MirrorPods): void;
   /** Undefined for a request that was not checked. */
   verdict(request: EvictionRequest): MirrorVerdict | undefined;
+  /** Whether the request is for a static pod of this node and can no longer make it leave. */
+  isSpent(request: EvictionRequest): boolean;
 }
 
 /** A request that is not for this node's static pods is checked again only this often: a stale one may exist for hours. */
@@ -24,6 +28,8 @@ const AGAIN_MS = 30_000;
 
 interface Checked {
   readonly verdict: MirrorVerdict;
+  /** The target of the request as it was then; undefined where it was gone. */
+  readonly mirror: Pod | undefined;
   /** Monotonic milliseconds. */
   readonly at: number;
 }
@@ -35,7 +41,7 @@ function idOf(request: EvictionRequest): string {
 /** Creates the checks for the node `nodeName`; nothing was checked yet. */
 export function createRequestChecks(
   nodeName: string,
-  { clock, log }: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Pick<Log, 'warn'> },
+  { clock, log }: { readonly clock: Pick<Clock, 'monotonic' | 'now'>; readonly log: Pick<Log, 'warn'> },
 ): RequestChecks {
   let checked = new Map<string, Checked>();
 
@@ -55,13 +61,19 @@ export function createRequestChecks(
         const isNew = !checked.has(idOf(request));
         const key = targetKeyOf(request);
         const isParked = view.parked.some((pod) => podKey(pod) === key);
-        const verdict = judgeTarget(request, mirrors.get(key), { nodeName, isParked });
-        checked.set(idOf(request), { verdict, at: clock.monotonic() });
+        const mirror = mirrors.get(key);
+        const verdict = judgeTarget(request, mirror, { nodeName, isParked });
+        checked.set(idOf(request), { verdict, mirror, at: clock.monotonic() });
         if (verdict.kind === 'ours' || !isNew) continue;
         const subject = { evictionRequest: request.metadata.name, reason: verdict.message };
         log.warn(subject, 'eviction request not acted upon');
       }
     },
     verdict: (request) => checked.get(idOf(request))?.verdict,
+    isSpent: (request) => {
+      const known = checked.get(idOf(request));
+      if (known?.mirror === undefined || known.verdict.kind !== 'ours') return false;
+      return isSpent(request, known.mirror, clock.now());
+    },
   };
 }

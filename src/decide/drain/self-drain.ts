@@ -87,13 +87,13 @@ export function drainPodsOfNode(pods: readonly Pod[], staticPods: readonly Drain
 /**
  * For whom a targeted pod has to stay. Nobody lives who could ask its interceptors or pass on from one to the next, so a
  * pod that has some waits for a controller: what it would lose by being evicted early, nobody could give back. One whose
- * request has come to the interceptor that the agent stands in for may go, and so may one that has no others, or whose
- * others are `outOfTime` before a deadline.
+ * request has come to the interceptor that the agent stands in for may go, and so may one that has no others, or that
+ * `waitsForNone` of them: a deadline is over, or the request is spent.
  */
 export function awaitingPodOf(
   pod: Pod,
   request: EvictionRequest | undefined,
-  outOfTime = false,
+  waitsForNone = false,
 ): AwaitingPod | undefined {
   const podType = podTypeOf(pod);
   const own = ENDING_INTERCEPTOR[podType];
@@ -103,7 +103,7 @@ export function awaitingPodOf(
   }
   const active = request === undefined || isFinished(request) ? undefined : request.status?.activeInterceptors?.[0];
   const next = active ?? interceptorsOf(pod).names[0] ?? own;
-  return next === own || outOfTime ? undefined : hold(next, `waits for the interceptor ${next}`);
+  return next === own || waitsForNone ? undefined : hold(next, `waits for the interceptor ${next}`);
 }
 
 /** The UIDs of the pods that are targeted; of static pods the files. */
@@ -117,7 +117,7 @@ export function blockedByInterceptors(
   drains: readonly SelfDrain[],
   pods: readonly Pod[],
   requestOf: (pod: Pod) => EvictionRequest | undefined,
-  isOutOfTime: (pod: Pod) => boolean,
+  waitsForNone: (pod: Pod) => boolean,
 ): readonly BlockingPod[] {
   const evicting = evictingUids(drains);
   const since = drains[0]?.maintenance.metadata.creationTimestamp ?? '';
@@ -125,7 +125,7 @@ export function blockedByInterceptors(
     const { name, namespace = 'default', uid = '' } = pod.metadata;
     // A terminating pod waits for no interceptor any more.
     if (!evicting.has(uid) || pod.metadata.deletionTimestamp !== undefined) return [];
-    const awaiting = awaitingPodOf(pod, requestOf(pod), isOutOfTime(pod));
+    const awaiting = awaitingPodOf(pod, requestOf(pod), waitsForNone(pod));
     return awaiting === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: awaiting.message, since }];
   });
 }

@@ -2,6 +2,7 @@ import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { endOptionsOf, interceptorsUntil } from '../../../decide/deadline/maintenance.ts';
 import { type AwaitingPod, awaitingPodOf, evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
+import { isSpent } from '../../../decide/eviction/spent.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -19,7 +20,8 @@ export interface PodScope {
   readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
   /** When a deadline ends the trust in the pod's interceptors, in milliseconds since the epoch; undefined for never. */
   readonly trustUntil: (pod: Pod) => number | undefined;
-  readonly isOutOfTime: (pod: Pod) => boolean;
+  /** Whether none of the pod's interceptors is waited for: a deadline is over, or its request is spent. */
+  readonly waitsForNone: (pod: Pod) => boolean;
   readonly optionsOf: (pod: Pod) => EndOptions;
 }
 
@@ -77,14 +79,19 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
   return {
     scopeOf: (own, pods, requests) => {
       const byPod = new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
+      const requestOf = ({ metadata }: Pod): EvictionRequest | undefined => byPod.get(metadata.uid ?? '');
       const maintenances = own.map(({ maintenance }) => maintenance);
       const trustUntil = (pod: Pod): number | undefined => interceptorsUntil(pod, pods, maintenances);
       return {
         own,
         pods,
         trustUntil,
-        requestOf: ({ metadata }) => byPod.get(metadata.uid ?? ''),
-        isOutOfTime: (pod) => clock.now() >= (trustUntil(pod) ?? Infinity),
+        requestOf,
+        waitsForNone: (pod) => {
+          const request = requestOf(pod);
+          const now = clock.now();
+          return now >= (trustUntil(pod) ?? Infinity) || (request !== undefined && isSpent(request, pod, now));
+        },
         optionsOf: (pod) => endOptionsOf(pod, pods, maintenances, clock.now()),
       };
     },
@@ -95,7 +102,7 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
       for (const pod of pass.pods) {
         const isStatic = podTypeOf(pod) === 'Static';
         if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
-        const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.isOutOfTime(pod));
+        const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.waitsForNone(pod));
         if (isStatic && awaited !== undefined) awaiting.add(keyOf(pod));
         const waits = await endPod(pod, awaited, pass, signal);
         if (waits !== undefined) waiting.push(waits);

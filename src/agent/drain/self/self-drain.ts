@@ -128,10 +128,10 @@ export function createSelfDrainer(
     const node = { name: nodeName, ...(uid === undefined ? {} : { uid }) };
     const own = resolveSelfDrains(status.latest(maintenances), node, left, due);
     const scope = ender.scopeOf(own, all, requests.list());
-    const { requestOf, isOutOfTime } = scope;
+    const { requestOf, waitsForNone } = scope;
     const evicting = evictingUids(own);
     const targeted = all.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
-    const byInterceptors = blockedByInterceptors(own, all, requestOf, isOutOfTime);
+    const byInterceptors = blockedByInterceptors(own, all, requestOf, waitsForNone);
     const blocking = [...evictions.blocking(targeted, cordon.node()), ...byInterceptors];
     const sole = own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.

@@ -49,19 +49,24 @@ describe('the cluster of an agent', () => {
     assert.equal(cluster.own.isFree('of-other'), false);
   });
 
-  it('the cluster watches the EvictionRequests only while they are wanted, and never before it runs', async (t) => {
+  it('the cluster watches the EvictionRequests that are not over only while they are wanted, and never before it runs', async (t) => {
     const store = createObjectStore();
     const request = {
       metadata: { name: 'r', namespace: 'default' },
       spec: { target: { pod: { name: 'p', uid: 'u' } } },
     };
-    store.put(EVICTION_REQUESTS, request);
+    const conditions = [{ type: 'Canceled', status: 'True' }];
+    const over = { ...request, metadata: { ...request.metadata, name: 'over' }, status: { conditions } };
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    const held = { ...over, metadata: { ...over.metadata, name: 'held', deletionTimestamp, finalizers: ['x/x'] } };
+    for (const each of [request, over, held]) store.put(EVICTION_REQUESTS, each);
     const idle = createCluster(dependenciesOf(store.client), undefined);
     idle.requests.watch(true);
     const { cluster } = run(t, store);
     cluster.requests.watch(true);
     await waitFor('they are known', async () => cluster.requests.synced());
-    assert.deepEqual([cluster.requests.list().length, idle.requests.synced()], [1, false]);
+    const names = cluster.requests.list().map(({ metadata }) => metadata.name);
+    assert.deepEqual([names.sort(), idle.requests.synced()], [['held', 'r'], false]);
     cluster.requests.watch(false);
     assert.deepEqual([cluster.requests.list(), cluster.requests.synced()], [[], false]);
   });

@@ -60,6 +60,40 @@ describe('the interceptor of static pods', () => {
     assert.equal(none.size, 0);
   });
 
+  const passedBy: EvictionRequest = {
+    ...requestFor('u-1', 'imperative-eviction.k8s.io'),
+    status: {
+      targetInterceptors: [{ name: KUBELET_INTERCEPTOR }, { name: 'imperative-eviction.k8s.io' }],
+      activeInterceptors: ['imperative-eviction.k8s.io'],
+      processedInterceptors: [KUBELET_INTERCEPTOR],
+    },
+  };
+  const canceled = { type: 'Canceled', status: 'True', reason: 'x', message: '', lastTransitionTime: '' } as const;
+  const held: EvictionRequest = {
+    ...requestFor('u-1'),
+    metadata: { ...requestFor('u-1').metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x/x'] },
+    status: { activeInterceptors: [], conditions: [canceled] },
+  };
+  const spent: [string, EvictionRequest][] = [
+    ['has passed this interceptor by', passedBy],
+    ['is canceled and held by a finalizer', held],
+  ];
+  for (const [what, request] of spent) {
+    it(`a pod leaves whose request ${what} while a drain targets it, without a report`, async () => {
+      const { interceptor, reports } = open([request]);
+      const { leave: none } = await interceptor.observe(VIEW, [], false, SIGNAL);
+      assert.equal(none.size, 0);
+      const { leave, targeted } = await interceptor.observe(VIEW, [DRAIN], false, SIGNAL);
+      assert.deepEqual([[...leave.keys()], [...targeted]], [[KEY], [KEY]]);
+      await interceptor.report(
+        VIEW,
+        [{ key: KEY, file: 'web.yaml', state: 'terminating', expectedFinishAt: 0 }],
+        SIGNAL,
+      );
+      assert.deepEqual(reports, []);
+    });
+  }
+
   it('a request for an earlier mirror pod is logged once, checked again after 30 seconds, and gets no report', async () => {
     const { interceptor, server, reports, clock, log } = open([requestFor('u-0')]);
     for (const passMs of [0, 29_999, 1]) {

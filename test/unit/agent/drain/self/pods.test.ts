@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createSelfRemovals } from '../../../../../src/agent/drain/self/daemon-sets.ts';
 import { createSelfEvictions } from '../../../../../src/agent/drain/self/evictions.ts';
 import { createPodEnder } from '../../../../../src/agent/drain/self/pods.ts';
-import type { EvictionRequest } from '../../../../../src/api/eviction-request.ts';
+import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../../src/api/pod.ts';
 import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
@@ -95,6 +95,44 @@ describe('the end of pods on a node that its agent drains', () => {
     assert.deepEqual(server.asked, []);
     assert.equal(waiting[0]?.on, 'database.example.com');
   });
+
+  const spent: [string, Pod, EvictionRequestStatus, string][] = [
+    [
+      'a DaemonSet whose request has passed the interceptor of DaemonSets by',
+      podOf('web', { ownerReferences: [DAEMON_SET_OWNER] }),
+      {
+        activeInterceptors: ['imperative-eviction.k8s.io'],
+        processedInterceptors: ['daemonset.apps.k8s.io'],
+        targetInterceptors: [{ name: 'daemonset.apps.k8s.io' }, { name: 'imperative-eviction.k8s.io' }],
+      },
+      'DELETE /api/v1/namespaces/default/pods/web',
+    ],
+    [
+      'no other owner whose last interceptor was completed by somebody',
+      podOf('web', {
+        annotations: { 'interceptor.evictionrequest.coordination.k8s.io/priority_x.example.com': '1/x' },
+      }),
+      {
+        activeInterceptors: [],
+        processedInterceptors: ['x.example.com', 'imperative-eviction.k8s.io'],
+        targetInterceptors: [{ name: 'x.example.com' }, { name: 'imperative-eviction.k8s.io' }],
+      },
+      EVICT_WEB,
+    ],
+  ];
+  for (const [what, pod, status, expected] of spent) {
+    it(`a pod leaves of ${what}`, async () => {
+      const target = { pod: { name: 'web', uid: 'uid-web' } };
+      const request: EvictionRequest = {
+        metadata: { name: 'uid-web', namespace: 'default' },
+        spec: { target },
+        status,
+      };
+      const { server, pass } = open([pod], [request]);
+      await pass();
+      assert.deepEqual(server.asked, [expected]);
+    });
+  }
 
   const CAUSE = { reason: 'DisruptionBudget', message: 'The disruption budget web needs 1 healthy pods and has 1.' };
   const refusals: [string, number, object, string][] = [
