@@ -69,7 +69,7 @@ export async function createWriteLog(folder: string): Promise<WriteLog> {
   const log = path.join(folder, 'audit.log');
   const verbs = ['create', 'update', 'patch', 'delete', 'deletecollection'];
   const rules = [{ level: 'RequestResponse', verbs, resources: RESOURCES }, { level: 'None' }];
-  const header = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy' };
+  const header = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitManagedFields: true };
   await writeFile(policy, JSON.stringify({ ...header, omitStages: ['RequestReceived', 'ResponseStarted'], rules }));
   await writeFile(log, '');
   const writes: Write[] = [];
@@ -96,7 +96,7 @@ export async function createWriteLog(folder: string): Promise<WriteLog> {
   let reading: Promise<void> = Promise.resolve();
 
   return {
-    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-maxsize=2000'],
+    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-maxsize=20000'],
     read: async () => {
       reading = reading.then(readMore);
       await reading;

@@ -51,7 +51,7 @@ export async function layOut(world: World): Promise<void> {
 }
 
 function lastChangeAt(world: World): number {
-  return world.cluster.timeline.changes.findLast(({ object }) => world.owns(object))?.at ?? 0;
+  return world.changes.at(-1)?.at ?? 0;
 }
 
 /** Waits until nothing moves; returns whether that came to pass. */
@@ -71,7 +71,7 @@ function keptAway(world: World): readonly Violation[] {
   const { machine } = world;
   const nodes = world.nodes();
   const isRegistered = nodes.some(({ metadata }) => metadata.name === machine.nodeName);
-  if (!machine.isAgentUp() || !isRegistered) return [];
+  if (!machine.isAgentUp() || machine.mayGoDown() || !isRegistered) return [];
   return checkKeptAway(
     { nodes, pods: world.pods(), maintenances: world.maintenances() },
     machine.moves,
@@ -167,6 +167,7 @@ export async function judgeDrained(world: World): Promise<readonly Violation[]> 
 
 /** Ends all maintenances, some by the stage and some by deletion, and looks for what is left of them. */
 export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): Promise<readonly Violation[]> {
+  await world.machine.callOffShutdown();
   await releaseFinalizers(world, EVICTION_REQUESTS, world.requests());
   for (const [index, maintenance] of world.maintenances().entries()) {
     if (index % 2 === 0) await patch(world, NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });

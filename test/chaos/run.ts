@@ -11,7 +11,7 @@ import { clean, judgeAtRest, judgeDrained, judgeLeftOvers, layOut } from './phas
 import { runInterceptors } from './stand-ins/interceptors.ts';
 import { runKubelets } from './stand-ins/kubelets.ts';
 import { STEP_KINDS } from './steps/kinds.ts';
-import { createWorld, MACHINE_NODE, nodeNamesOf, type World } from './world.ts';
+import { createWorld, MACHINE_NODE, nodeNamesOf, shutdownPrefix, type World } from './world.ts';
 
 /** Between two steps: some things are seen by the product before the next one comes, some are not. */
 const PAUSE_MS = 80;
@@ -65,9 +65,10 @@ function distinct(violations: readonly Violation[]): readonly Violation[] {
   return [...known.values()];
 }
 
-async function judge(cluster: ChaosCluster, world: World, from: number): Promise<readonly Violation[]> {
-  const changes = cluster.timeline.changes.slice(from).filter(({ object }) => world.owns(object));
-  const writes = (await cluster.writes.read()).filter(({ key }) => key.startsWith(world.id));
+async function judge(cluster: ChaosCluster, world: World): Promise<readonly Violation[]> {
+  const { changes } = world;
+  const prefixes = [world.id, shutdownPrefix(world.id)];
+  const writes = (await cluster.writes.read()).filter(({ key }) => prefixes.some((prefix) => key.startsWith(prefix)));
   const { nodeName, moves } = world.machine;
   const ended = world.machine.failure();
   return [
@@ -95,8 +96,7 @@ export async function runHistory(cluster: ChaosCluster, history: History, questi
   const id = `h${history.seed}r${runs}`;
   const nodeName = nodeNamesOf(id)[MACHINE_NODE] ?? '';
   await using machine = await openMachine(cluster.controlPlane, cluster.product(), nodeName);
-  const world = createWorld(cluster, id, machine);
-  const from = cluster.timeline.changes.length;
+  using world = createWorld(cluster, id, machine);
   const performed: Performed[] = [];
   const found: Violation[] = [];
   const isAnswered = (): boolean => found.some((each) => signatureOf(each) === question.signature);
@@ -108,12 +108,14 @@ export async function runHistory(cluster: ChaosCluster, history: History, questi
   const playing = Promise.all(standIns.map((run) => run(world, stopping.signal)));
   try {
     found.push(...(await performSteps(world, history, performed)));
-    found.push(...(await judge(cluster, world, from)));
+    found.push(...(await judge(cluster, world)));
     const isCordoned = history.steps.some((step) => step.do === 'cordon node');
     if (!isAnswered()) found.push(...(await judgeDrained(world)));
     if (!isAnswered()) found.push(...(await judgeLeftOvers(world, isCordoned)));
-    if (!isAnswered()) found.push(...(await judge(cluster, world, from)));
+    if (!isAnswered()) found.push(...(await judge(cluster, world)));
   } finally {
+    // It would make the maintenance of an announced shutdown again.
+    await machine.endAgent('kill');
     await cluster.inPeace(() => clean(world));
     stopping.abort();
     await playing;

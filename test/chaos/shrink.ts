@@ -25,8 +25,19 @@ function candidatesOf({ seed, steps }: History, count: number): readonly History
 
 /** The history without the steps that changed nothing. */
 function withoutIdleSteps({ history, performed }: Outcome): History {
-  const kept = performed.filter(({ outcome }) => !/^(no such|none|two run|nobody|left out|4\d\d|done$)/.test(outcome));
-  const needed = new Set(['wait', 'rest', 'set interceptors', 'let pods end', 'add static pod', 'remove static pod']);
+  const kept = performed.filter(
+    ({ outcome }) => !/^(no such|none|two run|it runs|it exists|nobody|left out|4\d\d|done$)/.test(outcome),
+  );
+  const needed = new Set([
+    'wait',
+    'rest',
+    'set interceptors',
+    'let pods end',
+    'add static pod',
+    'remove static pod',
+    'step clock of controller',
+    'step clock of agent',
+  ]);
   const steps = performed.filter((each) => kept.includes(each) || needed.has(each.step.do)).map(({ step }) => step);
   return { seed: history.seed, steps };
 }

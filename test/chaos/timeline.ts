@@ -46,10 +46,16 @@ export interface Change {
   readonly deleted: boolean;
 }
 
-/** A record of all changes, and the objects as they are now. */
-export interface Timeline {
-  /** The changes in the order in which the watches told them; sort them by revision. */
+/** The changes of some objects, in the order in which the watches told them; sort them by revision. */
+export interface TimelineRecord {
   readonly changes: readonly Change[];
+  end(): void;
+}
+
+/** Records of changes, and the objects as they are now. */
+export interface Timeline {
+  /** Records the changes of these objects from now on. */
+  record(owns: (object: KubeObject) => boolean): TimelineRecord;
   list<K extends Kind>(kind: K): readonly Objects[K][];
   synced(): boolean;
   run(signal: AbortSignal): Promise<void>;
@@ -66,9 +72,9 @@ function revisionOf(object: KubeObject): number {
   return Number(object.metadata.resourceVersion ?? 0);
 }
 
-/** Makes a record; `run` fills it through one watch a kind. */
+/** Makes a timeline; `run` fills it through one watch a kind. */
 export function createTimeline(client: KubeClient): Timeline {
-  const changes: Change[] = [];
+  const records = new Set<{ readonly owns: (object: KubeObject) => boolean; readonly changes: Change[] }>();
   const kinds = Object.keys(WATCHED) as readonly Kind[];
   const objects = new Map(kinds.map((kind) => [kind, new Map<string, KubeObject>()]));
   const synced = new Set<Kind>();
@@ -80,7 +86,8 @@ export function createTimeline(client: KubeClient): Timeline {
     if (!deleted && before !== undefined && revisionOf(before) >= revision) return;
     if (deleted) known?.delete(key);
     else known?.set(key, object);
-    changes.push({ revision, at: Date.now(), kind, key, object, deleted });
+    const change: Change = { revision, at: Date.now(), kind, key, object, deleted };
+    for (const { owns, changes } of records) if (owns(object)) changes.push(change);
   };
 
   /** Lists a kind, notes what the watch has missed, and returns the revision of the list. */
@@ -119,7 +126,11 @@ export function createTimeline(client: KubeClient): Timeline {
   };
 
   return {
-    changes,
+    record: (owns) => {
+      const record = { owns, changes: [] };
+      records.add(record);
+      return { changes: record.changes, end: () => void records.delete(record) };
+    },
     list: <K extends Kind>(kind: K) => [...(objects.get(kind)?.values() ?? [])] as unknown as readonly Objects[K][],
     synced: () => synced.size === kinds.length,
     run: async (signal) => {

@@ -8,7 +8,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Machine } from './machine/machine.ts';
 import type { Product } from './product.ts';
 import type { Replicas } from './replicas.ts';
-import type { Kind, Objects, Timeline } from './timeline.ts';
+import type { Change, Kind, Objects, Timeline } from './timeline.ts';
 
 /** What histories share: one control plane, its record, the replicas of the controller. */
 export interface Cluster {
@@ -30,8 +30,10 @@ export interface Cluster {
 export type InterceptorMode = 'works' | 'declines' | 'silent' | 'beats' | 'lies';
 
 /** The part of the cluster that belongs to one history. */
-export interface World {
+export interface World extends Disposable {
   readonly cluster: Cluster;
+  /** The changes of the history's objects. */
+  readonly changes: readonly Change[];
   /** The beginning of all names of the history. */
   readonly id: string;
   readonly nodeNames: readonly string[];
@@ -73,6 +75,11 @@ export function nodeNamesOf(id: string): readonly string[] {
   return names.map((name, index) => (index === NODES_PER_HISTORY - 1 ? `${name}${LONG}` : name));
 }
 
+/** The beginning of the names of the maintenances that the agent of the history makes. */
+export function shutdownPrefix(id: string): string {
+  return `shutdown-${id}-`;
+}
+
 /** When the consequences of the last disturbance are over, of all histories or of this one alone. */
 export function disturbedAt({ cluster, machine }: World): number {
   return Math.max(cluster.disturbedAt(), machine.disturbedAt());
@@ -84,12 +91,14 @@ export function createWorld(cluster: Cluster, id: string, machine: Machine): Wor
   const namespaces = [id, `${id}-b`] as const;
   const owns = ({ metadata }: KubeObject): boolean =>
     metadata.namespace === undefined
-      ? metadata.name.startsWith(`${id}-`)
+      ? metadata.name.startsWith(`${id}-`) || metadata.name.startsWith(shutdownPrefix(id))
       : (namespaces as readonly string[]).includes(metadata.namespace);
   const list = <K extends Kind>(kind: K): readonly Objects[K][] => timeline.list(kind).filter(owns);
   const never = new AbortController().signal;
+  const record = timeline.record(owns);
   return {
     cluster,
+    changes: record.changes,
     id,
     nodeNames: nodeNamesOf(id),
     label: `chaos.example/${id}`,
@@ -114,6 +123,9 @@ export function createWorld(cluster: Cluster, id: string, machine: Machine): Wor
         if ((status !== 0 && status !== 503) || Date.now() > deadline) return status;
         await sleep(UNREACHABLE_AGAIN_MS);
       }
+    },
+    [Symbol.dispose]: () => {
+      record.end();
     },
   };
 }

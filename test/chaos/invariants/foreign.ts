@@ -144,7 +144,9 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
     if (part !== undefined) add(scene, `${part} of a ${change.kind} that the product does not own is changed`);
     if (change.kind !== 'NodeMaintenance') return;
     const [old, fresh] = [before as NodeMaintenance, change.object as NodeMaintenance];
-    if (old.spec.stage === fresh.spec.stage || fresh.metadata.deletionTimestamp !== undefined) return;
+    // That of a shutdown is the agent's own.
+    if (old.metadata.name.startsWith('shutdown-') || fresh.metadata.deletionTimestamp !== undefined) return;
+    if (old.spec.stage === fresh.spec.stage) return;
     add(scene, 'the stage of a maintenance that is not being deleted is changed');
   });
   return found;

@@ -70,7 +70,7 @@ export function checkManifests(
     // Of a node that is not registered no maintenance tells anything.
     const isKnown = fills(registered, from, to);
     if (move.where === 'nowhere') add('a manifest is neither in place nor away', move);
-    if (move.where === 'away' && isKnown && !touches(covered, from, move.at)) {
+    if (move.where === 'away' && isKnown && !move.forShutdown && !touches(covered, from, move.at)) {
       add('a manifest is moved away that no drain covers', move);
     }
     const wasAway = last.get(move.pod)?.where === 'away';

@@ -58,7 +58,7 @@ async function noteMoves(world: World, machine: Machine, unseen: Map<string, num
     const pod = `${world.namespaces[0]}/s${number}-${machine.nodeName}`;
     const last = machine.moves.findLast((each) => each.pod === pod);
     if (last?.where === where) continue;
-    const move: ManifestMove = { at: Date.now(), pod, where };
+    const move: ManifestMove = { at: Date.now(), pod, where, forShutdown: machine.mayGoDown() };
     machine.moves.push(move);
   }
 }

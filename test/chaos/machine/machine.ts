@@ -18,6 +18,8 @@ export interface ManifestMove {
   /** The pod as the API server has it, NAMESPACE/NAME. */
   readonly pod: string;
   readonly where: 'in place' | 'away' | 'nowhere';
+  /** Whether it was for a shutdown of the machine: then no drain need cover the pod. */
+  readonly forShutdown: boolean;
 }
 
 /** The machine of the node on which a history has the real agent: its folders, its agent, and what it has seen of both. */
@@ -36,6 +38,11 @@ export interface Machine extends AsyncDisposable {
   /** Ends the agent as SIGTERM does, or as SIGKILL does. */
   endAgent(how: 'stop' | 'kill'): Promise<string>;
   isAgentUp(): boolean;
+  /** Announces a shutdown of the machine, which never comes; the agent drains the node for it. */
+  announceShutdown(): Promise<string>;
+  callOffShutdown(): Promise<string>;
+  /** Whether a shutdown was announced, or called off so lately that the agent may act for it still. */
+  mayGoDown(): boolean;
   /** Sets the agent's wall clock so many milliseconds ahead of the true time. */
   setClock(ms: number): void;
   /** Cuts the agent off the API server. */
@@ -52,6 +59,9 @@ export interface Machine extends AsyncDisposable {
 const START_MS = 1_500;
 /** Its watches pause for so many times as long as the API server was away. */
 const PAUSE = 3;
+
+/** How long an agent has to bring back what it took away for a shutdown that was called off. */
+const RECOVERY_MS = 10_000;
 
 interface RunningAgent {
   readonly stop: AbortController;
@@ -77,13 +87,17 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
     await startRelay(await controlPlane.kubeconfigFor(`system:node:${nodeName}`, ['system:nodes'])),
   );
   const { kubeconfig } = relay;
-  const { configFile } = await writeAgentFiles(root, { kubeconfig, nodeName, cloud: { provider: 'none' } });
+  const triggerFile = path.join(root, 'announced', 'shutdown');
+  await mkdir(path.dirname(triggerFile));
+  const keys = { kubeconfig, nodeName, triggerFile, cloud: { provider: 'none' } };
+  const { configFile } = await writeAgentFiles(root, keys);
   const config = await product.loadAgentConfig(configFile);
   const clock = createMachineClock();
   const log = createRecordingLog();
   let running: RunningAgent | undefined;
   let failure: string | undefined;
   let disturbedAt = Date.now();
+  let calledOffAt = -Infinity;
   const calm = (ms: number): void => {
     disturbedAt = Math.max(disturbedAt, Date.now() + ms);
   };
@@ -140,6 +154,18 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
       return 'ended';
     },
     isAgentUp: () => running !== undefined,
+    announceShutdown: async () => {
+      await writeFile(triggerFile, 'a shutdown of the chaos test');
+      calledOffAt = Infinity;
+      return 'announced';
+    },
+    callOffShutdown: async () => {
+      if (calledOffAt !== Infinity) return 'none is announced';
+      await rm(triggerFile);
+      calledOffAt = Date.now();
+      return 'called off';
+    },
+    mayGoDown: () => Date.now() - calledOffAt < RECOVERY_MS,
     setClock: (ms) => {
       clock.aheadMs = ms;
     },

@@ -1,4 +1,6 @@
+import { NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
 import type { StepKinds } from '../history.ts';
+import { shutdownPrefix } from '../world.ts';
 import { CLOCKS_AHEAD_SEC } from './cluster.ts';
 
 /** What happens to the machine that has the real agent. */
@@ -27,6 +29,32 @@ export const AGENT_STEPS: StepKinds = {
     perform: async ({ machine }, step) => {
       await machine.cutOff(Number(step['ms']));
       return 'cut off';
+    },
+  },
+  'announce shutdown': {
+    weight: 1,
+    draw: () => ({}),
+    perform: ({ machine }) => machine.announceShutdown(),
+  },
+  'call off shutdown': {
+    weight: 2,
+    draw: () => ({}),
+    perform: ({ machine }) => machine.callOffShutdown(),
+  },
+  'end maintenance of shutdown': {
+    weight: 1,
+    draw: (random) => ({ how: random.pick(['complete', 'delete']) }),
+    perform: async (world, step) => {
+      const found = world.maintenances().find(({ metadata }) => metadata.name.startsWith(shutdownPrefix(world.id)));
+      if (found === undefined) return 'no such maintenance';
+      const path = objectPath(NODE_MAINTENANCES, found.metadata);
+      const complete = {
+        method: 'PATCH',
+        path,
+        body: { spec: { stage: 'Complete' } },
+        patch: { kind: 'merge' },
+      } as const;
+      return String(await world.send(step['how'] === 'complete' ? complete : { method: 'DELETE', path }));
     },
   },
   'step clock of agent': {

@@ -46,7 +46,7 @@ function recorder(): {
       writes.push({ user: CONTROLLER, verb: 'create', resource: 'pods/eviction', key, revision: undefined, at: at() });
     },
     move: (where) => {
-      moves.push({ at: at(), pod: 'x/s-n', where });
+      moves.push({ at: at(), pod: 'x/s-n', where, forShutdown: false });
     },
     manifests: () => words(checkManifests(changes, moves, 'n')),
     leaving: () => words(checkLeaving(changes, writes, CONTROLLER)),
