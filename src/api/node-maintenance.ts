@@ -72,8 +72,8 @@ export interface BlockingPod {
 export interface MaintenanceSummary {
   /** The names of the nodes; of a long list the first ones and the number of the others. */
   readonly nodes: string;
-  readonly podsPendingEvacuation: number;
-  readonly podsEvacuating: number;
+  readonly podsPendingEvacuation?: number;
+  readonly podsEvacuating?: number;
 }
 
 /** KEP-4212, NodeMaintenanceStatus. */

@@ -42,7 +42,7 @@ function drainsOver(
     const effective = effectiveDrainPlan(plan);
     const recorded = targetsAfter(effective, after);
     const own = nodes.map((name) => ({ name, pods: all[name] ?? [], recorded, position: after }));
-    return { name: `m${index}`, createdAt: after, plan: effective, nodes: own };
+    return { name: `m${index}`, startedAt: after, plan: effective, nodes: own };
   });
 }
 
@@ -78,7 +78,7 @@ describe('the resolution of any maintenances over any nodes', () => {
             const fresh = nodes.map((name) => ({ name, pods: [], recorded: [], position: 0 }));
             drains.push({
               name: `m${index}`,
-              createdAt: gone,
+              startedAt: gone,
               plan: effectiveDrainPlan(plan),
               nodes: fresh,
             });

@@ -131,7 +131,7 @@ describe('hostile times and grace periods', () => {
         const status = drainStatus(
           maintenance,
           { position: 1, nodes: [node], drained: false },
-          () => ({ blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] }),
+          () => ({ evacuating: evicting.length, blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] }),
           NOW,
         );
         const { expectedFinishTime, ...others } = status.nodeStatuses?.[0] ?? { nodeRef: { name: '' } };

@@ -5,13 +5,13 @@ import type { Pod } from '../../api/pod.ts';
 import type { DueTiers } from '../../decide/deadline/budget.ts';
 import { deadlineOf, dueTiersOf } from '../../decide/deadline/maintenance.ts';
 import { whyBlocking } from '../../decide/drain/blocking-pods.ts';
-import { drainOfMaintenance } from '../../decide/drain/drain-of.ts';
+import { drainOfMaintenance, reachedTargets } from '../../decide/drain/drain-of.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { type Drain, drainsAround } from '../../decide/drain/field.ts';
-import { entryCovers } from '../../decide/drain/plan.ts';
-import type { NodeIdentity } from '../../decide/drain/recorded-node.ts';
+import { entryCovers, targetsCover } from '../../decide/drain/plan.ts';
+import { identityOf, type NodeIdentity } from '../../decide/drain/recorded-node.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../decide/drain/resolution.ts';
-import { drainStatus, type NodeObservation, waitingStatus } from '../../decide/drain/status.ts';
+import { drainStatus, type NodeObservation, type WaitingNode, waitingStatus } from '../../decide/drain/status.ts';
 import { isInBackground } from '../../decide/eviction/imperative.ts';
 import { admitEvictions, type EvictionCandidate } from '../../decide/eviction/limits.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
@@ -80,9 +80,8 @@ function dueOf({ maintenance, nodes }: Draining, pods: PodsByNode, now: number):
   return dueTiersOf(maintenance, own, now);
 }
 
-function identityOf({ nodes }: ControllerContext, name: string): NodeIdentity {
-  const uid = nodes.get(name)?.metadata.uid;
-  return { name, ...(uid === undefined ? {} : { uid }) };
+function nodeOf({ nodes }: ControllerContext, name: string): NodeIdentity {
+  return identityOf(nodes.get(name)?.metadata ?? { name });
 }
 
 /** The drains of maintenances that share nodes with each other. */
@@ -100,7 +99,7 @@ function drainsOf(
     return known;
   };
   return draining.map((each) => {
-    const nodes = each.nodes.map((name) => ({ ...identityOf(context, name), pods: podsOn(name) }));
+    const nodes = each.nodes.map((name) => ({ ...nodeOf(context, name), pods: podsOn(name) }));
     return drainOfMaintenance(each.maintenance, { nodes, isWhole: true, due: dueOf(each, pods, now).position });
   });
 }
@@ -141,6 +140,32 @@ function limitEvictions(
   return admitEvictions(intents.map(candidateOf), context.options, elsewhere);
 }
 
+/** How many of the pods are being evicted: it is requested, or they are terminating (KEP-4212, PodsEvacuating). */
+function startedOf({ requests }: ControllerContext, pods: readonly Pod[]): number {
+  const started = pods.filter(({ metadata: { namespace, uid, deletionTimestamp } }) => {
+    const request = requests.get(`${namespace}/${uid}`);
+    return deletionTimestamp !== undefined || isRequestedBy(request, MAINTENANCE_REQUESTER);
+  });
+  return started.length;
+}
+
+/** The nodes of a throttled drain, with what other drains do there. */
+function waitingNodes(
+  context: ControllerContext,
+  { nodes }: Draining,
+  draining: readonly Draining[],
+  pods: PodsByNode,
+): readonly WaitingNode[] {
+  const reachedOn = reachedTargets(draining.map(({ maintenance }) => maintenance));
+  return nodes.map((name) => {
+    const node = nodeOf(context, name);
+    const drainTargets = reachedOn(node);
+    const own = pods.get(name) ?? [];
+    const targeted = own.filter((pod) => targetsCover(drainTargets, drainPodOf(pod)));
+    return { ...node, drainTargets, pods: own.length, evacuating: startedOf(context, targeted) };
+  });
+}
+
 /** What a drain has come to, and what is to be requested for it. */
 function observeDrain(
   context: ControllerContext,
@@ -162,6 +187,7 @@ function observeDrain(
     const pending = known.filter(({ metadata }) => !leaving.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
     return {
+      evacuating: startedOf(context, evicting),
       blocking: evicting.flatMap((pod) => whyBlocking(pod, requestOf(pod), object, now) ?? []),
       expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now),
       overLimit: overLimit.filter((intent) => intent.node === node.name).length,
@@ -184,8 +210,11 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       if (own === undefined) return nothing;
       const throttled = throttleDrains(context.nodes.list(), draining, context.options.maxParallelNodes);
       const why = throttled.get(name);
-      if (why !== undefined) return { ...nothing, status: waitingStatus(maintenance, own.nodes, why, now) };
       const pods = groupByNode(context.pods.list());
+      if (why !== undefined) {
+        const nodes = waitingNodes(context, own, draining, pods);
+        return { ...nothing, status: waitingStatus(maintenance, nodes, why, now) };
+      }
       const free = draining.filter((each) => !throttled.has(each.name));
       const drains = drainsOf(context, drainsAround(free, name), pods, now);
       const resolution = resolveDrains(drains).get(name);

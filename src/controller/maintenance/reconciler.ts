@@ -2,7 +2,8 @@ import { COMPLETION_FINALIZER, NODE_MAINTENANCE_API_VERSION } from '../../api/na
 import type { NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { describeEntry } from '../../decide/drain/plan.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
-import { startedStages } from '../../decide/drain/status.ts';
+import { identityOf } from '../../decide/drain/recorded-node.ts';
+import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { createMaintenanceStatusWriter, type MaintenanceStatusWriter } from '../../kube/maintenance/status.ts';
 import type { Reconcile } from '../../kube/queue.ts';
@@ -78,7 +79,7 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
 async function complete({ context, status }: Parts, maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
   const nodes = selectedNodes(context, maintenance);
   const finished = await finishCompletion(context, maintenance, nodes, signal);
-  const outcome = await status.write(maintenance, startedStages(maintenance, 'Complete', context.clock.now()), signal);
+  const outcome = await status.write(maintenance, completedStatus(maintenance, context.clock.now()), signal);
   const { finalizers = [], name } = maintenance.metadata;
   if (!finished || outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return;
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
@@ -128,7 +129,10 @@ export function createMaintenanceReconciler(context: ControllerContext): Reconci
     }
     if (stage === 'Drain') return { againMs: await drain(parts, maintenance, signal) };
     if (stage === 'Complete') await complete(parts, maintenance, signal);
-    else await status.write(maintenance, startedStages(maintenance, stage, context.clock.now()), signal);
+    else {
+      const nodes = selectedNodes(context, maintenance).map(({ metadata }) => identityOf(metadata));
+      await status.write(maintenance, cordonStatus(maintenance, nodes, context.clock.now()), signal);
+    }
     return {};
   };
 }

@@ -1,10 +1,11 @@
 import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
+import { stageOf } from '../maintenance/maintenance.ts';
 import type { DrainPod } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import type { Drain } from './field.ts';
 import { effectiveDrainPlan } from './plan.ts';
 import { type NodeIdentity, recordedNodes } from './recorded-node.ts';
-import { entriesReached } from './targets.ts';
+import { entriesReached, mostPowerful } from './targets.ts';
 
 /** What is seen of a drain. */
 export interface DrainScope {
@@ -14,6 +15,17 @@ export interface DrainScope {
   readonly isWhole: boolean;
   /** How many entries of the plan a deadline has reached; 0 for none. */
   readonly due: number;
+}
+
+/**
+ * What drains have recorded as reached on a node, whichever of them did: a drain that joins them later, or goes on when they
+ * have ended, does not go back behind it (KEP-4212, DrainTargets).
+ */
+export function reachedTargets(
+  maintenances: readonly NodeMaintenance[],
+): (node: NodeIdentity) => readonly DrainPlanEntry[] {
+  const recorded = maintenances.filter((each) => stageOf(each) === 'Drain').map(({ status }) => recordedNodes(status));
+  return (node) => mostPowerful(recorded.flatMap((of) => [of(node)?.drainTargets ?? []]));
 }
 
 /** How many entries of the plan a node has reached; 0 for one that has just joined the maintenance. */
@@ -40,10 +52,11 @@ export function drainOfMaintenance(
     const position = Math.min(plan.length, Math.max(positionOf(plan, status, recorded), isWhole ? due : 0));
     return { ...node, pods, recorded: recorded?.drainTargets ?? [], position };
   });
+  const started = status?.stageStatuses?.find(({ name }) => name === 'Drain');
   const reached = Math.min(...begun.map(({ position }) => position));
   return {
     name: metadata.name,
-    createdAt: timeOf(metadata.creationTimestamp) ?? Infinity,
+    startedAt: timeOf(started?.startTimestamp) ?? Infinity,
     plan: isWhole ? plan : plan.slice(0, Math.max(1, reached)),
     nodes: begun,
   };

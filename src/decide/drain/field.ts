@@ -9,8 +9,11 @@ type Targets = readonly DrainPlanEntry[];
 /** A maintenance in the Drain stage, as the resolution sees it. */
 export interface Drain {
   readonly name: string;
-  /** Milliseconds since the epoch; the older one wins where progress is not to be taken back. */
-  readonly createdAt: number;
+  /**
+   * When its Drain stage began, in milliseconds since the epoch; Infinity where that is not recorded yet. The older one wins
+   * where progress is not to be taken back.
+   */
+  readonly startedAt: number;
   /** The effective drain plan. */
   readonly plan: Targets;
   readonly nodes: readonly DrainNode[];

@@ -7,6 +7,11 @@ export interface NodeIdentity {
   readonly uid?: string;
 }
 
+/** The identity in the metadata of a Node, or in a status. */
+export function identityOf({ name, uid }: NodeIdentity): NodeIdentity {
+  return { name, ...(uid === undefined ? {} : { uid }) };
+}
+
 /**
  * Finds what the status has recorded of a node; undefined where it has nothing, and where it has something of an earlier
  * Node object of the same name: a node that registers again goes through the plan from its beginning.

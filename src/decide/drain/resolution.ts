@@ -1,7 +1,7 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { targetsCover } from './plan.ts';
 import { type Drain, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
-import type { NodeIdentity } from './recorded-node.ts';
+import { identityOf, type NodeIdentity } from './recorded-node.ts';
 import { entriesReached, isWithin } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
 
@@ -89,8 +89,8 @@ function advance(drains: readonly Drain[]): {
 function explain(field: DrainsAtOnce, drain: Drain, node: string): { text: string; fastForwardedBy?: string } {
   const own = field.ownOn(drain, node);
   const targets = field.targetsOf(node);
-  const isOlder = ({ createdAt, name }: Drain): boolean =>
-    createdAt < drain.createdAt || (createdAt === drain.createdAt && name < drain.name);
+  const isOlder = ({ startedAt, name }: Drain): boolean =>
+    startedAt < drain.startedAt || (startedAt === drain.startedAt && name < drain.name);
   if (!isWithin(targets, own)) {
     const by = field.byWeightOn(node).find(isOlder)?.name;
     if (by !== undefined) return { text: `Evacuating (fast-forwarded by older ${by})`, fastForwardedBy: by };
@@ -130,10 +130,9 @@ export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, Dra
       const { text, ...explained } = explain(field, drain, node.name);
       if (evicting.length === 0) wait ??= waiting(field, drain);
       const message = node.pods.length === 0 ? 'Drained' : evicting.length > 0 ? text : (wait ?? '');
-      const identity = { name: node.name, ...(node.uid === undefined ? {} : { uid: node.uid }) };
       const position = Math.max(reached, within(drain, node.position));
       const drainTargets = field.targetsOf(node.name);
-      return { ...identity, drainTargets, position, evicting, pending, message, ...explained };
+      return { ...identityOf(node), drainTargets, position, evicting, pending, message, ...explained };
     });
     const drained = drain.nodes.every(({ pods }) => pods.length === 0);
     return [drain.name, { position: reached, nodes, drained }];
@@ -152,7 +151,7 @@ export function resolveDrain(
   position = 0,
 ): NodeResolution & { readonly drained: boolean } {
   const reached = Math.max(position, entriesReached(plan, recorded));
-  const drain: Drain = { name: '', createdAt: 0, plan, nodes: [{ name: '', pods, recorded, position: reached }] };
+  const drain: Drain = { name: '', startedAt: 0, plan, nodes: [{ name: '', pods, recorded, position: reached }] };
   const resolution = resolveDrains([drain]).get('');
   const [node] = resolution?.nodes ?? [];
   const nothing = { name: '', drainTargets: recorded, position: reached, evicting: pods, pending: [], message: '' };

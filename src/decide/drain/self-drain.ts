@@ -64,6 +64,8 @@ export function resolveSelfDrains(
 ): readonly SelfDrain[] {
   const draining = maintenancesOfNode(maintenances, node.name).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
+    // One of several nodes that no controller has begun to drain is left to it, which also decides whether the drain must wait.
+    if (soleNodeOf(each) !== node.name && recordedOn(each, node.name)?.drainTargets === undefined) return false;
     // Where its agent made it, the machine goes down in any case: it is not throttled for what only a controller can see.
     return agentNodeOf(each) === node.name || !isThrottled(each);
   });

@@ -2,12 +2,13 @@ import type { Condition } from '../../api/meta.ts';
 import {
   type BlockingPod,
   DRAINED,
+  type DrainPlanEntry,
   type NodeMaintenance,
   type NodeMaintenanceStatus,
   type NodeStatus,
   type Stage,
 } from '../../api/node-maintenance.ts';
-import { type NodeIdentity, recordedNodes } from './recorded-node.ts';
+import { identityOf, type NodeIdentity, recordedNodes } from './recorded-node.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
@@ -27,7 +28,7 @@ export function startedStages(maintenance: NodeMaintenance, stage: Stage, now: n
 /** A Drained condition that keeps the time of its last change. */
 export function drainedCondition(
   maintenance: NodeMaintenance,
-  { drained, reason, message }: { readonly drained: boolean; readonly reason: string; readonly message: string },
+  { drained, reason, message }: DrainOutcome,
   now: number,
 ): readonly Condition[] {
   const conditions = maintenance.status?.conditions ?? [];
@@ -43,6 +44,8 @@ export interface NodeObservation {
   readonly blocking: readonly BlockingPod[];
   /** Milliseconds since the epoch; absent where nothing is left. */
   readonly expectedFinishAt?: number;
+  /** Targeted pods whose eviction has started: it is requested, or they are terminating. */
+  readonly evacuating: number;
   /** Pods that wait for room within the limits of evictions in flight. */
   readonly overLimit: number;
   /** DaemonSets, NAMESPACE/NAME, whose pods come back in spite of the gate. */
@@ -58,10 +61,6 @@ function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefi
   return Math.abs(before - expectedFinishAt) < ESTIMATE_STEP_MS ? old?.expectedFinishTime : rfc3339(expectedFinishAt);
 }
 
-function nodeRefOf({ name, uid }: NodeIdentity): NodeStatus['nodeRef'] {
-  return { name, ...(uid === undefined ? {} : { uid }) };
-}
-
 function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: NodeObservation): NodeStatus {
   const left = node.evicting.length + node.pending.length;
   const atStart = Math.max(old?.podsAtStart ?? 0, left);
@@ -69,12 +68,12 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
     seen.overLimit === 0 ? '' : `; ${seen.overLimit} of them wait for others, by the limits of evictions in flight`;
   const expectedFinishTime = left === 0 ? undefined : estimate(old, seen.expectedFinishAt);
   return {
-    nodeRef: nodeRefOf(node),
+    nodeRef: identityOf(node),
     drainTargets: node.drainTargets,
     drainPlanPosition: node.position,
     drainMessage: `${node.message}${waiting}`,
-    podsPendingEvacuation: node.pending.length,
-    podsEvacuating: node.evicting.length,
+    podsPendingEvacuation: left - seen.evacuating,
+    podsEvacuating: seen.evacuating,
     podsAtStart: atStart,
     progressPercent: atStart === 0 ? 100 : Math.floor((100 * (atStart - left)) / atStart),
     ...(expectedFinishTime === undefined ? {} : { expectedFinishTime }),
@@ -85,6 +84,30 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
   };
 }
 
+/** What the Drained condition says of a drain. */
+interface DrainOutcome {
+  readonly drained: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+function outcomeOf({ status }: NodeMaintenance, { nodes, drained }: DrainResolution): DrainOutcome {
+  if (nodes.length === 0) {
+    // What was drained stays so when its Node objects are deleted, which is what an autoscaler does next.
+    const wasDrained = status?.conditions?.some(({ type, status: is }) => type === DRAINED && is === 'True') === true;
+    return wasDrained
+      ? {
+          drained: true,
+          reason: 'DrainCompleted',
+          message: 'All pods are gone; the node selector selects no node any more.',
+        }
+      : { drained: false, reason: 'NoNodes', message: 'The node selector selects no node.' };
+  }
+  if (drained) return { drained, reason: 'DrainCompleted', message: 'All pods are gone.' };
+  const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
+  return { drained, reason: 'Draining', message: `${left} ${left === 1 ? 'pod is' : 'pods are'} left.` };
+}
+
 /** The whole status of a maintenance in the Drain stage (KEP-4212, "Status"). */
 export function drainStatus(
   maintenance: NodeMaintenance,
@@ -93,15 +116,6 @@ export function drainStatus(
   now: number,
 ): NodeMaintenanceStatus {
   const { nodes, position } = resolution;
-  const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
-  const drained = resolution.drained && nodes.length > 0;
-  const message =
-    nodes.length === 0
-      ? 'The node selector selects no node.'
-      : drained
-        ? 'All pods are gone.'
-        : `${left} ${left === 1 ? 'pod is' : 'pods are'} left.`;
-  const reason = nodes.length === 0 ? 'NoNodes' : drained ? 'DrainCompleted' : 'Draining';
   const recordedOf = recordedNodes(maintenance.status);
   const nodeStatuses = nodes.map((node) => nodeStatus(recordedOf(node), node, observe(node)));
   return {
@@ -109,24 +123,69 @@ export function drainStatus(
     nodeStatuses,
     summary: summaryOf(nodeStatuses),
     drainPlanPosition: position,
-    conditions: drainedCondition(maintenance, { drained, reason, message }, now),
+    conditions: drainedCondition(maintenance, outcomeOf(maintenance, resolution), now),
   };
+}
+
+/** A node of a throttled drain. */
+export interface WaitingNode extends NodeIdentity {
+  /** What other drains have reached there: when they end, it is not taken back. */
+  readonly drainTargets: readonly DrainPlanEntry[];
+  /** The number of its pods. */
+  readonly pods: number;
+  /** Those of them whose eviction has started, for other drains. */
+  readonly evacuating: number;
 }
 
 /** The status of a maintenance that waits until fewer nodes are under maintenance. */
 export function waitingStatus(
   maintenance: NodeMaintenance,
-  nodeNames: readonly string[],
+  nodes: readonly WaitingNode[],
   message: string,
   now: number,
 ): NodeMaintenanceStatus {
-  const nodeStatuses = nodeNames.map((name) => ({ nodeRef: { name }, drainMessage: message }));
+  const nodeStatuses = nodes.map((node) => ({
+    nodeRef: identityOf(node),
+    ...(node.drainTargets.length === 0 ? {} : { drainTargets: node.drainTargets }),
+    drainMessage: message,
+    podsPendingEvacuation: node.pods - node.evacuating,
+    podsEvacuating: node.evacuating,
+  }));
   return {
     ...startedStages(maintenance, 'Drain', now),
     nodeStatuses,
     summary: summaryOf(nodeStatuses),
     conditions: drainedCondition(maintenance, { drained: false, reason: 'Waiting', message }, now),
   };
+}
+
+/** The status of a maintenance in the Cordon stage: the nodes that it selects. */
+export function cordonStatus(
+  maintenance: NodeMaintenance,
+  nodes: readonly NodeIdentity[],
+  now: number,
+): NodeMaintenanceStatus {
+  const nodeStatuses = nodes.map((node) => ({ nodeRef: identityOf(node) }));
+  const { nodes: names } = summaryOf(nodeStatuses);
+  return { ...startedStages(maintenance, 'Cordon', now), nodeStatuses, summary: { nodes: names } };
+}
+
+/** The status of a maintenance in the Complete stage: what it had reached, and that it waits for no pod any more. */
+export function completedStatus(maintenance: NodeMaintenance, now: number): NodeMaintenanceStatus {
+  const stages = startedStages(maintenance, 'Complete', now);
+  const known = maintenance.status?.nodeStatuses;
+  if (known === undefined) return stages;
+  const nodeStatuses = known.map(({ nodeRef, drainTargets, drainPlanPosition, podsAtStart, progressPercent }) => ({
+    nodeRef,
+    ...(drainTargets === undefined ? {} : { drainTargets }),
+    ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
+    drainMessage: 'Completed',
+    podsPendingEvacuation: 0,
+    podsEvacuating: 0,
+    ...(podsAtStart === undefined ? {} : { podsAtStart }),
+    ...(progressPercent === undefined ? {} : { progressPercent }),
+  }));
+  return { ...stages, nodeStatuses, summary: summaryOf(nodeStatuses) };
 }
 
 /** The parts of a status by which others act; the counts and texts beside them are for people. */

@@ -6,6 +6,7 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
+import { identityOf } from '../../../decide/drain/recorded-node.ts';
 import {
   blockedByInterceptors,
   drainPodsOfNode,
@@ -124,8 +125,7 @@ export function createSelfDrainer(
     const all = cache.list().filter((pod) => !isTerminal(pod));
     const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
     const left = drainPodsOfNode(all, drainPodsOf(facts.view));
-    const uid = cordon.node()?.metadata.uid;
-    const node = { name: nodeName, ...(uid === undefined ? {} : { uid }) };
+    const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
     const own = resolveSelfDrains(status.latest(maintenances), node, left, due);
     const scope = ender.scopeOf(own, all, requests.list());
     const { requestOf, waitsForNone } = scope;

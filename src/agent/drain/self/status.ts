@@ -51,7 +51,9 @@ function statusOf(
     const message = node.message.slice(0, MAX_MESSAGE);
     return { ...node, message: `${message} (by the agent of the node: no controller is alive)` };
   });
-  const observe = () => ({ blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] });
+  // Without a controller nobody makes requests: what is targeted is what this agent evicts.
+  const evacuating = leaving.length;
+  const observe = () => ({ evacuating, blocking, expectedFinishAt, overLimit: 0, ungatedDaemonSets: [] });
   return drainStatus(maintenance, { ...resolution, nodes }, observe, now);
 }
 

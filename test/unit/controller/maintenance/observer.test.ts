@@ -57,8 +57,39 @@ describe('a node that registers again', () => {
     assert.equal(drained.status.nodeStatuses?.[0]?.nodeRef.uid, 'uid-one');
     const again = createDrainObserver(clusterOf(maintenance(undefined), [pod], 'uid-two'));
     const [node] = again.observe(maintenance(drained.status), NOW).status.nodeStatuses ?? [];
-    assert.equal(node?.nodeRef.uid, 'uid-two');
+    assert.equal(node?.podsPendingEvacuation, 1, 'its eviction is not requested yet');
+    assert.equal(node.nodeRef.uid, 'uid-two');
     assert.deepEqual(node.drainTargets, [{ podType: 'Default', podPriority: 1_000_000_000 }]);
+  });
+});
+
+describe('a drain that is throttled', () => {
+  const pods = ['p', 'q'].map(
+    (name): Pod => ({
+      metadata: { name, namespace: 'n', uid: `uid-${name}` },
+      spec: { nodeName: 'one', priority: 0 },
+    }),
+  );
+  const named = (name: string, status: NodeMaintenance['status'], at: string): NodeMaintenance => {
+    const made = maintenance(status);
+    return { ...made, metadata: { name, creationTimestamp: at } };
+  };
+  const targets = [{ podType: 'DaemonSet', podPriority: 2_147_483_647 }] as const;
+  const begun = { drainPlanPosition: 8, nodeStatuses: [{ nodeRef: { name: 'one' }, drainTargets: targets }] };
+  const others = Array.from({ length: 20 }, (_, index) => named(`m-${index}`, begun, '2026-01-01T00:00:00Z'));
+
+  it('the drain records what others have reached on the node, and goes on from there when they have ended', () => {
+    const throttled = named('late', undefined, '2026-01-02T00:00:00Z');
+    const cluster = clusterOf(throttled, pods);
+    const all = { ...cluster.maintenances, list: () => [...others, throttled] };
+    const { status } = createDrainObserver({ ...cluster, maintenances: all }).observe(throttled, NOW);
+    assert.equal(status.conditions?.[0]?.reason, 'Waiting');
+    const [node] = status.nodeStatuses ?? [];
+    assert.deepEqual(node?.drainTargets, targets);
+    assert.equal(node.podsPendingEvacuation, 2);
+    const alone = createDrainObserver(cluster).observe({ ...throttled, status }, NOW);
+    const podTypes = alone.status.nodeStatuses?.[0]?.drainTargets?.map(({ podType }) => podType);
+    assert.deepEqual(podTypes, ['Default', 'DaemonSet'], 'no backtracking');
   });
 });
 

@@ -49,7 +49,7 @@ class Cluster {
       return drainOfMaintenance(maintenance, { nodes, isWhole: true, due: 0 });
     });
     const resolved = resolveDrains(drains);
-    const seen = { blocking: [], overLimit: 0, ungatedDaemonSets: [] };
+    const seen = { evacuating: 0, blocking: [], overLimit: 0, ungatedDaemonSets: [] };
     for (const [name, maintenance] of this.#maintenances) {
       const own = resolved.get(name);
       if (own !== undefined)

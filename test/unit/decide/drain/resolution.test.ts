@@ -27,7 +27,7 @@ class Cluster {
 
   add(name: string, own: readonly DrainPlanEntry[], nodes: readonly string[]): void {
     const fresh = nodes.map((node) => ({ name: node, pods: [], recorded: [], position: 0 }));
-    this.drains.push({ name, createdAt: this.drains.length, plan: own, nodes: fresh });
+    this.drains.push({ name, startedAt: this.drains.length, plan: own, nodes: fresh });
   }
 
   /** Takes all pods up to a priority off a node. */

@@ -63,6 +63,14 @@ describe('the drains of an agent for its own node', () => {
     assert.deepEqual(evicting(drain([NODE, 'node-b'], RECORDED)), []);
   });
 
+  it('the drains of an agent do not begin where a controller had only cordoned one of several nodes', () => {
+    const cordoned = { nodeStatuses: [{ nodeRef: { name: NODE } }] };
+    const pod: DrainPod = { ...LOGGER, podType: 'Default' };
+    const own = resolveSelfDrains([drain([NODE, 'node-b'], cordoned)], { name: NODE }, [pod]);
+    assert.deepEqual(own, []);
+    assert.equal(maintenancesOfNode([drain([NODE, 'node-b'], cordoned)], NODE).length, 1, 'its node stays cordoned');
+  });
+
   it('the drains of an agent go on waiting where a controller holds them back, unless the machine goes down with them', () => {
     assert.deepEqual(evicting(drain([NODE], WAITING)), []);
     assert.deepEqual(evicting(drain([NODE], WAITING, { [AGENT_LABEL]: NODE })), ['logger']);

@@ -6,7 +6,7 @@ import type { Node, Pod } from '../../../../src/api/pod.ts';
 import { whyBlocking } from '../../../../src/decide/drain/blocking-pods.ts';
 import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/drain/plan.ts';
-import { drainStatus } from '../../../../src/decide/drain/status.ts';
+import { completedStatus, cordonStatus, drainStatus, waitingStatus } from '../../../../src/decide/drain/status.ts';
 import { decideNodeConditions } from '../../../../src/decide/maintenance/node-conditions.ts';
 import { admitDrains } from '../../../../src/decide/maintenance/parallel.ts';
 
@@ -162,7 +162,7 @@ describe('the status of a drain', () => {
       nodes: [{ name: 'one', drainTargets: [], position: 1, evicting, pending: [], message: 'Evacuating' }],
     };
   };
-  const seen = { blocking: [], overLimit: 0, ungatedDaemonSets: [] };
+  const seen = { evacuating: 0, blocking: [], overLimit: 0, ungatedDaemonSets: [] };
   it('the status has the progress in percent of the pods there were at the start', () => {
     const first = drainStatus(maintenance, resolve(4), () => seen, NOW);
     assert.equal(first.nodeStatuses?.[0]?.progressPercent, 0);
@@ -170,6 +170,58 @@ describe('the status of a drain', () => {
     assert.equal(second.nodeStatuses?.[0]?.progressPercent, 75);
     const last = drainStatus({ ...maintenance, status: second }, resolve(0), () => seen, NOW);
     assert.equal(last.nodeStatuses?.[0]?.progressPercent, 100);
+  });
+  it('the status counts a targeted pod as evacuating once its eviction is requested, and as pending before', () => {
+    const status = drainStatus(maintenance, resolve(4), () => ({ ...seen, evacuating: 1 }), NOW);
+    assert.deepEqual(status.summary, { nodes: 'one', podsPendingEvacuation: 3, podsEvacuating: 1 });
+    assert.equal(status.nodeStatuses?.[0]?.podsEvacuating, 1);
+    assert.equal(status.nodeStatuses[0].podsPendingEvacuation, 3);
+  });
+  it('the status stays Drained when the nodes that were drained are deleted', () => {
+    const none = { position: 0, drained: true, nodes: [] };
+    const conditionOf = (status: NodeMaintenance['status'], to: Parameters<typeof drainStatus>[1]): string => {
+      const known = status === undefined ? maintenance : { ...maintenance, status };
+      const [drained] = drainStatus(known, to, () => seen, NOW).conditions ?? [];
+      return `${drained?.status} ${drained?.reason}`;
+    };
+    const drained = drainStatus(maintenance, resolve(0), () => seen, NOW);
+    assert.equal(conditionOf(drained, none), 'True DrainCompleted');
+    assert.equal(conditionOf(drained, resolve(1)), 'False Draining', 'another node');
+    assert.equal(conditionOf(undefined, none), 'False NoNodes');
+    assert.equal(
+      conditionOf(
+        drainStatus(maintenance, resolve(1), () => seen, NOW),
+        none,
+      ),
+      'False NoNodes',
+    );
+  });
+  it('the status of a throttled drain counts its pods, and keeps what other drains have reached', () => {
+    const drainTargets = [{ podType: 'Default' as const, podPriority: 5 }];
+    const nodes = [
+      { name: 'one', uid: 'u1', drainTargets, pods: 100, evacuating: 2 },
+      { name: 'two', drainTargets: [], pods: 3, evacuating: 0 },
+    ];
+    const status = waitingStatus(maintenance, nodes, 'Waiting', NOW);
+    assert.deepEqual(status.summary, { nodes: 'one, two', podsPendingEvacuation: 101, podsEvacuating: 2 });
+    assert.deepEqual(status.nodeStatuses?.[0]?.drainTargets, drainTargets);
+    assert.equal(status.nodeStatuses[1]?.drainTargets, undefined);
+    assert.equal(status.drainPlanPosition, undefined, 'it has not begun');
+  });
+  it('the status of a complete maintenance counts no pods and names none that block', () => {
+    const blocking = [{ namespace: 'n', name: 'p', reason: 'NotEnding', message: '', since: '' }] as const;
+    const before = drainStatus(maintenance, resolve(4), () => ({ ...seen, blocking, evacuating: 4 }), NOW);
+    const status = completedStatus({ ...maintenance, status: before }, NOW);
+    assert.deepEqual(status.summary, { nodes: 'one', podsPendingEvacuation: 0, podsEvacuating: 0 });
+    const [node] = status.nodeStatuses ?? [];
+    assert.equal(node?.podsAtStart, 4);
+    assert.equal(node.podsBlocking, undefined);
+    assert.deepEqual(Object.keys(completedStatus(maintenance, NOW)), ['stageStatuses']);
+  });
+  it('the status of a maintenance in Cordon has its nodes', () => {
+    const status = cordonStatus(maintenance, [{ name: 'one', uid: 'u1' }], NOW);
+    assert.deepEqual(status.nodeStatuses, [{ nodeRef: { name: 'one', uid: 'u1' } }]);
+    assert.deepEqual(status.summary, { nodes: 'one' });
   });
   it('the status does not move an estimate by a few seconds, which would be a write each look', () => {
     const at = (ms: number): typeof seen & { expectedFinishAt: number } => ({ ...seen, expectedFinishAt: NOW + ms });

@@ -37,7 +37,7 @@ function decideDrainTargets(
   readonly drained: boolean;
 } {
   const position = entriesReached(plan, recorded);
-  const drain = { name: 'm', createdAt: 0, plan, nodes: nodes.map((node) => ({ ...node, recorded, position })) };
+  const drain = { name: 'm', startedAt: 0, plan, nodes: nodes.map((node) => ({ ...node, recorded, position })) };
   const resolution = resolveDrains([drain]).get('m');
   const of = (what: 'evicting' | 'pending'): Record<string, readonly DrainPod[]> =>
     Object.fromEntries((resolution?.nodes ?? []).map((node) => [node.name, node[what]]));
