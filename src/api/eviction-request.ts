@@ -43,6 +43,8 @@ export const PROGRESSING = 'Progressing';
 /** Reasons of the condition Canceled; the KEP defines the first one. */
 export const VALIDATION_FAILED = 'ValidationFailed';
 export const NO_REQUESTERS = 'NoRequesters';
+/** Ours: the request was deleted, and finalizers hold it. */
+export const DELETED = 'Deleted';
 
 /** KEP-4563: after this time without a heartbeat the next interceptor becomes active, in milliseconds. */
 export const HEARTBEAT_DEADLINE_MS = 20 * 60_000;

@@ -130,7 +130,7 @@ export function createEvictionRequestReconciler(
   return async (key, signal) => {
     let request = context.requests.get(key);
     if (request === undefined) notes.forget(key);
-    if (request === undefined || request.metadata.deletionTimestamp !== undefined) return {};
+    if (request === undefined) return {};
     const endedAt = finishedAt(request);
     const pod = endedAt === undefined ? await findPod(scope, request, signal) : undefined;
     if (pod !== undefined && pod.metadata.uid === request.spec.target.pod.uid) {
@@ -140,6 +140,7 @@ export function createEvictionRequestReconciler(
     await write(context, request, decision, signal);
     if (endedAt !== undefined) {
       notes.forget(key);
+      if (request.metadata.deletionTimestamp !== undefined) return {};
       return { againMs: await collect(context, request, endedAt, signal) };
     }
     return decision.lookAgainMs === undefined ? {} : { againMs: decision.lookAgainMs };

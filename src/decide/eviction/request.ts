@@ -1,6 +1,7 @@
 import type { Condition } from '../../api/meta.ts';
 import {
   CANCELED,
+  DELETED,
   EVICTED,
   type EvictionRequest,
   type EvictionRequestStatus,
@@ -205,6 +206,10 @@ export function decideEvictionRequest(request: EvictionRequest, pod: Pod | undef
       { type: EVICTED, reason: 'PodTerminal', message: `Target Pod ${name} reached the phase ${pod.status?.phase}.` },
       now,
     );
+  }
+  if (request.metadata.deletionTimestamp !== undefined) {
+    const message = `The EvictionRequest was deleted before Pod ${name} ended.`;
+    return finish(request, { type: CANCELED, reason: DELETED, message }, now);
   }
   if ((request.spec.requesters ?? []).length === 0) {
     return finish(

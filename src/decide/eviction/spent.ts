@@ -7,6 +7,7 @@ import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
+import { interceptorEntry } from './heartbeat.ts';
 import { othersDeadline } from './interceptor-deadline.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from './interceptors.ts';
 import { finishedAt, hasCondition, isFinished } from './request.ts';
@@ -15,15 +16,14 @@ import { finishedAt, hasCondition, isFinished } from './request.ts';
 const COPY_LAG_MS = 60_000;
 
 /**
- * Whether a request that is deleted, but held by finalizers, keeps no interceptor of the pod from its part: all have had
- * their turn, or nobody could ask them for as long as a silent one is waited for.
+ * Whether a request that is deleted, but held by finalizers, keeps no interceptor of the pod from its part: all have
+ * completed, or nobody could ask them for as long as a silent one is waited for.
  */
 function isHeldForLong(request: EvictionRequest, pod: Pod, own: string, now: number): boolean {
-  const processed = request.status?.processedInterceptors ?? [];
   const others = interceptorsOf(pod).names.filter((name) => name !== own && name !== IMPERATIVE_INTERCEPTOR);
   const since = timeOf(request.metadata.deletionTimestamp) ?? now;
   const until = Math.min(since + HEARTBEAT_DEADLINE_MS, othersDeadline(request) ?? Infinity);
-  return others.every((name) => processed.includes(name)) || now >= until;
+  return others.every((name) => interceptorEntry(request, name)?.completionTime !== undefined) || now >= until;
 }
 
 /**

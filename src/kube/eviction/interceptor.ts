@@ -33,9 +33,13 @@ export interface Interceptor {
   gone?(key: string): void;
 }
 
-/** Whether the request asks this interceptor to act now (KEP-4563, "Interceptor": it is in activeInterceptors). */
+/**
+ * Whether the request asks this interceptor to act now (KEP-4563, "Interceptor": it is in activeInterceptors). One that is
+ * being deleted asks nobody any more, though finalizers may hold it.
+ */
 export function isActiveInterceptor(request: EvictionRequest, name: string): boolean {
-  return !isFinished(request) && request.status?.activeInterceptors?.[0] === name;
+  const { metadata, status } = request;
+  return !isFinished(request) && metadata.deletionTimestamp === undefined && status?.activeInterceptors?.[0] === name;
 }
 
 /** What an interceptor reports. */

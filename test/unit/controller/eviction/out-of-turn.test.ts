@@ -4,6 +4,7 @@ import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createDaemonSetInterceptor } from '../../../../src/controller/daemon-set/interceptor.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
+import { createEvictionRequestReconciler } from '../../../../src/controller/eviction/reconciler.ts';
 import { requestEvictions } from '../../../../src/controller/maintenance/requests.ts';
 import { drainPodOf } from '../../../../src/decide/pod.ts';
 import { createEvictionScene, type EvictionScene } from '../../../support/eviction/scene.ts';
@@ -76,6 +77,26 @@ describe('a drain whose pod has a spent request', () => {
     scene.clock.pass(first.againMs ?? 0);
     await step(key);
     assert.equal(scene.calls().length, 2);
+  });
+});
+
+describe('a request that is deleted and held by a finalizer', () => {
+  it('a held request is canceled, is not deleted again, and its interceptor does not go on', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request([IMPERATIVE], 0, held), pod());
+    const signal = AbortSignal.timeout(10_000);
+    await scene.loop(createImperativeEviction(scene.context))(key);
+    assert.deepEqual(scene.calls(), [], 'who deletes a request calls the eviction off');
+    const reconcile = createEvictionRequestReconciler(scene.context);
+    await reconcile(key, signal);
+    const [labels, write] = scene.sent;
+    assert.deepEqual([labels?.method, write?.path.replace(/^.*\//, '')], ['PATCH', 'status']);
+    assert.match(JSON.stringify(write?.body), /"type":"Canceled","status":"True","reason":"Deleted"/);
+    scene.requests.set(key, { ...request([IMPERATIVE], 0, held), status: canceled });
+    scene.clock.pass(24 * 3_600_000);
+    const before = scene.sent.length;
+    assert.deepEqual(await reconcile(key, signal), {});
+    assert.equal(scene.sent.slice(before).filter(({ method }) => method === 'DELETE').length, 0);
   });
 });
 

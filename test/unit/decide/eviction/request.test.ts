@@ -34,6 +34,11 @@ const STARTED: EvictionRequestStatus = {
   interceptors: [{ name: 'b.example.com' }, { name: 'imperative-eviction.k8s.io' }],
 };
 
+function deleted(status: EvictionRequestStatus): EvictionRequest {
+  const given = request(status);
+  return { ...given, metadata: { ...given.metadata, deletionTimestamp: CREATED, finalizers: ['x.example.com/hold'] } };
+}
+
 function condition(decision: ReturnType<typeof decideEvictionRequest>): string | undefined {
   const last = decision.status?.conditions?.find(({ type }) => type !== 'Progressing');
   return last === undefined ? undefined : `${last.type} ${last.reason}: ${last.message}`;
@@ -79,6 +84,18 @@ describe('the eviction request controller', () => {
       'Evicted PodTerminal: Target Pod p-1 reached the phase Failed.',
     ],
     ['leaves a request alone that goes on', request(STARTED), pod(), undefined],
+    [
+      'cancels a request that is being deleted, so that nobody acts on it while finalizers hold it',
+      deleted(STARTED),
+      pod(),
+      'Canceled Deleted: The EvictionRequest was deleted before Pod p-1 ended.',
+    ],
+    [
+      'sees the end of the pod of a request that is being deleted',
+      deleted(STARTED),
+      undefined,
+      'Evicted PodDeleted: Target Pod p-1 was deleted.',
+    ],
   ];
   for (const [name, given, target, expected] of cases) {
     it(name, () => {

@@ -48,6 +48,7 @@ function deleted(given: EvictionRequest, at = NOW): EvictionRequest {
 }
 
 describe('a spent request', () => {
+  const done = { interceptors: [{ name: OTHER, completionTime: '2026-01-01T11:00:00Z' }] };
   const unstarted = { ...request([], 0), status: {} };
   const cases: [string, EvictionRequest, Pod, boolean][] = [
     ['has passed kubelet.k8s.io by for a static pod', request([KUBELET, IMPERATIVE], 1), STATIC, true],
@@ -56,7 +57,13 @@ describe('a spent request', () => {
     ['has no interceptor left for an ordinary pod', request([IMPERATIVE], 1), ORDINARY, true],
     ['is deleted and held, and nobody else is to be asked', deleted(unstarted), ORDINARY, true],
     ['is canceled and held', deleted(request([IMPERATIVE], 9, ended('Canceled'))), ORDINARY, true],
-    ['is held, and its other interceptors had their turn', deleted(request([OTHER, IMPERATIVE], 1)), INTERCEPTED, true],
+    [
+      'is held, and its other interceptors have completed',
+      deleted(request([OTHER, IMPERATIVE], 1, done)),
+      INTERCEPTED,
+      true,
+    ],
+    ['is not held where one was interrupted', deleted(request([OTHER, IMPERATIVE], 1)), INTERCEPTED, false],
     ['is held for 20 minutes', deleted(request([OTHER, IMPERATIVE], 0), NOW - 20 * MINUTE), INTERCEPTED, true],
     ['is not one whose turn is right', request([KUBELET, IMPERATIVE], 0), STATIC, false],
     ['is not one whose turn is to come', request([OTHER, DAEMON_SET, IMPERATIVE], 0), OF_DAEMON_SET, false],
