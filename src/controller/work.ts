@@ -1,6 +1,6 @@
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { drainsOfNode, isSettled } from '../decide/maintenance/maintenance.ts';
-import { createInterceptorReconciler, type Interceptor } from '../kube/eviction/interceptor.ts';
+import { createInterceptorLoop, type Interceptor } from '../kube/eviction/interceptor.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
@@ -9,6 +9,7 @@ import { createDaemonSetGate, type DaemonSetGate } from './daemon-set/gate.ts';
 import { createDaemonSetRollout } from './daemon-set/rollout.ts';
 import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
 import { createImperativeEviction, type ImperativeEviction } from './eviction/imperative.ts';
+import { createMarkReconciler, isMarkedInVain } from './eviction/marks.ts';
 import { createMaintenanceReconciler } from './maintenance/reconciler.ts';
 import { createRequestIndex } from './cache/requests-by-pod.ts';
 
@@ -43,6 +44,7 @@ interface Queues {
   readonly gated: WorkQueue;
   readonly rollout: WorkQueue;
   readonly eviction: WorkQueue;
+  readonly marks: WorkQueue;
 }
 
 function createQueues(context: ControllerContext): Queues {
@@ -50,9 +52,10 @@ function createQueues(context: ControllerContext): Queues {
   const queueOf = (name: string, reconcile: Reconcile, parallel: number): WorkQueue =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name) });
   const interceptorQueue = (name: string, interceptor: Interceptor): WorkQueue => {
-    const reconcile = createInterceptorReconciler(interceptor, {
+    const { reconcile } = createInterceptorLoop(interceptor, {
       client,
       clock,
+      log,
       request: (key) => requests.get(key),
       pod: (request) => Promise.resolve(pods.get(targetKeyOf(request))),
     });
@@ -66,7 +69,8 @@ function createQueues(context: ControllerContext): Queues {
   const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);
   const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const eviction = interceptorQueue('imperative', imperative);
-  return { imperative, gate, maintenance, request, daemonSet, gated, rollout, eviction };
+  const marks = queueOf('pod-marks', createMarkReconciler(context), 1);
+  return { imperative, gate, maintenance, request, daemonSet, gated, rollout, eviction, marks };
 }
 
 interface Changes extends Pick<Work, 'onRequest' | 'onPod' | 'onNode' | 'onBudget'> {
@@ -76,7 +80,7 @@ interface Changes extends Pick<Work, 'onRequest' | 'onPod' | 'onNode' | 'onBudge
 
 /** Adds the keys that a change concerns to the queues. */
 function createChanges(context: ControllerContext, queues: Queues): Changes {
-  const { maintenances, requests, ungated } = context;
+  const { maintenances, requests, pods, ungated } = context;
   const { gate, imperative } = queues;
   const index = createRequestIndex();
   const addRequest = (key: string): void => {
@@ -91,14 +95,21 @@ function createChanges(context: ControllerContext, queues: Queues): Changes {
       if (!isSettled(maintenance)) queues.maintenance.add(maintenance.metadata.name);
     }
   };
+  const addMark = (key: string): void => {
+    const pod = pods.get(key);
+    if (pod !== undefined && isMarkedInVain(context, pod)) queues.marks.add(key);
+  };
   return {
     onRequest: (key) => {
+      const podKey = index.podOf(key);
       index.note(key, requests.get(key));
+      addMark(podKey ?? index.podOf(key) ?? '');
       addRequest(key);
       addUnsettled();
     },
     onPod: (key) => {
       for (const request of index.requestsOf(key)) addRequest(request);
+      addMark(key);
       if (gate.podChanged(key)) queues.gated.add(key);
       const rollout = gate.rolloutOf(key);
       if (rollout !== undefined) queues.rollout.add(rollout);
@@ -123,7 +134,7 @@ function createChanges(context: ControllerContext, queues: Queues): Changes {
 /** Runs the queues until `stop`, with at most FINISH_MS after it, and writes Events until they have ended. */
 async function runQueues(
   { events }: ControllerContext,
-  { maintenance, gated, rollout, request, daemonSet, eviction }: Queues,
+  { maintenance, gated, rollout, request, daemonSet, eviction, marks }: Queues,
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
@@ -141,7 +152,7 @@ async function runQueues(
   const writingEvents = events.run(AbortSignal.any([finished.signal, cut]));
   try {
     const ending = AbortSignal.any([stop, signal]);
-    const queues = [maintenance, gated, rollout, request, daemonSet, eviction];
+    const queues = [maintenance, gated, rollout, request, daemonSet, eviction, marks];
     await Promise.all(queues.map((queue) => queue.run(ending, cut)));
   } finally {
     stop.removeEventListener('abort', onStop);

@@ -6,6 +6,8 @@ export interface RequestIndex {
   /** Notes a request that came, changed or, where there is none, went. */
   note(key: string, request: EvictionRequest | undefined): void;
   requestsOf(podKey: string): readonly string[];
+  /** The pod of the request of this key, NAMESPACE/NAME, as it was noted last. */
+  podOf(key: string): string | undefined;
 }
 
 export function createRequestIndex(): RequestIndex {
@@ -26,6 +28,7 @@ export function createRequestIndex(): RequestIndex {
       const known = requestsOfPod.get(podKey) ?? new Set();
       requestsOfPod.set(podKey, known.add(key));
     },
+    podOf: (key) => podOfRequest.get(key),
     requestsOf: (podKey) => [...(requestsOfPod.get(podKey) ?? [])],
   };
 }

@@ -1,9 +1,9 @@
-import { type EvictionRequest, CANCELED } from '../../api/eviction-request.ts';
-import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';
 import { decideEvictionOutcome, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
-import { hasCondition, targetKeyOf } from '../../decide/eviction/request.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
@@ -12,7 +12,6 @@ import {
   type EvictionPatience,
   type EvictionTarget,
   isEvictOnly,
-  isMarked,
   rememberedAttempts,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
@@ -22,6 +21,7 @@ import type { Interceptor, InterceptorStep } from '../../kube/eviction/intercept
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
+import { writeMark } from './marks.ts';
 import { actsOutOfTurn } from './out-of-turn.ts';
 import { subjectOf } from './reconciler.ts';
 
@@ -57,21 +57,6 @@ async function attempt(
     promiseWords: context.options.promiseWords,
     budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
   });
-}
-
-/** Marks the pod for its controller (Pod Evict Policy), or takes the mark away. */
-async function mark(
-  { client, log }: ControllerContext,
-  pod: Pod,
-  value: 'true' | null,
-  signal: AbortSignal,
-): Promise<void> {
-  // The UID makes the patch fail on a namesake.
-  const { uid } = pod.metadata;
-  const body = { metadata: { uid, annotations: { [EVICT_WANTED_ANNOTATION]: value } } };
-  const path = objectPath(PODS, pod.metadata);
-  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404, 409], signal);
-  log.info({ pod: keyOf(pod), wanted: value === 'true' }, 'told the controller of a pod about its eviction');
 }
 
 /** Counts and logs an attempt; a blocked one becomes an Event too. */
@@ -146,7 +131,7 @@ async function act(
   };
   const step = decideEvictionStep({ request, pod }, memory, patience, now);
   if (step.kind === 'evict') return await evict(context, state, { request, pod, count: step.attempt }, signal);
-  if (step.kind === 'mark') await mark(context, pod, 'true', signal);
+  if (step.kind === 'mark') await writeMark(context, pod, 'set', signal);
   const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
   if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
     return { kind: 'silent', againMs: step.againMs };
@@ -166,13 +151,10 @@ export function createImperativeEviction(context: ControllerContext): Imperative
     name: IMPERATIVE_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
     act: (request, pod, signal) => act(context, { memories, unsure }, { request, pod }, signal),
-    over: async (request, signal) => {
+    over: (request) => {
       forget(keyOf(request));
-      const pod = context.pods.get(targetKeyOf(request));
-      const same = pod?.metadata.uid === request.spec.target.pod.uid && pod.metadata.deletionTimestamp === undefined;
-      if (same && isMarked(pod) && hasCondition(request, CANCELED)) await mark(context, pod, null, signal);
+      return Promise.resolve();
     },
-    gone: forget,
     budgetChanged: (budgetKey) => {
       const [namespace = '', name = ''] = budgetKey.split('/');
       const woken = decideWakeUps(name, context.budgets.get(budgetKey), blockedIn(context, memories, namespace));

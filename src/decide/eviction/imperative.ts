@@ -83,7 +83,8 @@ export function isMarked(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_WANTED_ANNOTATION] !== undefined;
 }
 
-function isTakenOver(pod: Pod): boolean {
+/** Whether the pod's own controller takes its evictions over (Pod Evict Policy). */
+export function isTakenOver(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION] === CONTROLLER_TAKE_OVER;
 }
 

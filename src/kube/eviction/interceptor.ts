@@ -8,7 +8,7 @@ import type { KubeClient } from '../client.ts';
 import { applyInterceptorStatus } from './interceptor-status.ts';
 import { createRecentWrites } from '../read-your-writes.ts';
 import { createWorkQueue, type Reconcile } from '../queue.ts';
-import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../resource.ts';
+import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { createObjectCache } from '../watch.ts';
 
 /** What an interceptor does about a request that it is asked to act on. */
@@ -27,10 +27,11 @@ export interface Interceptor {
   act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<InterceptorStep>;
   /** Whether it acts on this request although its turn is over or cannot come; nothing is reported then. Never, where absent. */
   actsOutOfTurn?(request: EvictionRequest, pod: Pod): boolean;
-  /** Called for a request that is over while it may still have our traces, for instance canceled; must bear repetition. */
+  /**
+   * Called for a request that is over, or was deleted, and may still have our traces; must bear repetition. A deleted one is
+   * as it was seen last, and only what this process has acted on is remembered.
+   */
   over?(request: EvictionRequest, signal: AbortSignal): Promise<void>;
-  /** Called with the key, NAMESPACE/NAME, of a request that was deleted, over or not. */
-  gone?(key: string): void;
 }
 
 /**
@@ -70,50 +71,137 @@ export async function reportProgress(
 export interface InterceptorDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
+  readonly log: Log;
   readonly request: (key: string) => EvictionRequest | undefined;
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
 }
 
-/**
- * The protocol of an interceptor as a reconciler (KEP-4563, "Interceptor", the steps in their order): verify the target,
- * check that it is our turn, act, then heartbeat, estimate, message and completion in one write that touches only our entry.
- */
-export function createInterceptorReconciler(
-  interceptor: Interceptor,
-  dependencies: InterceptorDependencies,
-): Reconcile {
-  const { client, clock } = dependencies;
-  const ownWrites = createRecentWrites<EvictionRequest>();
-  /** Another UID is another pod of that name: it is not what was asked for. */
-  const findTarget = async (request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> => {
-    const pod = await dependencies.pod(request, signal);
-    return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
+/** The loop of an interceptor. */
+export interface InterceptorLoop {
+  readonly reconcile: Reconcile;
+  /** Called with the key of a request that has changed: what is under way for it is aborted if its turn is over. */
+  readonly changed: (key: string) => void;
+}
+
+/** A request that this process has acted on, as it was seen last. */
+interface Begun {
+  readonly request: EvictionRequest;
+  /** The interceptor has its turn, has completed, or has lost its turn without that. */
+  readonly turn: 'active' | 'completed' | 'lost';
+}
+
+/** The protocol of an interceptor for one request after another. */
+class InterceptorProtocol implements InterceptorLoop {
+  readonly #interceptor: Interceptor;
+  readonly #dependencies: InterceptorDependencies;
+  readonly #ownWrites = createRecentWrites<EvictionRequest>();
+  readonly #begun = new Map<string, Begun>();
+  /** What aborts the work under way, by the key of its request. */
+  readonly #underWay = new Map<string, AbortController>();
+
+  constructor(interceptor: Interceptor, dependencies: InterceptorDependencies) {
+    this.#interceptor = interceptor;
+    this.#dependencies = dependencies;
+  }
+
+  readonly changed = (key: string): void => {
+    const known = this.#begun.get(key);
+    if (known?.turn !== 'active') return;
+    const request = this.#dependencies.request(key);
+    const isSame = request !== undefined && request.metadata.uid === known.request.metadata.uid;
+    if (isSame && isActiveInterceptor(request, this.#interceptor.name)) return;
+    this.#underWay.get(key)?.abort();
   };
-  return async (key, signal) => {
-    const copy = dependencies.request(key);
-    const request = ownWrites.latest(key, copy);
-    if (request === undefined) {
-      ownWrites.forget(key);
-      interceptor.gone?.(key);
-      return {};
-    }
+
+  readonly reconcile: Reconcile = async (key, signal) => {
+    const copy = this.#dependencies.request(key);
+    const request = this.#ownWrites.latest(key, copy);
+    await this.#forgetOther(key, request, signal);
+    if (request === undefined) return {};
+    const interceptor = this.#interceptor;
     const isActive = isActiveInterceptor(request, interceptor.name);
-    const pod = isActive || interceptor.actsOutOfTurn !== undefined ? await findTarget(request, signal) : undefined;
+    const mayAct = isActive || interceptor.actsOutOfTurn !== undefined;
+    const pod = mayAct ? await this.#findTarget(request, signal) : undefined;
     const isOutOfTurn = pod !== undefined && !isActive && interceptor.actsOutOfTurn?.(request, pod) === true;
     if (isFinished(request) && !isOutOfTurn) {
-      ownWrites.forget(key);
+      this.#ownWrites.forget(key);
       await interceptor.over?.(request, signal);
+      this.#begun.delete(key);
       return {};
     }
+    if (!isActive) this.#noteLoss(key, request);
     if (pod === undefined || !(isActive || isOutOfTurn)) return {};
-    const turn = await interceptor.act(request, pod, signal);
-    if (isActive) {
-      const report = { name: interceptor.name, turn, now: clock.now() };
-      const after = await reportProgress(client, request, report, signal);
-      if (after !== undefined) ownWrites.note(key, copy, after);
-    }
-    return turn.kind === 'completed' || turn.againMs === undefined ? {} : { againMs: turn.againMs };
+    this.#begun.set(key, { request, turn: isActive ? 'active' : 'lost' });
+    const step = await this.#act(request, pod, signal);
+    if (step === undefined) return {};
+    if (isActive) await this.#report(key, { copy, request, step }, signal);
+    return step.kind === 'completed' || step.againMs === undefined ? {} : { againMs: step.againMs };
   };
+
+  /** Another UID is another pod of that name: it is not what was asked for. */
+  async #findTarget(request: EvictionRequest, signal: AbortSignal): Promise<Pod | undefined> {
+    const pod = await this.#dependencies.pod(request, signal);
+    return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
+  }
+
+  /** A request that was deleted since, perhaps with another one in its place, is over too. */
+  async #forgetOther(key: string, request: EvictionRequest | undefined, signal: AbortSignal): Promise<void> {
+    if (request === undefined) this.#ownWrites.forget(key);
+    const known = this.#begun.get(key)?.request;
+    if (known === undefined || known.metadata.uid === request?.metadata.uid) return;
+    await this.#interceptor.over?.(known, signal);
+    this.#begun.delete(key);
+  }
+
+  /** KEP-4563, "Interceptor": one that is not active any more aborts what it does, or reports an error. */
+  #noteLoss(key: string, request: EvictionRequest): void {
+    const known = this.#begun.get(key);
+    if (known === undefined) return;
+    this.#begun.set(key, { request, turn: known.turn === 'active' ? 'lost' : known.turn });
+    if (known.turn !== 'active') return;
+    const [active] = request.status?.activeInterceptors ?? [];
+    const subject = { evictionRequest: key, interceptor: this.#interceptor.name, active };
+    this.#dependencies.log.warn(subject, 'the interceptor lost its turn before it had completed');
+  }
+
+  /** Undefined where the turn was lost meanwhile. */
+  async #act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<InterceptorStep | undefined> {
+    const key = keyOf(request);
+    const lost = new AbortController();
+    this.#underWay.set(key, lost);
+    try {
+      return await this.#interceptor.act(request, pod, AbortSignal.any([signal, lost.signal]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (lost.signal.aborted) return undefined;
+      throw error;
+    } finally {
+      this.#underWay.delete(key);
+    }
+  }
+
+  async #report(
+    key: string,
+    { copy, request, step }: Pick<Begun, 'request'> & { copy: EvictionRequest | undefined; step: InterceptorStep },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, clock } = this.#dependencies;
+    const report = { name: this.#interceptor.name, turn: step, now: clock.now() };
+    const after = await reportProgress(client, request, report, signal);
+    if (after !== undefined) this.#ownWrites.note(key, copy, after);
+    if (step.kind === 'completed') this.#begun.set(key, { request, turn: 'completed' });
+  }
+}
+
+/**
+ * The protocol of an interceptor as a loop (KEP-4563, "Interceptor", the steps in their order): verify the target, check
+ * that it is our turn, act, then heartbeat, estimate, message and completion in one write that touches only our entry.
+ */
+export function createInterceptorLoop(
+  interceptor: Interceptor,
+  dependencies: InterceptorDependencies,
+): InterceptorLoop {
+  return new InterceptorProtocol(interceptor, dependencies);
 }
 
 /**
@@ -128,7 +216,7 @@ export async function runInterceptor(
 ): Promise<void> {
   const { client } = dependencies;
   const { parallel = 1, ...selector } = scope;
-  const reconcile = createInterceptorReconciler(interceptor, {
+  const loop = createInterceptorLoop(interceptor, {
     ...dependencies,
     request: (key) => requests.get(key),
     pod: ({ metadata, spec }, wait) => {
@@ -136,10 +224,11 @@ export async function runInterceptor(
       return sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
     },
   });
-  const queue = createWorkQueue(interceptor.name, reconcile, parallel, dependencies);
+  const queue = createWorkQueue(interceptor.name, loop.reconcile, parallel, dependencies);
   const requests = createObjectCache<EvictionRequest>(
     { resource: EVICTION_REQUESTS, ...selector },
     (key) => {
+      loop.changed(key);
       queue.add(key);
     },
     dependencies,

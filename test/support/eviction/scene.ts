@@ -6,7 +6,7 @@ import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
 import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
-import { createInterceptorReconciler } from '../../../src/kube/eviction/interceptor.ts';
+import { createInterceptorLoop } from '../../../src/kube/eviction/interceptor.ts';
 import { drainOf } from '../maintenance/objects.ts';
 import { SILENT_LOG } from '../silent-log.ts';
 import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
@@ -28,8 +28,8 @@ export interface EvictionScene {
   readonly events: string[];
   /** Counts of the metric of attempts, by outcome. */
   readonly attempts: string[];
-  /** How the server answers from now on. */
-  answers: (request: KubeRequest) => Answer;
+  /** How the Eviction API answers from now on; all other answers are 200. */
+  evictionAnswer: () => Answer;
   put(request: EvictionRequest, pod?: Pod): string;
   /** Puts a drain over the node n whose targets are these. */
   drain(drainTargets: readonly DrainPlanEntry[]): void;
@@ -55,7 +55,7 @@ export function createEvictionScene(): EvictionScene {
   });
   const send = (request: KubeRequest): Promise<KubeResponse> => {
     sent.push(request);
-    const answer = scene.answers(request);
+    const answer = request.path.endsWith('/eviction') ? scene.evictionAnswer() : {};
     if (answer instanceof Error) return Promise.reject(answer);
     return Promise.resolve({ status: 200, headers: {}, body: undefined, ...answer });
   };
@@ -84,7 +84,7 @@ export function createEvictionScene(): EvictionScene {
     sent,
     events,
     attempts,
-    answers: () => ({}),
+    evictionAnswer: () => ({}),
     put: (request, pod) => {
       const { namespace, name } = request.metadata;
       const key = `${namespace}/${name}`;
@@ -97,7 +97,7 @@ export function createEvictionScene(): EvictionScene {
       maintenances.set('m', { ...drainOf('m', ['n']), status });
     },
     loop: (interceptor) => {
-      const reconcile = createInterceptorReconciler(interceptor, {
+      const { reconcile } = createInterceptorLoop(interceptor, {
         ...context,
         request: (key) => requests.get(key),
         pod: ({ metadata, spec }) => Promise.resolve(pods.get(`${metadata.namespace}/${spec.target.pod.name}`)),

@@ -69,7 +69,7 @@ describe('a drain whose pod has a spent request', () => {
     const scene = createEvictionScene();
     const key = scene.put({ ...request([], 0, held), status: canceled }, pod());
     scene.drain(ALL);
-    scene.answers = () => ({ status: 429, body: { message: 'Cannot evict: disruption budget' } });
+    scene.evictionAnswer = () => ({ status: 429, body: { message: 'Cannot evict: disruption budget' } });
     const step = scene.loop(createImperativeEviction(scene.context));
     const first = await step(key);
     await step(key);

@@ -7,7 +7,7 @@ import { createImperativeEviction } from '../../../../src/controller/eviction/im
 import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
 import { createRequestNotes } from '../../../../src/controller/cache/request-notes.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import { createInterceptorReconciler } from '../../../../src/kube/eviction/interceptor.ts';
+import { createInterceptorLoop } from '../../../../src/kube/eviction/interceptor.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 
 /** A request of this number whose turn is the imperative interceptor's, and its pod. */
@@ -46,7 +46,7 @@ describe('the memory of requests', () => {
     const notes = createRequestNotes<TargetNotes>(() => ({ seen: false }));
     const reconcile = createEvictionRequestReconciler(context, notes);
     const imperative = createImperativeEviction(context);
-    const evict = createInterceptorReconciler(imperative, {
+    const { reconcile: evict } = createInterceptorLoop(imperative, {
       ...context,
       request: (key) => requests.get(key),
       pod: () => Promise.resolve(context.pods.get('default/web')),

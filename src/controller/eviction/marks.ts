@@ -1,0 +1,44 @@
+/** The mark by which the controller of a pod learns that it should evict the pod (Pod Evict Policy). */
+import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import type { Pod } from '../../api/pod.ts';
+import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import type { Reconcile } from '../../kube/queue.ts';
+import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+import { actsOutOfTurn } from './out-of-turn.ts';
+
+/** Sets or removes the mark. A mark that another writer has set stays: server-side apply removes only what it wrote. */
+export async function writeMark(
+  { client, log }: ControllerContext,
+  pod: Pod,
+  what: 'set' | 'remove',
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, namespace, uid } = pod.metadata;
+  const annotations = what === 'set' ? { [EVICT_WANTED_ANNOTATION]: 'true' } : {};
+  // The UID makes the patch fail on a namesake, and where the pod is gone.
+  const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, uid, annotations } };
+  const path = objectPath(PODS, pod.metadata);
+  const patch = { kind: 'apply', manager: IMPERATIVE_INTERCEPTOR } as const;
+  await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal);
+  log.info({ pod: keyOf(pod), mark: what }, 'told the controller of a pod about its eviction');
+}
+
+/** Whether the pod has a mark although nobody requests its eviction any more. */
+export function isMarkedInVain(context: ControllerContext, pod: Pod): boolean {
+  // A pod without the policy was marked by somebody else.
+  if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
+  const request = context.requests.get(`${pod.metadata.namespace}/${pod.metadata.uid}`);
+  if (request === undefined) return true;
+  return isFinished(request) && !actsOutOfTurn(context, 'Default', { request, pod });
+}
+
+/** The loop over marked pods, by their keys. */
+export function createMarkReconciler(context: ControllerContext): Reconcile {
+  return async (key, signal) => {
+    const pod = context.pods.get(key);
+    if (pod !== undefined && isMarkedInVain(context, pod)) await writeMark(context, pod, 'remove', signal);
+    return {};
+  };
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
+import { createMarkReconciler, isMarkedInVain } from '../../../../src/controller/eviction/marks.ts';
+import { type Answer, createEvictionScene } from '../../../support/eviction/scene.ts';
+
+const IMPERATIVE = 'imperative-eviction.k8s.io';
+const TAKE_OVER = { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' };
+const MARK = { 'kubernetes.io/pod-evict-wanted': 'true' };
+
+function pod(annotations: Readonly<Record<string, string>> = {}, metadata: object = {}): Pod {
+  return {
+    metadata: { name: 'web', namespace: 'default', uid: 'u', annotations, ...metadata },
+    spec: { nodeName: 'n' },
+  };
+}
+
+function request(uid = 'r-1', status: EvictionRequestStatus = {}, entry: object = {}): EvictionRequest {
+  return {
+    metadata: { name: 'u', namespace: 'default', uid, creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { target: { pod: { name: 'web', uid: 'u' } }, requesters: [{ name: 'x.example.com' }] },
+    status: {
+      targetInterceptors: [{ name: IMPERATIVE }],
+      activeInterceptors: [IMPERATIVE],
+      processedInterceptors: [],
+      interceptors: [{ name: IMPERATIVE, message: '', ...entry }],
+      ...status,
+    },
+  };
+}
+
+const CANCELED: EvictionRequestStatus = {
+  activeInterceptors: [],
+  conditions: [
+    { type: 'Canceled', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+  ],
+};
+
+const REFUSED: Answer = { status: 429, body: { message: 'Cannot evict pod: disruption budget' } };
+
+describe('imperative eviction', () => {
+  it('imperative eviction starts again with a request that took the name of a deleted one', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request('r-1'), pod());
+    const step = scene.loop(createImperativeEviction(scene.context));
+    scene.evictionAnswer = () => REFUSED;
+    for (let attempt = 0; attempt < 12; attempt += 1) {
+      await step(key);
+      scene.clock.pass(15 * 60_000);
+    }
+    await step(key);
+    const before = scene.attempts.length;
+    await step(key);
+    assert.equal(scene.attempts.length, before, 'a quarter of an hour is to be waited for');
+    scene.put(request('r-2'));
+    const { againMs } = await step(key);
+    assert.deepEqual([scene.attempts.length, againMs], [before + 1, 2_000]);
+  });
+});
+
+describe('the mark of a pod for its controller', () => {
+  it('the mark stays while somebody requests the eviction, and is removed when nobody does', async () => {
+    const scene = createEvictionScene();
+    const marked = pod({ ...TAKE_OVER, ...MARK });
+    const key = scene.put(request(), marked);
+    assert.equal(isMarkedInVain(scene.context, marked), false);
+    scene.put(request('r-1', CANCELED));
+    assert.equal(isMarkedInVain(scene.context, marked), true, 'canceled');
+    scene.requests.delete(key);
+    assert.equal(isMarkedInVain(scene.context, marked), true, 'deleted');
+    await createMarkReconciler(scene.context)('default/web', AbortSignal.timeout(10_000));
+    const [write] = scene.sent;
+    assert.deepEqual(write?.patch, { kind: 'apply', manager: IMPERATIVE }, 'it removes only what it wrote');
+    assert.deepEqual((write?.body as Pod | undefined)?.metadata.annotations, {});
+  });
+
+  it('the mark of a pod without the policy is of another writer, and stays', () => {
+    const scene = createEvictionScene();
+    assert.equal(isMarkedInVain(scene.context, pod(MARK)), false);
+    assert.equal(isMarkedInVain(scene.context, pod(TAKE_OVER)), false, 'there is none');
+  });
+});
