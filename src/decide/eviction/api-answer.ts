@@ -38,6 +38,8 @@ export interface EvictionAnswerContext {
   readonly promiseWords: readonly string[];
   /** The names of the PodDisruptionBudgets that select the pod. */
   readonly budgets: readonly string[];
+  /** The longest pause after a refusal because of budgets, for a caller that does not see them change; 15 minutes where absent. */
+  readonly budgetRetryMs?: number;
 }
 
 const FIRST_RETRY_MS = 2_000;
@@ -63,13 +65,14 @@ export function isBlockedByBudget(message: string): boolean {
 }
 
 function blocked(
-  { attempt }: EvictionAnswerContext,
+  { attempt, budgetRetryMs }: EvictionAnswerContext,
   why: string,
   budgets: readonly string[],
-  options: { readonly untilChange?: boolean; readonly atLeastMs?: number } = {},
+  options: { readonly byBudget?: boolean; readonly untilChange?: boolean; readonly atLeastMs?: number } = {},
 ): EvictionOutcome {
   const untilChange = options.untilChange === true;
-  const backoffMs = untilChange ? MAX_RETRY_MS : Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), MAX_RETRY_MS);
+  const maxMs = options.byBudget === true ? (budgetRetryMs ?? MAX_RETRY_MS) : MAX_RETRY_MS;
+  const backoffMs = untilChange ? maxMs : Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), maxMs);
   return {
     kind: 'blocked',
     retryAfterMs: Math.max(backoffMs, options.atLeastMs ?? 0),
@@ -85,9 +88,8 @@ function decideTooManyRequests(answer: EvictionAnswer, context: EvictionAnswerCo
   if (context.evictOnly && promised) return { kind: 'promised', message };
   const cause = causes.find(({ reason }) => reason === 'DisruptionBudget');
   // A webhook's refusal is no budget either, but it is an answer about this pod.
-  const aboutPod =
-    cause !== undefined || message.includes('disruption budget') || message.includes('denied the request');
-  if (!aboutPod) {
+  const byBudget = cause !== undefined || message.includes('disruption budget');
+  if (!byBudget && !message.includes('denied the request')) {
     const words = `The API server asks to slow down: ${message}`;
     return { kind: 'postponed', retryAfterMs: retryAfterMs ?? BUSY_RETRY_MS, message: words };
   }
@@ -95,7 +97,7 @@ function decideTooManyRequests(answer: EvictionAnswer, context: EvictionAnswerCo
   const budgets = named === undefined ? context.budgets : [named];
   const which = budgets.length === 0 ? '' : ` PodDisruptionBudget ${budgets.join(', ')}:`;
   const atLeast = retryAfterMs === undefined ? {} : { atLeastMs: retryAfterMs };
-  return blocked(context, `Blocked by${which} ${cause?.message ?? message}`, budgets, atLeast);
+  return blocked(context, `Blocked by${which} ${cause?.message ?? message}`, budgets, { byBudget, ...atLeast });
 }
 
 /** Reads the answer to an attempt at pods/eviction (KEP-4563, "Eviction"; 004; KEP-1397 for promises). */
@@ -113,7 +115,7 @@ export function decideEvictionOutcome(answer: EvictionAnswer, context: EvictionA
   if (status === 500 && message.includes('more than one PodDisruptionBudget')) {
     const names = context.budgets.length === 0 ? '' : ` (${context.budgets.join(', ')})`;
     const words = `${message} Nothing can evict it until only one of them${names} selects it.`;
-    return blocked(context, words, context.budgets, { untilChange: true });
+    return blocked(context, words, context.budgets, { byBudget: true, untilChange: true });
   }
   return blocked(context, `HTTP ${status}: ${message}`, []);
 }

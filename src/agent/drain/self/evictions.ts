@@ -10,10 +10,11 @@ import {
   decideEvictionStep,
   isEvictOnly,
   isInBackground,
+  isTakenOver,
   rememberedAttempts,
 } from '../../../decide/eviction/imperative.ts';
 import { rfc3339 } from '../../../decide/time.ts';
-import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
+import { asOfNow, type Clock, type Moment, momentOf } from '../../../host/clock.ts';
 import { askForEviction, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/memories.ts';
 import { keyOf } from '../../../kube/resource.ts';
@@ -62,23 +63,65 @@ function requestOf(pod: Pod, startedAt: number, message: string): EvictionReques
   };
 }
 
+/**
+ * The agent may not read PodDisruptionBudgets, so nothing tells it that one has room again: it asks at least this often. The
+ * nodes of a whole cluster may do so at once.
+ */
+const BUDGET_RETRY_MS = 60_000;
+
+/** How long pods are left to their own controllers (Pod Evict Policy), which nobody lives to mark them for. */
+interface TakeOvers {
+  /** Until when the pod is left to its controller at most, in milliseconds since the epoch; Infinity for one that is not. */
+  until(pod: Pod): number;
+  forget(): void;
+}
+
+function createTakeOvers(clock: Clock): TakeOvers {
+  /** Since when, by the UID of the pod. */
+  const leftSince = new Map<string, Moment>();
+  return {
+    until: (pod) => {
+      const { uid = '' } = pod.metadata;
+      if (!isTakenOver(pod)) {
+        leftSince.delete(uid);
+        return Infinity;
+      }
+      const since = leftSince.get(uid) ?? momentOf(clock);
+      leftSince.set(uid, since);
+      return asOfNow(since, momentOf(clock)) + DEFAULT_PATIENCE.takeOverMs;
+    },
+    forget: () => {
+      leftSince.clear();
+    },
+  };
+}
+
+/** Asks the Eviction API once. Throws API_UNREACHABLE. */
+async function ask(
+  { client, log }: Pick<ClusterDependencies, 'client' | 'log'>,
+  pod: Pod,
+  { attempt, options }: { readonly attempt: number; readonly options: EndOptions },
+  signal: AbortSignal,
+): Promise<EvictionOutcome> {
+  const answer = await askForEviction(client, pod, options, signal);
+  const evictOnly = isEvictOnly(pod);
+  const promiseWords = DEFAULT_PROMISE_WORDS;
+  const context = { attempt, evictOnly, promiseWords, budgets: [], budgetRetryMs: BUDGET_RETRY_MS };
+  const outcome = decideEvictionOutcome(answer, context);
+  log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
+  return outcome;
+}
+
 /** Remembers the attempts in memory, by the UID of the pod, until `forget`. */
 export function createSelfEvictions({ client, clock, log }: ClusterDependencies): SelfEvictions {
   const memories = createEvictionAttempts(clock);
   const entries = new Map<string, OwnEntry>();
+  const takeOvers = createTakeOvers(clock);
 
   /** The request of a pod whose eviction this agent has asked for. */
   const ownRequestOf = (pod: Pod): EvictionRequest | undefined => {
     const entry = entries.get(pod.metadata.uid ?? '');
     return entry === undefined ? undefined : requestOf(pod, asOfNow(entry.begun, momentOf(clock)), entry.message);
-  };
-
-  const ask = async (pod: Pod, attempt: number, options: EndOptions, signal: AbortSignal): Promise<EvictionOutcome> => {
-    const answer = await askForEviction(client, pod, options, signal);
-    const context = { attempt, evictOnly: isEvictOnly(pod), promiseWords: DEFAULT_PROMISE_WORDS, budgets: [] };
-    const outcome = decideEvictionOutcome(answer, context);
-    log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
-    return outcome;
   };
 
   return {
@@ -93,12 +136,16 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
       };
       const known = ownRequestOf(pod) ?? request ?? requestOf(pod, now, '');
       const memory = memories.get(uid) ?? rememberedAttempts(known, pod, now);
-      const step = decideEvictionStep({ request: known, pod }, memory, { ...DEFAULT_PATIENCE, trustUntil }, now);
-      if (step.kind === 'mark')
-        return wait('is to be left to its controller (ControllerTakeOver), but no nodemaint controller is alive');
+      const until = Math.min(takeOvers.until(pod), trustUntil ?? Infinity);
+      const patience = { ...DEFAULT_PATIENCE, trustUntil: until };
+      const step = decideEvictionStep({ request: known, pod }, memory, patience, now);
+      if (step.kind === 'mark') {
+        const words = 'is to be left to its controller (ControllerTakeOver), but no nodemaint controller is alive';
+        return wait(`${words}; it is evicted at ${rfc3339(until)}`, until);
+      }
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
       if (!(await mayAct())) return wait('is left to the nodemaint controller, which is alive again');
-      const outcome = await ask(pod, step.attempt, options, signal);
+      const outcome = await ask({ client, log }, pod, { attempt: step.attempt, options }, signal);
       const after = afterAttempt(pod, step.attempt, outcome, now);
       const message = after.progress?.message ?? '';
       memories.set(uid, after.memory);
@@ -113,6 +160,7 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
     forget: () => {
       memories.clear();
       entries.clear();
+      takeOvers.forget();
     },
   };
 }

@@ -154,6 +154,50 @@ describe('the end of pods on a node that its agent drains', () => {
     });
   }
 
+  const LEFT = { annotations: { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' } };
+  const MARKED = { annotations: { ...LEFT.annotations, 'kubernetes.io/pod-evict-wanted': 'true' } };
+  for (const [what, metadata] of [
+    ['nobody could mark for its controller', LEFT],
+    ['a controller had marked that is dead', MARKED],
+  ] as const) {
+    it(`a pod that ${what} is left to its own controller for a minute, and then evicted`, async () => {
+      const { server, clock, pass } = open([podOf('web', metadata)]);
+      for (const passMs of [0, 1_000, 58_999]) {
+        clock.pass(passMs);
+        const { waiting } = await pass();
+        assert.match(waiting[0]?.message ?? '', /left to its controller \(ControllerTakeOver\)/);
+        assert.deepEqual(server.asked, []);
+      }
+      clock.pass(1);
+      await pass();
+      assert.deepEqual(server.asked, [EVICT_WEB]);
+    });
+  }
+
+  const TWO = {
+    message: 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
+  };
+  const BLOCKED = { message: 'Cannot evict pod.', details: { causes: [CAUSE] } };
+  for (const [what, status, body] of [
+    ['one budget', 429, BLOCKED],
+    ['two budgets', 500, TWO],
+  ] as const) {
+    it(`a pod that ${what} blocked for an hour is evicted a minute after that is over`, async () => {
+      const { server, clock, pass } = open([podOf('web')]);
+      server.answers.set(EVICT_WEB, { status, body });
+      for (let second = 0; second < 3_600; second += 1) {
+        clock.pass(1_000);
+        await pass();
+      }
+      const asked = server.asked.length;
+      assert.ok(asked >= 60 && asked <= 70, `${asked} attempts in an hour`);
+      server.answers.set(EVICT_WEB, { status: 201, body: {} });
+      clock.pass(60_000);
+      const { waiting } = await pass();
+      assert.deepEqual([server.asked.length, waiting[0]?.message], [asked + 1, 'Pod web is terminating.']);
+    });
+  }
+
   it('the agent names no pod whose eviction the API server only postpones', async () => {
     const pod = podOf('web');
     const { server, clock, pass, evictions } = open([pod]);
