@@ -10,8 +10,15 @@ import { createDaemonSetRollout } from './daemon-set/rollout.ts';
 import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
 import { createImperativeEviction, type ImperativeEviction } from './eviction/imperative.ts';
 import { createMarkReconciler, isMarkedInVain } from './eviction/marks.ts';
+import { createEvictionIntents, type EvictionIntent } from './maintenance/intents.ts';
+import { createNodeReconciler } from './maintenance/nodes.ts';
 import { createMaintenanceReconciler } from './maintenance/reconciler.ts';
-import { createRequestIndex } from './cache/requests-by-pod.ts';
+import { createRefusals } from './maintenance/refusals.ts';
+import { createRequestReconciler } from './maintenance/requests.ts';
+import { selectedNodes } from './maintenance/selected-nodes.ts';
+import { createMaintenanceReach, type MaintenanceReach } from './cache/maintenance-reach.ts';
+import { createPodIndex, type PodIndex } from './cache/pods-by-node.ts';
+import { createRequestIndex, type RequestIndex } from './cache/request-index.ts';
 
 const PARALLEL_REQUESTS = 16;
 /** After this time the runs under way are cut short when the leader is to stop. */
@@ -34,11 +41,20 @@ export interface Work {
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
 
+/** What the queues of a leader find objects by. */
+interface Indexes {
+  readonly requests: RequestIndex;
+  readonly pods: PodIndex;
+  readonly reach: MaintenanceReach;
+}
+
 /** The queues of a leader, and what decides which of their keys a change concerns. */
 interface Queues {
   readonly imperative: ImperativeEviction;
   readonly gate: DaemonSetGate;
   readonly maintenance: WorkQueue;
+  readonly node: WorkQueue;
+  readonly requester: WorkQueue;
   readonly request: WorkQueue;
   readonly daemonSet: WorkQueue;
   readonly gated: WorkQueue;
@@ -47,9 +63,44 @@ interface Queues {
   readonly marks: WorkQueue;
 }
 
-function createQueues(context: ControllerContext): Queues {
+type QueueOf = (name: string, reconcile: Reconcile, parallel: number) => WorkQueue;
+
+/** Completed maintenances stay for people to look at; a change of a pod or a node does not concern them. */
+function addUnsettled({ maintenances }: ControllerContext, queue: WorkQueue): void {
+  for (const maintenance of maintenances.list()) {
+    if (!isSettled(maintenance)) queue.add(maintenance.metadata.name);
+  }
+}
+
+/** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
+function createMaintenanceQueues(
+  context: ControllerContext,
+  indexes: Indexes,
+  queueOf: QueueOf,
+): Pick<Queues, 'maintenance' | 'node' | 'requester'> {
+  const onRefusal = (): void => {
+    addUnsettled(context, maintenance);
+  };
+  const refused = {
+    nodes: createRefusals(context.clock, onRefusal),
+    requests: createRefusals(context.clock, onRefusal),
+  };
+  const intents = createEvictionIntents();
+  const nodeStep = createNodeReconciler(context, indexes.pods, refused.nodes);
+  const node = queueOf('nodes', nodeStep, PARALLEL_REQUESTS);
+  const requestStep = createRequestReconciler(context, intents, refused.requests);
+  const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS);
+  const want = (name: string, wanted: readonly EvictionIntent[]): void => {
+    for (const key of intents.replace(name, wanted)) requester.add(key);
+  };
+  const step = createMaintenanceReconciler(context, { refused, requests: indexes.requests, want });
+  const maintenance = queueOf('nodemaintenances', step, 1);
+  return { maintenance, node, requester };
+}
+
+function createQueues(context: ControllerContext, indexes: Indexes): Queues {
   const { client, clock, log, metrics, requests, pods } = context;
-  const queueOf = (name: string, reconcile: Reconcile, parallel: number): WorkQueue =>
+  const queueOf: QueueOf = (name, reconcile, parallel) =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name) });
   const interceptorQueue = (name: string, interceptor: Interceptor): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {
@@ -62,7 +113,6 @@ function createQueues(context: ControllerContext): Queues {
     return queueOf(name, reconcile, PARALLEL_REQUESTS);
   };
   const imperative = createImperativeEviction(context);
-  const maintenance = queueOf('nodemaintenances', createMaintenanceReconciler(context), 1);
   const request = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS);
   const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context));
   const gate = createDaemonSetGate(context);
@@ -70,29 +120,25 @@ function createQueues(context: ControllerContext): Queues {
   const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const eviction = interceptorQueue('imperative', imperative);
   const marks = queueOf('pod-marks', createMarkReconciler(context), 1);
-  return { imperative, gate, maintenance, request, daemonSet, gated, rollout, eviction, marks };
+  const own = createMaintenanceQueues(context, indexes, queueOf);
+  return { ...own, imperative, gate, request, daemonSet, gated, rollout, eviction, marks };
 }
 
-interface Changes extends Pick<Work, 'onRequest' | 'onPod' | 'onNode' | 'onBudget'> {
-  /** Which maintenance has changed is of no account: each may concern every other one. */
-  onMaintenance(): void;
-}
+type Changes = Pick<Work, 'onMaintenance' | 'onRequest' | 'onPod' | 'onNode' | 'onBudget'>;
 
 /** Adds the keys that a change concerns to the queues. */
-function createChanges(context: ControllerContext, queues: Queues): Changes {
+function createChanges(context: ControllerContext, indexes: Indexes, queues: Queues): Changes {
   const { maintenances, requests, pods, ungated } = context;
   const { gate, imperative } = queues;
-  const index = createRequestIndex();
   const addRequest = (key: string): void => {
-    for (const queue of [queues.request, queues.daemonSet, queues.eviction]) queue.add(key);
+    for (const queue of [queues.requester, queues.request, queues.daemonSet, queues.eviction]) queue.add(key);
   };
-  const addMaintenances = (): void => {
-    for (const maintenance of maintenances.list()) queues.maintenance.add(maintenance.metadata.name);
-  };
-  // Completed maintenances stay for people to look at, and this is called for every pod of the cluster.
-  const addUnsettled = (): void => {
-    for (const maintenance of maintenances.list()) {
-      if (!isSettled(maintenance)) queues.maintenance.add(maintenance.metadata.name);
+  const addNode = (name: string): void => {
+    queues.node.add(name);
+    for (const key of indexes.requests.onNode(name)) {
+      queues.requester.add(key);
+      queues.daemonSet.add(key);
+      queues.eviction.add(key);
     }
   };
   const addMark = (key: string): void => {
@@ -101,30 +147,36 @@ function createChanges(context: ControllerContext, queues: Queues): Changes {
   };
   return {
     onRequest: (key) => {
-      const podKey = index.podOf(key);
-      index.note(key, requests.get(key));
-      addMark(podKey ?? index.podOf(key) ?? '');
+      const podKey = indexes.requests.podOf(key);
+      indexes.requests.note(key, requests.get(key));
+      addMark(podKey ?? indexes.requests.podOf(key) ?? '');
       addRequest(key);
-      addUnsettled();
+      addUnsettled(context, queues.maintenance);
     },
     onPod: (key) => {
-      for (const request of index.requestsOf(key)) addRequest(request);
+      for (const node of indexes.pods.note(key, pods.get(key))) queues.node.add(node);
+      for (const request of indexes.requests.ofPod(key)) addRequest(request);
       addMark(key);
       if (gate.podChanged(key)) queues.gated.add(key);
       const rollout = gate.rolloutOf(key);
       if (rollout !== undefined) queues.rollout.add(rollout);
-      addUnsettled();
+      addUnsettled(context, queues.maintenance);
     },
-    onMaintenance: () => {
-      addMaintenances();
-      for (const request of requests.list()) {
-        queues.daemonSet.add(keyOf(request));
-        queues.eviction.add(keyOf(request));
-      }
+    onMaintenance: (key) => {
+      const maintenance = maintenances.get(key);
+      const selected = maintenance === undefined ? [] : selectedNodes(context, maintenance);
+      const names = selected.map(({ metadata }) => metadata.name);
+      queues.maintenance.add(key);
+      // It may share nodes with each other one that is in progress.
+      addUnsettled(context, queues.maintenance);
+      for (const node of indexes.reach.note(key, maintenance, names)) addNode(node);
       for (const pod of gate.unbound()) queues.gated.add(pod);
       ungated.forget((node) => drainsOfNode(maintenances.list(), node).length > 0);
     },
-    onNode: addMaintenances,
+    onNode: (name) => {
+      addNode(name);
+      addUnsettled(context, queues.maintenance);
+    },
     onBudget: (key) => {
       for (const request of imperative.budgetChanged(key)) queues.eviction.add(request);
     },
@@ -134,7 +186,7 @@ function createChanges(context: ControllerContext, queues: Queues): Changes {
 /** Runs the queues until `stop`, with at most FINISH_MS after it, and writes Events until they have ended. */
 async function runQueues(
   { events }: ControllerContext,
-  { maintenance, gated, rollout, request, daemonSet, eviction, marks }: Queues,
+  { maintenance, node, requester, gated, rollout, request, daemonSet, eviction, marks }: Queues,
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
@@ -152,7 +204,7 @@ async function runQueues(
   const writingEvents = events.run(AbortSignal.any([finished.signal, cut]));
   try {
     const ending = AbortSignal.any([stop, signal]);
-    const queues = [maintenance, gated, rollout, request, daemonSet, eviction, marks];
+    const queues = [maintenance, node, requester, gated, rollout, request, daemonSet, eviction, marks];
     await Promise.all(queues.map((queue) => queue.run(ending, cut)));
   } finally {
     stop.removeEventListener('abort', onStop);
@@ -164,9 +216,10 @@ async function runQueues(
 
 /** Creates the queues of a leader; `context.client` is the one that stops writing when the term is over. */
 export function createWork(context: ControllerContext): Work {
-  const { requests, pods } = context;
-  const queues = createQueues(context);
-  const changes = createChanges(context, queues);
+  const { requests, pods, maintenances, nodes } = context;
+  const indexes = { requests: createRequestIndex(), pods: createPodIndex(), reach: createMaintenanceReach() };
+  const queues = createQueues(context, indexes);
+  const changes = createChanges(context, indexes, queues);
   return {
     ...changes,
     promised: () => queues.imperative.promised(),
@@ -174,7 +227,9 @@ export function createWork(context: ControllerContext): Work {
       // Requests first: pods are found by them.
       for (const request of requests.list()) changes.onRequest(keyOf(request));
       for (const pod of pods.list()) changes.onPod(keyOf(pod));
-      changes.onMaintenance();
+      for (const maintenance of maintenances.list()) changes.onMaintenance(maintenance.metadata.name);
+      // Each node and each request, also those of no maintenance: what a former term left behind is given back.
+      for (const node of nodes.list()) changes.onNode(node.metadata.name);
       await runQueues(context, queues, stop, signal);
     },
   };

@@ -11,6 +11,8 @@ import type { ObjectCache } from '../../kube/watch.ts';
 export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   /** Whether the maintenance is complete only by that, and its stage is still to be written. */
   isEndedByReboot(name: string): boolean;
+  /** The maintenance, complete where it is so by that. */
+  asItCounts(maintenance: NodeMaintenance): NodeMaintenance;
 }
 
 /** Indexes the cached maintenances by node. */
@@ -26,6 +28,7 @@ export function createMaintenanceIndex(
     isOver(maintenance) ? { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } : maintenance;
   return {
     ...cache,
+    asItCounts,
     list: () => cache.list().map(asItCounts),
     get: (key) => {
       const maintenance = cache.get(key);

@@ -1,13 +1,23 @@
-import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
-import { drainsOfNode, isInProgress, selectsNode } from '../../decide/maintenance/maintenance.ts';
-import { requestNodeOf } from '../../decide/node-label.ts';
+import { decideCordon, drainsOfNode } from '../../decide/maintenance/maintenance.ts';
+import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
+import { nodeStateOf } from '../../decide/maintenance/retention.ts';
 import { targetNodeOf } from '../../decide/pod.ts';
-import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
+import type { RequestIndex } from '../cache/request-index.ts';
 import type { ControllerContext } from '../context.ts';
+import { retentionOf } from './give-back.ts';
+import type { Refused } from './refusals.ts';
+import { selectedNodes } from './selected-nodes.ts';
+
+/** What the Complete stage of a maintenance is judged by. */
+export interface CompletionScope {
+  readonly context: ControllerContext;
+  readonly requests: RequestIndex;
+  readonly refused: Refused;
+}
 
 /** Whether the gate still keeps a DaemonSet pod from a node that no drain targets it on. */
 function isHeldInVain(context: ControllerContext, nodeNames: ReadonlySet<string>): boolean {
@@ -18,39 +28,33 @@ function isHeldInVain(context: ControllerContext, nodeNames: ReadonlySet<string>
   });
 }
 
+/** Whether the node still has a cordon or conditions that no maintenance keeps there. */
+function isNodeLeft({ context, refused }: CompletionScope, node: Node): boolean {
+  if (refused.nodes.of(node.metadata.name) !== undefined) return false;
+  const state = nodeStateOf(context.maintenances.list(), node, false);
+  if (state.maintenances.length > 0) return false;
+  return decideCordon(node, []) !== undefined || decideNodeConditions(node, state).length > 0;
+}
+
+/** Whether the request still has an entry of ours that no drain wants, or is to be canceled or deleted after that. */
+function isRequestLeft({ context, refused }: CompletionScope, key: string): boolean {
+  const request = context.requests.get(key);
+  if (request === undefined || refused.requests.of(key) !== undefined) return false;
+  if (retentionOf(context, request, context.maintenances.list(), true) !== 'keep') return true;
+  // One that was withdrawn from is canceled first, so that its interceptors see it.
+  const isNobodys = (request.spec.requesters ?? []).length === 0;
+  return isNobodys && !isFinished(request) && request.metadata.deletionTimestamp === undefined;
+}
+
 /**
- * The Complete stage (KEP-4212, "Uncordon"): withdraws this controller's requester entries, deletes the requests that
- * are over and that nobody else asks for, on every node that no other maintenance in progress selects. Returns whether
- * nothing is left to wait for, the release of DaemonSet pods (`daemon-set-gate.ts`) included.
+ * Whether the loops of the nodes, the requests and the gate have given everything back that nobody keeps on the nodes of
+ * this maintenance any more (KEP-4212, "Uncordon"). What the API server refuses to take back is not waited for: the objects
+ * themselves record it, and the loops go on trying.
  */
-export async function finishCompletion(
-  context: ControllerContext,
-  maintenance: NodeMaintenance,
-  nodes: readonly Node[],
-  signal: AbortSignal,
-): Promise<boolean> {
-  const others = context.maintenances
-    .list()
-    .filter((other) => other.metadata.name !== maintenance.metadata.name && isInProgress(other));
-  const free = nodes.filter((node) => !others.some((other) => selectsNode(other, node)));
-  const names = new Set(free.map((node) => node.metadata.name));
-  let finished = true;
-  for (const request of context.requests.list()) {
-    // The label is this controller's: it marks the requests that it made or joined.
-    if (!names.has(requestNodeOf(request.metadata))) continue;
-    const path = objectPath(EVICTION_REQUESTS, request.metadata);
-    const all = request.spec.requesters ?? [];
-    const requesters = all.filter(({ name }) => name !== MAINTENANCE_REQUESTER);
-    if (requesters.length === 0 && isFinished(request)) {
-      await sendForObject(context.client, { method: 'DELETE', path }, [404], signal);
-      continue;
-    }
-    // One that we withdraw from is canceled first, so that its interceptors see it; then it is deleted.
-    if (requesters.length === 0) finished = false;
-    if (requesters.length === all.length) continue;
-    const { resourceVersion } = request.metadata;
-    const body = { metadata: { resourceVersion }, spec: { requesters } };
-    await sendForObject(context.client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-  }
-  return finished && !isHeldInVain(context, names);
+export function isGivenBack(scope: CompletionScope, maintenance: NodeMaintenance): boolean {
+  const nodes = selectedNodes(scope.context, maintenance);
+  if (nodes.some((node) => isNodeLeft(scope, node))) return false;
+  const names = nodes.map(({ metadata }) => metadata.name);
+  if (names.some((name) => scope.requests.onNode(name).some((key) => isRequestLeft(scope, key)))) return false;
+  return !isHeldInVain(scope.context, new Set(names));
 }

@@ -1,6 +1,6 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { FORCE_ANNOTATION, MAINTENANCE_REQUESTER } from '../../api/names.ts';
-import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import type { DueTiers } from '../../decide/deadline/budget.ts';
 import { deadlineOf, dueTiersOf } from '../../decide/deadline/maintenance.ts';
@@ -22,13 +22,9 @@ import { requestNodeOf } from '../../decide/node-label.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { ControllerContext } from '../context.ts';
+import { type EvictionIntent, requestKeyOf } from './intents.ts';
+import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
 import { selectedNodes } from './selected-nodes.ts';
-
-/** A pod whose eviction is to be requested now. */
-export interface EvictionIntent {
-  readonly node: string;
-  readonly pod: DrainPod;
-}
 
 /** A maintenance in the Drain stage as it is in our copies. */
 export interface DrainObservation {
@@ -44,8 +40,6 @@ export interface DrainObservation {
 /** Observes all drains of the cluster as it is in our copies; writes nothing. */
 export interface DrainObserver {
   observe(maintenance: NodeMaintenance, now: number): DrainObservation;
-  /** The nodes that have pods which a drain would take. */
-  busyNodes(): ReadonlySet<string>;
 }
 
 /** A maintenance in the Drain stage, and the names of the nodes that it selects. */
@@ -54,6 +48,11 @@ interface Draining extends ThrottledDrain {
 }
 
 type PodsByNode = ReadonlyMap<string, readonly Pod[]>;
+
+interface Scope {
+  readonly context: ControllerContext;
+  readonly refused: Refused;
+}
 
 /** A drain that was resolved, its plan, and the pods that are left. */
 interface Resolved {
@@ -127,7 +126,9 @@ function limitEvictions(
   const candidateOf = ({ node, pod }: EvictionIntent): EvictionIntent & EvictionCandidate => {
     const known = context.pods.get(`${pod.namespace}/${pod.name}`);
     const isRequested = isRequestedBy(context.requests.get(`${pod.namespace}/${pod.uid}`), MAINTENANCE_REQUESTER);
-    const inProgress = isRequested || (known !== undefined && isInBackground(known));
+    // A pod that is terminating needs no room: nothing has to be asked for it.
+    const isEnding = known?.metadata.uid === pod.uid && known.metadata.deletionTimestamp !== undefined;
+    const inProgress = isRequested || isEnding || (known !== undefined && isInBackground(known));
     return { node, pod, namespace: pod.namespace, inProgress };
   };
   const own = new Set(intents.map(({ pod }) => pod.uid));
@@ -168,7 +169,7 @@ function waitingNodes(
 
 /** What a drain has come to, and what is to be requested for it. */
 function observeDrain(
-  context: ControllerContext,
+  { context, refused }: Scope,
   { maintenance }: Draining,
   { plan, resolution, pods }: Resolved,
   now: number,
@@ -186,9 +187,15 @@ function observeDrain(
     const evicting = known.filter(({ metadata }) => leaving.has(metadata.uid ?? ''));
     const pending = known.filter(({ metadata }) => !leaving.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
+    const why = (pod: Pod): BlockingPod | undefined => {
+      const refusal = refused.requests.of(requestKeyOf(drainPodOf(pod)));
+      return refusal === undefined ? whyBlocking(pod, requestOf(pod), object, now) : refusedPod(pod, refusal);
+    };
+    const refusal = refused.nodes.of(node.name)?.message;
     return {
       evacuating: startedOf(context, evicting),
-      blocking: evicting.flatMap((pod) => whyBlocking(pod, requestOf(pod), object, now) ?? []),
+      blocking: evicting.flatMap((pod) => why(pod) ?? []),
+      ...(refusal === undefined ? {} : { refusal }),
       expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now),
       overLimit: overLimit.filter((intent) => intent.node === node.name).length,
       ungatedDaemonSets: context.ungated.on(node.name),
@@ -197,9 +204,8 @@ function observeDrain(
   return { status: drainStatus(maintenance, resolution, observeNode, now), resolution, intents: admitted };
 }
 
-export function createDrainObserver(context: ControllerContext): DrainObserver {
+export function createDrainObserver(context: ControllerContext, refused: Refused = NOTHING_REFUSED): DrainObserver {
   return {
-    busyNodes: () => new Set(groupByNode(context.pods.list()).keys()),
     observe: (maintenance, now) => {
       const { name } = maintenance.metadata;
       // The given one may be newer than our copy of it: what it has reached is not decided from before that.
@@ -221,7 +227,7 @@ export function createDrainObserver(context: ControllerContext): DrainObserver {
       if (resolution === undefined) return nothing;
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
       const { nextAt: dueAt } = dueOf(own, pods, now);
-      const observed = observeDrain(context, own, { plan, resolution, pods }, now);
+      const observed = observeDrain({ context, refused }, own, { plan, resolution, pods }, now);
       return dueAt === undefined ? observed : { ...observed, dueAt };
     },
   };

@@ -10,10 +10,10 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createPodNotifier, type PodNotifier } from '../deadline.ts';
-import { finishCompletion } from './completion.ts';
-import { reconcileNode } from './node.ts';
+import { type CompletionScope, isGivenBack } from './completion.ts';
+import type { EvictionIntent } from './intents.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
-import { requestEvictions, shortenEnds } from './requests.ts';
+import type { Refused } from './refusals.ts';
 import { selectedNodes } from './selected-nodes.ts';
 
 /** Pods that block, and estimates, change with time alone. */
@@ -26,18 +26,33 @@ interface Parts {
   readonly observer: DrainObserver;
   readonly status: MaintenanceStatusWriter;
   readonly notifier: PodNotifier;
+  readonly effects: DrainEffects;
 }
 
-/** Returns the maintenance as it is then. */
+/** What other loops do for a maintenance, and what the API server refuses them. */
+export interface DrainEffects {
+  readonly refused: Refused;
+  /** The requests that are there, by their nodes. */
+  readonly requests: CompletionScope['requests'];
+  /** Sets the pods whose eviction the maintenance wants now. */
+  want(maintenance: string, intents: readonly EvictionIntent[]): void;
+}
+
+/** Returns the maintenance as it is then; undefined where it is gone or another client has changed it since. */
 async function patchMaintenance(
   { client }: ControllerContext,
   maintenance: NodeMaintenance,
   body: object,
   signal: AbortSignal,
-): Promise<NodeMaintenance> {
+): Promise<NodeMaintenance | undefined> {
   const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
-  return (await sendForObject<NodeMaintenance>(client, change, [404], signal)) ?? maintenance;
+  return await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
+}
+
+/** A body that replaces the finalizers, and only those that were read: others may add theirs at any time. */
+function finalizersBody({ metadata }: NodeMaintenance, finalizers: readonly string[]): object {
+  return { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
 }
 
 /** Reports by Events which nodes an older maintenance has drained further than this one. */
@@ -52,6 +67,11 @@ function reportFastForwards(
     const subject = { ...maintenance, apiVersion: NODE_MAINTENANCE_API_VERSION, kind: 'NodeMaintenance' };
     events.record(subject, { type: 'Warning', reason: 'FastForwarded', message });
   }
+}
+
+/** Whether evictions on the node may begin: nothing new comes there, unless the API server does not let it be cordoned. */
+function isCordoned({ context, effects }: Parts, name: string): boolean {
+  return context.nodes.get(name)?.spec?.unschedulable === true || effects.refused.nodes.of(name) !== undefined;
 }
 
 /** The Drain stage. Returns when to observe again, in milliseconds. */
@@ -70,30 +90,39 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   }
   reportFastForwards(context, maintenance, resolution);
   notifier.notify(maintenance, new Set(resolution.nodes.map((node) => node.name)));
-  await requestEvictions(context, intents, signal);
-  await shortenEnds(context, resolution, signal);
+  const cordoned = new Set(resolution.nodes.map(({ name }) => name).filter((name) => isCordoned(parts, name)));
+  parts.effects.want(
+    maintenance.metadata.name,
+    intents.filter(({ node }) => cordoned.has(node)),
+  );
   return againMs;
 }
 
 /** The Complete stage: takes the finalizer away when nothing of the maintenance is left. */
-async function complete({ context, status }: Parts, maintenance: NodeMaintenance, signal: AbortSignal): Promise<void> {
-  const nodes = selectedNodes(context, maintenance);
-  const finished = await finishCompletion(context, maintenance, nodes, signal);
+async function complete(
+  { context, status, effects }: Parts,
+  maintenance: NodeMaintenance,
+  signal: AbortSignal,
+): Promise<void> {
   const outcome = await status.write(maintenance, completedStatus(maintenance, context.clock.now()), signal);
   const { finalizers = [], name } = maintenance.metadata;
-  if (!finished || outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return;
+  if (outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return;
+  if (!isGivenBack({ context, ...effects }, maintenance)) return;
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
-  await patchMaintenance(context, maintenance, { metadata: { finalizers: left } }, signal);
-  context.log.info({ maintenance: name }, 'maintenance completed');
+  const done = await patchMaintenance(context, maintenance, finalizersBody(maintenance, left), signal);
+  if (done !== undefined) context.log.info({ maintenance: name }, 'maintenance completed');
 }
 
-/** Brings the stage and the finalizer of the maintenance in order, and returns it as it is then. */
+/**
+ * Brings the stage and the finalizer of the maintenance in order, and returns it as it is then; undefined where it changed
+ * meanwhile, which brings it back into the queue.
+ */
 async function prepare(
   { context }: Parts,
   known: NodeMaintenance,
   stage: Stage,
   signal: AbortSignal,
-): Promise<NodeMaintenance> {
+): Promise<NodeMaintenance | undefined> {
   const { name, finalizers = [], deletionTimestamp } = known.metadata;
   const isEndedByReboot = context.maintenances.isEndedByReboot(name);
   if (isEndedByReboot) context.log.info({ maintenance: name }, 'the machine was booted since, completing its shutdown');
@@ -101,32 +130,32 @@ async function prepare(
   const maintenance = isUnwritten
     ? await patchMaintenance(context, known, { spec: { stage: 'Complete' } }, signal)
     : known;
-  if (stage === 'Complete' || finalizers.includes(COMPLETION_FINALIZER)) return maintenance;
-  const body = { metadata: { finalizers: [...finalizers, COMPLETION_FINALIZER] } };
+  if (maintenance === undefined || stage === 'Complete' || finalizers.includes(COMPLETION_FINALIZER))
+    return maintenance;
+  const body = finalizersBody(maintenance, [...finalizers, COMPLETION_FINALIZER]);
   return await patchMaintenance(context, maintenance, body, signal);
 }
 
 /** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"): one step of one maintenance. */
-export function createMaintenanceReconciler(context: ControllerContext): Reconcile {
-  const observer = createDrainObserver(context);
+export function createMaintenanceReconciler(context: ControllerContext, effects: DrainEffects): Reconcile {
+  const observer = createDrainObserver(context, effects.refused);
   const notifier = createPodNotifier(context);
   const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS);
-  const parts: Parts = { context, observer, status, notifier };
+  const parts: Parts = { context, observer, status, notifier, effects };
   return async (key, signal) => {
     const copy = context.maintenances.get(key);
     if (copy === undefined) {
       notifier.forget(key);
       status.forget(key);
+      effects.want(key, []);
       return {};
     }
     const known = status.latest(copy);
     const stage = context.maintenances.isEndedByReboot(key) ? 'Complete' : stageOf(known);
     if (stage === 'Idle') return {};
     const maintenance = await prepare(parts, known, stage, signal);
-    const busy = observer.busyNodes();
-    for (const node of selectedNodes(context, maintenance)) {
-      await reconcileNode(context, node, !busy.has(node.metadata.name), signal);
-    }
+    if (maintenance === undefined) return {};
+    if (stage !== 'Drain') effects.want(key, []);
     if (stage === 'Drain') return { againMs: await drain(parts, maintenance, signal) };
     if (stage === 'Complete') await complete(parts, maintenance, signal);
     else {

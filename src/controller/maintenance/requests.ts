@@ -1,39 +1,60 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { EVICTION_REQUEST_API_VERSION, MAINTENANCE_REQUESTER, NODE_LABEL } from '../../api/names.ts';
-import type { DrainResolution } from '../../decide/drain/resolution.ts';
-import { isFinished } from '../../decide/eviction/request.ts';
+import {
+  DEADLINE_ANNOTATION,
+  EVICTION_REQUEST_API_VERSION,
+  INTERCEPTOR_DEADLINE_ANNOTATION,
+  MAINTENANCE_REQUESTER,
+  NODE_LABEL,
+} from '../../api/names.ts';
+import { isFinished, targetKeyOf } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
+import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import { deadlineAnnotations, graceOptions } from '../deadline.ts';
-import type { EvictionIntent } from './observer.ts';
+import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
+import { createRequestReturn } from './give-back.ts';
+import type { EvictionIntent, EvictionIntents } from './intents.ts';
+import type { Refusals } from './refusals.ts';
 
-/** One after another, the requests for a full node would take seconds of a short notice. */
-const PARALLEL_REQUESTS = 16;
+/** What depends on the time: a deadline shortens the end of a pod, and a pod that was evicted may turn out to live on. */
+const AGAIN_MS = 15_000;
+
+/** Deletes a request that is over although its pod lives on: the pod is to leave by a new one. */
+async function removeReplaceable(
+  { client, clock, pods }: ControllerContext,
+  known: EvictionRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const target = pods.get(targetKeyOf(known));
+  if (target?.metadata.uid !== known.spec.target.pod.uid || !isReplaceable(known, target, clock.now())) return;
+  const path = objectPath(EVICTION_REQUESTS, known.metadata);
+  const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
+  await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+}
 
 /** Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). */
 async function requestEviction(
   context: ControllerContext,
-  pod: DrainPod,
-  node: string,
+  { node, pod }: EvictionIntent,
+  known: EvictionRequest | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace, uid } = pod;
-  const known = context.requests.get(`${namespace}/${uid}`);
   if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
-    const target = context.pods.get(`${namespace}/${pod.name}`);
-    if (target?.metadata.uid !== uid || !isReplaceable(known, target, context.clock.now())) return;
-    const path = objectPath(EVICTION_REQUESTS, known.metadata);
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
-    await sendForObject(context.client, { method: 'DELETE', path, body }, [404, 409], signal);
+    await removeReplaceable(context, known, signal);
     return;
   }
+  const { namespace, uid } = pod;
   const annotations = { ...deadlineAnnotations(context, pod, node, known), ...nodeAnnotation(node) };
-  const isCurrent = Object.entries(annotations).every(([key, value]) => known?.metadata.annotations?.[key] === value);
+  const present: Readonly<Record<string, string>> = known?.metadata.annotations ?? {};
+  // A deadline that is gone must not cut interceptors short: the apply without it takes its annotations away.
+  const isCurrent = [DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, ...Object.keys(annotations)].every(
+    (key) => present[key] === (annotations as typeof present)[key],
+  );
   if (isCurrent && isRequestedBy(known, MAINTENANCE_REQUESTER)) return;
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
@@ -47,30 +68,55 @@ async function requestEviction(
   context.log.info({ pod: `${namespace}/${pod.name}`, node, podType: pod.podType }, 'requested eviction');
 }
 
-/** Asks for these evictions, in their order. Throws API_UNREACHABLE and API_REFUSED. */
-export async function requestEvictions(
+/**
+ * Gives a pod that is terminating less time where a deadline asks for it. Returns whether the pod needs no EvictionRequest:
+ * it leaves already. A static pod does not, whatever becomes of its mirror pod.
+ */
+async function isLeaving(
   context: ControllerContext,
-  intents: readonly EvictionIntent[],
+  { namespace, name, uid, podType }: DrainPod,
   signal: AbortSignal,
-): Promise<void> {
-  for (let at = 0; at < intents.length; at += PARALLEL_REQUESTS) {
-    const batch = intents.slice(at, at + PARALLEL_REQUESTS);
-    await Promise.all(batch.map(({ node, pod }) => requestEviction(context, pod, node, signal)));
-  }
+): Promise<boolean> {
+  // The grace period of a static pod is not the API server's to change: its agent ends it in time.
+  const pod = podType === 'Static' ? undefined : context.pods.get(`${namespace}/${name}`);
+  if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp === undefined) return false;
+  const { client, clock, log } = context;
+  const isShorter = await shortenEnd(client, pod, { options: graceOptions(context, pod), now: clock.now() }, signal);
+  if (isShorter) log.info({ pod: `${namespace}/${name}` }, 'shortened the end of a terminating pod for a deadline');
+  return true;
 }
 
-/** Gives pods that are terminating already less time where a deadline asks for it. */
-export async function shortenEnds(
+/**
+ * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
+ * and not longer.
+ */
+export function createRequestReconciler(
   context: ControllerContext,
-  { nodes }: DrainResolution,
-  signal: AbortSignal,
-): Promise<void> {
-  const { client, clock, log } = context;
-  for (const { namespace, name, uid, podType } of nodes.flatMap(({ evicting }) => evicting)) {
-    // The grace period of a static pod is not the API server's to change: its agent ends it in time.
-    const pod = podType === 'Static' ? undefined : context.pods.get(`${namespace}/${name}`);
-    if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp === undefined) continue;
-    const isShorter = await shortenEnd(client, pod, { options: graceOptions(context, pod), now: clock.now() }, signal);
-    if (isShorter) log.info({ pod: `${namespace}/${name}` }, 'shortened the end of a terminating pod for a deadline');
-  }
+  intents: EvictionIntents,
+  refusals: Refusals,
+): Reconcile {
+  /** The intent of a maintenance that still drains in our copies: its loop may have had no turn since. */
+  const intentOf = (key: string): EvictionIntent | undefined => {
+    for (const [name, intent] of intents.of(key)) {
+      const maintenance = context.maintenances.get(name);
+      if (maintenance !== undefined && stageOf(maintenance) === 'Drain') return intent;
+    }
+    return undefined;
+  };
+  const requestReturn = createRequestReturn(context);
+  return async (key, signal) => {
+    const intent = intentOf(key);
+    return await refusals.during(key, signal, async () => {
+      const known = context.requests.get(key);
+      if (known === undefined) requestReturn.forget(key);
+      if (intent === undefined) {
+        if (known !== undefined) await requestReturn.act(known, signal);
+        return {};
+      }
+      const leaving = await isLeaving(context, intent.pod, signal);
+      if (known !== undefined || !leaving) await requestEviction(context, intent, known, signal);
+      const isTimed = leaving ? hasDeadline(context, intent.node) : known !== undefined && isFinished(known);
+      return isTimed ? { againMs: AGAIN_MS } : {};
+    });
+  };
 }

@@ -50,6 +50,8 @@ export interface NodeObservation {
   readonly overLimit: number;
   /** DaemonSets, NAMESPACE/NAME, whose pods come back in spite of the gate. */
   readonly ungatedDaemonSets: readonly string[];
+  /** Why the API server does not let the node be cordoned, or its conditions be set; absent where it does. */
+  readonly refusal?: string;
 }
 
 /** An estimate is written anew only when it moved by so much, for otherwise each look would be a write. */
@@ -66,12 +68,13 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
   const atStart = Math.max(old?.podsAtStart ?? 0, left);
   const waiting =
     seen.overLimit === 0 ? '' : `; ${seen.overLimit} of them wait for others, by the limits of evictions in flight`;
+  const refused = seen.refusal === undefined ? '' : `; the node cannot be changed: ${seen.refusal}`;
   const expectedFinishTime = left === 0 ? undefined : estimate(old, seen.expectedFinishAt);
   return {
     nodeRef: identityOf(node),
     drainTargets: node.drainTargets,
     drainPlanPosition: node.position,
-    drainMessage: `${node.message}${waiting}`,
+    drainMessage: `${node.message}${waiting}${refused}`,
     podsPendingEvacuation: left - seen.evacuating,
     podsEvacuating: seen.evacuating,
     podsAtStart: atStart,

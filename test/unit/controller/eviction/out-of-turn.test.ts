@@ -5,7 +5,9 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import { createDaemonSetInterceptor } from '../../../../src/controller/daemon-set/interceptor.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
 import { createEvictionRequestReconciler } from '../../../../src/controller/eviction/reconciler.ts';
-import { requestEvictions } from '../../../../src/controller/maintenance/requests.ts';
+import { createEvictionIntents, requestKeyOf } from '../../../../src/controller/maintenance/intents.ts';
+import { createRefusals } from '../../../../src/controller/maintenance/refusals.ts';
+import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
 import { drainPodOf } from '../../../../src/decide/pod.ts';
 import { createEvictionScene, type EvictionScene } from '../../../support/eviction/scene.ts';
 
@@ -103,7 +105,12 @@ describe('a request that is deleted and held by a finalizer', () => {
 describe('the request of a drain', () => {
   const ask = async (scene: EvictionScene): Promise<readonly string[]> => {
     const intents = [...scene.pods.values()].map((each) => ({ node: 'n', pod: drainPodOf(each) }));
-    await requestEvictions(scene.context, intents, AbortSignal.timeout(10_000));
+    scene.drain(ALL);
+    const wanted = createEvictionIntents();
+    for (const { metadata } of scene.maintenances.values()) wanted.replace(metadata.name, intents);
+    const refusals = createRefusals(scene.clock, () => undefined);
+    const reconcile = createRequestReconciler(scene.context, wanted, refusals);
+    for (const { pod: each } of intents) await reconcile(requestKeyOf(each), AbortSignal.timeout(10_000));
     return scene.calls();
   };
 

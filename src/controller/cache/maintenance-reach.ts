@@ -1,0 +1,34 @@
+import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+
+/** What each maintenance does to each node, so that a change of one concerns only the nodes for which it is a change. */
+export interface MaintenanceReach {
+  /**
+   * Notes a maintenance and the nodes that it selects; undefined for one that is gone. Returns the nodes for which its
+   * stage, its deadline or its targets have changed.
+   */
+  note(name: string, maintenance: NodeMaintenance | undefined, selected: readonly string[]): readonly string[];
+}
+
+export function createMaintenanceReach(): MaintenanceReach {
+  const known = new Map<string, ReadonlyMap<string, string>>();
+  return {
+    note: (name, maintenance, selected) => {
+      const before = known.get(name) ?? new Map<string, string>();
+      const after = new Map<string, string>();
+      if (maintenance !== undefined) {
+        const { annotations = {} } = maintenance.metadata;
+        const deadline = [annotations[DEADLINE_ANNOTATION], annotations[DEADLINE_SINCE_ANNOTATION]];
+        const own = JSON.stringify([stageOf(maintenance), ...deadline]);
+        for (const node of selected) after.set(node, own);
+        for (const { nodeRef, drainTargets } of maintenance.status?.nodeStatuses ?? []) {
+          after.set(nodeRef.name, `${after.get(nodeRef.name) ?? ''}${own}${JSON.stringify(drainTargets ?? [])}`);
+        }
+      }
+      if (after.size === 0) known.delete(name);
+      else known.set(name, after);
+      return [...new Set([...before.keys(), ...after.keys()])].filter((node) => before.get(node) !== after.get(node));
+    },
+  };
+}

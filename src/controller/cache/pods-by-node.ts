@@ -1,0 +1,33 @@
+import type { Pod } from '../../api/pod.ts';
+import { isTerminal } from '../../decide/pod.ts';
+
+/** The keys of the pods on each node that have not ended. */
+export interface PodIndex {
+  /** Notes a pod that came, changed or, where there is none, went. Returns the nodes that it left or came to. */
+  note(key: string, pod: Pod | undefined): readonly string[];
+  isEmpty(node: string): boolean;
+}
+
+export function createPodIndex(): PodIndex {
+  const nodeOfPod = new Map<string, string>();
+  const podsOfNode = new Map<string, Set<string>>();
+  return {
+    note: (key, pod) => {
+      const before = nodeOfPod.get(key);
+      const after = pod === undefined || isTerminal(pod) ? undefined : pod.spec.nodeName;
+      if (before === after) return [];
+      if (before !== undefined) {
+        const pods = podsOfNode.get(before);
+        pods?.delete(key);
+        if (pods?.size === 0) podsOfNode.delete(before);
+      }
+      if (after === undefined) nodeOfPod.delete(key);
+      else {
+        nodeOfPod.set(key, after);
+        podsOfNode.set(after, (podsOfNode.get(after) ?? new Set()).add(key));
+      }
+      return [before, after].filter((node) => node !== undefined);
+    },
+    isEmpty: (node) => !podsOfNode.has(node),
+  };
+}

@@ -1,0 +1,103 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import {
+  COMPLETION_FINALIZER,
+  DEADLINE_ANNOTATION,
+  INTERCEPTOR_DEADLINE_ANNOTATION,
+  MAINTENANCE_REQUESTER,
+} from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
+import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { decideRetention, drainsOn, type RetentionStep } from '../../decide/maintenance/retention.ts';
+import { requestNodeOf } from '../../decide/node-label.ts';
+import { listAll } from '../../kube/list.ts';
+import {
+  collectionPath,
+  EVICTION_REQUESTS,
+  keyOf,
+  NODE_MAINTENANCES,
+  objectPath,
+  sendForObject,
+} from '../../kube/resource.ts';
+import { transformMaintenance } from '../../kube/transform.ts';
+import type { ControllerContext } from '../context.ts';
+import { createSharedRead } from '../daemon-set/shared-read.ts';
+
+/** In this time of a term a copy of a maintenance may be older than what the former leader did by it. */
+const YOUNG_TERM_MS = 60_000;
+
+/** Takes back what the controller asked for and no drain wants any more. */
+export interface RequestReturn {
+  /** One step of one request. */
+  act(request: EvictionRequest, signal: AbortSignal): Promise<void>;
+  /** Forgets a request that is gone, by its key. */
+  forget(key: string): void;
+}
+
+/** Whether a maintenance of the node is being completed. */
+function isCompleting(maintenances: readonly NodeMaintenance[], node: Node | undefined): boolean {
+  if (node === undefined) return false;
+  return maintenances.some((each) => {
+    const isHeld = each.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+    return isHeld && stageOf(each) === 'Complete' && selectsNode(each, node);
+  });
+}
+
+/** What is to be done about a request by these maintenances; `wasWithdrawn` says whether the controller withdrew from it. */
+export function retentionOf(
+  { pods, nodes }: Pick<ControllerContext, 'pods' | 'nodes'>,
+  request: EvictionRequest,
+  maintenances: readonly NodeMaintenance[],
+  wasWithdrawn: boolean,
+): RetentionStep {
+  const found = pods.get(targetKeyOf(request));
+  const pod = found?.metadata.uid === request.spec.target.pod.uid ? found : undefined;
+  const node = nodes.get(pod?.spec.nodeName ?? requestNodeOf(request.metadata));
+  const isReleased = wasWithdrawn || isCompleting(maintenances, node);
+  return decideRetention(request, { pod, drains: drainsOn(maintenances, node), isReleased });
+}
+
+export function createRequestReturn(context: ControllerContext): RequestReturn {
+  const { client, clock, log, maintenances } = context;
+  const begunAt = clock.monotonic();
+  /** By key: the UID of the request that the controller withdrew from. */
+  const withdrawn = new Map<string, string | undefined>();
+  const readMaintenances = createSharedRead(async (signal) => {
+    const place = { path: collectionPath(NODE_MAINTENANCES) };
+    const { items } = await listAll<NodeMaintenance>(client, place, transformMaintenance, signal);
+    return items.map((item) => maintenances.asItCounts(item));
+  });
+  const stepOf = (request: EvictionRequest, all: readonly NodeMaintenance[]): RetentionStep => {
+    const key = keyOf(request);
+    const wasWithdrawn = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;
+    return retentionOf(context, request, all, wasWithdrawn);
+  };
+  return {
+    act: async (request, signal) => {
+      const step = stepOf(request, maintenances.list());
+      if (step === 'keep') return;
+      const isYoung = clock.monotonic() - begunAt < YOUNG_TERM_MS;
+      if (isYoung && stepOf(request, await readMaintenances(signal)) !== step) return;
+      const { uid, resourceVersion } = request.metadata;
+      const path = objectPath(EVICTION_REQUESTS, request.metadata);
+      if (step === 'delete') {
+        // Only this very request, as it was judged: another may have taken its name, or somebody may have joined it.
+        const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+        await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+        return;
+      }
+      const requesters = (request.spec.requesters ?? []).filter(({ name }) => name !== MAINTENANCE_REQUESTER);
+      const annotations = { [DEADLINE_ANNOTATION]: null, [INTERCEPTOR_DEADLINE_ANNOTATION]: null };
+      const body = { metadata: { resourceVersion, annotations }, spec: { requesters } };
+      const patch = { kind: 'merge' } as const;
+      const done = await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal);
+      if (done === undefined) return;
+      withdrawn.set(keyOf(request), uid);
+      log.info({ request: keyOf(request), pod: targetKeyOf(request) }, 'withdrew from eviction request');
+    },
+    forget: (key) => {
+      withdrawn.delete(key);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { keyOf } from '../../kube/resource.ts';
+import type { DrainPod } from '../../decide/pod.ts';
+
+/** A pod whose eviction is to be requested now. */
+export interface EvictionIntent {
+  readonly node: string;
+  readonly pod: DrainPod;
+}
+
+/** The pods that maintenances want evicted now, by the key of their EvictionRequest, NAMESPACE/UID. */
+export interface EvictionIntents {
+  /** Sets what a maintenance wants, nothing once it is over. Returns the keys that it did not want before. */
+  replace(maintenance: string, intents: readonly EvictionIntent[]): readonly string[];
+  /** Who wants the eviction, by the name of the maintenance. */
+  of(key: string): ReadonlyMap<string, EvictionIntent>;
+}
+
+/** The key of the EvictionRequest of a pod, which is named by the UID of the pod. */
+export function requestKeyOf({ namespace, uid }: DrainPod): string {
+  return keyOf({ metadata: { namespace, name: uid } });
+}
+
+const NOBODY: ReadonlyMap<string, EvictionIntent> = new Map();
+
+export function createEvictionIntents(): EvictionIntents {
+  const byMaintenance = new Map<string, ReadonlyMap<string, EvictionIntent>>();
+  const byKey = new Map<string, Map<string, EvictionIntent>>();
+  const drop = (key: string, maintenance: string): void => {
+    const wanting = byKey.get(key);
+    wanting?.delete(maintenance);
+    if (wanting?.size === 0) byKey.delete(key);
+  };
+  return {
+    replace: (maintenance, intents) => {
+      const before = byMaintenance.get(maintenance) ?? NOBODY;
+      const after = new Map(intents.map((intent) => [requestKeyOf(intent.pod), intent]));
+      if (after.size === 0) byMaintenance.delete(maintenance);
+      else byMaintenance.set(maintenance, after);
+      for (const key of before.keys()) if (!after.has(key)) drop(key, maintenance);
+      for (const [key, intent] of after) {
+        const wanting = byKey.get(key) ?? new Map<string, EvictionIntent>();
+        byKey.set(key, wanting.set(maintenance, intent));
+      }
+      return [...after.keys()].filter((key) => !before.has(key));
+    },
+    of: (key) => byKey.get(key) ?? NOBODY,
+  };
+}

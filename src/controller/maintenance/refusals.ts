@@ -1,0 +1,61 @@
+import { describeError } from '../../errors.ts';
+import type { BlockingPod } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import type { Clock } from '../../host/clock.ts';
+
+/** The CRD takes no longer message of a pod that blocks. */
+const MAX_MESSAGE = 1024;
+
+/** Why the last step of an object failed. */
+export interface Refusal {
+  readonly message: string;
+  /** Since when steps of the object have failed, in milliseconds since the epoch. */
+  readonly sinceAt: number;
+}
+
+/** What the API server refuses, by the key of the object, so that the status of a maintenance can name it. */
+export interface Refusals {
+  /** Runs a step of an object. An error is thrown on, and remembered until a step of the object succeeds. */
+  during<T>(key: string, signal: AbortSignal, step: () => Promise<T>): Promise<T>;
+  of(key: string): Refusal | undefined;
+}
+
+/** `onChange` is called when an object is refused for the first time or for another reason, and when it no longer is. */
+export function createRefusals(clock: Clock, onChange: () => void): Refusals {
+  const refusals = new Map<string, Refusal>();
+  return {
+    during: async (key, signal, step) => {
+      try {
+        const result = await step();
+        if (refusals.delete(key)) onChange();
+        return result;
+      } catch (error) {
+        if (!signal.aborted) {
+          const known = refusals.get(key);
+          const message = describeError(error).slice(0, MAX_MESSAGE);
+          refusals.set(key, { message, sinceAt: known?.sinceAt ?? clock.now() });
+          if (known?.message !== message) onChange();
+        }
+        throw error;
+      }
+    },
+    of: (key) => refusals.get(key),
+  };
+}
+
+/** What the API server refuses: nodes by their name, EvictionRequests by their key. */
+export interface Refused {
+  readonly nodes: Pick<Refusals, 'of'>;
+  readonly requests: Pick<Refusals, 'of'>;
+}
+
+/** For whoever asks the API server for nothing. */
+export const NOTHING_REFUSED: Refused = { nodes: { of: () => undefined }, requests: { of: () => undefined } };
+
+/** A pod that cannot leave because its EvictionRequest is refused. */
+export function refusedPod(pod: Pod, { message, sinceAt }: Refusal): BlockingPod {
+  const { name, namespace = 'default' } = pod.metadata;
+  const why = `its EvictionRequest cannot be written: ${message}`.slice(0, MAX_MESSAGE);
+  return { namespace, name, reason: 'EvictionRefused', message: why, since: rfc3339(sinceAt) };
+}

@@ -1,0 +1,262 @@
+/** An API server in memory with the leader's work on top of it: patches change its objects, and each change is noticed. */
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import type { KubeObject } from '../../../src/api/meta.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
+import type { ControllerContext } from '../../../src/controller/context.ts';
+import { createMaintenanceIndex } from '../../../src/controller/cache/maintenances.ts';
+import { controllerOptionsSchema } from '../../../src/controller/options.ts';
+import { createWork, type Work } from '../../../src/controller/work.ts';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
+import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
+import {
+  DISRUPTION_BUDGETS,
+  EVICTION_REQUESTS,
+  keyOf,
+  NODE_MAINTENANCES,
+  NODES,
+  objectPath,
+  PODS,
+  type Resource,
+} from '../../../src/kube/resource.ts';
+import type { ObjectCache } from '../../../src/kube/watch.ts';
+import { createControllerMetrics } from '../../../src/telemetry/metrics.ts';
+import { SILENT_LOG } from '../silent-log.ts';
+
+const KINDS = {
+  Maintenance: NODE_MAINTENANCES,
+  Request: EVICTION_REQUESTS,
+  Pod: PODS,
+  Node: NODES,
+  Budget: DISRUPTION_BUDGETS,
+} as const;
+type Kind = keyof typeof KINDS;
+
+interface Objects {
+  readonly Maintenance: NodeMaintenance;
+  readonly Request: EvictionRequest;
+  readonly Pod: Pod;
+  readonly Node: Node;
+  readonly Budget: PodDisruptionBudget;
+}
+type Json = Record<string, unknown>;
+
+/** What a test sees of the cluster. */
+export interface MemoryCluster {
+  readonly context: ControllerContext;
+  readonly requests: KubeRequest[];
+  /** Answers a request in place of the server; undefined lets the server answer. */
+  answer: (request: KubeRequest) => { readonly status: number; readonly message: string } | undefined;
+  /** The reasons of the Events that were recorded. */
+  readonly events: { readonly reason: string; readonly message: string }[];
+  put(kind: Kind, object: KubeObject): void;
+  remove(kind: Kind, key: string): void;
+  get<K extends Kind>(kind: K, key: string): Objects[K] | undefined;
+  /** Runs the work of a new term until the block ends. */
+  lead(): AsyncDisposable;
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const result: Json = isObject(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = mergePatch(result[key], value);
+  }
+  return result;
+}
+
+/** Merges lists of entries by this key, as the server does for conditions and requesters. */
+function mergeEntries(old: unknown, fresh: unknown, key: string): unknown {
+  if (!Array.isArray(fresh)) return old;
+  const merged = new Map((Array.isArray(old) ? (old as Json[]) : []).map((entry) => [entry[key], entry]));
+  for (const entry of fresh as Json[]) merged.set(entry[key], { ...merged.get(entry[key]), ...entry });
+  return [...merged.values()];
+}
+
+/** Applies a body as a field manager; annotations that it applied before and leaves out now are taken away. */
+function applied(old: Json | undefined, body: Json, before: Json | undefined): Json {
+  const metadata = mergePatch(old?.['metadata'], body['metadata']) as Json;
+  const annotations = { ...(isObject(metadata['annotations']) ? metadata['annotations'] : {}) };
+  const owned = isObject(before?.['metadata']) ? before['metadata']['annotations'] : {};
+  const kept = isObject(body['metadata']) ? body['metadata']['annotations'] : {};
+  for (const name of Object.keys(isObject(owned) ? owned : {})) {
+    if (!isObject(kept) || kept[name] === undefined) delete annotations[name];
+  }
+  const oldSpec = isObject(old?.['spec']) ? old['spec'] : {};
+  const newSpec = isObject(body['spec']) ? body['spec'] : {};
+  const requesters = mergeEntries(oldSpec['requesters'], newSpec['requesters'], 'name');
+  const spec = { ...oldSpec, ...newSpec, ...(requesters === undefined ? {} : { requesters }) };
+  const oldStatus = isObject(old?.['status']) ? old['status'] : {};
+  const newStatus = isObject(body['status']) ? body['status'] : {};
+  const interceptors = mergeEntries(oldStatus['interceptors'], newStatus['interceptors'], 'name');
+  const status = { ...oldStatus, ...newStatus, ...(interceptors === undefined ? {} : { interceptors }) };
+  return { ...old, ...body, metadata: { ...metadata, annotations }, spec, status };
+}
+
+function strategic(old: Json | undefined, body: Json): Json {
+  const merged = mergePatch(old, body) as Json;
+  const was = isObject(old?.['status']) ? old['status']['conditions'] : undefined;
+  const is = isObject(body['status']) ? body['status']['conditions'] : undefined;
+  if (is === undefined) return merged;
+  return { ...merged, status: { ...(merged['status'] as Json), conditions: mergeEntries(was, is, 'type') } };
+}
+
+/** Finds the kind and the key of an object by its path. */
+function locate(path: string): { readonly kind: Kind; readonly key: string } | undefined {
+  for (const kind of Object.keys(KINDS) as Kind[]) {
+    const resource: Resource = KINDS[kind];
+    const space = resource.namespaced ? '/namespaces/([^/]+)' : '()';
+    const match = new RegExp(`^${resource.root}${space}/${resource.plural}/([^/]+)(/status)?$`).exec(path);
+    if (match === null) continue;
+    const [, namespace = '', name = ''] = match;
+    return { kind, key: namespace === '' ? name : `${namespace}/${name}` };
+  }
+  return undefined;
+}
+
+/** Makes a cluster without objects; `options` are those of the controller. */
+export function createMemoryCluster(options: Json = {}): MemoryCluster {
+  const objects = new Map<Kind, Map<string, KubeObject>>();
+  const of = (kind: Kind): Map<string, KubeObject> => {
+    const found = objects.get(kind) ?? new Map<string, KubeObject>();
+    objects.set(kind, found);
+    return found;
+  };
+  const appliedBefore = new Map<string, Json>();
+  let version = 1;
+  let work: Work | undefined;
+  const changed = (kind: Kind, key: string): void => {
+    queueMicrotask(() => work?.[`on${kind}`](key));
+  };
+  const store = (kind: Kind, key: string, object: KubeObject): KubeObject => {
+    version += 1;
+    const old = of(kind).get(key);
+    const metadata = { uid: old?.metadata.uid ?? `uid-of-${key}`, ...object.metadata, resourceVersion: `${version}` };
+    const stored = { ...object, metadata };
+    const isEnded = metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0;
+    if (isEnded) of(kind).delete(key);
+    else of(kind).set(key, stored);
+    changed(kind, key);
+    return stored;
+  };
+  const conflict: KubeResponse = { status: 409, headers: {}, body: { message: 'conflict' } };
+  const patch = (request: KubeRequest, path: string, kind: Kind, key: string): KubeResponse => {
+    const old = of(kind).get(key) as (KubeObject & Json) | undefined;
+    const body = request.body as Json;
+    const { resourceVersion, uid } = (body['metadata'] ?? {}) as { resourceVersion?: string; uid?: string };
+    if (old === undefined && (request.patch?.kind !== 'apply' || uid !== undefined)) {
+      return { status: 404, headers: {}, body: { message: 'not found' } };
+    }
+    if (resourceVersion !== undefined && resourceVersion !== old?.metadata.resourceVersion) return conflict;
+    if (uid !== undefined && uid !== old?.metadata.uid) return conflict;
+    let fresh: Json;
+    if (request.patch?.kind === 'apply') {
+      const memory = `${path} ${request.patch.manager}`;
+      fresh = applied(old, body, appliedBefore.get(memory));
+      appliedBefore.set(memory, body);
+    } else fresh = request.patch?.kind === 'strategic' ? strategic(old, body) : (mergePatch(old, body) as Json);
+    return { status: 200, headers: {}, body: store(kind, key, fresh as unknown as KubeObject) };
+  };
+  const remove = (request: KubeRequest, kind: Kind, key: string): KubeResponse => {
+    const old = of(kind).get(key);
+    if (old === undefined) return { status: 404, headers: {}, body: {} };
+    const body = (request.body ?? {}) as { preconditions?: { uid?: string; resourceVersion?: string } };
+    const { uid = old.metadata.uid, resourceVersion = old.metadata.resourceVersion } = body.preconditions ?? {};
+    if (uid !== old.metadata.uid || resourceVersion !== old.metadata.resourceVersion) return conflict;
+    const deletionTimestamp = new Date().toISOString();
+    store(kind, key, { ...old, metadata: { ...old.metadata, deletionTimestamp } });
+    return { status: 200, headers: {}, body: {} };
+  };
+  const send = (request: KubeRequest): KubeResponse => {
+    const given = cluster.answer(request);
+    if (given !== undefined) return { status: given.status, headers: {}, body: { message: given.message } };
+    const [path = ''] = request.path.split('?');
+    const found = locate(path);
+    if (found === undefined) {
+      const kind = (Object.keys(KINDS) as Kind[]).find((each) => path.endsWith(`/${KINDS[each].plural}`));
+      const items = kind === undefined ? [] : [...of(kind).values()];
+      return { status: 200, headers: {}, body: { metadata: { resourceVersion: `${version}` }, items } };
+    }
+    if (request.method === 'PATCH') return patch(request, path, found.kind, found.key);
+    if (request.method === 'DELETE') return remove(request, found.kind, found.key);
+    const object = of(found.kind).get(found.key);
+    return object === undefined ? { status: 404, headers: {}, body: {} } : { status: 200, headers: {}, body: object };
+  };
+  const client: KubeClient = {
+    send: async (request) => {
+      cluster.requests.push(request);
+      await new Promise(setImmediate);
+      return send(request);
+    },
+    watch: async function* () {},
+    close: () => undefined,
+  };
+  const cacheOf = <T extends KubeObject>(kind: Kind): ObjectCache<T> =>
+    ({
+      synced: () => true,
+      current: () => true,
+      heardAt: () => Date.now(),
+      list: () => [...of(kind).values()],
+      get: (key: string) => of(kind).get(key),
+      run: () => Promise.resolve(),
+    }) as unknown as ObjectCache<T>;
+  const nodes = cacheOf<KubeObject>('Node');
+  const events: { reason: string; message: string }[] = [];
+  const createContext = (): ControllerContext =>
+    ({
+      client,
+      clock: createSystemClock(),
+      log: SILENT_LOG,
+      options: controllerOptionsSchema.parse(options),
+      metrics: createControllerMetrics(() => ({}) as never),
+      events: {
+        record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
+        run: () => Promise.resolve(),
+      },
+      ungated: createUngatedDaemonSets(),
+      maintenances: createMaintenanceIndex(cacheOf('Maintenance'), nodes),
+      requests: cacheOf('Request'),
+      pods: cacheOf('Pod'),
+      nodes,
+      budgets: cacheOf('Budget'),
+    }) as unknown as ControllerContext;
+  const cluster: MemoryCluster = {
+    context: createContext(),
+    requests: [],
+    answer: () => undefined,
+    events,
+    put: (kind, object) => {
+      store(kind, keyOf(object), object);
+    },
+    remove: (kind, key) => {
+      of(kind).delete(key);
+      changed(kind, key);
+    },
+    get: <K extends Kind>(kind: K, key: string) => of(kind).get(key) as Objects[K] | undefined,
+    lead: () => {
+      const stop = new AbortController();
+      work = createWork(createContext());
+      const running = work.run(stop.signal, stop.signal);
+      return {
+        [Symbol.asyncDispose]: async () => {
+          stop.abort();
+          work = undefined;
+          await running;
+        },
+      };
+    },
+  };
+  return cluster;
+}
+
+/** The path of an object of a kind, by its key. */
+export function pathOf(kind: Kind, key: string, subresource?: string): string {
+  const [namespace = '', name] = key.includes('/') ? key.split('/') : [undefined, key];
+  return objectPath(KINDS[kind], { name: name ?? '', ...(namespace === undefined ? {} : { namespace }) }, subresource);
+}

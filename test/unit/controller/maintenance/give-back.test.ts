@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CANCELED, type EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import {
+  COMPLETION_FINALIZER,
+  CORDONED_ANNOTATION,
+  DEADLINE_ANNOTATION,
+  INTERCEPTOR_DEADLINE_ANNOTATION,
+  MAINTENANCE_REQUESTER,
+  NODE_LABEL,
+} from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Node, Pod } from '../../../../src/api/pod.ts';
+import { drainOf, maintenanceOf } from '../../../support/maintenance/objects.ts';
+import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+const QUICK = { timeoutMs: 4_000 };
+const OTHER = 'descheduler.sigs.k8s.io';
+
+function podOf(name: string, node: string): Pod {
+  return { metadata: { name, namespace: 'n', uid: `u-${name}` }, spec: { nodeName: node, priority: 0 } };
+}
+
+/** A request of the pod, with these requesters; it names the node one. */
+function requestOf(pod: string, requesters: readonly string[], metadata: object = {}): EvictionRequest {
+  return {
+    metadata: { name: `u-${pod}`, namespace: 'n', labels: { [NODE_LABEL]: 'one' }, ...metadata },
+    spec: { target: { pod: { name: pod, uid: `u-${pod}` } }, requesters: requesters.map((name) => ({ name })) },
+  };
+}
+
+function requestersOf(cluster: MemoryCluster, pod: string): readonly string[] | undefined {
+  const request = cluster.get('Request', `n/u-${pod}`);
+  return request?.spec.requesters?.map(({ name }) => name);
+}
+
+function isAsked(cluster: MemoryCluster, pod: string): boolean {
+  return requestersOf(cluster, pod)?.includes(MAINTENANCE_REQUESTER) === true;
+}
+
+function nodeIn(cluster: MemoryCluster, name: string): Node | undefined {
+  return cluster.get('Node', name);
+}
+
+function change(cluster: MemoryCluster, name: string, spec: object, metadata: object = {}): void {
+  const known = cluster.get('Maintenance', name);
+  assert.ok(known !== undefined);
+  const annotated = { ...known.metadata, ...metadata };
+  cluster.put('Maintenance', { ...known, metadata: annotated, spec: { ...known.spec, ...spec } } as NodeMaintenance);
+}
+
+/** A cluster with the node one, whose only pod is `web`. */
+function clusterOfOne(): MemoryCluster {
+  const cluster = createMemoryCluster();
+  cluster.put('Node', { metadata: { name: 'one', labels: { rack: 'a' } } });
+  cluster.put('Pod', podOf('web', 'one'));
+  return cluster;
+}
+
+const BY_RACK = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'rack', operator: 'In', values: ['a'] }] }] };
+
+describe('what a drain leaves behind', () => {
+  it('a canceled drain withdraws its requests although another maintenance keeps the node cordoned', async () => {
+    const cluster = clusterOfOne();
+    cluster.put('Maintenance', { ...drainOf('only-cordon', ['one'], { stage: 'Cordon' }) });
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
+    change(cluster, 'm', { stage: 'Complete' });
+    await waitFor('the withdrawal', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
+    const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
+    await waitFor('the completion', () => finalizers().length === 0, QUICK);
+    assert.equal(nodeIn(cluster, 'one')?.spec?.unschedulable, true);
+  });
+
+  it('a canceled drain leaves the requests that another drain covers', async () => {
+    const cluster = clusterOfOne();
+    cluster.put('Maintenance', drainOf('other', ['one']));
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
+    const { uid } = cluster.get('Request', 'n/u-web')?.metadata ?? {};
+    change(cluster, 'm', { stage: 'Complete' });
+    const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
+    await waitFor('the completion', () => finalizers().length === 0, QUICK);
+    assert.ok(isAsked(cluster, 'web'));
+    assert.equal(cluster.get('Request', 'n/u-web')?.metadata.uid, uid);
+  });
+
+  it('a node that leaves the selector gets its cordon, its conditions and the requests of its pods taken back', async () => {
+    const cluster = clusterOfOne();
+    cluster.put('Node', { metadata: { name: 'two', labels: { rack: 'a' } } });
+    cluster.put('Pod', podOf('db', 'two'));
+    cluster.put('Maintenance', maintenanceOf({ stage: 'Drain', nodeSelector: BY_RACK }, { name: 'm' }));
+    await using _ = cluster.lead();
+    await waitFor('the requests', () => isAsked(cluster, 'web') && isAsked(cluster, 'db'), QUICK);
+    const conditionOf = (type: string): string | undefined =>
+      nodeIn(cluster, 'one')?.status?.conditions?.find((each) => each.type === type)?.status;
+    await waitFor('the condition', () => conditionOf('DrainInProgress') === 'True', QUICK);
+    const node = nodeIn(cluster, 'one');
+    assert.ok(node !== undefined);
+    cluster.put('Node', { ...node, metadata: { ...node.metadata, labels: {} } });
+    await waitFor('the cordon', () => nodeIn(cluster, 'one')?.spec?.unschedulable !== true, QUICK);
+    assert.equal(nodeIn(cluster, 'one')?.metadata.annotations?.[CORDONED_ANNOTATION], undefined);
+    await waitFor('the condition', () => conditionOf('MaintenanceInProgress') === 'False', QUICK);
+    assert.equal(conditionOf('DrainInProgress'), 'False');
+    await waitFor('the request', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
+    assert.ok(isAsked(cluster, 'db'));
+    assert.equal(nodeIn(cluster, 'two')?.spec?.unschedulable, true);
+  });
+
+  it('a new term gives back what no maintenance of the cluster accounts for, and nothing of others', async () => {
+    const cluster = clusterOfOne();
+    const reason = 'NodeMaintenance';
+    const conditions = [
+      { type: 'MaintenanceInProgress', status: 'True', reason, message: 'under maintenance by gone' },
+    ];
+    const status = { conditions } as NonNullable<Node['status']>;
+    const ours = { name: 'one', annotations: { [CORDONED_ANNOTATION]: 'gone' } };
+    cluster.put('Node', { metadata: ours, spec: { unschedulable: true }, status } as Node);
+    cluster.put('Node', { metadata: { name: 'theirs' }, spec: { unschedulable: true } } as Node);
+    cluster.put('Pod', podOf('db', 'one'));
+    cluster.put('Pod', podOf('cache', 'one'));
+    cluster.put('Request', requestOf('web', [MAINTENANCE_REQUESTER]));
+    const deadlines = { [DEADLINE_ANNOTATION]: 'x', [INTERCEPTOR_DEADLINE_ANNOTATION]: 'x' };
+    cluster.put('Request', requestOf('db', [OTHER, MAINTENANCE_REQUESTER], { annotations: deadlines }));
+    cluster.put('Request', requestOf('cache', [OTHER]));
+    await using _ = cluster.lead();
+    await waitFor('the cordon', () => nodeIn(cluster, 'one')?.spec?.unschedulable !== true, QUICK);
+    await waitFor('the condition', () => nodeIn(cluster, 'one')?.status?.conditions?.[0]?.status === 'False', QUICK);
+    await waitFor('the request', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
+    await waitFor('the entry', () => !isAsked(cluster, 'db'), QUICK);
+    assert.deepEqual(requestersOf(cluster, 'db'), [OTHER]);
+    assert.equal(cluster.get('Request', 'n/u-db')?.metadata.annotations?.[DEADLINE_ANNOTATION], undefined);
+    assert.equal(cluster.get('Request', 'n/u-db')?.metadata.annotations?.[INTERCEPTOR_DEADLINE_ANNOTATION], undefined);
+    assert.deepEqual(requestersOf(cluster, 'cache'), [OTHER]);
+    assert.equal(nodeIn(cluster, 'theirs')?.spec?.unschedulable, true);
+  });
+
+  it('a maintenance whose finalizer somebody removes by hand gives back when it is gone', async () => {
+    const cluster = clusterOfOne();
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
+    cluster.remove('Maintenance', 'm');
+    await waitFor('the cordon', () => nodeIn(cluster, 'one')?.spec?.unschedulable !== true, QUICK);
+    await waitFor('the request', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
+  });
+
+  it('a finished request goes with its node, not only with the maintenance', async () => {
+    const cluster = clusterOfOne();
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('the request', () => isAsked(cluster, 'web'), QUICK);
+    cluster.remove('Pod', 'n/web');
+    const isOver = (): boolean =>
+      cluster.get('Request', 'n/u-web')?.status?.conditions?.some(({ type }) => type === 'Evicted') === true;
+    await waitFor('its end', isOver, QUICK);
+    assert.ok(isAsked(cluster, 'web'), 'the request is kept while its node is drained');
+    cluster.remove('Node', 'one');
+    await waitFor('the request', () => cluster.get('Request', 'n/u-web') === undefined, QUICK);
+  });
+
+  it('the completion deletes no request that took the place of the one that it judged', async () => {
+    const cluster = clusterOfOne();
+    cluster.put('Request', requestOf('web', [MAINTENANCE_REQUESTER]));
+    cluster.answer = ({ method, path }) => {
+      if (method !== 'DELETE' || !path.includes('/evictionrequests/')) return undefined;
+      // Right before the request reaches the server, somebody asks for the eviction anew.
+      cluster.answer = () => undefined;
+      cluster.remove('Request', 'n/u-web');
+      cluster.put('Request', requestOf('web', [OTHER], { uid: 'another' }));
+      return undefined;
+    };
+    await using _ = cluster.lead();
+    await waitFor('the other request', () => requestersOf(cluster, 'web')?.includes(OTHER) === true, QUICK);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    assert.deepEqual(requestersOf(cluster, 'web'), [OTHER]);
+    const conditions = cluster.get('Request', 'n/u-web')?.status?.conditions ?? [];
+    assert.ok(!conditions.some(({ type }) => type === CANCELED));
+  });
+});
+
+describe('a deadline that is gone', () => {
+  it('the annotations of a deadline leave the requests when it is called off', async () => {
+    const cluster = clusterOfOne();
+    const at = new Date(Date.now() + 3_600_000).toISOString();
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    const deadline = { annotations: { [DEADLINE_ANNOTATION]: at, 'nodemaintenance.x-k8s.io/deadline-since': at } };
+    cluster.put('Maintenance', { ...drainOf('spot', ['one']), metadata: { name: 'spot', ...deadline } });
+    await using _ = cluster.lead();
+    const annotations = (): Readonly<Record<string, string>> =>
+      cluster.get('Request', 'n/u-web')?.metadata.annotations ?? {};
+    await waitFor('the deadline', () => annotations()[DEADLINE_ANNOTATION] !== undefined, QUICK);
+    change(cluster, 'spot', { stage: 'Complete' });
+    await waitFor('no deadline', () => annotations()[DEADLINE_ANNOTATION] === undefined, QUICK);
+    assert.equal(annotations()[INTERCEPTOR_DEADLINE_ANNOTATION], undefined);
+    assert.ok(isAsked(cluster, 'web'));
+  });
+});
+
+describe('the finalizers of a maintenance', () => {
+  it('the finalizer of somebody else that comes between survives both changes of ours', async () => {
+    const cluster = clusterOfOne();
+    const theirs = 'gitops.example.com/keep';
+    const addTheirs = (): void => {
+      const known = cluster.get('Maintenance', 'm');
+      const finalizers = [...(known?.metadata.finalizers ?? []).filter((name) => name !== theirs), theirs];
+      change(cluster, 'm', {}, { finalizers });
+    };
+    const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
+    /** Somebody writes right before our change of the finalizers reaches the server. */
+    const interfere = (): void => {
+      cluster.answer = ({ path, body }) => {
+        const metadata = (body as { metadata?: { finalizers?: unknown } } | undefined)?.metadata;
+        if (!path.endsWith('/nodemaintenances/m') || metadata?.finalizers === undefined) return undefined;
+        cluster.answer = () => undefined;
+        addTheirs();
+        return undefined;
+      };
+    };
+    interfere();
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('ours', () => finalizers().includes(COMPLETION_FINALIZER), QUICK);
+    assert.ok(finalizers().includes(theirs));
+    change(cluster, 'm', {}, { finalizers: [COMPLETION_FINALIZER] });
+    interfere();
+    change(cluster, 'm', { stage: 'Complete' });
+    await waitFor('the completion', () => !finalizers().includes(COMPLETION_FINALIZER), QUICK);
+    assert.deepEqual(finalizers(), [theirs]);
+  });
+});

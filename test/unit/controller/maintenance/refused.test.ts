@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
+import { drainOf } from '../../../support/maintenance/objects.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+const QUICK = { timeoutMs: 3_000 };
+
+function podOf(name: string, node: string, metadata: object = {}): Pod {
+  return { metadata: { name, namespace: 'n', uid: `u-${name}`, ...metadata }, spec: { nodeName: node, priority: 0 } };
+}
+
+function statusOf(cluster: MemoryCluster, node: string): NonNullable<NodeMaintenance['status']>['nodeStatuses'] {
+  const { status } = cluster.get('Maintenance', 'm') ?? {};
+  return status?.nodeStatuses?.filter(({ nodeRef }) => nodeRef.name === node);
+}
+
+describe('an object that the API server refuses', () => {
+  it('a refused EvictionRequest delays no other pod, and the status names its pod with the reason', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    for (let index = 0; index < 60; index += 1) cluster.put('Pod', podOf(`p-${index}`, 'one'));
+    cluster.answer = ({ method, path }) =>
+      method === 'PATCH' && path.endsWith('/evictionrequests/u-p-3')
+        ? { status: 403, message: 'namespace n is being terminated' }
+        : undefined;
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    const requested = (): number =>
+      Array.from({ length: 60 }, (__, index) => cluster.get('Request', `n/u-p-${index}`)).filter(Boolean).length;
+    await waitFor('the other requests', () => requested() === 59, QUICK);
+    const blocking = (): string => JSON.stringify(statusOf(cluster, 'one')?.[0]?.podsBlocking ?? []);
+    await waitFor('the reason', () => blocking().includes('namespace n is being terminated'), QUICK);
+    assert.match(blocking(), /"name":"p-3","reason":"EvictionRefused"/);
+    assert.ok(!blocking().includes('p-4'));
+    cluster.answer = () => undefined;
+    await waitFor('the last request', () => requested() === 60, { timeoutMs: 10_000 });
+    await waitFor('nobody blocks', () => blocking() === '[]', QUICK);
+  });
+
+  it('a pod that is terminating already needs no EvictionRequest, and a static one does', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    const deletionTimestamp = new Date().toISOString();
+    cluster.put('Pod', podOf('ending', 'one', { deletionTimestamp, finalizers: ['f'] }));
+    cluster.put('Pod', podOf('running', 'one'));
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('the request', () => cluster.get('Request', 'n/u-running') !== undefined, QUICK);
+    assert.equal(cluster.get('Request', 'n/u-ending'), undefined);
+  });
+
+  it('a node that cannot be cordoned delays no other node, and the status names it with the reason', async () => {
+    const cluster = createMemoryCluster();
+    for (const name of ['one', 'two']) {
+      cluster.put('Node', { metadata: { name } });
+      cluster.put('Pod', podOf(`p-${name}`, name));
+    }
+    cluster.answer = ({ method, path }) =>
+      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
+    cluster.put('Maintenance', drainOf('m', ['one', 'two']));
+    await using _ = cluster.lead();
+    const isCordoned = (name: string): boolean => cluster.get('Node', name)?.spec?.unschedulable === true;
+    await waitFor('the cordon of the other', () => isCordoned('two'), QUICK);
+    await waitFor('its request', () => cluster.get('Request', 'n/u-p-two') !== undefined, QUICK);
+    const said = (): string => statusOf(cluster, 'one')?.[0]?.drainMessage ?? '';
+    await waitFor('the reason', () => said().includes('hands off node one'), QUICK);
+    await waitFor('the drain goes on there', () => cluster.get('Request', 'n/u-p-one') !== undefined, QUICK);
+    assert.equal(isCordoned('one'), false);
+    cluster.answer = () => undefined;
+    await waitFor('the cordon', () => isCordoned('one'), { timeoutMs: 10_000 });
+    await waitFor('the message', () => !said().includes('hands off'), QUICK);
+  });
+});
