@@ -40,7 +40,11 @@ function addLimitOptions(command: Command): Command {
   return command
     .option('--max-parallel-nodes <count>', 'drain at most this many nodes at once; default: no limit')
     .option('--max-evictions-per-node <count>', 'at most this many evictions in flight on a node; default: no limit')
-    .option('--max-evictions-per-namespace <count>', 'the same for a namespace; default: no limit');
+    .option('--max-evictions-per-namespace <count>', 'the same for a namespace; default: no limit')
+    .option(
+      '--max-eviction-time <time>',
+      'an eviction in flight for longer no longer counts against these; 0: it always does; default: 1h',
+    );
 }
 
 /** Adds `nodemaint controller`. */

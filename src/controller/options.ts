@@ -33,9 +33,10 @@ const flags = z.object({
     .prefault([...DEFAULT_PROMISE_WORDS]),
   requestTtl: duration('how long a finished EvictionRequest is kept that nobody deletes').prefault('1h'),
   maxParallelNodes: limit('how many nodes are drained at once; no limit without it'),
-  maxEvictionsPerNode: limit('how many evictions of one node a maintenance has in flight; no limit without it'),
-  maxEvictionsPerNamespace: limit(
-    'how many evictions of one namespace a maintenance has in flight; no limit without it',
+  maxEvictionsPerNode: limit('how many evictions of one node are in flight at once; no limit without it'),
+  maxEvictionsPerNamespace: limit('how many evictions of one namespace are in flight at once; no limit without it'),
+  maxEvictionTime: duration('after how long an eviction in flight no longer counts against these limits').prefault(
+    '1h',
   ),
   webhookPort: z
     .string()

@@ -12,17 +12,14 @@ import { entryCovers, targetsCover } from '../../decide/drain/plan.ts';
 import { identityOf, type NodeIdentity } from '../../decide/drain/recorded-node.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { drainStatus, type NodeObservation, type WaitingNode, waitingStatus } from '../../decide/drain/status.ts';
-import { isInBackground } from '../../decide/eviction/imperative.ts';
-import { admitEvictions, type EvictionCandidate } from '../../decide/eviction/limits.ts';
-import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { type ThrottledDrain, throttleDrains } from '../../decide/maintenance/throttle.ts';
-import { requestNodeOf } from '../../decide/node-label.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './intents.ts';
+import { limitEvictions } from './limits.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
 import { selectedNodes } from './selected-nodes.ts';
 
@@ -118,29 +115,6 @@ function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): D
   };
 }
 
-/** Splits the evictions that a resolution asks for by the limits of evictions in flight. */
-function limitEvictions(
-  context: ControllerContext,
-  intents: readonly EvictionIntent[],
-): ReturnType<typeof admitEvictions<EvictionIntent & EvictionCandidate>> {
-  const candidateOf = ({ node, pod }: EvictionIntent): EvictionIntent & EvictionCandidate => {
-    const known = context.pods.get(`${pod.namespace}/${pod.name}`);
-    const isRequested = isRequestedBy(context.requests.get(`${pod.namespace}/${pod.uid}`), MAINTENANCE_REQUESTER);
-    // A pod that is terminating needs no room: nothing has to be asked for it.
-    const isEnding = known?.metadata.uid === pod.uid && known.metadata.deletionTimestamp !== undefined;
-    const inProgress = isRequested || isEnding || (known !== undefined && isInBackground(known));
-    return { node, pod, namespace: pod.namespace, inProgress };
-  };
-  const own = new Set(intents.map(({ pod }) => pod.uid));
-  /** What other maintenances have in flight, or this one for pods that are on their way out of its targets. */
-  const elsewhere = context.requests.list().flatMap((request) => {
-    const { name, namespace = 'default' } = request.metadata;
-    if (own.has(name) || !isRequestedBy(request, MAINTENANCE_REQUESTER) || isFinished(request)) return [];
-    return [{ node: requestNodeOf(request.metadata), namespace }];
-  });
-  return admitEvictions(intents.map(candidateOf), context.options, elsewhere);
-}
-
 /** How many of the pods are being evicted: it is requested, or they are terminating (KEP-4212, PodsEvacuating). */
 function startedOf({ requests }: ControllerContext, pods: readonly Pod[]): number {
   const started = pods.filter(({ metadata: { namespace, uid, deletionTimestamp } }) => {
@@ -180,7 +154,7 @@ function observeDrain(
   const intents = resolution.nodes
     .flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })))
     .toSorted((a, b) => rank(a) - rank(b));
-  const { admitted, overLimit } = limitEvictions(context, intents);
+  const { admitted, overLimit } = limitEvictions(context, intents, now);
   const observeNode = (node: NodeResolution): NodeObservation => {
     const known = pods.get(node.name) ?? [];
     const leaving = new Set(node.evicting.map(({ uid }) => uid));

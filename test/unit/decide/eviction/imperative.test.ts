@@ -4,7 +4,6 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { decideWakeUps } from '../../../../src/decide/eviction/disruption-budget.ts';
 import { decideLabels } from '../../../../src/decide/eviction/labels.ts';
-import { admitEvictions } from '../../../../src/decide/eviction/limits.ts';
 import { afterAttempt, decideEvictionStep, rememberedAttempts } from '../../../../src/decide/eviction/imperative.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -123,28 +122,6 @@ describe('the change of a PodDisruptionBudget', () => {
   });
   it('the change of a budget wakes no pod that another budget blocked', () => {
     assert.deepEqual(decideWakeUps('other', undefined, blocked), []);
-  });
-});
-
-describe('the limits of a requester', () => {
-  const candidate = (node: string, namespace: string, inProgress = false): Parameters<typeof admitEvictions>[0][0] => ({
-    node,
-    namespace,
-    inProgress,
-  });
-  it('the limits count those in progress first, and always admit them', () => {
-    const all = [candidate('n', 'a'), candidate('n', 'a', true), candidate('n', 'a', true)];
-    const { admitted, overLimit } = admitEvictions(all, { maxEvictionsPerNode: 1 });
-    assert.deepEqual([admitted.length, overLimit.length], [2, 1]);
-    assert.ok(admitted.every(({ inProgress }) => inProgress));
-  });
-  it('the limits hold per node and per namespace', () => {
-    const all = [candidate('n', 'a'), candidate('n', 'b'), candidate('m', 'a'), candidate('m', 'c')];
-    assert.equal(admitEvictions(all, { maxEvictionsPerNode: 1 }).admitted.length, 2);
-    assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }).admitted.length, 3);
-    assert.equal(admitEvictions(all, {}).admitted.length, 4);
-    const elsewhere = [{ node: 'x', namespace: 'a' }];
-    assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }, elsewhere).admitted.length, 2);
   });
 });
 

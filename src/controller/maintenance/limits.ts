@@ -1,0 +1,58 @@
+import { admitEvictions, type EvictionCandidate, type EvictionPlace, flightOf } from '../../decide/eviction/limits.ts';
+import { isFinished, targetKeyOf } from '../../decide/eviction/request.ts';
+import { requestNodeOf } from '../../decide/node-label.ts';
+import type { ControllerContext } from '../context.ts';
+import type { EvictionIntent } from './intents.ts';
+
+/** What is in flight for pods that are not among those that are wanted, whoever asked for it, and is not overdue. */
+function placesElsewhere(
+  { pods, requests }: ControllerContext,
+  own: ReadonlySet<string>,
+  overdueBefore: number,
+): readonly EvictionPlace[] {
+  const requested = requests.list().flatMap((request): readonly EvictionPlace[] => {
+    const { name, namespace = 'default' } = request.metadata;
+    if (own.has(name) || isFinished(request)) return [];
+    const found = pods.get(targetKeyOf(request));
+    const pod = found?.metadata.uid === request.spec.target.pod.uid ? found : undefined;
+    if (flightOf(pod, request, overdueBefore) !== 'in-flight') return [];
+    return [{ node: pod?.spec.nodeName ?? requestNodeOf(request.metadata), namespace }];
+  });
+  const annotated = pods.list().flatMap((pod): readonly EvictionPlace[] => {
+    const { uid = '', namespace = 'default' } = pod.metadata;
+    const isKnown = own.has(uid) || requests.get(`${namespace}/${uid}`) !== undefined;
+    // A pod that somebody else has deleted is nobody's eviction.
+    if (isKnown || pod.metadata.deletionTimestamp !== undefined) return [];
+    if (flightOf(pod, undefined, overdueBefore) !== 'in-flight') return [];
+    return [{ node: pod.spec.nodeName ?? '', namespace }];
+  });
+  return [...requested, ...annotated];
+}
+
+/** Splits the evictions that a resolution asks for by the limits of evictions in flight at `now`. */
+export function limitEvictions(
+  context: ControllerContext,
+  intents: readonly EvictionIntent[],
+  now: number,
+): ReturnType<typeof admitEvictions<EvictionIntent & EvictionCandidate>> {
+  const { maxEvictionsPerNode, maxEvictionsPerNamespace, maxEvictionTime } = context.options;
+  if (maxEvictionsPerNode === undefined && maxEvictionsPerNamespace === undefined) {
+    const free = intents.map(({ node, pod }) => ({
+      node,
+      pod,
+      namespace: pod.namespace,
+      flight: 'not-begun' as const,
+    }));
+    return { admitted: free, overLimit: [] };
+  }
+  const overdueBefore = maxEvictionTime === 0 ? -Infinity : now - maxEvictionTime;
+  const candidates = intents.map(({ node, pod }) => {
+    const { namespace, name, uid } = pod;
+    const found = context.pods.get(`${namespace}/${name}`);
+    const known = found?.metadata.uid === uid ? found : undefined;
+    const flight = flightOf(known, context.requests.get(`${namespace}/${uid}`), overdueBefore);
+    return { node, pod, namespace, flight };
+  });
+  const elsewhere = placesElsewhere(context, new Set(intents.map(({ pod }) => pod.uid)), overdueBefore);
+  return admitEvictions(candidates, context.options, elsewhere);
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import type { ControllerContext } from '../../../../src/controller/context.ts';
+import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
+import { drainOf } from '../../../support/maintenance/objects.ts';
+
+const NOW = Date.parse('2026-01-01T12:00:00Z');
+const MINUTE = 60_000;
+
+function podOf(name: string, nodeName = 'one'): Pod {
+  return { metadata: { name, namespace: 'n', uid: `uid-${name}` }, spec: { nodeName, priority: 0 } };
+}
+
+function requestOf(pod: string, requester: string, ageMs: number): EvictionRequest {
+  const creationTimestamp = new Date(NOW - ageMs).toISOString();
+  return {
+    metadata: { name: `uid-${pod}`, namespace: 'n', creationTimestamp },
+    spec: { target: { pod: { name: pod, uid: `uid-${pod}` } }, requesters: [{ name: requester }] },
+  };
+}
+
+/** The pods whose eviction a maintenance of the node one asks for, with at most two in flight there. */
+function requestedOf(pods: readonly Pod[], requests: readonly EvictionRequest[]): readonly string[] {
+  const maintenance = drainOf('m', ['one']);
+  const node = { metadata: { name: 'one', uid: 'uid-one' } };
+  const part = {
+    options: { maxEvictionsPerNode: 2, maxEvictionTime: 60 * MINUTE },
+    ungated: { on: () => [] },
+    maintenances: { list: () => [maintenance] },
+    requests: {
+      list: () => requests,
+      get: (key: string) => requests.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === key),
+    },
+    nodes: { list: () => [node], get: () => node },
+    pods: { list: () => pods, get: (key: string) => pods.find(({ metadata }) => `n/${metadata.name}` === key) },
+  };
+  const { intents } = createDrainObserver(part as unknown as ControllerContext).observe(maintenance, NOW);
+  return intents.map(({ pod }) => pod.name).toSorted();
+}
+
+describe('the evictions that a maintenance asks for within the limits', () => {
+  const pods = ['a', 'b', 'x', 'y'].map((name) => podOf(name));
+
+  it('the evictions that others have asked for count and are preferred', () => {
+    const others = ['x', 'y'].map((pod) => requestOf(pod, 'descheduler.sigs.k8s.io', MINUTE));
+    assert.deepEqual(requestedOf(pods, others), ['x', 'y']);
+  });
+
+  it('the evictions of pods that the maintenance does not target yet count too', () => {
+    const critical = { ...podOf('z'), spec: { nodeName: 'one', priority: 2_000_000_000 } };
+    assert.deepEqual(requestedOf([podOf('a'), podOf('b'), critical], [requestOf('z', 'x.example.com', MINUTE)]), ['a']);
+  });
+
+  it('the evictions in the background count that only their annotation shows', () => {
+    const annotations = { 'descheduler.alpha.kubernetes.io/eviction-in-progress': '' };
+    const critical: Pod = {
+      metadata: { ...podOf('z').metadata, annotations },
+      spec: { nodeName: 'one', priority: 2_000_000_000 },
+    };
+    assert.deepEqual(requestedOf([podOf('a'), podOf('b'), critical], []), ['a']);
+  });
+
+  it('the evictions that are blocked for longer than the time leave their place to others, and go on', () => {
+    const blocked = requestOf('x', 'nodemaintenance.k8s.io', 90 * MINUTE);
+    assert.deepEqual(requestedOf(pods, [blocked]), ['a', 'b', 'x']);
+  });
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import {
+  admitEvictions,
+  type EvictionCandidate,
+  type Flight,
+  flightOf,
+} from '../../../../src/decide/eviction/limits.ts';
+
+const NOW = Date.parse('2026-01-01T12:00:00Z');
+const HOUR = 3_600_000;
+const at = (ms: number): string => new Date(ms).toISOString();
+
+function podOf(metadata: Partial<Pod['metadata']> = {}): Pod {
+  return { metadata: { name: 'p', namespace: 'n', uid: 'u', ...metadata }, spec: { nodeName: 'one' } };
+}
+
+function requestOf(requesters: readonly string[], createdAt: number, canceled = false): EvictionRequest {
+  const condition = {
+    type: 'Canceled',
+    status: 'True',
+    reason: 'NoRequesters',
+    message: '',
+    lastTransitionTime: '',
+  } as const;
+  return {
+    metadata: { name: 'u', namespace: 'n', creationTimestamp: at(createdAt) },
+    spec: { target: { pod: { name: 'p', uid: 'u' } }, requesters: requesters.map((name) => ({ name })) },
+    status: { conditions: canceled ? [condition] : [] },
+  };
+}
+
+describe('the eviction of a pod', () => {
+  const descheduler = ['descheduler.sigs.k8s.io'];
+  const annotated = podOf({ annotations: { 'descheduler.alpha.kubernetes.io/eviction-in-progress': '' } });
+  const cases: readonly [string, Pod | undefined, EvictionRequest | undefined, Flight][] = [
+    ['that nobody asked for', podOf(), undefined, 'not-begun'],
+    ['that somebody else asked for', podOf(), requestOf(descheduler, NOW - 1_000), 'in-flight'],
+    ['whose requesters have all left', podOf(), requestOf([], NOW - 1_000), 'not-begun'],
+    ['that was canceled', podOf(), requestOf(descheduler, NOW - 1_000, true), 'not-begun'],
+    ['in the background, with one annotation alone', annotated, undefined, 'in-flight'],
+    ['that is terminating', podOf({ deletionTimestamp: at(NOW) }), undefined, 'in-flight'],
+    ['that was asked for long ago', podOf(), requestOf(descheduler, NOW - HOUR), 'overdue'],
+    ['that is terminating since long ago', podOf({ deletionTimestamp: at(NOW - HOUR) }), undefined, 'overdue'],
+    ['of a pod that is not in the copy', undefined, requestOf(descheduler, NOW - 1_000), 'in-flight'],
+  ];
+  for (const [what, pod, request, expected] of cases) {
+    it(`${what} is ${expected}`, () => {
+      assert.equal(flightOf(pod, request, NOW - HOUR), expected);
+    });
+  }
+});
+
+describe('the limits of evictions in flight', () => {
+  const candidate = (node: string, namespace: string, flight: Flight = 'not-begun'): EvictionCandidate => {
+    return { node, namespace, flight };
+  };
+  it('the limits count those in flight first, and always admit them', () => {
+    const all = [candidate('n', 'a'), candidate('n', 'a', 'in-flight'), candidate('n', 'a', 'in-flight')];
+    const { admitted, overLimit } = admitEvictions(all, { maxEvictionsPerNode: 1 });
+    assert.deepEqual([admitted.length, overLimit.length], [2, 1]);
+    assert.ok(admitted.every(({ flight }) => flight === 'in-flight'));
+  });
+  it('the limits give the place of an overdue eviction to another, and the overdue one goes on', () => {
+    const all = [candidate('n', 'a', 'overdue'), candidate('n', 'b'), candidate('n', 'c')];
+    const { admitted, overLimit } = admitEvictions(all, { maxEvictionsPerNode: 1 });
+    assert.deepEqual(
+      admitted.map(({ namespace }) => namespace),
+      ['a', 'b'],
+    );
+    assert.equal(overLimit.length, 1);
+  });
+  it('the limits hold per node and per namespace', () => {
+    const all = [candidate('n', 'a'), candidate('n', 'b'), candidate('m', 'a'), candidate('m', 'c')];
+    assert.equal(admitEvictions(all, { maxEvictionsPerNode: 1 }).admitted.length, 2);
+    assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }).admitted.length, 3);
+    assert.equal(admitEvictions(all, {}).admitted.length, 4);
+    const elsewhere = [{ node: 'x', namespace: 'a' }];
+    assert.equal(admitEvictions(all, { maxEvictionsPerNamespace: 1 }, elsewhere).admitted.length, 2);
+  });
+});
