@@ -16,7 +16,19 @@ const MAX_NAMED = 10;
 /** The standard conditions of KEP-5683 that are kept on a node under maintenance; they are False afterwards. */
 export const NODE_CONDITIONS = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'] as const;
 
-/** The conditions of a node that have to be written; none where they are right, or were never needed. */
+/** The reasons that this program writes: a condition with another one is somebody else's. */
+const REASONS: ReadonlySet<string | undefined> = new Set([
+  'NodeMaintenance',
+  'MaintenanceComplete',
+  'NoDrain',
+  'Draining',
+  'DrainCompleted',
+]);
+
+/**
+ * The conditions of a node that have to be written; none where they are right, or were never needed. What somebody else has
+ * set is not cleared, and not changed while it is True (KEP-6249): the kubelet and people write conditions of these types too.
+ */
 export function decideNodeConditions(node: Node, state: NodeState): readonly NodeCondition[] {
   const { maintenances, draining, drained } = state;
   const by = (names: readonly string[]): string => {
@@ -46,10 +58,12 @@ export function decideNodeConditions(node: Node, state: NodeState): readonly Nod
   return NODE_CONDITIONS.map((type) => wanted[type]).filter((condition) => {
     const present = node.status?.conditions?.find(({ type }) => type === condition.type);
     if (present === undefined) return condition.status === 'True';
+    if (!REASONS.has(present.reason)) return present.status !== 'True' && condition.status === 'True';
     return (
       present.status !== condition.status ||
       present.reason !== condition.reason ||
-      present.message !== condition.message
+      // The API server leaves an empty message out.
+      (present.message ?? '') !== condition.message
     );
   });
 }

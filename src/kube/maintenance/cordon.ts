@@ -1,7 +1,8 @@
 import type { Node } from '../../api/pod.ts';
 import { decideCordon } from '../../decide/maintenance/maintenance.ts';
 import type { KubeClient } from '../client.ts';
-import { NODES, objectPath, sendForObject } from '../resource.ts';
+import { NodemaintError } from '../../errors.ts';
+import { NODES, objectPath, sendForObject, statusMessage } from '../resource.ts';
 
 /** A node, and the maintenances that want it unschedulable; none to take back the cordon that was set for some. */
 export interface CordonIntent {
@@ -12,23 +13,53 @@ export interface CordonIntent {
   readonly mayWrite?: () => Promise<boolean>;
 }
 
-export type CordonOutcome = 'unchanged' | 'changed' | 'not-allowed';
+export type CordonOutcome =
+  | 'unchanged'
+  | 'changed'
+  | 'not-allowed'
+  /** The given copy is not the latest: what it was to become has to be decided anew. */
+  | 'conflict';
+
+/** A node that is read here is read again where somebody changes it at the same time. */
+const MAX_TRIES = 5;
 
 /**
  * Cordons a node while maintenances want it, and makes it schedulable again when none does (KEP-4212, "Cordon",
- * "Uncordon"). A node that does not exist is left unchanged. Throws API_UNREACHABLE and API_REFUSED.
+ * "Uncordon"). A node that does not exist is left unchanged. Only the node that was decided on is written: a cordon that
+ * somebody sets meanwhile is neither taken over nor taken back. Throws API_UNREACHABLE and API_REFUSED.
  */
 export async function syncCordon(
   client: KubeClient,
-  { node, wantedBy, mayWrite }: CordonIntent,
+  intent: CordonIntent,
   signal: AbortSignal,
 ): Promise<CordonOutcome> {
-  const path = objectPath(NODES, typeof node === 'string' ? { name: node } : node.metadata);
-  const known =
-    typeof node === 'string' ? await sendForObject<Node>(client, { method: 'GET', path }, [404], signal) : node;
-  const body = known === undefined ? undefined : decideCordon(known, wantedBy);
-  if (body === undefined) return 'unchanged';
+  const { node } = intent;
+  if (typeof node !== 'string') return await changeNode(client, node, intent, signal);
+  const path = objectPath(NODES, { name: node });
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const known = await sendForObject<Node>(client, { method: 'GET', path }, [404], signal);
+    const outcome = known === undefined ? 'unchanged' : await changeNode(client, known, intent, signal);
+    if (outcome !== 'conflict') return outcome;
+  }
+  throw new NodemaintError('API_REFUSED', `node ${node} is being changed all the time, so that its cordon is not`);
+}
+
+async function changeNode(
+  client: KubeClient,
+  node: Node,
+  { wantedBy, mayWrite }: CordonIntent,
+  signal: AbortSignal,
+): Promise<CordonOutcome> {
+  const decided = decideCordon(node, wantedBy);
+  if (decided === undefined) return 'unchanged';
   if (mayWrite !== undefined && !(await mayWrite())) return 'not-allowed';
-  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
-  return 'changed';
+  const { resourceVersion } = node.metadata;
+  const guard = resourceVersion === undefined ? {} : { resourceVersion };
+  const body = { ...decided, metadata: { ...decided.metadata, ...guard } };
+  const change = { method: 'PATCH', path: objectPath(NODES, node.metadata), body, patch: { kind: 'merge' } } as const;
+  const response = await client.send(change, signal);
+  if (response.status === 409) return 'conflict';
+  if (response.status === 404 || (response.status >= 200 && response.status < 300)) return 'changed';
+  const message = statusMessage(response);
+  throw new NodemaintError('API_REFUSED', `the API server refused ${change.method} ${change.path}: ${message}`);
 }

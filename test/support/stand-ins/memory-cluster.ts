@@ -104,7 +104,11 @@ function strategic(old: Json | undefined, body: Json): Json {
   const was = isObject(old?.['status']) ? old['status']['conditions'] : undefined;
   const is = isObject(body['status']) ? body['status']['conditions'] : undefined;
   if (is === undefined) return merged;
-  return { ...merged, status: { ...(merged['status'] as Json), conditions: mergeEntries(was, is, 'type') } };
+  const conditions = (mergeEntries(was, is, 'type') as Json[]).map(({ message, ...condition }) => {
+    // The server leaves empty texts of a node's conditions out.
+    return message === undefined || message === '' ? condition : { ...condition, message };
+  });
+  return { ...merged, status: { ...(merged['status'] as Json), conditions } };
 }
 
 /** Finds the kind and the key of an object by its path. */

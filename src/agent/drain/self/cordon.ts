@@ -34,7 +34,7 @@ export function createSelfCordon({ client, clock, log, nodeName }: ClusterDepend
       const read = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
       node = await sendForObject<Node>(client, read, [404], signal);
       const outcome = node === undefined ? 'unchanged' : await syncCordon(client, { node, wantedBy, mayWrite }, signal);
-      if (outcome === 'not-allowed') return false;
+      if (outcome === 'not-allowed' || outcome === 'conflict') return false;
       if (outcome === 'changed') log.info({ maintenances: wantedBy }, 'cordoned own node');
       cordonedAt = clock.monotonic();
       return true;

@@ -7,7 +7,6 @@ import { whyBlocking } from '../../../../src/decide/drain/blocking-pods.ts';
 import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/drain/plan.ts';
 import { completedStatus, cordonStatus, drainStatus, waitingStatus } from '../../../../src/decide/drain/status.ts';
-import { decideNodeConditions } from '../../../../src/decide/maintenance/node-conditions.ts';
 import { admitDrains } from '../../../../src/decide/maintenance/parallel.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
@@ -127,27 +126,6 @@ describe('the limit of nodes that are drained at once', () => {
   });
   it('the limit lets one that is larger than the limit begin when it is alone', () => {
     assert.deepEqual([...admitDrains([drain('large', 1, ['a', 'b', 'c'])], 2)], ['large']);
-  });
-});
-
-describe('the conditions of a node', () => {
-  it('the conditions of a node are written when they change, and never on a node that was never under maintenance', () => {
-    const node: Node = { metadata: { name: 'one' } };
-    assert.deepEqual(decideNodeConditions(node, { maintenances: [], draining: [], drained: false }), []);
-    const begun = decideNodeConditions(node, { maintenances: ['m'], draining: ['m'], drained: false });
-    assert.deepEqual(
-      begun.map(({ type, status }) => `${type}=${status}`),
-      ['MaintenanceInProgress=True', 'DrainInProgress=True'],
-    );
-    const during: Node = { ...node, status: { conditions: begun } };
-    assert.deepEqual(decideNodeConditions(during, { maintenances: ['m'], draining: ['m'], drained: false }), []);
-    const done = decideNodeConditions(during, { maintenances: ['m'], draining: ['m'], drained: true });
-    assert.deepEqual(
-      done.map(({ type, status }) => `${type}=${status}`),
-      ['DrainInProgress=False', 'Drained=True'],
-    );
-    const over = decideNodeConditions(during, { maintenances: [], draining: [], drained: false });
-    assert.ok(over.every(({ status }) => status === 'False'));
   });
 });
 

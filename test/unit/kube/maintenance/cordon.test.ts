@@ -29,6 +29,16 @@ describe('syncCordon', () => {
     assert.deepEqual(server.asked, [`PATCH ${PATH}`]);
   });
 
+  it('syncCordon takes back no cordon that somebody sets at the same time, and reads the node again where it may', async () => {
+    const copy = { ...OURS, metadata: { ...OURS.metadata, resourceVersion: '1' } };
+    const server = createObjectServer({ [PATH]: copy });
+    server.refused.set(`PATCH ${PATH}`, 409);
+    assert.equal(await syncCordon(server.client, { node: copy, wantedBy: [] }, SIGNAL), 'conflict');
+    assert.match(JSON.stringify(server.requests[0]?.body), /"resourceVersion":"1"/);
+    await assert.rejects(syncCordon(server.client, { node: 'n1', wantedBy: [] }, SIGNAL), { code: 'API_REFUSED' });
+    assert.ok(server.asked.filter((what) => what.startsWith('GET')).length > 1);
+  });
+
   it('syncCordon writes nothing where no write is allowed, and does not ask where there is nothing to write', async () => {
     const server = createObjectServer();
     let questions = 0;
