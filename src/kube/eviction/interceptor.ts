@@ -3,6 +3,7 @@ import type { Pod } from '../../api/pod.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { decideHeartbeat, type Progress } from '../../decide/eviction/heartbeat.ts';
 import type { Clock } from '../../host/clock.ts';
+import { shortened } from '../../printable.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
 import { applyInterceptorStatus } from './interceptor-status.ts';
@@ -10,6 +11,9 @@ import { createRecentWrites } from '../read-your-writes.ts';
 import { createWorkQueue, type Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { createObjectCache } from '../watch.ts';
+
+/** The longest message of an interceptor that the CRD takes; a longer one, for instance of a webhook, is cut. */
+const MAX_MESSAGE = 4_096;
 
 /** What an interceptor does about a request that it is asked to act on. */
 export type InterceptorStep =
@@ -63,7 +67,8 @@ export async function reportProgress(
   signal: AbortSignal,
 ): Promise<EvictionRequest | undefined> {
   if (turn.kind === 'silent') return undefined;
-  const progress: Progress = turn.kind === 'completed' ? { message: turn.message, completed: true } : turn;
+  const said: Progress = turn.kind === 'completed' ? { message: turn.message, completed: true } : turn;
+  const progress = { ...said, message: shortened(said.message, MAX_MESSAGE) };
   const entry = decideHeartbeat(request, name, progress, now);
   return entry === undefined ? undefined : await applyInterceptorStatus(client, request, entry, signal);
 }

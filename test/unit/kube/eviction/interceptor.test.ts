@@ -6,6 +6,7 @@ import {
   createInterceptorLoop,
   type Interceptor,
   type InterceptorLoop,
+  reportProgress,
 } from '../../../../src/kube/eviction/interceptor.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
@@ -70,6 +71,28 @@ class Rig {
     this.#loop.changed(KEY);
   }
 }
+
+describe('the report of an interceptor', () => {
+  it('the report has as many characters as the API server takes, and is not written again and again', async () => {
+    const written: string[] = [];
+    const send = ({ body }: { body?: unknown }): Promise<object> => {
+      const [entry] = (body as EvictionRequest).status?.interceptors ?? [];
+      written.push(entry?.message ?? '');
+      return Promise.resolve({
+        status: 200,
+        headers: {},
+        body: request(ME, 'r-1', { interceptors: [entry ?? { name: ME }] }),
+      });
+    };
+    const client = { send } as never;
+    const step = { kind: 'working', message: `${'x'.repeat(4_095)}𝒳${'y'.repeat(1_000)}` } as const;
+    const report = { name: ME, turn: step, now: Date.UTC(2026, 0, 1) };
+    const after = await reportProgress(client, request(ME), report, AbortSignal.timeout(10_000));
+    assert.deepEqual(written, [`${'x'.repeat(4_095)}𝒳`]);
+    await reportProgress(client, after ?? request(ME), report, AbortSignal.timeout(10_000));
+    assert.equal(written.length, 1);
+  });
+});
 
 describe('the loop of an interceptor', () => {
   it('the loop ends its work on a request that is deleted, once', async () => {
