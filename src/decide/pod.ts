@@ -35,6 +35,11 @@ export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
+/** Whether the pod is not known to be unready. */
+export function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value !== 'True') !== true;
+}
+
 /** A grace period in seconds, limited to the range from 0 to a year. */
 export function boundedGraceSec(seconds: number): number {
   return Math.min(MAX_GRACE_SEC, Math.max(0, seconds));

@@ -2,7 +2,7 @@ import type { ObjectMeta } from '../api/meta.ts';
 import type { EvictionRequest } from '../api/eviction-request.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
-import { podTypeOf } from '../decide/pod.ts';
+import { isReady, podTypeOf } from '../decide/pod.ts';
 
 const POD_SPEC = [
   'nodeName',
@@ -30,11 +30,11 @@ function trimMeta(meta: ObjectMeta): ObjectMeta {
   return { ...kept, annotations };
 }
 
-/** The readiness is read of DaemonSet pods only, when their DaemonSet is rolled out. */
+/** Of most pods it is enough to know that they are not ready; DaemonSet pods are read when their DaemonSet is rolled out. */
 function trimPodStatus(pod: Pod): NonNullable<Pod['status']> {
   const kept = pick(pod.status ?? {}, ['phase']);
   const ready = pod.status?.conditions?.filter(({ type }) => type === 'Ready') ?? [];
-  if (podTypeOf(pod) !== 'DaemonSet' || ready.length === 0) return kept;
+  if (ready.length === 0 || (podTypeOf(pod) !== 'DaemonSet' && isReady(pod))) return kept;
   return { ...kept, conditions: ready.map((each) => pick(each, ['type', 'status', 'lastTransitionTime'])) };
 }
 

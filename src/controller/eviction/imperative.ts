@@ -13,6 +13,7 @@ import {
   type EvictionTarget,
   isEvictOnly,
   rememberedAttempts,
+  withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
 import { askForEviction } from '../../kube/eviction/evictor.ts';
@@ -46,13 +47,14 @@ interface EvictionState {
 async function attempt(
   context: ControllerContext,
   pod: Pod,
-  count: number,
+  { count, postponed }: EvictionMemory,
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
   const answer = await askForEviction(context.client, pod, graceOptions(context, pod), signal);
   const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
   return decideEvictionOutcome(answer, {
-    attempt: count,
+    attempt: count + 1,
+    postponed,
     evictOnly: isEvictOnly(pod),
     promiseWords: context.options.promiseWords,
     budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
@@ -74,18 +76,20 @@ function record({ metrics, log, events }: ControllerContext, request: EvictionRe
 async function evict(
   context: ControllerContext,
   { memories, unsure }: EvictionState,
-  { request, pod, count }: EvictionTarget & { readonly count: number },
+  { request, pod, memory: before }: EvictionTarget & { readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<InterceptorStep> {
-  unsure.add(keyOf(request));
-  const outcome = await attempt(context, pod, count, signal);
-  unsure.delete(keyOf(request));
+  const key = keyOf(request);
+  unsure.add(key);
+  const outcome = await attempt(context, pod, before, signal);
+  // A webhook may say that there is no such pod: it is read before anything else is done about it.
+  if (outcome.kind !== 'gone') unsure.delete(key);
   record(context, request, outcome);
   const now = context.clock.now();
-  const { memory, progress } = afterAttempt(pod, count, outcome, now);
-  memories.set(keyOf(request), memory);
-  if (progress === undefined) return { kind: 'silent' };
-  return { kind: 'working', ...progress, againMs: Math.max(0, memory.nextAt - now) };
+  const { memory, progress } = afterAttempt(pod, before, outcome, now);
+  memories.set(key, memory);
+  const againMs = Math.max(0, memory.nextAt - now);
+  return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
 }
 
 /** The memory without its budgets where none of them covers the pod any more, for instance because of new labels. */
@@ -122,7 +126,8 @@ async function act(
   const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
   if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
   const now = clock.now();
-  const memory = unblocked(context, memories.get(key) ?? rememberedAttempts(request, pod, now), pod);
+  const remembered = unblocked(context, memories.get(key) ?? rememberedAttempts(request), pod);
+  const memory = withoutPauseIfUnready(remembered, pod);
   memories.set(key, memory);
   const patience: EvictionPatience = {
     takeOverMs: options.takeOverTimeout,
@@ -130,8 +135,11 @@ async function act(
     trustUntil: othersDeadline(request),
   };
   const step = decideEvictionStep({ request, pod }, memory, patience, now);
-  if (step.kind === 'evict') return await evict(context, state, { request, pod, count: step.attempt }, signal);
-  if (step.kind === 'mark') await writeMark(context, pod, 'set', signal);
+  if (step.kind === 'evict') return await evict(context, state, { request, pod, memory }, signal);
+  if (step.kind === 'mark' && memory.markedAt === undefined) {
+    await writeMark(context, pod, 'set', signal);
+    memories.set(key, { ...memory, markedAt: now });
+  }
   const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
   if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
     return { kind: 'silent', againMs: step.againMs };

@@ -38,6 +38,8 @@ export interface EvictionAnswerContext {
   readonly promiseWords: readonly string[];
   /** The names of the PodDisruptionBudgets that select the pod. */
   readonly budgets: readonly string[];
+  /** How many attempts in a row before this one were postponed. */
+  readonly postponed: number;
   /** The longest pause after a refusal because of budgets, for a caller that does not see them change; 15 minutes where absent. */
   readonly budgetRetryMs?: number;
 }
@@ -49,6 +51,8 @@ const MAX_RETRY_MS = 15 * 60_000;
 const TERMINATING_RETRY_MS = 5_000;
 /** Where the API server asks for a pause without saying how long. */
 const BUSY_RETRY_MS = 1_000;
+/** An answer that says nothing about the pod is waited for no longer than this, unless the API server asks for more. */
+const MAX_POSTPONED_MS = 60_000;
 
 /** The words of KEP-4563, "Eviction"; the count is read back from them after a restart. */
 const COUNT_WORDS = 'Could not evict a pod due to failing eviction requests, number of retries: ';
@@ -64,54 +68,83 @@ export function isBlockedByBudget(message: string): boolean {
   return message.includes('PodDisruptionBudget');
 }
 
+/** The pause before the next attempt: the given one, then twice as long each time, as long as the answer asks for at least. */
+function pauseMs(firstMs: number, before: number, longestMs: number, askedMs = 0): number {
+  return Math.max(Math.min(firstMs * 2 ** before, longestMs), Math.min(askedMs, MAX_RETRY_MS));
+}
+
 function blocked(
-  { attempt, budgetRetryMs }: EvictionAnswerContext,
+  { attempt, budgetRetryMs = MAX_RETRY_MS }: EvictionAnswerContext,
   why: string,
   budgets: readonly string[],
-  options: { readonly byBudget?: boolean; readonly untilChange?: boolean; readonly atLeastMs?: number } = {},
+  options: { readonly byBudget?: boolean; readonly untilChange?: boolean; readonly askedMs?: number | undefined } = {},
 ): EvictionOutcome {
   const untilChange = options.untilChange === true;
-  const maxMs = options.byBudget === true ? (budgetRetryMs ?? MAX_RETRY_MS) : MAX_RETRY_MS;
-  const backoffMs = untilChange ? maxMs : Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), maxMs);
+  const longestMs = options.byBudget === true ? budgetRetryMs : MAX_RETRY_MS;
   return {
     kind: 'blocked',
-    retryAfterMs: Math.max(backoffMs, options.atLeastMs ?? 0),
+    retryAfterMs: untilChange ? longestMs : pauseMs(FIRST_RETRY_MS, attempt - 1, longestMs, options.askedMs),
     message: `${COUNT_WORDS}${attempt}. ${why}`,
     budgets,
     untilChange,
   };
 }
 
-function decideTooManyRequests(answer: EvictionAnswer, context: EvictionAnswerContext): EvictionOutcome {
-  const { message, causes, retryAfterMs } = answer;
-  const promised = context.promiseWords.some((words) => message.includes(words));
-  if (context.evictOnly && promised) return { kind: 'promised', message };
-  const cause = causes.find(({ reason }) => reason === 'DisruptionBudget');
-  // A webhook's refusal is no budget either, but it is an answer about this pod.
-  const byBudget = cause !== undefined || message.includes('disruption budget');
-  if (!byBudget && !message.includes('denied the request')) {
-    const words = `The API server asks to slow down: ${message}`;
-    return { kind: 'postponed', retryAfterMs: retryAfterMs ?? BUSY_RETRY_MS, message: words };
-  }
+/** The failures before it stay in the message, from which they are read back after a restart. */
+function postponed(
+  { attempt, postponed: before }: EvictionAnswerContext,
+  why: string,
+  firstMs: number,
+  askedMs?: number,
+): EvictionOutcome {
+  const message = attempt === 1 ? why : `${COUNT_WORDS}${attempt - 1}. ${why}`;
+  return { kind: 'postponed', retryAfterMs: pauseMs(firstMs, before, MAX_POSTPONED_MS, askedMs), message };
+}
+
+/** A refusal that is about this pod: of a budget, or of a webhook in place of one. From Kubernetes 1.37 on, 403 for some budgets. */
+function decideRefusal(answer: EvictionAnswer, context: EvictionAnswerContext): EvictionOutcome {
+  const { message, retryAfterMs } = answer;
+  const cause = budgetCauseOf(answer);
   const named = /The disruption budget (\S+) /.exec(cause?.message ?? '')?.[1];
   const budgets = named === undefined ? context.budgets : [named];
   const which = budgets.length === 0 ? '' : ` PodDisruptionBudget ${budgets.join(', ')}:`;
-  const atLeast = retryAfterMs === undefined ? {} : { atLeastMs: retryAfterMs };
-  return blocked(context, `Blocked by${which} ${cause?.message ?? message}`, budgets, { byBudget, ...atLeast });
+  const byBudget = cause !== undefined || message.includes('disruption budget');
+  const options = { byBudget, askedMs: retryAfterMs };
+  return blocked(context, `Blocked by${which} ${cause?.message ?? message}`, budgets, options);
+}
+
+function budgetCauseOf({ causes }: EvictionAnswer): EvictionAnswer['causes'][number] | undefined {
+  return causes.find(({ reason }) => reason === 'DisruptionBudget');
+}
+
+/** A webhook's refusal, whatever status it has chosen for it. */
+function isDenial(message: string): boolean {
+  return message.includes('denied the request');
+}
+
+function decideTooManyRequests(answer: EvictionAnswer, context: EvictionAnswerContext): EvictionOutcome {
+  const { message, retryAfterMs } = answer;
+  const promised = context.promiseWords.some((words) => message.includes(words));
+  if (context.evictOnly && promised) return { kind: 'promised', message };
+  // A webhook's refusal is no budget either, but it is an answer about this pod.
+  const aboutPod = budgetCauseOf(answer) !== undefined || message.includes('disruption budget') || isDenial(message);
+  if (aboutPod) return decideRefusal(answer, context);
+  return postponed(context, `The API server asks to slow down: ${message}`, BUSY_RETRY_MS, retryAfterMs);
 }
 
 /** Reads the answer to an attempt at pods/eviction (KEP-4563, "Eviction"; 004; KEP-1397 for promises). */
 export function decideEvictionOutcome(answer: EvictionAnswer, context: EvictionAnswerContext): EvictionOutcome {
   const { status, message, causes } = answer;
   if (status >= 200 && status < 300) return { kind: 'accepted' };
-  if (status === 404) return { kind: 'gone' };
+  if (status === 404 && !isDenial(message)) return { kind: 'gone' };
   // The precondition failed: the name belongs to another pod now. Other conflicts are worth another try.
   if (status === 409 && /UID in (the )?precondition/.test(message)) return { kind: 'gone' };
   if (status === 429) return decideTooManyRequests(answer, context);
   if (status === 403 && causes.some(({ reason }) => reason === 'NamespaceTerminating')) {
     const words = 'The namespace is being deleted, and the pod with it.';
-    return { kind: 'postponed', retryAfterMs: TERMINATING_RETRY_MS, message: words };
+    return postponed(context, words, TERMINATING_RETRY_MS);
   }
+  if (status === 403 && budgetCauseOf(answer) !== undefined) return decideRefusal(answer, context);
   if (status === 500 && message.includes('more than one PodDisruptionBudget')) {
     const names = context.budgets.length === 0 ? '' : ` (${context.budgets.join(', ')})`;
     const words = `${message} Nothing can evict it until only one of them${names} selects it.`;

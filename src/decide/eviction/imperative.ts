@@ -10,7 +10,7 @@ import {
 import type { Pod } from '../../api/pod.ts';
 import { attemptsOf, type EvictionOutcome } from './api-answer.ts';
 import { HEARTBEAT_EVERY_MS, interceptorEntry, type Progress } from './heartbeat.ts';
-import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
+import { endOf, graceSecOf, isReady, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 
 /** How long others are trusted with an eviction, in milliseconds. */
@@ -36,9 +36,18 @@ export interface EvictionMemory {
   readonly nextAt: number;
   /** The budgets that blocked the last attempt. */
   readonly blockedBy: readonly string[];
+  /** How many answers in a row said nothing about the pod. */
+  readonly postponed: number;
+  /** Whether the pod was ready at the last attempt: a budget may let a pod go that is not (unhealthyPodEvictionPolicy). */
+  readonly wasReady?: boolean;
   readonly promisedAt?: number;
   readonly acceptedAt?: number;
+  /** Since when the pod is left to its controller (Pod Evict Policy). */
+  readonly markedAt?: number;
 }
+
+/** What is remembered of a request without an attempt. */
+export const NO_ATTEMPT: EvictionMemory = { count: 0, nextAt: 0, blockedBy: [], postponed: 0 };
 
 /** What the imperative interceptor does next. */
 export type EvictionStep =
@@ -46,26 +55,32 @@ export type EvictionStep =
   | { readonly kind: 'wait'; readonly progress: Progress; readonly againMs: number; readonly idle?: true }
   /** Marks the pod for its controller (Pod Evict Policy). */
   | { readonly kind: 'mark'; readonly progress: Progress; readonly againMs: number }
-  | { readonly kind: 'evict'; readonly attempt: number };
+  | { readonly kind: 'evict' };
 
 /** An accepted eviction is not asked for again until our copy of the pod has had time to show it. */
 const ACCEPTED_PAUSE_MS = 30_000;
 
 /** The memory after the clock was set forward by `ms` milliseconds, or back where they are negative: nothing is due earlier or later. */
 export function movedMemory(memory: EvictionMemory, ms: number): EvictionMemory {
-  const { nextAt, promisedAt, acceptedAt } = memory;
+  const { nextAt, promisedAt, acceptedAt, markedAt } = memory;
   return {
     ...memory,
     nextAt: nextAt === 0 ? 0 : nextAt + ms,
     ...(promisedAt === undefined ? {} : { promisedAt: promisedAt + ms }),
     ...(acceptedAt === undefined ? {} : { acceptedAt: acceptedAt + ms }),
+    ...(markedAt === undefined ? {} : { markedAt: markedAt + ms }),
   };
 }
 
-/** What is known of the attempts when a process starts: the count of the interceptor's own message, and a promise. */
-export function rememberedAttempts(request: EvictionRequest, pod: Pod, now: number): EvictionMemory {
-  const count = attemptsOf(interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message);
-  return { count, nextAt: 0, blockedBy: [], ...(isInBackground(pod) ? { promisedAt: now } : {}) };
+/** What is known of the attempts when a process starts: the count of the interceptor's own message. */
+export function rememberedAttempts(request: EvictionRequest): EvictionMemory {
+  return { ...NO_ATTEMPT, count: attemptsOf(interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message) };
+}
+
+/** The memory of an attempt that was blocked by budgets, without its pause where the pod is not ready any more. */
+export function withoutPauseIfUnready(memory: EvictionMemory, pod: Pod): EvictionMemory {
+  const isBlocked = memory.blockedBy.length > 0 && memory.wasReady === true;
+  return isBlocked && !isReady(pod) ? { ...memory, nextAt: 0, wasReady: false } : memory;
 }
 
 /** Whether the pod's eviction is only to be asked for (KEP-1397). */
@@ -88,30 +103,57 @@ export function isTakenOver(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION] === CONTROLLER_TAKE_OVER;
 }
 
+/**
+ * Until when the pod is left to its controller: the mark is as old as this process remembers it or, after a restart, as the
+ * interceptor's own estimate says; where it has none, the time is over when the interceptor has had it once.
+ */
+function takeOverUntil(
+  { request, pod }: EvictionTarget,
+  memory: EvictionMemory,
+  takeOverMs: number,
+  now: number,
+): number {
+  if (memory.markedAt !== undefined) return memory.markedAt + takeOverMs;
+  if (!isMarked(pod)) return now + takeOverMs;
+  const { expectedFinishTime, startTime } = interceptorEntry(request, IMPERATIVE_INTERCEPTOR) ?? {};
+  const until = timeOf(expectedFinishTime) ?? (timeOf(startTime) ?? now) + takeOverMs;
+  return Math.min(until, now + takeOverMs);
+}
+
 /** The one step after which a pod can be left to its controller (Pod Evict Policy, "Kubernetes Evict Pod"). */
 function takeOver(
-  request: EvictionRequest,
-  pod: Pod,
+  target: EvictionTarget,
+  memory: EvictionMemory,
   patience: EvictionPatience,
   now: number,
 ): EvictionStep | undefined {
+  const { pod } = target;
   if (!isTakenOver(pod)) return undefined;
-  const startTime = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.startTime;
-  const markedAt = isMarked(pod) ? timeOf(startTime) : undefined;
-  const until = Math.min((markedAt ?? now) + patience.takeOverMs, patience.trustUntil ?? Infinity);
+  const until = Math.min(takeOverUntil(target, memory, patience.takeOverMs, now), patience.trustUntil ?? Infinity);
   if (now >= until) return undefined;
   const message = `Pod ${pod.metadata.name} is left to its controller (ControllerTakeOver) until ${rfc3339(until)}.`;
   const progress: Progress = { message, expectedFinishAt: until };
   return { kind: isMarked(pod) ? 'wait' : 'mark', progress, againMs: until - now };
 }
 
-/** A promise that is still believed (KEP-1397): the pod is annotated, or the answer said so, and the time is not over. */
-function promised(pod: Pod, memory: EvictionMemory, patience: EvictionPatience, now: number): EvictionStep | undefined {
-  if (memory.promisedAt === undefined) return undefined;
-  const until = memory.promisedAt + patience.promiseMs;
+/**
+ * An eviction that others carry out (KEP-1397). A pod that has both annotations is not asked for again while it has them;
+ * a promise without the second annotation is believed until its time is over.
+ */
+function inBackground(
+  pod: Pod,
+  { promisedAt }: EvictionMemory,
+  { promiseMs, trustUntil = Infinity }: EvictionPatience,
+  now: number,
+): EvictionStep | undefined {
+  const what = `The eviction of pod ${pod.metadata.name} in the background`;
+  if (isInBackground(pod) && now < trustUntil) {
+    const message = `${what} is in progress; it is not asked for again while the pod has the annotation ${EVICTION_IN_PROGRESS_ANNOTATION}.`;
+    return { kind: 'wait', progress: { message }, againMs: Math.min(trustUntil - now, HEARTBEAT_EVERY_MS) };
+  }
+  const until = (promisedAt ?? -Infinity) + promiseMs;
   if (now >= until) return undefined;
-  const state = isInBackground(pod) ? 'in progress' : 'promised';
-  const message = `The eviction of pod ${pod.metadata.name} in the background is ${state}; it is asked for again at ${rfc3339(until)}.`;
+  const message = `${what} is promised; it is asked for again at ${rfc3339(until)}.`;
   return { kind: 'wait', progress: { message }, againMs: Math.min(until - now, HEARTBEAT_EVERY_MS) };
 }
 
@@ -136,7 +178,7 @@ export function decideEvictionStep(
     const message = `API-initiated eviction of ${podType} pods is not supported; waiting for ${name} to end by other means.`;
     return { kind: 'wait', progress: { message }, againMs: HEARTBEAT_EVERY_MS, idle: true };
   }
-  const others = takeOver(request, pod, patience, now) ?? promised(pod, memory, patience, now);
+  const others = takeOver({ request, pod }, memory, patience, now) ?? inBackground(pod, memory, patience, now);
   if (others !== undefined) return others;
   if (memory.acceptedAt !== undefined && now < memory.nextAt) {
     const expectedFinishAt = memory.acceptedAt + graceSecOf(pod) * 1000;
@@ -150,38 +192,48 @@ export function decideEvictionStep(
     const message = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
     return { kind: 'wait', progress: { message }, againMs: memory.nextAt - now, idle: true };
   }
-  return { kind: 'evict', attempt: memory.count + 1 };
+  return { kind: 'evict' };
 }
 
-/** What is remembered after an attempt, and what is said about it. */
+/** What is remembered after an attempt at `memory`, and what is said about it; `now` is in milliseconds since the epoch. */
 export function afterAttempt(
   pod: Pod,
-  attempt: number,
+  memory: EvictionMemory,
   outcome: EvictionOutcome,
   now: number,
 ): { readonly memory: EvictionMemory; readonly progress?: Progress } {
   const { name } = pod.metadata;
+  const { count: before, markedAt } = memory;
+  const kept = markedAt === undefined ? NO_ATTEMPT : { ...NO_ATTEMPT, markedAt };
+  const count = before + 1;
   switch (outcome.kind) {
     case 'gone':
-      return { memory: { count: attempt, nextAt: now + ACCEPTED_PAUSE_MS, blockedBy: [] } };
+      return { memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS } };
     case 'accepted':
       return {
-        memory: { count: attempt, nextAt: now + ACCEPTED_PAUSE_MS, blockedBy: [], acceptedAt: now },
+        memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS, acceptedAt: now },
         progress: { message: `Pod ${name} is terminating.`, expectedFinishAt: now + graceSecOf(pod) * 1000 },
       };
     case 'promised':
+      // A promise is no failure: it ends the row of failures, also for the message, from which the count is read back.
       return {
-        memory: { count: attempt, nextAt: 0, blockedBy: [], promisedAt: now },
+        memory: { ...kept, promisedAt: now },
         progress: { message: `The eviction of pod ${name} in the background is promised: ${outcome.message}` },
       };
     case 'postponed':
       return {
-        memory: { count: attempt - 1, nextAt: now + outcome.retryAfterMs, blockedBy: [] },
+        memory: { ...kept, count: before, nextAt: now + outcome.retryAfterMs, postponed: memory.postponed + 1 },
         progress: { message: outcome.message },
       };
     case 'blocked':
       return {
-        memory: { count: attempt, nextAt: now + outcome.retryAfterMs, blockedBy: outcome.budgets },
+        memory: {
+          ...kept,
+          count,
+          nextAt: now + outcome.retryAfterMs,
+          blockedBy: outcome.budgets,
+          wasReady: isReady(pod),
+        },
         progress: { message: outcome.message },
       };
   }

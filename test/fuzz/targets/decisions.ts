@@ -137,7 +137,7 @@ function evictions({ maintenances, requests, pods, budgets }: World): void {
     decideTimes(request, fresh, NOW);
     const [name = 'a.example.com'] = request.status?.activeInterceptors ?? [];
     const patience = { takeOverMs: 60_000, promiseMs: 600_000 };
-    const step = decideEvictionStep({ request, pod }, rememberedAttempts(request, pod, NOW), patience, NOW);
+    const step = decideEvictionStep({ request, pod }, rememberedAttempts(request), patience, NOW);
     assertFinite(step, 'step');
     const progress = step.kind === 'evict' ? { message: 'x' } : step.progress;
     const entry = decideHeartbeat(request, name, progress, NOW);

@@ -217,7 +217,7 @@ describe('imperative eviction on a real API server', () => {
     const path = objectPath(PODS, pod.metadata, 'eviction');
     const response = await rig.client.send({ method: 'POST', path, body }, AbortSignal.timeout(25_000));
     const answer = { status: response.status, message: statusMessage(response), causes: statusCauses(response) };
-    const context = { attempt: 1, evictOnly: false, promiseWords: [], budgets: [] };
+    const context = { attempt: 1, postponed: 0, evictOnly: false, promiseWords: [], budgets: [] };
     assert.equal(answer.status, 409);
     assert.equal(decideEvictionOutcome(answer, context).kind, 'gone');
     assert.equal(await isTerminating('other'), false);

@@ -10,6 +10,7 @@ import { parseAgentConfig } from '../../../src/config/load.ts';
 import { asOfNow, momentOf } from '../../../src/host/clock.ts';
 import type { ContainerRuntime } from '../../../src/host/cri/runtime.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
+import { NO_ATTEMPT } from '../../../src/decide/eviction/imperative.ts';
 import { createEvictionAttempts } from '../../../src/kube/eviction/memories.ts';
 import type { ParkStep } from '../../../src/static-pods/journal/journal.ts';
 import { createSteppingClock, type SteppingClock } from '../../support/stand-ins/stepping-clock.ts';
@@ -150,7 +151,7 @@ describe('a clock that is set', () => {
   it('a clock that is set does not move the next attempt of an eviction', () => {
     const clock = createSteppingClock();
     const memories = createEvictionAttempts(clock);
-    memories.set('r', { count: 1, nextAt: clock.now() + 5_000, blockedBy: [], promisedAt: clock.now() });
+    memories.set('r', { ...NO_ATTEMPT, nextAt: clock.now() + 5_000, promisedAt: clock.now() });
     clock.set(-HOUR);
     clock.pass(2_000);
     const memory = memories.get('r');

@@ -8,13 +8,15 @@ import { DEFAULT_PATIENCE, DEFAULT_PROMISE_WORDS } from '../../../decide/evictio
 import {
   afterAttempt,
   decideEvictionStep,
+  type EvictionMemory,
   isEvictOnly,
   isInBackground,
-  isTakenOver,
+  isMarked,
   rememberedAttempts,
+  withoutPauseIfUnready,
 } from '../../../decide/eviction/imperative.ts';
 import { rfc3339 } from '../../../decide/time.ts';
-import { asOfNow, type Clock, type Moment, momentOf } from '../../../host/clock.ts';
+import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
 import { askForEviction, type EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/memories.ts';
 import { keyOf } from '../../../kube/resource.ts';
@@ -69,44 +71,19 @@ function requestOf(pod: Pod, startedAt: number, message: string): EvictionReques
  */
 const BUDGET_RETRY_MS = 60_000;
 
-/** How long pods are left to their own controllers (Pod Evict Policy), which nobody lives to mark them for. */
-interface TakeOvers {
-  /** Until when the pod is left to its controller at most, in milliseconds since the epoch; Infinity for one that is not. */
-  until(pod: Pod): number;
-  forget(): void;
-}
-
-function createTakeOvers(clock: Clock): TakeOvers {
-  /** Since when, by the UID of the pod. */
-  const leftSince = new Map<string, Moment>();
-  return {
-    until: (pod) => {
-      const { uid = '' } = pod.metadata;
-      if (!isTakenOver(pod)) {
-        leftSince.delete(uid);
-        return Infinity;
-      }
-      const since = leftSince.get(uid) ?? momentOf(clock);
-      leftSince.set(uid, since);
-      return asOfNow(since, momentOf(clock)) + DEFAULT_PATIENCE.takeOverMs;
-    },
-    forget: () => {
-      leftSince.clear();
-    },
-  };
-}
-
 /** Asks the Eviction API once. Throws API_UNREACHABLE. */
 async function ask(
   { client, log }: Pick<ClusterDependencies, 'client' | 'log'>,
   pod: Pod,
-  { attempt, options }: { readonly attempt: number; readonly options: EndOptions },
+  { memory, options }: { readonly memory: EvictionMemory; readonly options: EndOptions },
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
   const answer = await askForEviction(client, pod, options, signal);
   const evictOnly = isEvictOnly(pod);
   const promiseWords = DEFAULT_PROMISE_WORDS;
-  const context = { attempt, evictOnly, promiseWords, budgets: [], budgetRetryMs: BUDGET_RETRY_MS };
+  const { count, postponed } = memory;
+  const attempt = { attempt: count + 1, postponed, evictOnly };
+  const context = { ...attempt, promiseWords, budgets: [], budgetRetryMs: BUDGET_RETRY_MS };
   const outcome = decideEvictionOutcome(answer, context);
   log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
   return outcome;
@@ -116,7 +93,6 @@ async function ask(
 export function createSelfEvictions({ client, clock, log }: ClusterDependencies): SelfEvictions {
   const memories = createEvictionAttempts(clock);
   const entries = new Map<string, OwnEntry>();
-  const takeOvers = createTakeOvers(clock);
 
   /** The request of a pod whose eviction this agent has asked for. */
   const ownRequestOf = (pod: Pod): EvictionRequest | undefined => {
@@ -135,18 +111,22 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
         return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
       };
       const known = ownRequestOf(pod) ?? request ?? requestOf(pod, now, '');
-      const memory = memories.get(uid) ?? rememberedAttempts(known, pod, now);
-      const until = Math.min(takeOvers.until(pod), trustUntil ?? Infinity);
-      const patience = { ...DEFAULT_PATIENCE, trustUntil: until };
-      const step = decideEvictionStep({ request: known, pod }, memory, patience, now);
+      // Since when a controller that is dead had marked the pod is not known: its own controller has the whole time.
+      const first = isMarked(pod) ? { ...rememberedAttempts(known), markedAt: now } : rememberedAttempts(known);
+      const memory = withoutPauseIfUnready(memories.get(uid) ?? first, pod);
+      memories.set(uid, memory);
+      const step = decideEvictionStep({ request: known, pod }, memory, { ...DEFAULT_PATIENCE, trustUntil }, now);
       if (step.kind === 'mark') {
+        // The mark is the controller's to write; the time of the pod's own controller begins all the same.
+        memories.set(uid, { ...memory, markedAt: memory.markedAt ?? now });
         const words = 'is to be left to its controller (ControllerTakeOver), but no nodemaint controller is alive';
+        const until = step.progress.expectedFinishAt ?? now;
         return wait(`${words}; it is evicted at ${rfc3339(until)}`, until);
       }
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
       if (!(await mayAct())) return wait('is left to the nodemaint controller, which is alive again');
-      const outcome = await ask({ client, log }, pod, { attempt: step.attempt, options }, signal);
-      const after = afterAttempt(pod, step.attempt, outcome, now);
+      const outcome = await ask({ client, log }, pod, { memory, options }, signal);
+      const after = afterAttempt(pod, memory, outcome, now);
       const message = after.progress?.message ?? '';
       memories.set(uid, after.memory);
       entries.set(uid, { message, begun });
@@ -160,7 +140,6 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
     forget: () => {
       memories.clear();
       entries.clear();
-      takeOvers.forget();
     },
   };
 }

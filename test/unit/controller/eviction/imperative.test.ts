@@ -60,6 +60,29 @@ describe('imperative eviction', () => {
   });
 });
 
+describe('an answer that there is no such pod', () => {
+  it('an answer of a webhook is a refusal, which is reported', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request(), pod());
+    scene.evictionAnswer = () => ({ status: 404, body: { message: 'admission webhook "v" denied the request: no' } });
+    const { againMs } = await scene.loop(createImperativeEviction(scene.context))(key);
+    assert.deepEqual([scene.attempts, scene.events, againMs], [['blocked'], ['EvictionBlocked'], 2_000]);
+  });
+
+  it('an answer of the API server is proved by a read of the pod before the next attempt', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request(), pod());
+    const step = scene.loop(createImperativeEviction(scene.context));
+    scene.evictionAnswer = () => ({ status: 404, body: { message: 'pods "web" not found' } });
+    const { againMs = 0 } = await step(key);
+    assert.equal(againMs, 30_000, 'it is not the last look');
+    scene.clock.pass(againMs);
+    await step(key);
+    assert.deepEqual(scene.calls(), ['POST web/eviction', 'GET pods/web']);
+    assert.deepEqual(scene.attempts, ['gone']);
+  });
+});
+
 describe('the mark of a pod for its controller', () => {
   it('the mark stays while somebody requests the eviction, and is removed when nobody does', async () => {
     const scene = createEvictionScene();

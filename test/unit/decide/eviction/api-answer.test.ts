@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { attemptsOf, decideEvictionOutcome, type EvictionAnswer } from '../../../../src/decide/eviction/api-answer.ts';
 
-const CONTEXT = { attempt: 1, evictOnly: false, promiseWords: ['Eviction triggered'], budgets: [] };
+const CONTEXT = {
+  attempt: 1,
+  postponed: 0,
+  evictOnly: false,
+  promiseWords: ['Eviction triggered'],
+  budgets: [],
+};
 
 function answer(status: number, message = '', extra: Partial<EvictionAnswer> = {}): EvictionAnswer {
   return { status, message, causes: [], ...extra };
@@ -73,7 +79,7 @@ describe('an answer of the Eviction API', () => {
     [
       '429 of a busy API server: no failed eviction',
       answer(429, 'too many requests, please try again later', { retryAfterMs: 1_000 }),
-      { attempt: 9 },
+      {},
       {
         kind: 'postponed',
         retryAfterMs: 1_000,
@@ -112,6 +118,45 @@ describe('an answer of the Eviction API', () => {
       },
     ],
     [
+      '404 of a webhook: a refusal, and no sign that the pod is gone',
+      answer(404, 'admission webhook "v" denied the request: no such tenant'),
+      { attempt: 3 },
+      {
+        kind: 'blocked',
+        retryAfterMs: 8_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 3. HTTP 404: admission webhook "v" denied the request: no such tenant',
+        budgets: [],
+        untilChange: false,
+      },
+    ],
+    [
+      '403 of a budget, from Kubernetes 1.37 on: it is named',
+      answer(403, 'pods "p" is forbidden', {
+        causes: [{ reason: 'DisruptionBudget', message: 'The disruption budget pdb has negative disruptionsAllowed' }],
+      }),
+      {},
+      {
+        kind: 'blocked',
+        retryAfterMs: 2_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by PodDisruptionBudget pdb: The disruption budget pdb has negative disruptionsAllowed',
+        budgets: ['pdb'],
+        untilChange: false,
+      },
+    ],
+    [
+      '429 of a busy API server after failures: their count stays in the message',
+      answer(429, 'busy', { retryAfterMs: 1_000 }),
+      { attempt: 10 },
+      {
+        kind: 'postponed',
+        retryAfterMs: 1_000,
+        message:
+          'Could not evict a pod due to failing eviction requests, number of retries: 9. The API server asks to slow down: busy',
+      },
+    ],
+    [
       '403 in a terminating namespace: the namespace does it',
       answer(403, 'forbidden', { causes: [{ reason: 'NamespaceTerminating' }] }),
       {},
@@ -135,6 +180,25 @@ describe('an answer of the Eviction API', () => {
       assert.deepEqual(decideEvictionOutcome(given, { ...CONTEXT, ...context }), expected);
     });
   }
+
+  it('an answer of the Eviction API that says nothing about the pod makes pauses that grow up to a minute', () => {
+    const pauseMs = (postponed: number, retryAfterMs?: number): number | undefined => {
+      const given = answer(429, 'busy', retryAfterMs === undefined ? {} : { retryAfterMs });
+      const outcome = decideEvictionOutcome(given, { ...CONTEXT, postponed });
+      return outcome.kind === 'postponed' ? outcome.retryAfterMs : undefined;
+    };
+    assert.deepEqual(
+      [0, 1, 4, 9].map((postponed) => pauseMs(postponed)),
+      [1_000, 2_000, 16_000, 60_000],
+    );
+    assert.deepEqual(
+      [pauseMs(0, 0), pauseMs(0, -5_000)],
+      [1_000, 1_000],
+      'no Retry-After makes a loop without a pause',
+    );
+    assert.equal(pauseMs(0, 300_000), 300_000);
+    assert.equal(pauseMs(0, 1e12), 900_000, 'nobody is believed for longer than a quarter of an hour');
+  });
 
   it('an answer of the Eviction API has a count that is read back from the message', () => {
     const outcome = decideEvictionOutcome(answer(500, 'x'), { ...CONTEXT, attempt: 12 });

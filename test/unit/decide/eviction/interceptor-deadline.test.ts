@@ -7,7 +7,7 @@ import { parseReview } from '../../../../src/controller/webhook/eviction-review.
 import { type GracefulPod, othersUntil } from '../../../../src/decide/deadline/budget.ts';
 import { decideEvictionRequest } from '../../../../src/decide/eviction/request.ts';
 import { decideTimes } from '../../../../src/decide/eviction/times.ts';
-import { decideEvictionStep } from '../../../../src/decide/eviction/imperative.ts';
+import { decideEvictionStep, NO_ATTEMPT } from '../../../../src/decide/eviction/imperative.ts';
 import { awaitingPodOf } from '../../../../src/decide/drain/self-drain.ts';
 
 const SAVER = 'saver.example.com';
@@ -140,7 +140,7 @@ describe('an interceptor before a deadline', () => {
     const step = (trustUntil?: number): string =>
       decideEvictionStep(
         { request: requestOf(IMPERATIVE), pod: taken },
-        { count: 0, nextAt: 0, blockedBy: [] },
+        NO_ATTEMPT,
         { takeOverMs: 60_000, promiseMs: 600_000, trustUntil },
         NOW + 30_000,
       ).kind;

@@ -201,12 +201,17 @@ describe('the end of pods on a node that its agent drains', () => {
   it('the agent names no pod whose eviction the API server only postpones', async () => {
     const pod = podOf('web');
     const { server, clock, pass, evictions } = open([pod]);
-    server.answers.set(EVICT_WEB, { status: 500, body: { message: 'no' } });
-    await pass();
-    server.answers.set(EVICT_WEB, { status: 429, body: { message: 'too many requests' } });
-    clock.pass(60_000);
+    const busy = { status: 429, body: { message: 'too many requests' } };
+    server.answers.set(EVICT_WEB, busy);
     await pass();
     assert.deepEqual(evictions.blocking([pod], undefined), []);
+    server.answers.set(EVICT_WEB, { status: 500, body: { message: 'no' } });
+    clock.pass(60_000);
+    await pass();
+    server.answers.set(EVICT_WEB, busy);
+    clock.pass(60_000);
+    await pass();
+    assert.equal(evictions.blocking([pod], undefined).length, 1, 'it was refused before');
   });
 
   const AWAY = { metadata: { name: 'n1' }, status: { conditions: [{ type: 'Ready', status: 'Unknown' }] } } as const;
