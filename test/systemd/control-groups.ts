@@ -18,17 +18,24 @@ export async function exists(place: string): Promise<boolean> {
   return await succeeds(access(place));
 }
 
-/** The control groups in which this process is, in the hierarchies where systemd keeps its units: one, or two (hybrid). */
+/** The controllers of cgroup v1 that systemd uses for its units: a systemd mounts those that it does not find. */
+const CONTROLLERS = ['cpu', 'cpuacct', 'blkio', 'memory', 'devices', 'pids'];
+
+/**
+ * The control groups in which this process is, in each hierarchy that systemd uses. In one that is left out, all systemds
+ * of this machine would share the groups of their units, with the limits of each other.
+ */
 async function ownControlGroups(): Promise<readonly string[]> {
   const lines = (await readFile('/proc/self/cgroup', 'utf8')).trim().split('\n');
   const unified = (await exists(`${CONTROL_GROUPS}/unified`)) ? 'unified' : '';
-  const roots = new Map([
-    ['', unified],
-    ['name=systemd', 'systemd'],
-  ]);
+  const rootOf = (controllers: string): string | undefined => {
+    if (controllers === '') return unified;
+    if (controllers === 'name=systemd') return 'systemd';
+    return controllers.split(',').some((each) => CONTROLLERS.includes(each)) ? controllers : undefined;
+  };
   return lines.flatMap((line) => {
     const [, controllers = '', own = '/'] = line.split(':');
-    const root = roots.get(controllers);
+    const root = rootOf(controllers);
     return root === undefined ? [] : [path.join(CONTROL_GROUPS, root, own)];
   });
 }
