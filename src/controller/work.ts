@@ -100,8 +100,11 @@ function createMaintenanceQueues(
 
 function createQueues(context: ControllerContext, indexes: Indexes): Queues {
   const { client, clock, log, metrics, requests, pods } = context;
+  const copies = [context.maintenances, requests, pods, context.nodes, context.budgets];
+  // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
+  const mayRun = (): boolean => copies.every((copy) => copy.current());
   const queueOf: QueueOf = (name, reconcile, parallel) =>
-    createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name) });
+    createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun });
   const interceptorQueue = (name: string, interceptor: Interceptor): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {
       client,

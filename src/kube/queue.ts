@@ -21,10 +21,14 @@ export interface QueueDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly observer?: QueueObserver;
+  /** Asked before each run; while it says no, the keys wait. They may always run unless it is given. */
+  readonly mayRun?: () => boolean;
 }
 
 /** The pause after the first error of a key; it doubles with each further one. */
 const FIRST_BACKOFF_MS = 100;
+/** How often it is asked whether keys may run. */
+const MAY_RUN_POLL_MS = 50;
 /** The longest pause after an error. */
 const MAX_BACKOFF_MS = 60_000;
 /** setTimeout cannot wait longer; a key that is to wait longer is added after this time. */
@@ -92,7 +96,12 @@ class KeyQueue implements WorkQueue {
       this.#wake();
     };
     stop.addEventListener('abort', onStop);
+    const { clock, mayRun } = this.#dependencies;
     while (!stop.aborted) {
+      if (mayRun?.() === false) {
+        await clock.sleep(MAY_RUN_POLL_MS, stop).catch(() => undefined);
+        continue;
+      }
       const key = this.#next();
       if (key === undefined) {
         await this.#untilWoken(stop);

@@ -3,8 +3,10 @@ import { NodemaintError } from '../errors.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
+import { type ConnectionLoss, createConnectionLoss, hasCode } from './connection-loss.ts';
 import { listAll } from './list.ts';
 import { collectionPath, keyOf, type Resource } from './resource.ts';
+import type { WatchGroup } from './watch-group.ts';
 
 /** What is watched: a resource, in all namespaces or in one, with the selectors that limit it. */
 export interface WatchScope {
@@ -21,6 +23,8 @@ export type Transform<T> = (object: T) => T;
 export interface ObjectCache<T extends KubeObject> {
   /** Whether the first list has arrived. */
   synced(): boolean;
+  /** Whether the copy follows the server: there was a list, or an event, since the connection was lost last. */
+  current(): boolean;
   /** When the server last sent a list or an event, in milliseconds since the epoch; 0 before the first list. */
   heardAt(): number;
   list(): readonly T[];
@@ -33,6 +37,8 @@ export interface WatchDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
+  /** The watches whose copies are used together with this one; none unless given. */
+  readonly group?: WatchGroup;
 }
 
 interface WatchEvent {
@@ -48,6 +54,8 @@ const MAX_FAILED_MS = 15_000;
 const MAX_CLOSED_MS = 30_000;
 /** After a watch that lived this long the pause starts at its minimum again: servers end each watch after some minutes. */
 const LIVED_MS = 15_000;
+/** A copy that is not followed for longer than this is not current. */
+const UNWATCHED_MS = 1_000;
 /** The HTTP status for a resourceVersion that the server does not have any more. */
 const GONE = 410;
 
@@ -88,12 +96,15 @@ class Reflector<T extends KubeObject> {
   #heardAt = 0;
   /** Whether the watch that is open, or was last, has brought an event. */
   #hasBroughtEvent = false;
+  #isCurrent = false;
+  readonly #loss: ConnectionLoss;
 
   constructor(scope: WatchScope, onChange: (key: string) => void, dependencies: WatchDependencies, trim: Transform<T>) {
     this.#scope = scope;
     this.#onChange = onChange;
     this.#dependencies = dependencies;
     this.#trim = trim;
+    this.#loss = createConnectionLoss(dependencies.clock);
   }
 
   get objects(): ReadonlyMap<string, T> {
@@ -104,8 +115,12 @@ class Reflector<T extends KubeObject> {
     return this.#heardAt;
   }
 
+  get isCurrent(): boolean {
+    return this.#isCurrent;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#dependencies;
+    const { clock, log, group } = this.#dependencies;
     let backoffMs = FIRST_BACKOFF_MS;
     while (!signal.aborted) {
       const startedAt = clock.monotonic();
@@ -113,18 +128,29 @@ class Reflector<T extends KubeObject> {
       if (end.kind === 'failed' && signal.aborted) return;
       // A watch that worked for a while resets the pause; a server that closes every watch at once is asked less often.
       const lived = clock.monotonic() - startedAt > LIVED_MS;
-      if (lived) backoffMs = FIRST_BACKOFF_MS;
+      const isWarmingUp = end.kind === 'failed' && this.#loss.failed(end.error) === 'warming-up';
+      if (lived || isWarmingUp) backoffMs = FIRST_BACKOFF_MS;
       // A server whose etcd was restored from a backup sends nothing, not even a bookmark, until its versions are higher than
       // the one that this process had before.
       if (lived && !this.#hasBroughtEvent) this.#resourceVersion = undefined;
       const maxBackoffMs = end.kind === 'failed' ? MAX_FAILED_MS : MAX_CLOSED_MS;
       const retryMs = withJitter(Math.min(backoffMs, maxBackoffMs));
       if (end.kind === 'failed') {
-        log.warn({ err: end.error, resource: this.#scope.resource.plural, retryMs }, 'watch interrupted');
+        const fields = { err: end.error, resource: this.#scope.resource.plural, retryMs };
+        if (isWarmingUp) log.debug(fields, 'the API server refuses the watch while it starts');
+        else log.warn(fields, 'watch interrupted');
       }
+      if (end.kind === 'failed' || retryMs > UNWATCHED_MS) this.#leaveBehind();
       backoffMs = Math.min(backoffMs * 2, maxBackoffMs);
-      await clock.sleep(retryMs, signal).catch(() => undefined);
+      if (group === undefined) await clock.sleep(retryMs, signal).catch(() => undefined);
+      else await group.pause(retryMs, signal);
     }
+  }
+
+  /** Notes that the copy does not follow the server for a while. */
+  #leaveBehind(): void {
+    this.#isCurrent = false;
+    if (this.#dependencies.group !== undefined) this.#resourceVersion = undefined;
   }
 
   /** Lists where that is needed, and watches until the watch ends. */
@@ -135,14 +161,13 @@ class Reflector<T extends KubeObject> {
       return { kind: 'closed' };
     } catch (error) {
       // From the same version the server would send the event that is too large again and again.
-      const isTooLarge = error instanceof NodemaintError && error.code === 'API_ANSWER_TOO_LARGE';
-      if (isTooLarge) this.#resourceVersion = undefined;
+      if (hasCode(error, 'API_ANSWER_TOO_LARGE')) this.#resourceVersion = undefined;
       return { kind: 'failed', error };
     }
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, clock, log } = this.#dependencies;
+    const { client, clock, log, group } = this.#dependencies;
     const { resource, namespace } = this.#scope;
     const scope = { path: collectionPath(resource, namespace), query: selectorsOf(this.#scope) };
     const { items, resourceVersion, tooLarge } = await listAll<T>(client, scope, this.#trim, signal);
@@ -152,6 +177,8 @@ class Reflector<T extends KubeObject> {
     this.#objects = after;
     this.#resourceVersion = resourceVersion;
     this.#heardAt = clock.now();
+    this.#isCurrent = true;
+    if (this.#loss.restored()) group?.connected();
     for (const key of changedKeys(before, after)) this.#onChange(key);
   }
 
@@ -178,6 +205,7 @@ class Reflector<T extends KubeObject> {
     }
     this.#heardAt = this.#dependencies.clock.now();
     this.#hasBroughtEvent = true;
+    this.#isCurrent = true;
     this.#resourceVersion = event.object.metadata.resourceVersion;
     if (event.type === 'BOOKMARK') return 'continue';
     const key = keyOf(event.object);
@@ -203,6 +231,7 @@ export function createObjectCache<T extends KubeObject>(
   const reflector = new Reflector(scope, onChange, dependencies, trim);
   return {
     synced: () => reflector.heardAt > 0,
+    current: () => reflector.isCurrent,
     heardAt: () => reflector.heardAt,
     list: () => [...reflector.objects.values()],
     get: (key) => reflector.objects.get(key),

@@ -17,6 +17,7 @@ import {
   transformPod,
   transformRequest,
 } from '../../kube/transform.ts';
+import { createWatchGroup } from '../../kube/watch-group.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchDependencies } from '../../kube/watch.ts';
 
 /** One live copy of each resource that the controller watches. */
@@ -35,6 +36,7 @@ export function createCopies(
   dependencies: WatchDependencies,
   onChange: (resource: CopiedResource, key: string) => void,
 ): Copies {
+  const group = createWatchGroup(dependencies.clock);
   const copyOf = <T extends KubeObject>(
     resource: Resource,
     name: CopiedResource,
@@ -43,7 +45,7 @@ export function createCopies(
     const onKey = (key: string): void => {
       onChange(name, key);
     };
-    return createObjectCache<T>({ resource }, onKey, dependencies, transform);
+    return createObjectCache<T>({ resource }, onKey, { ...dependencies, group }, transform);
   };
   return {
     maintenances: copyOf(NODE_MAINTENANCES, 'Maintenance', transformMaintenance),

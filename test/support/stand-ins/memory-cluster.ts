@@ -48,7 +48,9 @@ export interface MemoryCluster {
   readonly requests: KubeRequest[];
   /** Answers a request in place of the server; undefined lets the server answer. */
   answer: (request: KubeRequest) => { readonly status: number; readonly message: string } | undefined;
-  /** The reasons of the Events that were recorded. */
+  /** The kinds whose copy does not follow the server now. */
+  readonly behind: Set<Kind>;
+  /** The Events that were recorded. */
   readonly events: { readonly reason: string; readonly message: string }[];
   put(kind: Kind, object: KubeObject): void;
   remove(kind: Kind, key: string): void;
@@ -204,7 +206,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
   const cacheOf = <T extends KubeObject>(kind: Kind): ObjectCache<T> =>
     ({
       synced: () => true,
-      current: () => true,
+      current: () => !cluster.behind.has(kind),
       heardAt: () => Date.now(),
       list: () => [...of(kind).values()],
       get: (key: string) => of(kind).get(key),
@@ -234,6 +236,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     context: createContext(),
     requests: [],
     answer: () => undefined,
+    behind: new Set(),
     events,
     put: (kind, object) => {
       store(kind, keyOf(object), object);

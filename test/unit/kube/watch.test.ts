@@ -3,9 +3,11 @@ import { describe, it } from 'node:test';
 import { NodemaintError } from '../../../src/errors.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { NODE_MAINTENANCES } from '../../../src/kube/resource.ts';
+import { NODE_MAINTENANCES, NODES, PODS } from '../../../src/kube/resource.ts';
+import { createWatchGroup } from '../../../src/kube/watch-group.ts';
 import { createObjectCache, type WatchDependencies } from '../../../src/kube/watch.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** The monotonic clock. */
 const now = { ms: 0 };
@@ -119,5 +121,84 @@ describe('a watch', () => {
     const { lists, pauses } = await pausesOf(of([{ type: 'ERROR', object: { code: 410 } }]), 12);
     assert.equal(lists, 12);
     assert.ok((pauses.at(-1) ?? 0) >= 15_000);
+  });
+});
+
+describe('the copies that are used together', () => {
+  /** A watch that stays open until it is aborted or `lose` is called. */
+  function createServer(): {
+    readonly client: KubeClient;
+    answer: (path: string) => number;
+    lose: () => void;
+    readonly asked: Map<string, number>;
+  } {
+    let connection = new AbortController();
+    const asked = new Map<string, number>();
+    const server = {
+      asked,
+      answer: (_path: string): number => 200,
+      lose: () => {
+        const lost = connection;
+        connection = new AbortController();
+        lost.abort();
+      },
+      client: {
+        send: ({ path }: { readonly path: string }) => {
+          const [name = ''] = path.split('?');
+          asked.set(name, (asked.get(name) ?? 0) + 1);
+          const status = server.answer(name);
+          if (status === 0) return Promise.reject(new NodemaintError('API_UNREACHABLE', 'away'));
+          return Promise.resolve({ status, headers: {}, body: { metadata: { resourceVersion: '1' }, items: [] } });
+        },
+        watch: async function* (_path: string, signal: AbortSignal) {
+          const ended = AbortSignal.any([connection.signal, signal]);
+          if (!ended.aborted) await new Promise((resolve) => ended.addEventListener('abort', resolve, { once: true }));
+          signal.throwIfAborted();
+          yield* [];
+          throw new NodemaintError('API_UNREACHABLE', 'lost');
+        },
+        close: () => undefined,
+      },
+    };
+    return server;
+  }
+
+  it('the copies that are used together are not current from the loss of the connection until each has listed again', async () => {
+    const server = createServer();
+    const clock = createSystemClock();
+    const log = SILENT_LOG;
+    const group = createWatchGroup(clock);
+    const dependencies = { client: server.client, clock, log, group };
+    const stop = new AbortController();
+    const nodes = createObjectCache({ resource: NODES }, () => undefined, dependencies);
+    const pods = createObjectCache({ resource: PODS }, () => undefined, dependencies);
+    const running = [nodes.run(stop.signal), pods.run(stop.signal)];
+    const all = (): readonly boolean[] => [nodes.current(), pods.current()];
+    await waitFor('both', () => all().every(Boolean), { timeoutMs: 3_000 });
+    // The server comes back, and refuses one of the two for a while.
+    server.answer = () => 0;
+    server.lose();
+    await waitFor('neither', () => all().every((each) => !each), { timeoutMs: 1_000 });
+    await waitFor('pauses that have grown', () => (server.asked.get('/api/v1/pods') ?? 0) > 4, { timeoutMs: 15_000 });
+    server.answer = (path) => (path.endsWith('pods') ? 403 : 200);
+    await waitFor('the one', () => nodes.current(), { timeoutMs: 15_000 });
+    assert.equal(pods.current(), false);
+    server.answer = () => 200;
+    const begun = performance.now();
+    await waitFor('the other', () => pods.current(), { timeoutMs: 15_000 });
+    assert.ok(performance.now() - begun < 1_000, 'a server that starts is asked again soon');
+    stop.abort();
+    await Promise.all(running);
+  });
+
+  it('the copies that are used together end their pauses with the first one that is connected again', async () => {
+    const never = new AbortController().signal;
+    const group = createWatchGroup(createSystemClock());
+    const begun = performance.now();
+    const pauses = [group.pause(60_000, never), group.pause(60_000, never)];
+    group.connected();
+    await Promise.all(pauses);
+    assert.ok(performance.now() - begun < 1_000);
+    await group.pause(1, never);
   });
 });

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, it } from 'node:test';
+import { drainOf } from '../../support/maintenance/objects.ts';
+import { createMemoryCluster } from '../../support/stand-ins/memory-cluster.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+describe('the work of the leader', () => {
+  it('the work of the leader rests while one of its copies does not follow the server', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    for (const kind of ['Pod', 'Node', 'Request', 'Budget'] as const) {
+      cluster.behind.add(kind);
+      await delay(150);
+      const before = cluster.requests.length;
+      cluster.put('Maintenance', drainOf(`late-${kind.toLowerCase()}`, ['one']));
+      await delay(150);
+      assert.equal(cluster.requests.length, before, kind);
+      cluster.behind.delete(kind);
+      await waitFor('the rest', () => cluster.requests.length > before, { timeoutMs: 3_000 });
+    }
+    const isDrained = (): boolean =>
+      cluster.get('Maintenance', 'm')?.status?.conditions?.some(({ status }) => status === 'True') === true;
+    await waitFor('the drain', isDrained, { timeoutMs: 3_000 });
+  });
+});
