@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { CONTROLLER_LEASE_NAME } from '../api/lease.ts';
 import type { Node } from '../api/pod.ts';
+import { countMaintenances } from '../decide/drain/counts.ts';
 import { countEvictions } from '../decide/eviction/counts.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -115,7 +116,8 @@ export async function runController(dependencies: ControllerDependencies, signal
   const { maintenances, requests, pods, nodes, budgets } = copies;
   const metrics = createControllerMetrics(() => {
     const counts = countEvictions(requests.list(), pods.list());
-    return { ...counts, inBackground: Math.max(counts.inBackground, work?.promised() ?? 0) };
+    const inBackground = Math.max(counts.inBackground, work?.promised() ?? 0);
+    return { ...counts, inBackground, maintenances: countMaintenances(maintenances.list(), clock.now()) };
   });
 
   // A failure, such as an address that is in use, ends all other parts too.

@@ -1,9 +1,12 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { MaintenanceCounts } from '../decide/drain/counts.ts';
 import type { Notice } from '../decide/notice/notices.ts';
 import type { MetricsText } from './http.ts';
+import { setCounts } from './labelled-counts.ts';
+import { createMaintenanceMetrics, type MaintenanceMetrics } from './maintenance-metrics.ts';
 
 /** Numbers that are counted when the metrics are read. */
-export interface EvictionCounts {
+export interface ControllerCounts {
   /** Requests by their active interceptor. */
   readonly active: ReadonlyMap<string, number>;
   /** Requests by each interceptor that has finished. */
@@ -14,10 +17,11 @@ export interface EvictionCounts {
   readonly podInterceptors: ReadonlyMap<string, number>;
   /** Evictions in the background that are promised or under way (KEP-1397). */
   readonly inBackground: number;
+  readonly maintenances: MaintenanceCounts;
 }
 
 /** The metrics of the controller. */
-export interface ControllerMetrics extends MetricsText {
+export interface ControllerMetrics extends MetricsText, Pick<MaintenanceMetrics, 'drained'> {
   /** Counts one attempt at the Eviction API by its outcome. */
   evictionAttempted(outcome: string): void;
   /** Sets whether this replica leads. */
@@ -26,26 +30,15 @@ export interface ControllerMetrics extends MetricsText {
   queue(name: string): QueueObserver;
 }
 
-/** Names come from pods of all users: the values with the lowest counts beyond this number are counted together as `OTHERS`. */
-const MAX_LABEL_VALUES = 100;
-const OTHERS = 'other';
 const PREFIX = 'evictionrequest_controller';
 const SECONDS = [0.001, 0.01, 0.1, 1, 10];
 
-function setAll(gauge: Gauge, label: string, counts: ReadonlyMap<string, number>): void {
-  gauge.reset();
-  const ranked = [...counts].toSorted(([, a], [, b]) => b - a);
-  for (const [value, count] of ranked.slice(0, MAX_LABEL_VALUES)) gauge.set({ [label]: value }, count);
-  const rest = ranked.slice(MAX_LABEL_VALUES).reduce((sum, [, count]) => sum + count, 0);
-  if (rest > 0) gauge.set({ [label]: OTHERS }, rest);
-}
-
 /**
- * The metrics of KEP-4563 ("Monitoring Requirements") and KEP-1397 ("Metrics"), with labels whose number does not grow with
+ * The metrics of KEP-4563 ("Monitoring Requirements") and KEP-1397 ("Metrics") and of maintenances, with labels whose number does not grow with
  * the cluster, and those of the work queues as in controller-runtime. `count` walks through all pods: it is called when the
  * metrics are read, at most every `countEveryMs` of the monotonic clock.
  */
-export function createControllerMetrics(count: () => EvictionCounts, countEveryMs = 5_000): ControllerMetrics {
+export function createControllerMetrics(count: () => ControllerCounts, countEveryMs = 5_000): ControllerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const evictions = new Counter({
@@ -66,6 +59,7 @@ export function createControllerMetrics(count: () => EvictionCounts, countEveryM
     registers,
   });
   const show = createCountGauges(registry);
+  const maintenances = createMaintenanceMetrics(registry);
   const queue = createQueueMetrics(registry);
   let countedAt: number | undefined;
 
@@ -75,7 +69,9 @@ export function createControllerMetrics(count: () => EvictionCounts, countEveryM
       const now = performance.now();
       if (countedAt === undefined || now - countedAt >= countEveryMs) {
         countedAt = now;
-        show(count());
+        const counts = count();
+        show(counts);
+        maintenances.show(counts.maintenances);
       }
       return registry.metrics();
     },
@@ -87,11 +83,14 @@ export function createControllerMetrics(count: () => EvictionCounts, countEveryM
       master.set({ name: 'nodemaint-controller' }, isLeader ? 1 : 0);
     },
     queue,
+    drained: (seconds) => {
+      maintenances.drained(seconds);
+    },
   };
 }
 
 /** Registers the gauges of the counts; the returned function sets them. */
-function createCountGauges(registry: Registry): (counts: EvictionCounts) => void {
+function createCountGauges(registry: Registry): (counts: ControllerCounts) => void {
   const registers = [registry];
   const gauge = (name: string, help: string, label: string): Gauge =>
     new Gauge({ name, help, labelNames: [label], registers });
@@ -109,10 +108,10 @@ function createCountGauges(registry: Registry): (counts: EvictionCounts) => void
     registers,
   });
   return (counts) => {
-    setAll(active, 'interceptor', counts.active);
-    setAll(processed, 'interceptor', counts.processed);
-    setAll(requesters, 'requester', counts.requesters);
-    setAll(podInterceptors, 'interceptor', counts.podInterceptors);
+    setCounts(active, 'interceptor', counts.active);
+    setCounts(processed, 'interceptor', counts.processed);
+    setCounts(requesters, 'requester', counts.requesters);
+    setCounts(podInterceptors, 'interceptor', counts.podInterceptors);
     inBackground.set(counts.inBackground);
   };
 }

@@ -1,7 +1,6 @@
-import { COMPLETION_FINALIZER, NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
+import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { describeEntry } from '../../decide/drain/plan.ts';
-import type { DrainResolution } from '../../decide/drain/resolution.ts';
 import { identityOf } from '../../decide/drain/recorded-node.ts';
 import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
@@ -11,6 +10,7 @@ import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resourc
 import type { ControllerContext } from '../context.ts';
 import { createPodNotifier, type PodNotifier } from '../deadline.ts';
 import { type CompletionScope, isGivenBack } from './completion.ts';
+import { reportCompleted, reportDrain, reportFastForwards } from './events.ts';
 import type { EvictionIntent } from './intents.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { Refused } from './refusals.ts';
@@ -55,20 +55,6 @@ function finalizersBody({ metadata }: NodeMaintenance, finalizers: readonly stri
   return { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
 }
 
-/** Reports by Events which nodes an older maintenance has drained further than this one. */
-function reportFastForwards(
-  { events }: ControllerContext,
-  maintenance: NodeMaintenance,
-  { nodes }: DrainResolution,
-): void {
-  for (const { name, fastForwardedBy } of nodes) {
-    if (fastForwardedBy === undefined) continue;
-    const message = `The drain of node ${name} is fast-forwarded: the older maintenance ${fastForwardedBy} has gone further there already.`;
-    const subject = { ...maintenance, apiVersion: NODE_MAINTENANCE_API_VERSION, kind: 'NodeMaintenance' };
-    events.record(subject, { type: 'Warning', reason: 'FastForwarded', message });
-  }
-}
-
 /** Whether evictions on the node may begin: nothing new comes there, unless the API server does not let it be cordoned. */
 function isCordoned({ context, effects }: Parts, name: string): boolean {
   return context.nodes.get(name)?.spec?.unschedulable === true || effects.refused.nodes.of(name) !== undefined;
@@ -83,7 +69,9 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   // The targets are written before anything is done by them: agents and the gate go by the status.
   const outcome = await parts.status.write(maintenance, status, signal);
   if (outcome.kind === 'throttled') return Math.min(outcome.againMs, againMs);
-  if (outcome.kind !== 'recorded' || resolution === undefined) return againMs;
+  if (outcome.kind !== 'recorded') return againMs;
+  reportDrain(context, maintenance, status);
+  if (resolution === undefined) return againMs;
   if (maintenance.status?.drainPlanPosition !== resolution.position) {
     const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
     context.log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
@@ -110,7 +98,9 @@ async function complete(
   if (!isGivenBack({ context, ...effects }, maintenance)) return;
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
   const done = await patchMaintenance(context, maintenance, finalizersBody(maintenance, left), signal);
-  if (done !== undefined) context.log.info({ maintenance: name }, 'maintenance completed');
+  if (done === undefined) return;
+  context.log.info({ maintenance: name }, 'maintenance completed');
+  reportCompleted(context, maintenance);
 }
 
 /**

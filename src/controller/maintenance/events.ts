@@ -1,0 +1,44 @@
+import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { drainEvents } from '../../decide/drain/events.ts';
+import type { DrainResolution } from '../../decide/drain/resolution.ts';
+import { timeOf } from '../../decide/time.ts';
+import type { EventText } from '../../kube/events.ts';
+import type { ControllerContext } from '../context.ts';
+
+function record({ events }: ControllerContext, maintenance: NodeMaintenance, text: EventText): void {
+  events.record({ ...maintenance, apiVersion: NODE_MAINTENANCE_API_VERSION, kind: 'NodeMaintenance' }, text);
+}
+
+/** Reports by Events what a status says that the maintenance had not in its status before. */
+export function reportDrain(
+  context: ControllerContext,
+  maintenance: NodeMaintenance,
+  status: NodeMaintenanceStatus,
+): void {
+  for (const event of drainEvents(maintenance.status, status)) {
+    record(context, maintenance, event);
+    if (event.reason !== 'Drained') continue;
+    const since = timeOf(status.stageStatuses?.find(({ name }) => name === 'Drain')?.startTimestamp);
+    if (since !== undefined) context.metrics.drained(Math.max(0, (context.clock.now() - since) / 1000));
+  }
+}
+
+/** Reports by Events which nodes an older maintenance has drained further than this one. */
+export function reportFastForwards(
+  context: ControllerContext,
+  maintenance: NodeMaintenance,
+  { nodes }: DrainResolution,
+): void {
+  for (const { name, fastForwardedBy } of nodes) {
+    if (fastForwardedBy === undefined) continue;
+    const message = `The drain of node ${name} is fast-forwarded: the older maintenance ${fastForwardedBy} has gone further there already.`;
+    record(context, maintenance, { type: 'Warning', reason: 'FastForwarded', message });
+  }
+}
+
+/** Reports by an Event that nothing of the maintenance is left. */
+export function reportCompleted(context: ControllerContext, maintenance: NodeMaintenance): void {
+  const message = 'The maintenance is complete: what it took from its nodes and pods is given back.';
+  record(context, maintenance, { type: 'Normal', reason: 'Completed', message });
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
+import { countMaintenances } from '../../../src/decide/drain/counts.ts';
+import { countEvictions } from '../../../src/decide/eviction/counts.ts';
+import { createControllerMetrics } from '../../../src/telemetry/metrics.ts';
+import { drainOf, maintenanceOf } from '../../support/maintenance/objects.ts';
+
+const NOW = Date.parse('2026-01-02T00:00:00Z');
+
+function draining(name: string, is: 'True' | 'False', reason: string, hours: number): NodeMaintenance {
+  const startTimestamp = new Date(NOW - hours * 3_600_000).toISOString();
+  const status: NodeMaintenanceStatus = {
+    stageStatuses: [{ name: 'Drain', startTimestamp }],
+    nodeStatuses: [
+      {
+        nodeRef: { name: 'one' },
+        podsPendingEvacuation: 3,
+        podsEvacuating: 2,
+        podsBlocking: [{ namespace: 'n', name: 'p', reason: 'PodDisruptionBudget', message: '', since: '' }],
+      },
+    ],
+    conditions: [{ type: 'Drained', status: is, reason, message: '', lastTransitionTime: '' }],
+  };
+  return { ...drainOf(name, ['one']), status };
+}
+
+async function textOf(maintenances: readonly NodeMaintenance[]): Promise<readonly string[]> {
+  const metrics = createControllerMetrics(() => {
+    return { ...countEvictions([], []), maintenances: countMaintenances(maintenances, NOW) };
+  });
+  metrics.drained(120);
+  return (await metrics.text()).split('\n').filter((line) => line.startsWith('nodemaintenance_controller_'));
+}
+
+describe('the metrics of maintenances', () => {
+  it('the metrics count stages, drains, pods and what blocks, and have the age of drains that are not over', async () => {
+    const lines = await textOf([
+      maintenanceOf({ stage: 'Cordon' }),
+      draining('long', 'False', 'Draining', 24),
+      draining('held', 'False', 'Waiting', 1),
+      draining('over', 'True', 'DrainCompleted', 2),
+    ]);
+    for (const line of [
+      'nodemaintenance_controller_maintenances{stage="Idle"} 0',
+      'nodemaintenance_controller_maintenances{stage="Drain"} 3',
+      'nodemaintenance_controller_drains{state="waiting"} 1',
+      'nodemaintenance_controller_drains{state="draining"} 1',
+      'nodemaintenance_controller_drains{state="drained"} 1',
+      'nodemaintenance_controller_pods{state="pending"} 9',
+      'nodemaintenance_controller_blocking_pods{reason="PodDisruptionBudget"} 3',
+      'nodemaintenance_controller_drain_age_seconds{maintenance="long"} 86400',
+      'nodemaintenance_controller_drain_age_seconds{maintenance="held"} 3600',
+      'nodemaintenance_controller_drain_duration_seconds_bucket{le="300"} 1',
+    ]) {
+      assert.ok(lines.includes(line), `${line} is not in\n${lines.join('\n')}`);
+    }
+    assert.equal(lines.filter((line) => line.includes('maintenance="over"')).length, 0);
+  });
+
+  it('the metrics have the age of at most 100 drains, the oldest', async () => {
+    const many = Array.from({ length: 150 }, (_, index) => draining(`m-${index}`, 'False', 'Draining', index));
+    const ages = (await textOf(many)).filter((line) => line.includes('drain_age_seconds{'));
+    assert.equal(ages.length, 100);
+    assert.ok(ages.some((line) => line.includes('"m-149"')));
+  });
+});
