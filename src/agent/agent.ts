@@ -95,7 +95,8 @@ function statusReader(
 
 /** Whether requests, moves or ending pods are followed, of which no event tells everything. */
 function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['last']): boolean {
-  const { decision } = lastPass() ?? {};
+  const { decision, unrecorded } = lastPass() ?? {};
+  if (unrecorded !== undefined && unrecorded.size > 0) return true;
   // Parked pods that have ended need no polling: the watches of the cluster and of the directory wake the loop.
   const isEnding = decision?.progress.some(({ state }) => state !== 'ended') === true;
   // The outcome of an action is seen, and shown, by the pass after it.
@@ -114,6 +115,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     manual: staticPods.manual,
     retentionFacts,
     drain: (facts, signal) => drain.step.pass(facts, signal),
+    unrecorded: cluster?.unrecorded,
     interceptor: cluster?.interceptor,
   });
   const readFacts = phaseFactReader(context, askingSinceBootMs, passes.last);

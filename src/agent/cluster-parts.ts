@@ -2,8 +2,10 @@ import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
+import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
+import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './cluster/unrecorded.ts';
 
 /** The parts of the agent that only a node of a cluster has. */
 export interface ClusterParts {
@@ -13,6 +15,8 @@ export interface ClusterParts {
   /** What watches and writers of this cluster are made from. */
   readonly dependencies: ClusterDependencies;
   readonly cluster: Cluster;
+  readonly ownNode: OwnNode;
+  readonly unrecorded: UnrecordedMaintenances;
   readonly interceptor: KubeletInterceptor;
   readonly overduePods: OverduePods;
 }
@@ -31,11 +35,14 @@ export function openCluster(
   lifetime: AbortSignal,
 ): ClusterParts {
   const cluster = createCluster(dependencies, endsWithBoot);
+  const ownNode = createOwnNode(dependencies);
   return {
     server,
     client: dependencies.client,
     dependencies,
     cluster,
+    ownNode,
+    unrecorded: createUnrecordedMaintenances(dependencies, cluster.maintenances, ownNode),
     interceptor: createKubeletInterceptor({ ...dependencies, cluster }),
     overduePods: createOverduePods(cluster.maintenances, runtime, dependencies, lifetime),
   };

@@ -7,6 +7,7 @@ import type { Waiting } from '../waiting.ts';
 import type { KubeletInterceptor } from './interceptor.ts';
 import type { ManualRequests } from './manual.ts';
 import type { StaticPodIntent, StaticPods } from './static-pods.ts';
+import type { UnrecordedMaintenances } from '../cluster/unrecorded.ts';
 import type { StaticPodView } from './view.ts';
 
 /** What one pass over the pods of this node saw and did. */
@@ -17,6 +18,8 @@ export interface StaticPodPass {
   readonly decision: StaticPodDecision;
   /** Files of manifests that were parked for the shutdown and stay parked after it, for another drain. */
   readonly keptByOthers: ReadonlySet<string>;
+  /** Maintenances that keep manifests parked although their status does not record this node, which no event tells of. */
+  readonly unrecorded: ReadonlySet<string>;
   /** Other pods that a drain by this agent waits for. */
   readonly waiting: readonly Waiting[];
   /** Whether the drain has nothing left to wait for. */
@@ -31,7 +34,8 @@ export interface StaticPodPassDependencies {
   readonly retentionFacts: (phase: Phase) => RetentionFacts;
   /** Lets the other pods of the node leave, and returns which static pods are to leave. */
   readonly drain: (facts: PassFacts, signal: AbortSignal) => Promise<DrainPass>;
-  /** Undefined where no cluster is configured. */
+  /** Undefined where no cluster is configured; so is the interceptor. */
+  readonly unrecorded: UnrecordedMaintenances | undefined;
   readonly interceptor: Pick<KubeletInterceptor, 'report'> | undefined;
 }
 
@@ -56,7 +60,9 @@ async function passOverPods(
   const record = phases.record();
   const { phase } = record;
   const view = await staticPods.observe(signal);
-  const retention = dependencies.retentionFacts(phase);
+  const told = dependencies.retentionFacts(phase);
+  const unrecorded = (await dependencies.unrecorded?.find(view, told, signal)) ?? new Set<string>();
+  const retention = { ...told, unrecorded };
   const kept = filesOf(view.parked.filter((pod) => keepsParked(pod, retention) && !manual.isWanted(pod)));
   const keptByOthers = filesOf(view.parked.filter((pod) => kept.has(pod.file) && isKeptByOthers(pod, retention)));
   const keepParked: StaticPodIntent['keepParked'] = ({ file }) => kept.has(file);
@@ -72,7 +78,7 @@ async function passOverPods(
   await dependencies.interceptor?.report(view, decision.progress, signal);
   await staticPods.act(view, decision, shutdown, signal);
   const { drained, left, waiting } = leaving;
-  return { phase, view, decision, keptByOthers, waiting, drained, ...(left === undefined ? {} : { left }) };
+  return { phase, view, decision, keptByOthers, unrecorded, waiting, drained, ...(left === undefined ? {} : { left }) };
 }
 
 /** The passes over the pods of this node; the last one stands until another one succeeds. */

@@ -1,5 +1,7 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
 import { reachesStaticPods, targetsCover } from '../drain/plan.ts';
-import type { NodeDrain } from '../maintenance/maintenance.ts';
+import { type NodeDrain, selectsNode, stageOf } from '../maintenance/maintenance.ts';
 import type { DrainPod } from '../pod.ts';
 import { isNamed, type Phase } from '../shutdown/phase.ts';
 
@@ -15,6 +17,8 @@ export interface RetentionFacts {
   readonly drains: readonly NodeDrain[] | undefined;
   /** Whether the API server has not answered for so long that the agent does not wait for it any more. */
   readonly apiSilent: boolean;
+  /** Maintenances that have the node although their status does not record it (`holdsUnrecorded`); absent for none. */
+  readonly unrecorded?: ReadonlySet<string>;
 }
 
 /**
@@ -66,6 +70,23 @@ function isGivenBack(pod: RetainedPod, facts: RetentionFacts): boolean {
   return phase.cause === 'canceled' || onBoot === 'complete';
 }
 
+/** The maintenances in effect that would give back manifests, as far as their status tells; '' is none of them. */
+export function releasingMaintenances(parked: readonly RetainedPod[], facts: RetentionFacts): readonly string[] {
+  if (facts.drains === undefined) return [];
+  const free = parked.filter((pod) => !keepsParked(pod, facts) && !isGivenBack(pod, facts));
+  const names = new Set(free.map(({ maintenance }) => maintenance));
+  return [...names].filter((name) => name !== '' && isEffective(name, facts));
+}
+
+/**
+ * Whether a maintenance whose status does not record a node has it all the same: its Node object was deleted while the
+ * machine runs, or has been registered again just now. What is parked for it stays so; a node that has left the selector
+ * gets it back. `node` is undefined where the API server has no such Node.
+ */
+export function holdsUnrecorded(maintenance: NodeMaintenance, node: Node | undefined): boolean {
+  return stageOf(maintenance) === 'Drain' && (node === undefined || selectsNode(maintenance, node));
+}
+
 /** Whether a manifest that was parked for this node's shutdown stays parked after it, because another drain targets the pod. */
 export function isKeptByOthers(pod: RetainedPod, facts: RetentionFacts): boolean {
   return isGivenBack(pod, facts) && isTargeted(pod, facts);
@@ -86,6 +107,7 @@ export function keepsParked(pod: RetainedPod, facts: RetentionFacts): boolean {
   if (drains === undefined) return pod.maintenance !== '' || !apiSilent;
   const isItsOwn = isParkedForShutdown(pod, facts);
   const name = isItsOwn && phase.kind === 'recovering' ? phase.maintenance : pod.maintenance;
+  if (facts.unrecorded?.has(name) === true) return true;
   return effectiveDrains(facts).some(({ maintenance, drainTargets }) => {
     // The priority of the mirror pod, by which the manifest was parked, may be another one than that of the manifest.
     return maintenance === name && (isItsOwn || reachesStaticPods(drainTargets));
