@@ -39,6 +39,14 @@ function retentionReader(
   });
 }
 
+/** While the node drains, its Node object is read this often. */
+const NODE_EVERY_MS = 15_000;
+
+async function nodeGoneMs({ cluster }: AgentContext, signal: AbortSignal): Promise<number> {
+  const node = await cluster?.ownNode.observe(NODE_EVERY_MS, signal);
+  return node?.kind === 'absent' ? node.forMs : 0;
+}
+
 /** Everything that reads the phase's facts, but the last pass over the pods. */
 function phaseFactReader(
   context: AgentContext,
@@ -52,6 +60,7 @@ function phaseFactReader(
     clock,
     log,
     cluster: cluster?.cluster.own,
+    ownNode: cluster?.ownNode,
     client: cluster?.client,
     offlinePods: machine.offlinePods,
   });
@@ -65,6 +74,7 @@ function phaseFactReader(
     notices,
     cluster: cluster?.cluster.own,
     apiSilentMs: () => drain.controller?.apiSilentMs() ?? 0,
+    nodeGoneMs: (signal) => nodeGoneMs(context, signal),
     manifestsStuck: () => staticPods.pods.stuck().size > 0,
     handOver: async (record, signal) => (await handOver.attempt(record, signal)) === 'handed-over',
     lastPass,

@@ -22,6 +22,8 @@ export interface PhaseFactDependencies {
   readonly cluster: Pick<OwnMaintenances, 'state' | 'isFree'> | undefined;
   /** For how long the API server has not answered, in milliseconds. */
   readonly apiSilentMs: () => number;
+  /** For how long the API server has said that the node has no Node object, in milliseconds. */
+  readonly nodeGoneMs: (signal: AbortSignal) => Promise<number>;
   /** Whether manifests could not be moved for a while. */
   readonly manifestsStuck: () => boolean;
   /** Gives an offline drain to the cluster where that can be done; returns whether it has all of it. */
@@ -87,6 +89,7 @@ export async function readPhaseFacts(
     maintenance: (name === undefined ? undefined : cluster?.state(name)) ?? 'absent',
     freeName: freeNameOf(dependencies, phase),
     apiSilentMs: dependencies.apiSilentMs(),
+    nodeGoneMs: phase.kind === 'draining' && phase.mode === 'cluster' ? await dependencies.nodeGoneMs(signal) : 0,
     handedOver,
     drained: current?.drained === true,
     left: current?.left,

@@ -79,6 +79,8 @@ export interface PhaseFacts {
   readonly freeName: string | undefined;
   /** For how long the API server has not answered questions that it was asked, in milliseconds; 0 where it has. */
   readonly apiSilentMs: number;
+  /** For how long the API server has said that the node has no Node object, in milliseconds; 0 where it has one. */
+  readonly nodeGoneMs: number;
   /** Whether the cluster has taken over what the offline drain reached. */
   readonly handedOver: boolean;
   /** Whether the last pass over the pods, which was made in this phase, found nothing left to wait for. */

@@ -14,7 +14,7 @@ export type TransitionName =
   | 'tighten'
   /** draining: the NodeMaintenance gets another name, because the name is taken or the object was deleted. */
   | 'rename'
-  /** draining with the cluster → draining offline: the API server does not answer, or cannot end the pods. */
+  /** draining with the cluster → draining offline: the API server does not answer, has no such node, or cannot end the pods. */
   | 'loseCluster'
   /** draining offline → draining with the cluster: the API server is back and has the state of the drain. */
   | 'handOver'
@@ -40,6 +40,9 @@ export interface Transition {
 const RELEASE_GRACE_MS = 60_000;
 /** A longer reason has no room in an Event and in the NodeMaintenance that a node may create; the rest is cut off. */
 const MAX_REASON = 1_024;
+
+/** A kubelet that registers its node anew does so in seconds; without a Node object no controller drains the machine. */
+const NODE_GONE_MS = 30_000;
 
 type Draining = Extract<Phase, { readonly kind: 'draining' }>;
 type Released = Extract<Phase, { readonly kind: 'released' }>;
@@ -115,7 +118,7 @@ function isClusterLost(phase: Draining, facts: PhaseFacts): boolean {
   const asked = [phase.sinceBootMs ?? 0, facts.askingSinceBootMs, phase.renamed?.sinceBootMs ?? 0];
   const isOverdue = facts.sinceBootMs - Math.max(...asked) >= facts.apiWaitMs;
   const isAway = facts.maintenance !== 'open' || facts.apiSilentMs >= facts.apiWaitMs;
-  return (isOverdue && isAway) || facts.manifestsStuck;
+  return (isOverdue && isAway) || facts.nodeGoneMs >= NODE_GONE_MS || facts.manifestsStuck;
 }
 
 /** What changes in a drain that goes on. */

@@ -14,6 +14,7 @@ export const FACTS: PhaseFacts = {
   maintenance: 'open',
   freeName: 'shutdown-node-a-7',
   apiSilentMs: 0,
+  nodeGoneMs: 0,
   handedOver: false,
   manifestsStuck: false,
   drained: false,

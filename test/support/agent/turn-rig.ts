@@ -23,6 +23,8 @@ export interface World {
   parked: string[];
   /** Whether an ordinary pod runs, as the container runtime shows it. */
   hasPod: boolean;
+  /** When the Node object was deleted, on the monotonic clock; undefined while there is one. */
+  nodeGoneAt: number | undefined;
   /** Names of parts that throw. */
   readonly broken: Set<string>;
   readonly calls: string[];
@@ -63,6 +65,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     drained: false,
     parked: [],
     hasPod: false,
+    nodeGoneAt: undefined,
     broken: new Set(),
     calls: [],
   };
@@ -152,6 +155,16 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
       removeFailedPods: async () => {
         await call('remove failed pods');
         return [];
+      },
+    },
+    ownNode: {
+      observe: () => {
+        const { nodeGoneAt } = world;
+        return Promise.resolve(
+          nodeGoneAt === undefined
+            ? { kind: 'present', node: { metadata: { name: 'node-a' } } }
+            : { kind: 'absent', forMs: clock.monotonic() - nodeGoneAt },
+        );
       },
     },
     interceptor: {

@@ -20,6 +20,7 @@ import {
 } from '../../../kube/resource.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { OwnMaintenances } from '../../cluster/own-maintenances.ts';
+import type { OwnNode } from '../../cluster/own-node.ts';
 import type { AgentRecord } from '../../shutdown/record.ts';
 import type { OfflinePods } from './offline-pods.ts';
 
@@ -31,7 +32,7 @@ export type HandOverOutcome =
   | 'not-applicable'
   /** The last attempt was less than five seconds ago. */
   | 'throttled'
-  /** The API server answers, but a step has to wait: for its watch, a steady connection, the container runtime or the kubelet. */
+  /** The API server answers, but a step has to wait: for the Node object, a watch, a steady connection, the runtime or the kubelet. */
   | 'waiting'
   /** A call to the API server failed. */
   | 'failed';
@@ -47,8 +48,9 @@ export interface HandOverDependencies {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Undefined where no cluster is configured; so is the client. */
+  /** Undefined where no cluster is configured; so are the node and the client. */
   readonly cluster: Pick<OwnMaintenances, 'state' | 'create'> | undefined;
+  readonly ownNode: OwnNode | undefined;
   readonly client: KubeClient | undefined;
   /** Undefined where the kubelet cannot be stopped. */
   readonly offlinePods: Pick<OfflinePods, 'observe' | 'giveBack'> | undefined;
@@ -76,42 +78,45 @@ async function writeTargets(
   await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], signal);
 }
 
+/** Deletes the pods that the targets cover and of which the runtime shows nothing any more; `alive` are the UIDs of the others. */
+async function deleteEnded(
+  { client, log, nodeName }: { readonly client: KubeClient; readonly log: Log; readonly nodeName: string },
+  alive: ReadonlySet<string>,
+  targets: readonly DrainPlanEntry[],
+  signal: AbortSignal,
+): Promise<void> {
+  const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
+  for (const pod of (await listAll<Pod>(client, place, (each) => each, signal)).items) {
+    const { uid = '', deletionTimestamp } = pod.metadata;
+    const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
+    if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;
+    await deletePod(client, pod, {}, signal);
+    log.info({ pod: keyOf(pod) }, 'deleted pod that was drained locally');
+  }
+}
+
 /**
  * Hands a local drain over to the cluster when its API server is back: the NodeMaintenance with the targets that were
  * reached, so that no controller begins from the first entry and no DaemonSet pod comes back; then the cordon; then the pods
  * that have ended here are deleted there, because the kubelet would start them again; then the kubelet.
  */
 export function createHandOver(dependencies: HandOverDependencies): HandOver {
-  const { client, clock, cluster, config, offlinePods, log, nodeName } = dependencies;
+  const { client, clock, cluster, config, offlinePods, ownNode, log, nodeName } = dependencies;
   /** The last attempt, on the monotonic clock; undefined before the first. */
   let triedAt: number | undefined;
   let answersSince: number | undefined;
 
-  const deleteEnded = async (
-    api: KubeClient,
-    alive: ReadonlySet<string>,
-    targets: readonly DrainPlanEntry[],
-    signal: AbortSignal,
-  ): Promise<void> => {
-    const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
-    for (const pod of (await listAll<Pod>(api, place, (each) => each, signal)).items) {
-      const { uid = '', deletionTimestamp } = pod.metadata;
-      const ended = podTypeOf(pod) !== 'Static' && !alive.has(uid) && targetsCover(targets, drainPodOf(pod));
-      if (!ended || deletionTimestamp !== undefined || isTerminal(pod)) continue;
-      await deletePod(api, pod, {}, signal);
-      log.info({ pod: keyOf(pod) }, 'deleted pod that was drained locally');
-    }
-  };
-
   return {
     attempt: async ({ phase, offlineTargets }, outer) => {
-      if (cluster === undefined || client === undefined) return 'not-applicable';
+      if (cluster === undefined || client === undefined || ownNode === undefined) return 'not-applicable';
       if (phase.kind !== 'draining' || phase.mode !== 'offline' || !mayHandOver(phase)) return 'not-applicable';
       if (triedAt !== undefined && clock.monotonic() - triedAt < EVERY_MS) return 'throttled';
       triedAt = clock.monotonic();
       try {
         const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
         const ask = within(ASK_MS);
+        // Without a Node object no controller drains the node.
+        if ((await ownNode.observe(0, ask)).kind === 'absent') return 'waiting';
         const plan = effectiveDrainPlan(config.drainPlan);
         const { maintenance: name, reason, deadline } = phase;
         if (cluster.state(name) === 'absent') {
@@ -126,7 +131,8 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
         if (offlinePods !== undefined) {
           const view = await offlinePods.observe(signal);
           if (!view.seen) return 'waiting';
-          await deleteEnded(client, new Set(view.pods.map(({ uid }) => uid)), offlineTargets, signal);
+          const alive = new Set(view.pods.map(({ uid }) => uid));
+          await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
           if (!(await offlinePods.giveBack(signal))) return 'waiting';
         }
         log.info({ maintenance: phase.maintenance }, 'the API server is back, handed the drain over');

@@ -36,6 +36,7 @@ async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
     notices: { addTo: (machine) => machine },
     cluster: { state: () => 'open', isFree: () => true },
     apiSilentMs: () => 3,
+    nodeGoneMs: () => Promise.resolve(4),
     manifestsStuck: () => false,
     handOver: () => Promise.resolve(true),
     lastPass: () => undefined,
@@ -63,6 +64,14 @@ describe('the facts of the phase', () => {
     assert.equal(await recovered(passOf(RECOVERING, [SHUTDOWN.maintenance], { keptByOthers })), true);
     assert.equal(await recovered(passOf(RECOVERING, [''])), false, 'nothing says for what it was parked');
     assert.equal(await recovered(passOf(RECOVERING, ['of-another-drain'])), true);
+  });
+
+  it('tell for how long the Node object is gone only while the cluster drains the node', async () => {
+    const gone = async (phase: Phase): Promise<number> => (await read(phase, {})).nodeGoneMs;
+    assert.deepEqual(
+      [await gone(DRAINING), await gone({ ...DRAINING, mode: 'offline' }), await gone(RECOVERING)],
+      [4, 0, 0],
+    );
   });
 
   it('name a free NodeMaintenance: none that is taken, was used, or has a parked manifest', async () => {

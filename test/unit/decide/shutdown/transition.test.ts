@@ -107,6 +107,13 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     { goingDown: YES, sinceBootMs: 9_000_000, apiSilentMs: 14_999 },
     'stays',
   ],
+  ['waits for a Node object that was deleted a moment ago', DRAINING, { goingDown: YES, nodeGoneMs: 29_999 }, 'stays'],
+  [
+    'loses the cluster that has no such node any more',
+    DRAINING,
+    { goingDown: YES, nodeGoneMs: 30_000 },
+    'loseCluster: draining offline',
+  ],
   [
     'loses the cluster where manifests cannot be moved',
     DRAINING,
