@@ -70,11 +70,11 @@ async function judge(cluster: ChaosCluster, world: World): Promise<readonly Viol
   const prefixes = [world.id, shutdownPrefix(world.id)];
   const writes = (await cluster.writes.read()).filter(({ key }) => prefixes.some((prefix) => key.startsWith(prefix)));
   const { nodeName, moves } = world.machine;
+  const users = [CONTROLLER_USER, `system:node:${nodeName}`];
   const ended = world.machine.failure();
   return [
-    ...checkLeaving(changes, writes, CONTROLLER_USER),
-    ...checkForeign(changes, writes, CONTROLLER_USER),
-    ...checkForeign(changes, writes, `system:node:${nodeName}`),
+    ...checkLeaving(changes, writes, users),
+    ...checkForeign(changes, writes, users),
     ...checkManifests(changes, moves, nodeName),
     ...(ended === undefined
       ? []

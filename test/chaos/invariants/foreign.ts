@@ -77,19 +77,23 @@ function conditionOf(node: Node | undefined, type: string): NodeCondition | unde
   return node?.status?.conditions?.find((each) => each.type === type);
 }
 
-/** Checks that the controller changed nothing that is not its own. */
-export function checkForeign(changes: readonly Change[], writes: readonly Write[], controller: string): Violation[] {
+/** Checks that the users of the product changed nothing that is not the product's. */
+export function checkForeign(
+  changes: readonly Change[],
+  writes: readonly Write[],
+  users: readonly string[],
+): Violation[] {
   const found: Violation[] = [];
   const authors = new Map<number, string>();
-  /** The revisions that the controller was answered; of a write that changed nothing it is another one's. */
-  const answered = new Set<number>();
+  /** The revisions that the product was answered; of a write that changed nothing it is another one's. */
+  const answered = new Map<number, string>();
   for (const { revision, user } of writes) {
     if (revision === undefined) continue;
     if (!authors.has(revision)) authors.set(revision, user);
-    if (user === controller) answered.add(revision);
+    if (users.includes(user)) answered.set(revision, user);
   }
-  /** An author that the audit log does not name may be the controller. */
-  const ours = [controller, UNKNOWN];
+  /** An author that the audit log does not name may be the product. */
+  const ours = [...users, UNKNOWN];
   /** When a node was last seen with the mark of our cordon. */
   const markedAt = new Map<string, number>();
   /** Who wrote a node's cordon or one of its conditions last, by the node and the name of the part. */
@@ -107,7 +111,7 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
     const old: Node | undefined = before;
     const fresh: Node = change.object;
     const wasCordoned = old?.spec?.unschedulable === true;
-    const owner = answered.has(change.revision) ? controller : author;
+    const owner = answered.get(change.revision) ?? author;
     const cordon = `${change.key} cordon`;
     if (old?.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined) markedAt.set(change.key, change.at);
     if (wasCordoned !== (fresh.spec?.unschedulable === true)) {
@@ -116,7 +120,7 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
         old?.metadata.annotations?.[CORDONED_ANNOTATION] === undefined &&
         change.at - (markedAt.get(change.key) ?? -Infinity) <= LAG_MS;
       const isOurs = ours.includes(partAuthors.get(cordon) ?? UNKNOWN) || isMarkGone;
-      if (author === controller && wasCordoned && !isOurs)
+      if (users.includes(author) && wasCordoned && !isOurs)
         add(scene, 'the cordon of somebody else is taken off a node');
       partAuthors.set(cordon, owner);
     }
@@ -125,7 +129,7 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
       const known = conditionOf(old, type);
       if (isDeepStrictEqual(known, conditionOf(fresh, type))) continue;
       const former = partAuthors.get(part);
-      if (author === controller && known !== undefined && former !== undefined && !ours.includes(former)) {
+      if (users.includes(author) && known !== undefined && former !== undefined && !ours.includes(former)) {
         add(scene, `the condition ${type} of somebody else is changed on a node`, JSON.stringify(known));
       }
       partAuthors.set(part, owner);
@@ -139,7 +143,7 @@ export function checkForeign(changes: readonly Change[], writes: readonly Write[
     if (change.deleted && change.kind === 'Node') {
       for (const part of partAuthors.keys()) if (part.startsWith(`${change.key} `)) partAuthors.delete(part);
     }
-    if (author !== controller || before === undefined || change.deleted) return;
+    if (!users.includes(author) || before === undefined || change.deleted) return;
     const part = difference(change.kind, before, change.object);
     if (part !== undefined) add(scene, `${part} of a ${change.kind} that the product does not own is changed`);
     if (change.kind !== 'NodeMaintenance') return;

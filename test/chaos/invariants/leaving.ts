@@ -46,8 +46,12 @@ function earlierPod({ nodes, pods, maintenances }: Moment, pod: Pod, bornAt: Tim
   });
 }
 
-/** Checks the order in which pods are asked to leave, and that a drain covers those that are. */
-export function checkLeaving(changes: readonly Change[], writes: readonly Write[], controller: string): Violation[] {
+/** Checks the order in which pods are asked to leave by these users, and that a drain covers those that are. */
+export function checkLeaving(
+  changes: readonly Change[],
+  writes: readonly Write[],
+  ours: readonly string[],
+): Violation[] {
   const found: Violation[] = [];
   const authors = new Map<number, string>();
   for (const { revision, user } of writes) {
@@ -55,7 +59,7 @@ export function checkLeaving(changes: readonly Change[], writes: readonly Write[
   }
   const removals = writes.filter(
     ({ user, verb, resource }) =>
-      user === controller &&
+      ours.includes(user) &&
       ((verb === 'create' && resource === 'pods/eviction') || (verb === 'delete' && resource === 'pods')),
   );
   const coveredAt: Times = new Map();
@@ -64,7 +68,7 @@ export function checkLeaving(changes: readonly Change[], writes: readonly Write[
 
   const checkRequest = ({ change, before, present }: Scene): void => {
     const request = change.object as EvictionRequest;
-    if (change.deleted || authors.get(change.revision) !== controller) return;
+    if (change.deleted || !ours.includes(authors.get(change.revision) ?? '')) return;
     if (!hasRequester(request, true) || hasRequester(before as EvictionRequest | undefined, true)) return;
     const pod = present.pods.find((each) => uidOf(each) === request.metadata.name);
     if (pod === undefined || isCovered(present, pod) || within(coveredAt, uidOf(pod), change.at)) return;

@@ -49,8 +49,8 @@ function recorder(): {
       moves.push({ at: at(), pod: 'x/s-n', where, forShutdown: false });
     },
     manifests: () => words(checkManifests(changes, moves, 'n')),
-    leaving: () => words(checkLeaving(changes, writes, CONTROLLER)),
-    foreign: () => words(checkForeign(changes, writes, CONTROLLER)),
+    leaving: () => words(checkLeaving(changes, writes, [CONTROLLER])),
+    foreign: () => words(checkForeign(changes, writes, [CONTROLLER])),
   };
 }
 
