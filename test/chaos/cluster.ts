@@ -12,7 +12,7 @@ import { PRIORITY_CLASSES, REFUSED_LABEL } from './objects.ts';
 import { CHECKOUT, loadProduct } from './product.ts';
 import { createReplicas } from './replicas.ts';
 import { createTimeline } from './timeline.ts';
-import type { Cluster } from './world.ts';
+import type { Cluster, Disturbance } from './world.ts';
 
 /** The user as whom the controller writes. */
 export const CONTROLLER_USER = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
@@ -50,17 +50,20 @@ export interface ChaosCluster extends Cluster, AsyncDisposable {
 }
 
 /** Keeps disturbances and judgements apart: a disturbance waits for those that are under way, and new ones wait for it. */
-function createPeace(): Pick<Cluster, 'disturb' | 'inPeace' | 'disturbedAt'> {
+function createPeace(): Pick<Cluster, 'disturb' | 'inPeace' | 'disturbedAt' | 'disturbances'> {
   const judging = new Set<Promise<unknown>>();
   let disturbing: Promise<unknown> = Promise.resolve();
   let disturbedAt = Date.now();
+  const disturbances: Disturbance[] = [];
   return {
-    disturb: async (action) => {
+    disturbances,
+    disturb: async (what, action) => {
       const run = async (): Promise<string> => {
         await Promise.allSettled(judging);
         const begun = Date.now();
         disturbedAt = Infinity;
         const outcome = await action().catch((error: unknown) => `failed: ${String(error)}`);
+        disturbances.push({ at: begun, what: `${what} → ${outcome}` });
         // The watches of the product pause for up to three times as long as the API server was away.
         disturbedAt = Date.now() + 3 * (Date.now() - begun);
         return outcome;

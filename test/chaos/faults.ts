@@ -2,7 +2,7 @@ import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ChaosCluster } from './cluster.ts';
-import type { History, Step } from './history.ts';
+import { describeStep, type History, type Step } from './history.ts';
 import { INVARIANTS, type Invariant, signatureOf } from './invariants/violation.ts';
 import { CHECKOUT } from './product.ts';
 import type { Outcome } from './run.ts';
@@ -65,6 +65,9 @@ async function isCaught(play: Play, { invariant, steps }: Fault, history: Histor
     const outcome = await play({ ...history, steps }, { invariants });
     console.log(`    ${describe(outcome)}, in ${outcome.seconds.toFixed(1)} s`);
     if (outcome.violations.length > 0) return true;
+    for (const { at, step, outcome: came } of outcome.performed) {
+      console.log(`      ${at.toFixed(1).padStart(5)} s  ${describeStep(step)} → ${came}`);
+    }
   }
   return false;
 }

@@ -45,7 +45,7 @@ async function historiesOf(): Promise<readonly History[]> {
   return Array.from({ length: Number(values.repeat) }, () => histories).flat();
 }
 
-function report({ history, performed, violations, seconds }: Outcome): void {
+function report({ history, performed, violations, seconds, disturbances }: Outcome): void {
   const verdict = violations.length === 0 ? 'ok' : 'FAILED';
   console.log(
     `seed ${history.seed}${history.name === undefined ? '' : ` (${history.name})`}: ${verdict} in ${seconds.toFixed(1)} s, ${history.steps.length} steps`,
@@ -57,6 +57,8 @@ function report({ history, performed, violations, seconds }: Outcome): void {
   for (const { at, step, outcome } of performed) {
     console.log(`    ${at.toFixed(1).padStart(5)} s  ${describeStep(step)} → ${outcome}`);
   }
+  if (disturbances.length > 0) console.log('  disturbances of all histories meanwhile:');
+  for (const disturbance of disturbances) console.log(`    ${disturbance}`);
 }
 
 /** Plays so many histories side by side at the most; the others wait. */

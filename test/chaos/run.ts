@@ -31,6 +31,8 @@ export interface Outcome {
   /** Each kind of violation once. */
   readonly violations: readonly Violation[];
   readonly seconds: number;
+  /** What disturbed all histories meanwhile, the steps of this one included. */
+  readonly disturbances: readonly string[];
 }
 
 let runs = 0;
@@ -92,6 +94,7 @@ export interface Question {
 /** Plays a history on the cluster and judges it by the invariants that are asked for. */
 export async function runHistory(cluster: ChaosCluster, history: History, question: Question): Promise<Outcome> {
   const begun = performance.now();
+  const begunAt = Date.now();
   runs += 1;
   const id = `h${history.seed}r${runs}`;
   const nodeName = nodeNamesOf(id)[MACHINE_NODE] ?? '';
@@ -122,5 +125,8 @@ export async function runHistory(cluster: ChaosCluster, history: History, questi
   }
   if (found.some(({ invariant }) => invariant === 'manifests')) await cluster.keepLog(`agent-${id}.log`, machine.log());
   const violations = distinct(found.filter(({ invariant }) => question.invariants.has(invariant)));
-  return { history, performed, violations, seconds: (performance.now() - begun) / 1000 };
+  const disturbances = cluster.disturbances
+    .filter(({ at }) => at >= begunAt)
+    .map(({ at, what }) => `${((at - begunAt) / 1000).toFixed(1).padStart(5)} s  ${what}`);
+  return { history, performed, violations, seconds: (performance.now() - begun) / 1000, disturbances };
 }

@@ -10,6 +10,13 @@ import type { Product } from './product.ts';
 import type { Replicas } from './replicas.ts';
 import type { Change, Kind, Objects, Timeline } from './timeline.ts';
 
+/** What disturbed all histories. */
+export interface Disturbance {
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  readonly what: string;
+}
+
 /** What histories share: one control plane, its record, the replicas of the controller. */
 export interface Cluster {
   readonly controlPlane: ControlPlane;
@@ -19,7 +26,9 @@ export interface Cluster {
   /** The sources of the product that new agents run. */
   product(): Product;
   /** Runs something that disturbs all histories, while none of them is judged at rest; returns its outcome. */
-  disturb(action: () => Promise<string>): Promise<string>;
+  disturb(what: string, action: () => Promise<string>): Promise<string>;
+  /** All that has disturbed the histories. */
+  readonly disturbances: readonly Disturbance[];
   /** Runs something short that wants no disturbance. */
   inPeace<T>(action: () => Promise<T>): Promise<T>;
   /** When the consequences of the last disturbance are over, in milliseconds since the epoch. */

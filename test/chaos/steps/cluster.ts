@@ -47,23 +47,23 @@ export const CLUSTER_STEPS: StepKinds = {
   'kill controller': {
     weight: 1,
     draw: () => ({}),
-    perform: ({ cluster }) => cluster.disturb(cluster.replicas.kill),
+    perform: ({ cluster }) => cluster.disturb('kill controller', cluster.replicas.kill),
   },
   'stop controller': {
     weight: 1,
     draw: () => ({}),
-    perform: ({ cluster }) => cluster.disturb(cluster.replicas.stop),
+    perform: ({ cluster }) => cluster.disturb('stop controller', cluster.replicas.stop),
   },
   'start controller': {
     weight: 1,
     draw: () => ({}),
-    perform: ({ cluster }) => cluster.disturb(cluster.replicas.start),
+    perform: ({ cluster }) => cluster.disturb('start controller', cluster.replicas.start),
   },
   'restart API server': {
     weight: 1,
     draw: (random) => ({ awayMs: random.whole(3_000) }),
     perform: ({ cluster }, step) =>
-      cluster.disturb(async () => {
+      cluster.disturb('restart API server', async () => {
         await cluster.controlPlane.stopApiServer();
         await sleep(Number(step['awayMs']));
         await cluster.controlPlane.startApiServer();
@@ -74,7 +74,7 @@ export const CLUSTER_STEPS: StepKinds = {
     weight: 1,
     draw: (random) => ({ ms: random.whole(2_000) }),
     perform: ({ cluster }, step) =>
-      cluster.disturb(async () => {
+      cluster.disturb('cut controller off', async () => {
         await cluster.replicas.cutOff(Number(step['ms']));
         return 'cut off';
       }),
@@ -83,7 +83,7 @@ export const CLUSTER_STEPS: StepKinds = {
     weight: 1,
     draw: (random) => ({ aheadSec: random.pick(CLOCKS_AHEAD_SEC) }),
     perform: ({ cluster }, step) =>
-      cluster.disturb(async () => {
+      cluster.disturb(`step clock of controller ${step['aheadSec']}`, async () => {
         await cluster.replicas.setClock(Number(step['aheadSec']) * 1_000);
         return 'done';
       }),

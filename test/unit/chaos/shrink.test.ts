@@ -15,7 +15,7 @@ function playOf(needed: readonly Step[]): Play {
     for (const step of history.steps) if (step === needed[found]) found += 1;
     const violations = found === needed.length ? [WRONG] : [];
     const performed = history.steps.map((step) => ({ at: 0, step, outcome: '201' }));
-    return Promise.resolve({ history, performed, violations, seconds: 1 });
+    return Promise.resolve({ history, performed, violations, seconds: 1, disturbances: [] });
   };
 }
 
