@@ -2,8 +2,30 @@ import type { LabelSelector, NodeSelector, SelectorRequirement } from '../api/me
 
 type Labels = Readonly<Record<string, string>>;
 
+/** The value of a label; undefined where there is none, whatever the key is called. */
+function labelOf(labels: Labels, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+}
+
+/** A 64-bit integer as Kubernetes reads one (Go's strconv.ParseInt); undefined for any other text. */
+function integerOf(text: string | undefined): bigint | undefined {
+  if (text === undefined || !/^[+-]?\d{1,40}$/.test(text)) return undefined;
+  const value = BigInt(text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
+
+/** Compares the label with the one value of a requirement; false unless both are integers. */
+function compares(
+  value: string | undefined,
+  values: readonly string[],
+  holds: (a: bigint, b: bigint) => boolean,
+): boolean {
+  const [label, bound] = [integerOf(value), integerOf(values[0])];
+  return label !== undefined && bound !== undefined && values.length === 1 && holds(label, bound);
+}
+
 function requirementHolds({ key, operator, values = [] }: SelectorRequirement, labels: Labels): boolean {
-  const value = labels[key];
+  const value = labelOf(labels, key);
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value);
@@ -14,9 +36,9 @@ function requirementHolds({ key, operator, values = [] }: SelectorRequirement, l
     case 'DoesNotExist':
       return value === undefined;
     case 'Gt':
-      return value !== undefined && Number(value) > Number(values[0]);
+      return compares(value, values, (label, bound) => label > bound);
     case 'Lt':
-      return value !== undefined && Number(value) < Number(values[0]);
+      return compares(value, values, (label, bound) => label < bound);
     default:
       return false; // An unknown operator of a newer API selects nothing, so that no wrong node is drained.
   }
@@ -24,7 +46,7 @@ function requirementHolds({ key, operator, values = [] }: SelectorRequirement, l
 
 /** Whether a metav1.LabelSelector selects these labels; an empty selector selects everything. */
 export function labelSelectorMatches(selector: LabelSelector, labels: Labels): boolean {
-  const equal = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
+  const equal = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labelOf(labels, key) === value);
   return equal && (selector.matchExpressions ?? []).every((requirement) => requirementHolds(requirement, labels));
 }
 
