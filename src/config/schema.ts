@@ -1,26 +1,7 @@
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { PROVIDERS } from '../decide/notice/provider.ts';
-
-const drainPlanEntry = z.strictObject({
-  podType: z.enum(['Default', 'DaemonSet', 'Static']).describe('the type of the pods that the entry selects'),
-  podPriority: z.int().min(-2_147_483_648).max(2_147_483_647).describe('selects pods with this or a lower priority'),
-  podSelector: z
-    .strictObject({
-      matchLabels: z.record(z.string(), z.string()).exactOptional(),
-      matchExpressions: z
-        .array(
-          z.strictObject({
-            key: z.string(),
-            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-            values: z.array(z.string()).exactOptional(),
-          }),
-        )
-        .exactOptional(),
-    })
-    .exactOptional()
-    .describe('selects pods by their labels'),
-});
+import { drainPlanEntrySchema } from './drain-plan.ts';
 
 const cloud = z.strictObject({
   provider: z
@@ -166,7 +147,7 @@ export const agentConfigSchema = z
       .max(600)
       .default(10)
       .describe('the total time limit for the programs of one folder; then they are killed'),
-    drainPlan: z.array(drainPlanEntry).max(88).default([]).describe('entries added to the default drain plan'),
+    drainPlan: z.array(drainPlanEntrySchema).max(88).default([]).describe('entries added to the default drain plan'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('the lowest level that is logged'),
   })
   .refine((config) => config.onBoot === 'complete' || config.kubeconfig !== '', {

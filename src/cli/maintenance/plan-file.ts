@@ -1,34 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { drainPlanEntrySchema } from '../../config/drain-plan.ts';
 import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/drain/plan.ts';
 import { planComplaint } from '../../decide/drain/draft.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../../host/files/yaml.ts';
 
-const INT32 = 2_147_483_647;
-
-const requirementSchema = z.strictObject({
-  key: z.string(),
-  operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-  values: z.array(z.string()).optional(),
-});
-
-const entrySchema = z.strictObject({
-  podType: z.enum(['Default', 'DaemonSet', 'Static']),
-  podPriority: z
-    .int()
-    .min(-INT32 - 1)
-    .max(INT32),
-  podSelector: z
-    .strictObject({
-      matchLabels: z.record(z.string(), z.string()).optional(),
-      matchExpressions: z.array(requirementSchema).optional(),
-    })
-    .optional(),
-});
-
-const planSchema = z.array(entrySchema);
+const planSchema = z.array(drainPlanEntrySchema);
 
 const kubeletSchema = z.object({
   shutdownGracePeriodByPodPriority: z.array(z.object({ priority: z.int() })).optional(),

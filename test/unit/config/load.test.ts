@@ -3,7 +3,7 @@ import { chmod, chown, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
-import { loadAgentConfig } from '../../../src/config/load.ts';
+import { loadAgentConfig, parseAgentConfig } from '../../../src/config/load.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const TEXT = '{"apiVersion":"agent.nodemaintenance.x-k8s.io/v1alpha1","kind":"AgentConfiguration"}';
@@ -26,5 +26,40 @@ describe('the configuration file', () => {
     await writeFile(file, TEXT);
     await chown(file, 65_534, 65_534);
     await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /belongs to the user 65534/ });
+  });
+});
+
+describe('the drain plan of the configuration', () => {
+  const parse = (podSelector: object): object => {
+    const entry = { podType: 'Default', podPriority: 1, podSelector };
+    const [head] = TEXT.split('}');
+    return parseAgentConfig(`${head},"drainPlan":[${JSON.stringify(entry)}]}`, 'config.yaml');
+  };
+  const expression = (key: string, operator: string, values?: readonly string[]): object => ({
+    matchExpressions: [{ key, operator, ...(values === undefined ? {} : { values }) }],
+  });
+  const refused: [string, object, RegExp][] = [
+    ['an In without values', expression('app', 'In'), /need values/],
+    ['an empty NotIn', expression('app', 'NotIn', []), /need values/],
+    ['an Exists with values', expression('app', 'Exists', ['x']), /take none/],
+    ['a key that no label has', expression('a b', 'Exists'), /key of a label/],
+    ['a value that is too long for a label', { matchLabels: { app: 'x'.repeat(64) } }, /63/],
+    [
+      'more than 50 labels',
+      { matchLabels: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`l${at}`, 'x'])) },
+      /50 labels/,
+    ],
+    ['an operator of nodes', expression('app', 'Gt', ['1']), /operator|Invalid/],
+  ];
+  for (const [what, selector, message] of refused) {
+    it(`the drain plan is refused where it has ${what}, as the API server would refuse it in the shutdown`, () => {
+      assert.throws(() => parse(selector), { code: 'CONFIG_INVALID', message });
+    });
+  }
+
+  it('the drain plan may have labels and expressions that the API server accepts', () => {
+    parse({});
+    parse({ matchLabels: { 'example.com/app': '' }, ...expression('app', 'NotIn', ['x', 'y']) });
+    parse(expression('app', 'DoesNotExist', []));
   });
 });
