@@ -21,10 +21,15 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
     name: DAEMON_SET_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'DaemonSet', { request, pod }),
     act: async (_request, pod, signal) => {
+      // Any pod may name any interceptor, and a deletion does not ask for budgets.
+      const daemonSet = daemonSetOf(pod);
+      if (daemonSet === undefined) {
+        return { kind: 'completed', message: `Pod ${pod.metadata.name} belongs to no DaemonSet.` };
+      }
       const drain = drainOfPod(context, pod);
       if (drain === undefined) return { kind: 'silent' };
       const why = drain.reason === '' ? drain.maintenance : drain.reason;
-      const name = (daemonSetOf(pod) ?? '').replace(/^.*\//, '');
+      const name = daemonSet.replace(/^.*\//, '');
       const { deletionTimestamp } = pod.metadata;
       const now = clock.now();
       if (deletionTimestamp === undefined) {

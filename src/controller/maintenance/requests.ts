@@ -6,7 +6,7 @@ import {
   MAINTENANCE_REQUESTER,
   NODE_LABEL,
 } from '../../api/names.ts';
-import { isFinished, targetKeyOf } from '../../decide/eviction/request.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
@@ -24,14 +24,15 @@ import type { Refusals } from './refusals.ts';
 /** What depends on the time: a deadline shortens the end of a pod, and a pod that was evicted may turn out to live on. */
 const AGAIN_MS = 15_000;
 
-/** Deletes a request that is over although its pod lives on: the pod is to leave by a new one. */
+/** Deletes a request that is over although its pod lives on, or that names another pod: the pod is to leave by a new one. */
 async function removeReplaceable(
   { client, clock, pods }: ControllerContext,
   known: EvictionRequest,
+  { namespace, name, uid }: DrainPod,
   signal: AbortSignal,
 ): Promise<void> {
-  const target = pods.get(targetKeyOf(known));
-  if (target?.metadata.uid !== known.spec.target.pod.uid || !isReplaceable(known, target, clock.now())) return;
+  const target = pods.get(`${namespace}/${name}`);
+  if (target?.metadata.uid !== uid || !isReplaceable(known, target, clock.now())) return;
   const path = objectPath(EVICTION_REQUESTS, known.metadata);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
   await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
@@ -45,7 +46,7 @@ async function requestEviction(
   signal: AbortSignal,
 ): Promise<void> {
   if (known !== undefined && (isFinished(known) || known.metadata.deletionTimestamp !== undefined)) {
-    await removeReplaceable(context, known, signal);
+    await removeReplaceable(context, known, pod, signal);
     return;
   }
   const { namespace, uid } = pod;

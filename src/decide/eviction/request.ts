@@ -14,7 +14,7 @@ import type { Pod } from '../../api/pod.ts';
 import { withCondition } from '../conditions.ts';
 import { interceptorsOf } from './interceptors.ts';
 import { giveWayAt } from './interceptor-deadline.ts';
-import { trustedEntry } from './trusted-times.ts';
+import { credibleAt, trustedEntry } from './trusted-times.ts';
 import { isInPodGroup, isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
@@ -131,7 +131,13 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
   const trusted = entry === undefined ? undefined : trustedEntry(entry, now);
   const completed = trusted?.completionTime !== undefined;
   const giveWay = giveWayAt(request, active, lastHeard(request, trusted, now));
-  if (!completed && now < giveWay.at) return { ...observed(request), lookAgainMs: giveWay.at - now };
+  const credible = entry === undefined || completed ? undefined : credibleAt(entry, now);
+  // An interceptor whose clock is a little ahead gives a sign of life all the same; a deadline waits for nobody.
+  const isWaitedFor = credible !== undefined && giveWay.why === 'silent';
+  if (!completed && (now < giveWay.at || isWaitedFor)) {
+    const at = Math.min(credible ?? Infinity, now < giveWay.at ? giveWay.at : Infinity);
+    return { ...observed(request), lookAgainMs: at - now };
+  }
   const index = targetInterceptors.findIndex(({ name }) => name === active);
   const next = targetInterceptors[index + 1];
   // The last interceptor has nobody to pass to: it stays, and goes on trying, unless it has withdrawn.

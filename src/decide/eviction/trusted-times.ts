@@ -16,3 +16,18 @@ export function trustedEntry(entry: InterceptorStatus, now: number): Interceptor
     ...(isCredible(completionTime) ? { completionTime } : {}),
   };
 }
+
+/** A clock that is ahead by more than this is not waited for: what it has written is no sign of life. */
+const MAX_AHEAD_MS = 5 * 60_000;
+
+/**
+ * When the next of the entry's times becomes credible that are not yet so at `now`, both in milliseconds since the epoch;
+ * undefined where none does soon. They were written by a clock that is some seconds or minutes ahead.
+ */
+export function credibleAt({ heartbeatTime, completionTime }: InterceptorStatus, now: number): number | undefined {
+  const ahead = [heartbeatTime, completionTime].flatMap((time) => {
+    const at = (timeOf(time) ?? -Infinity) - CLOCK_SKEW_MS;
+    return at > now && at <= now + MAX_AHEAD_MS ? [at] : [];
+  });
+  return ahead.length === 0 ? undefined : Math.min(...ahead);
+}

@@ -82,6 +82,20 @@ describe('a drain whose pod has a spent request', () => {
   });
 });
 
+describe('the interceptor of DaemonSet pods', () => {
+  it('the interceptor passes on an ordinary pod that names it, past whose budget it would delete the pod', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request([DAEMON_SET, IMPERATIVE], 0), pod());
+    scene.drain(ALL);
+    await scene.loop(createDaemonSetInterceptor(scene.context))(key);
+    assert.deepEqual(scene.calls(), ['PATCH u/status']);
+    assert.match(
+      JSON.stringify(scene.sent[0]?.body),
+      /"message":"Pod web belongs to no DaemonSet\.".*"completionTime"/,
+    );
+  });
+});
+
 describe('a request that is deleted and held by a finalizer', () => {
   it('a held request is canceled, is not deleted again, and its interceptor does not go on', async () => {
     const scene = createEvictionScene();
@@ -117,6 +131,13 @@ describe('the request of a drain', () => {
   it('the request of a drain replaces one that was canceled for whatever reason', async () => {
     const scene = createEvictionScene();
     scene.put({ ...request([], 0), status: canceled }, pod());
+    assert.deepEqual(await ask(scene), ['DELETE evictionrequests/u']);
+  });
+
+  it('the request of a drain replaces one that was canceled because it names another pod than that of its UID', async () => {
+    const scene = createEvictionScene();
+    const target = { pod: { name: 'nobody', uid: 'u' } };
+    scene.put({ ...request([], 0), spec: { target, requesters: [] }, status: canceled }, pod());
     assert.deepEqual(await ask(scene), ['DELETE evictionrequests/u']);
   });
 
