@@ -71,6 +71,8 @@ export const EVICT_ONLY_ANNOTATION = 'descheduler.alpha.kubernetes.io/request-ev
 export const EVICTION_IN_PROGRESS_ANNOTATION = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
 /** On a pod: its evict policy (Pod Evict Policy); no release has a field for it in the pod's spec. */
 export const EVICT_POLICY_ANNOTATION = 'coordination.x-k8s.io/evict-policy';
+/** The evict policy of a pod that names none. */
+export const DEFAULT_POLICY = 'Default';
 /** The evict policy that leaves the eviction to the pod's controller. */
 export const CONTROLLER_TAKE_OVER = 'ControllerTakeOver';
 /** On a pod: its controller should evict it (Pod Evict Policy, PodEvictionWantedKey). */

@@ -115,9 +115,8 @@ export async function runController(dependencies: ControllerDependencies, signal
   });
   const { maintenances, requests, pods, nodes, budgets } = copies;
   const metrics = createControllerMetrics(() => {
-    const counts = countEvictions(requests.list(), pods.list());
-    const inBackground = Math.max(counts.inBackground, work?.promised() ?? 0);
-    return { ...counts, inBackground, maintenances: countMaintenances(maintenances.list(), clock.now()) };
+    const counts = countEvictions(requests.list(), pods.list(), work?.promised() ?? []);
+    return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
   });
 
   // A failure, such as an address that is in use, ends all other parts too.

@@ -32,8 +32,8 @@ export interface Work {
   onPod(key: string): void;
   onNode(key: string): void;
   onBudget(key: string): void;
-  /** The number of evictions that are promised to be carried out in the background (KEP-1397). */
-  promised(): number;
+  /** The keys of the requests whose eviction is promised to be carried out in the background (KEP-1397). */
+  promised(): readonly string[];
   /**
    * Works on all objects, and then on those that change, until `stop` is aborted; the runs under way then have a few
    * seconds to end. `signal` cuts them short.

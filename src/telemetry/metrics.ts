@@ -24,6 +24,8 @@ export interface ControllerCounts {
 export interface ControllerMetrics extends MetricsText, Pick<MaintenanceMetrics, 'drained'> {
   /** Counts one attempt at the Eviction API by its outcome. */
   evictionAttempted(outcome: string): void;
+  /** Counts a request whose first interceptor becomes active. */
+  evictionBegun(): void;
   /** Sets whether this replica leads. */
   leading(isLeader: boolean): void;
   /** Creates the observer of the work queue of this name. */
@@ -49,7 +51,7 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
   });
   const evacuations = new Counter({
     name: 'pod_evacuations',
-    help: 'Pods whose eviction was requested: accepted, or promised by a webhook that does it in the background.',
+    help: 'Pods whose eviction was requested, each once.',
     registers,
   });
   const master = new Gauge({
@@ -77,7 +79,9 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
     },
     evictionAttempted: (outcome) => {
       evictions.inc({ outcome });
-      if (outcome === 'accepted' || outcome === 'promised') evacuations.inc();
+    },
+    evictionBegun: () => {
+      evacuations.inc();
     },
     leading: (isLeader) => {
       master.set({ name: 'nodemaint-controller' }, isLeader ? 1 : 0);

@@ -30,8 +30,8 @@ import { subjectOf } from './reconciler.ts';
 export interface ImperativeEviction extends Interceptor {
   /** The requests that are worth another attempt after this PodDisruptionBudget (NAMESPACE/NAME) has changed. */
   budgetChanged(key: string): readonly string[];
-  /** The number of requests whose eviction is promised (KEP-1397, pod_evacuations_in_progress). */
-  promised(): number;
+  /** The keys of the requests whose eviction is promised (KEP-1397, pod_evacuations_in_progress). */
+  promised(): readonly string[];
   /** The number of requests of which anything is remembered. */
   remembered(): number;
 }
@@ -173,6 +173,6 @@ export function createImperativeEviction(context: ControllerContext): Imperative
       return woken;
     },
     remembered: () => new Set([...memories.list().map(([key]) => key), ...unsure]).size,
-    promised: () => memories.list().filter(([, { promisedAt }]) => promisedAt !== undefined).length,
+    promised: () => memories.list().flatMap(([key, { promisedAt }]) => (promisedAt === undefined ? [] : [key])),
   };
 }

@@ -84,7 +84,7 @@ async function synchronizeLabels(
 
 /** Writes what was decided of the request, and an Event for each step that people should know of. */
 async function write(
-  { client, events, log }: ControllerContext,
+  { client, events, log, metrics }: ControllerContext,
   request: EvictionRequest,
   decision: EvictionDecision,
   signal: AbortSignal,
@@ -97,6 +97,7 @@ async function write(
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
   const done = await sendForObject(client, change, [404, 409], signal);
   if (done === undefined) return;
+  if (status.targetInterceptors !== undefined) metrics.evictionBegun();
   const progress = status.conditions?.find(({ type }) => type === PROGRESSING);
   const { namespace, name } = request.metadata;
   const pod = request.spec.target.pod.name;

@@ -12,10 +12,14 @@ function tally(names: Iterable<string>): Counts {
   return counts;
 }
 
-/** What the metrics of KEP-4563 count in the objects of one moment. */
+/**
+ * What the metrics of KEP-4563 count in the objects of one moment. `promised` are the keys, NAMESPACE/NAME, of the requests
+ * whose eviction somebody has promised, with or without the annotation of the pod (KEP-1397).
+ */
 export function countEvictions(
   requests: readonly EvictionRequest[],
   pods: readonly Pod[],
+  promised: readonly string[],
 ): {
   readonly active: Counts;
   readonly processed: Counts;
@@ -23,12 +27,13 @@ export function countEvictions(
   readonly podInterceptors: Counts;
   readonly inBackground: number;
 } {
+  const annotated = pods.filter(isInBackground).map(({ metadata }) => `${metadata.namespace}/${metadata.uid}`);
   const unfinished = requests.filter((request) => !isFinished(request));
   return {
     active: tally(unfinished.flatMap(({ status }) => status?.activeInterceptors ?? [])),
     processed: tally(requests.flatMap(({ status }) => status?.processedInterceptors ?? [])),
     requesters: tally(unfinished.flatMap(({ spec }) => (spec.requesters ?? []).map(({ name }) => name))),
     podInterceptors: tally(pods.flatMap((pod) => interceptorsOf(pod).names)),
-    inBackground: pods.filter(isInBackground).length,
+    inBackground: new Set([...promised, ...annotated]).size,
   };
 }

@@ -10,6 +10,7 @@ import {
   PROGRESSING,
   VALIDATION_FAILED,
 } from '../../api/eviction-request.ts';
+import { CONTROLLER_TAKE_OVER, DEFAULT_POLICY, EVICT_POLICY_ANNOTATION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { withCondition } from '../conditions.ts';
 import { interceptorsOf } from './interceptors.ts';
@@ -171,6 +172,11 @@ function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecisio
   const first = names[0] ?? '';
   const message = activeMessage(first, 0, names.length);
   const told: EvictionEvent[] = ignored.map((why) => ({ type: 'Warning', reason: 'InterceptorIgnored', message: why }));
+  const policy = pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION];
+  if (policy !== undefined && policy !== DEFAULT_POLICY && policy !== CONTROLLER_TAKE_OVER) {
+    const why = `The annotation ${EVICT_POLICY_ANNOTATION} has no valid policy: write ${DEFAULT_POLICY} or ${CONTROLLER_TAKE_OVER}.`;
+    told.push({ type: 'Warning', reason: 'EvictPolicyIgnored', message: why });
+  }
   return {
     status: {
       observedGeneration: request.metadata.generation ?? 0,

@@ -70,6 +70,20 @@ describe('a pod that names its interceptors by annotations', () => {
     assert.equal(warnings(await createPod({ [`${PREFIX}evilk8s.io`]: '1/controller' })), '');
   });
 
+  it('the API server warns of an evict policy that is none', async () => {
+    const key = 'coordination.x-k8s.io/evict-policy';
+    const words =
+      'the annotation coordination.x-k8s.io/evict-policy will be ignored, because the policies are Default and ControllerTakeOver';
+    for (const policy of ['controllerTakeOver', 'ControllerTakeover', '']) {
+      assert.ok(warnings(await createPod({ [key]: policy })).includes(words), policy);
+    }
+    for (const policy of ['Default', 'ControllerTakeOver']) {
+      assert.equal(warnings(await createPod({ [key]: policy })), '');
+      const named = warnings(await createPod({ [key]: policy, [`${PREFIX}single`]: '1' }));
+      assert.match(named, /not a fully qualified domain name/);
+    }
+  });
+
   it('the API server warns of values that begin with no priority from 0 to 100000', async () => {
     for (const value of ['', 'high', '/controller', '-1/controller', '100001', '1000000', '1.5/controller', '01']) {
       const said = warnings(await createPod({ [`${PREFIX}a.example.com`]: value }));

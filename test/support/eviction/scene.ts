@@ -64,7 +64,10 @@ export function createEvictionScene(): EvictionScene {
     clock,
     log: SILENT_LOG,
     options: controllerOptionsSchema.parse({}),
-    metrics: { evictionAttempted: (outcome: string) => void attempts.push(outcome) },
+    metrics: {
+      evictionAttempted: (outcome: string) => void attempts.push(outcome),
+      evictionBegun: () => void attempts.push('begun'),
+    },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
     ungated: createUngatedDaemonSets(),
     maintenances: { ...cacheOf(maintenances), isEndedByReboot: () => false },

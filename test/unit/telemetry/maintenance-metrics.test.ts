@@ -27,7 +27,7 @@ function draining(name: string, is: 'True' | 'False', reason: string, hours: num
 
 async function textOf(maintenances: readonly NodeMaintenance[]): Promise<readonly string[]> {
   const metrics = createControllerMetrics(() => {
-    return { ...countEvictions([], []), maintenances: countMaintenances(maintenances, NOW) };
+    return { ...countEvictions([], [], []), maintenances: countMaintenances(maintenances, NOW) };
   });
   metrics.drained(120);
   return (await metrics.text()).split('\n').filter((line) => line.startsWith('nodemaintenance_controller_'));

@@ -34,7 +34,7 @@ describe('the memory of requests', () => {
       clock: createSystemClock(),
       log: SILENT_LOG,
       options: controllerOptionsSchema.parse({}),
-      metrics: { evictionAttempted: () => undefined },
+      metrics: { evictionAttempted: () => undefined, evictionBegun: () => undefined },
       events: { record: () => undefined },
       requests: { get: (key: string) => requests.get(key), list: () => [...requests.values()] },
       pods: { get: () => pod, list: () => [] },

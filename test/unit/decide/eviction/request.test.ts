@@ -108,6 +108,15 @@ describe('the eviction request controller', () => {
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
   });
 
+  it('the controller reports an evict policy that is none', () => {
+    const reasons = (policy: string): readonly string[] => {
+      const target = pod({}, { 'coordination.x-k8s.io/evict-policy': policy });
+      return decideEvictionRequest(request(), target, NOW).news.map(({ reason }) => reason);
+    };
+    assert.deepEqual(reasons('controllerTakeOver'), ['EvictPolicyIgnored']);
+    assert.deepEqual([reasons('Default'), reasons('ControllerTakeOver')], [[], []]);
+  });
+
   it('the controller passes control on when the active interceptor completes', () => {
     const interceptors = [{ name: 'b.example.com', completionTime: CREATED }];
     const { status } = decideEvictionRequest(request({ ...STARTED, interceptors }), pod(), NOW);
