@@ -13,7 +13,7 @@ export function addUninstall(program: Command, terminal: Terminal, exitWith: Exi
     );
   addAccessOptions(uninstall)
     .option('--timeout <time>', 'stop waiting for the controller after this time', '60s')
-    .option('--force', 'then uncordon its nodes and delete the maintenances without the controller')
+    .option('--force', 'then delete the maintenances, and give their nodes back, without the controller')
     .addHelpText(
       'after',
       exitCodes({ 0: 'done', 1: 'failed, refused or interrupted', 2: 'usage error', 3: 'maintenances are left' }),

@@ -1,22 +1,9 @@
-import type { KubeObject } from '../../api/meta.ts';
 import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node, Pod } from '../../api/pod.ts';
+import type { Pod } from '../../api/pod.ts';
 import { isGated } from '../../decide/daemon-set/gate.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { syncCordon } from '../../kube/maintenance/cordon.ts';
-import { listAll } from '../../kube/list.ts';
-import {
-  collectionPath,
-  keyOf,
-  NODE_MAINTENANCES,
-  NODES,
-  objectPath,
-  PODS,
-  type Resource,
-  sendForObject,
-} from '../../kube/resource.ts';
+import { keyOf, NODE_MAINTENANCES, objectPath, PODS, type Resource, sendForObject } from '../../kube/resource.ts';
+import { giveEverythingBack, listOf, type ReleaseContext } from './give-back.ts';
 import { releasePod } from '../../controller/daemon-set/gate.ts';
 
 const GATE = 'nodemaint-daemonset-gate';
@@ -31,25 +18,6 @@ const GATE_RESOURCES = [
 const POLL_MS = 500;
 /** API servers stop applying a deleted policy after about a second; when no pod was gated for this time, none will be. */
 const QUIET_MS = 3_000;
-
-/** What releasing a cluster needs from outside. */
-export interface ReleaseContext {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  /** Called with a sentence for each step that is done. */
-  readonly say: (text: string) => void;
-}
-
-async function listOf<T extends KubeObject>(
-  client: KubeClient,
-  resource: Resource,
-  query: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<readonly T[]> {
-  const place = { path: collectionPath(resource), query, absent: [404] };
-  // The custom resources may already be deleted.
-  return (await listAll<T>(client, place, (object) => object, signal)).items;
-}
 
 /** Deletes the policy of the gate, so that no more pods are gated. */
 async function removeGate({ client, say }: ReleaseContext, signal: AbortSignal): Promise<void> {
@@ -94,16 +62,12 @@ async function releasePods({ client, clock, say }: ReleaseContext, signal: Abort
   }
 }
 
-/** Does what the controller would do: removes its finalizer from the maintenances and uncordons their nodes. */
-async function completeWithoutController(
+/** Does what the controller would do: removes its finalizer from the maintenances. */
+async function releaseMaintenances(
   { client, say }: ReleaseContext,
   left: readonly NodeMaintenance[],
   signal: AbortSignal,
 ): Promise<void> {
-  for (const node of await listOf<Node>(client, NODES, {}, signal)) {
-    const outcome = await syncCordon(client, { node, wantedBy: [] }, signal);
-    if (outcome === 'changed') say(`Node ${node.metadata.name} is uncordoned.`);
-  }
   for (const { metadata } of left) {
     const finalizers = (metadata.finalizers ?? []).filter((name) => name !== COMPLETION_FINALIZER);
     const body = { metadata: { resourceVersion: metadata.resourceVersion, finalizers } };
@@ -115,7 +79,7 @@ async function completeWithoutController(
 
 /**
  * Ends everything that the product does to the pods and nodes of a cluster, so that it can be removed: the policy of the
- * gate, all maintenances, gated pods. The controller completes the maintenances; where it does not within `timeoutMs`
+ * gate, all maintenances, what is left of earlier ones, gated pods. The controller completes the maintenances; where it does not within `timeoutMs`
  * milliseconds, it is done here if `force` says so. Returns the names of the maintenances that are left.
  */
 export async function releaseCluster(
@@ -125,7 +89,9 @@ export async function releaseCluster(
 ): Promise<readonly string[]> {
   await removeGate(context, signal);
   const left = await endMaintenances(context, options.timeoutMs, signal);
-  if (left.length > 0 && options.force) await completeWithoutController(context, left, signal);
+  if (options.force) await releaseMaintenances(context, left, signal);
+  // Maintenances that are gone may have left something behind, where no controller was there to take it back.
+  if (options.force || left.length === 0) await giveEverythingBack(context, signal);
   await releasePods(context, signal);
   return options.force ? [] : left.map(({ metadata }) => metadata.name);
 }

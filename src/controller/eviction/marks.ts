@@ -3,14 +3,15 @@ import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names
 import type { Pod } from '../../api/pod.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { actsOutOfTurn } from './out-of-turn.ts';
 
 /** Sets or removes the mark. A mark that another writer has set stays: server-side apply removes only what it wrote. */
-export async function writeMark(
-  { client, log }: ControllerContext,
+export async function applyMark(
+  client: KubeClient,
   pod: Pod,
   what: 'set' | 'remove',
   signal: AbortSignal,
@@ -22,6 +23,16 @@ export async function writeMark(
   const path = objectPath(PODS, pod.metadata);
   const patch = { kind: 'apply', manager: IMPERATIVE_INTERCEPTOR } as const;
   await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal);
+}
+
+/** Sets or removes the mark, and logs it. */
+export async function writeMark(
+  { client, log }: ControllerContext,
+  pod: Pod,
+  what: 'set' | 'remove',
+  signal: AbortSignal,
+): Promise<void> {
+  await applyMark(client, pod, what, signal);
   log.info({ pod: keyOf(pod), mark: what }, 'told the controller of a pod about its eviction');
 }
 

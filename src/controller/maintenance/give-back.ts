@@ -1,25 +1,14 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import {
-  COMPLETION_FINALIZER,
-  DEADLINE_ANNOTATION,
-  INTERCEPTOR_DEADLINE_ANNOTATION,
-  MAINTENANCE_REQUESTER,
-} from '../../api/names.ts';
+import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideRetention, drainsOn, type RetentionStep } from '../../decide/maintenance/retention.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
+import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { listAll } from '../../kube/list.ts';
-import {
-  collectionPath,
-  EVICTION_REQUESTS,
-  keyOf,
-  NODE_MAINTENANCES,
-  objectPath,
-  sendForObject,
-} from '../../kube/resource.ts';
+import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
 import { transformMaintenance } from '../../kube/transform.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from '../daemon-set/shared-read.ts';
@@ -79,21 +68,12 @@ export function createRequestReturn(context: ControllerContext): RequestReturn {
       if (step === 'keep') return;
       const isYoung = clock.monotonic() - begunAt < YOUNG_TERM_MS;
       if (isYoung && stepOf(request, await readMaintenances(signal)) !== step) return;
-      const { uid, resourceVersion } = request.metadata;
-      const path = objectPath(EVICTION_REQUESTS, request.metadata);
       if (step === 'delete') {
-        // Only this very request, as it was judged: another may have taken its name, or somebody may have joined it.
-        const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-        await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+        await deleteRequest(client, request, signal);
         return;
       }
-      const requesters = (request.spec.requesters ?? []).filter(({ name }) => name !== MAINTENANCE_REQUESTER);
-      const annotations = { [DEADLINE_ANNOTATION]: null, [INTERCEPTOR_DEADLINE_ANNOTATION]: null };
-      const body = { metadata: { resourceVersion, annotations }, spec: { requesters } };
-      const patch = { kind: 'merge' } as const;
-      const done = await sendForObject(client, { method: 'PATCH', path, body, patch }, [404, 409], signal);
-      if (done === undefined) return;
-      withdrawn.set(keyOf(request), uid);
+      if (!(await withdrawEntry(client, request, signal))) return;
+      withdrawn.set(keyOf(request), request.metadata.uid);
       log.info({ request: keyOf(request), pod: targetKeyOf(request) }, 'withdrew from eviction request');
     },
     forget: (key) => {

@@ -1,11 +1,9 @@
 import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { decideNodeConditions, type NodeState } from '../../decide/maintenance/node-conditions.ts';
 import { nodeStateOf } from '../../decide/maintenance/retention.ts';
-import { rfc3339 } from '../../decide/time.ts';
+import { syncConditions } from '../../kube/maintenance/conditions.ts';
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { PodIndex } from '../cache/pods-by-node.ts';
 import type { ControllerContext } from '../context.ts';
 import type { Refusals } from './refusals.ts';
@@ -32,27 +30,6 @@ async function keepCordon(
   return true;
 }
 
-/** Reports in the conditions of the node how far its drain is (KEP-5683). */
-async function reportConditions(
-  { client, clock }: ControllerContext,
-  node: Node,
-  state: NodeState,
-  signal: AbortSignal,
-): Promise<void> {
-  const now = rfc3339(clock.now());
-  const conditions = decideNodeConditions(node, state).map((condition) => {
-    const present = node.status?.conditions?.find(({ type }) => type === condition.type);
-    // The patch leaves the time of the last change where the status stays as it is.
-    const transition = present?.status === condition.status ? {} : { lastTransitionTime: now };
-    return { ...condition, lastHeartbeatTime: now, ...transition };
-  });
-  if (conditions.length === 0) return;
-  const path = objectPath(NODES, node.metadata, 'status');
-  // The version guards what somebody else has set meanwhile; the node that has changed comes back into the queue.
-  const body = { metadata: { resourceVersion: node.metadata.resourceVersion }, status: { conditions } };
-  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'strategic' } }, [404, 409], signal);
-}
-
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 export function createNodeReconciler(context: ControllerContext, pods: PodIndex, refusals: Refusals): Reconcile {
   return async (name, signal) => {
@@ -60,16 +37,18 @@ export function createNodeReconciler(context: ControllerContext, pods: PodIndex,
       const node = context.nodes.get(name);
       if (node === undefined) return;
       const state = nodeStateOf(context.maintenances.list(), node, pods.isEmpty(name));
+      const report = (): Promise<boolean> =>
+        syncConditions(context.client, { node, state }, context.clock.now(), signal);
       let changed: boolean;
       try {
         changed = await keepCordon(context, node, state.maintenances, signal);
       } catch (error) {
         // A node that cannot be cordoned says all the same that it is under maintenance.
-        await reportConditions(context, node, state, signal);
+        await report();
         throw error;
       }
       // A node that was changed comes back into the queue.
-      if (!changed) await reportConditions(context, node, state, signal);
+      if (!changed) await report();
     });
     return {};
   };

@@ -1,0 +1,30 @@
+import type { Node } from '../../api/pod.ts';
+import { decideNodeConditions, type NodeState } from '../../decide/maintenance/node-conditions.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import type { KubeClient } from '../client.ts';
+import { NODES, objectPath, sendForObject } from '../resource.ts';
+
+/**
+ * Reports in the conditions of a node how far its drain is (KEP-5683); `now` is in milliseconds since the epoch. Returns
+ * whether anything was written; a node that somebody has changed since it was copied is left as it is. Throws API_UNREACHABLE
+ * and API_REFUSED.
+ */
+export async function syncConditions(
+  client: KubeClient,
+  { node, state }: { readonly node: Node; readonly state: NodeState },
+  now: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const at = rfc3339(now);
+  const conditions = decideNodeConditions(node, state).map((condition) => {
+    const present = node.status?.conditions?.find(({ type }) => type === condition.type);
+    // The patch leaves the time of the last change where the status stays as it is.
+    const transition = present?.status === condition.status ? {} : { lastTransitionTime: at };
+    return { ...condition, lastHeartbeatTime: at, ...transition };
+  });
+  if (conditions.length === 0) return false;
+  const path = objectPath(NODES, node.metadata, 'status');
+  const body = { metadata: { resourceVersion: node.metadata.resourceVersion }, status: { conditions } };
+  const change = { method: 'PATCH', path, body, patch: { kind: 'strategic' } } as const;
+  return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
+}
