@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../../config/schema.ts';
 import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
 import { kubeletShutdownWarning } from '../../decide/machine/kubelet-graceful-shutdown.ts';
+import { staticPodUrlWarning } from '../../decide/static-pod/url-pods.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
@@ -61,6 +62,7 @@ export async function findStaticPods(
 ): Promise<LocatedStaticPods> {
   const { config, state, find, log } = dependencies;
   let kubeletWarning = '';
+  let urlWarning = '';
   const locate = async (until: AbortSignal): Promise<MoverPaths> => {
     const kubelet = await askKubelet(find, log, until);
     const warning = kubelet === undefined ? '' : kubeletShutdownWarning(kubelet);
@@ -68,6 +70,9 @@ export async function findStaticPods(
       log.warn({ reason: warning }, 'the kubelet would kill pods itself');
     }
     kubeletWarning = warning;
+    const fromUrl = (kubelet && staticPodUrlWarning(kubelet)) ?? '';
+    if (fromUrl !== '' && fromUrl !== urlWarning) log.warn({ reason: fromUrl }, 'static pods cannot be made to leave');
+    urlWarning = fromUrl;
     return await locateStaticPods(config, state, kubelet, log);
   };
   const paths = await locate(signal);
@@ -90,7 +95,7 @@ export async function findStaticPods(
             log.error({ ...now, reason: describeError(error) }, 'cannot use the new static pod directory');
           }
         },
-        warnings: () => [store.refusal() ?? '', kubeletWarning].filter((warning) => warning !== ''),
+        warnings: () => [store.refusal() ?? '', kubeletWarning, urlWarning].filter((warning) => warning !== ''),
       };
     },
   };

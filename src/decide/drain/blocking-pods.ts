@@ -5,6 +5,7 @@ import type { Node, Pod } from '../../api/pod.ts';
 import { attemptsOf, isBlockedByBudget } from '../eviction/api-answer.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
+import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 
@@ -60,6 +61,10 @@ export function whyBlocking(
   const { name, namespace = 'default' } = pod.metadata;
   const find = (): Why | undefined => {
     if (pod.metadata.deletionTimestamp !== undefined) return whyNotEnding(pod, node, now);
+    if (isFromUrl(pod)) {
+      const since = request?.metadata.creationTimestamp ?? pod.metadata.creationTimestamp ?? rfc3339(now);
+      return { reason: 'NotSupported', message: URL_POD_STAYS, since };
+    }
     if (request === undefined) return undefined;
     const progressing = request.status?.conditions?.find(({ type }) => type === PROGRESSING);
     const activatedAt = timeOf(progressing?.lastTransitionTime);

@@ -9,6 +9,7 @@ export type KubeletFlags = ReadonlyMap<string, string>;
 /** The fields of a KubeletConfiguration (v1beta1) that the agent needs. Durations are in Go's format. */
 export interface KubeletDocument {
   readonly staticPodPath?: string | undefined;
+  readonly staticPodURL?: string | undefined;
   readonly containerRuntimeEndpoint?: string | undefined;
   readonly fileCheckFrequency?: string | undefined;
   readonly healthzPort?: number | undefined;
@@ -35,6 +36,8 @@ export interface KubeletFacts {
   readonly hostnameOverride: string | undefined;
   /** Undefined if it reads no static pods from files. */
   readonly staticPodPath: string | undefined;
+  /** Whether it also takes static pods from a URL. */
+  readonly hasStaticPodUrl: boolean;
   readonly containerRuntimeEndpoint: string | undefined;
   /** The interval at which it reads the static pod directory, in milliseconds. */
   readonly fileCheckFrequencyMs: number;
@@ -117,6 +120,7 @@ export function effectiveKubelet(pid: number, flags: KubeletFlags, document: Kub
     hostnameOverride: nonEmpty(flags.get('hostname-override')),
     // A flag that is given has precedence even if it is empty.
     staticPodPath: nonEmpty(flags.get('pod-manifest-path') ?? document.staticPodPath),
+    hasStaticPodUrl: nonEmpty(flags.get('manifest-url') ?? document.staticPodURL) !== undefined,
     containerRuntimeEndpoint: nonEmpty(flags.get('container-runtime-endpoint'), document.containerRuntimeEndpoint),
     fileCheckFrequencyMs: frequency > 0 ? frequency : DEFAULT_FILE_CHECK_MS,
     healthzPort: portOf(flags.get('healthz-port')) ?? document.healthzPort ?? DEFAULT_HEALTHZ_PORT,

@@ -8,6 +8,7 @@ import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
 import { interceptorsOf } from '../eviction/interceptors.ts';
 import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
 import { gracefulPodOf } from '../deadline/maintenance.ts';
+import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { drainPodOf, graceSecOf, isTerminal, podTypeOf, isInPodGroup } from '../pod.ts';
 
 /** The parts of a Pod that only a preview looks at. */
@@ -170,12 +171,17 @@ function groupFindings(pod: Pod): readonly Finding[] {
   return [{ level: 'blocks', message: 'it belongs to a scheduling group, which an EvictionRequest does not support' }];
 }
 
+function urlFindings(pod: Pod): readonly Finding[] {
+  return isFromUrl(pod) ? [{ level: 'blocks', message: URL_POD_STAYS }] : [];
+}
+
 function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
   const { namespace, name, priority } = drainPodOf(pod);
   const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const findings: Finding[] = [
     ...groupFindings(pod),
+    ...urlFindings(pod),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),
     ...lossFindings(pod),

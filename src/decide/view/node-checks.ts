@@ -4,6 +4,7 @@ import { judgeKubeletShutdown } from '../machine/kubelet-graceful-shutdown.ts';
 import type { KubeletFacts } from '../machine/kubelet-config.ts';
 import type { RefusedKubelet } from '../machine/kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../machine/kubelet-unit.ts';
+import { staticPodUrlWarning } from '../static-pod/url-pods.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../machine/logind-delay.ts';
 
 export interface Check {
@@ -187,7 +188,7 @@ function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
   return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or remove it' };
 }
 
-function checkStaticPods({ staticPods: { path, isThere, warning, distrust } }: NodeFacts): Check {
+function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distrust } }: NodeFacts): Check {
   const name = 'static pods';
   if (distrust !== undefined) {
     const message = `manifests are not moved: ${distrust}`;
@@ -199,6 +200,12 @@ function checkStaticPods({ staticPods: { path, isThere, warning, distrust } }: N
     };
   }
   if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
+  const fromUrl = typeof kubelet === 'object' ? staticPodUrlWarning(kubelet) : undefined;
+  if (fromUrl !== undefined) {
+    const fix =
+      "serve these pods from files: move them to the static pod directory, and remove the kubelet's staticPodURL";
+    return { name, result: 'warn', message: fromUrl, fix };
+  }
   if (isThere) return { name, ...OK, message: path };
   return {
     name,

@@ -26,6 +26,7 @@ const INT32 = z
   .max(2 ** 31 - 1);
 const DOCUMENT = z.object({
   staticPodPath: z.string().optional(),
+  staticPodURL: z.string().optional(),
   containerRuntimeEndpoint: z.string().optional(),
   fileCheckFrequency: z.string().optional(),
   healthzPort: z.int().min(0).max(65_535).optional(),

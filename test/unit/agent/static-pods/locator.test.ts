@@ -33,10 +33,12 @@ async function open(t: TestContext) {
   };
   const log = createRecordingLog();
   const state = await openTestState(config.stateDirectory);
-  const world = { directory: first };
+  const world = { directory: first, hasStaticPodUrl: false };
   const find = () =>
     Promise.resolve({
+      pid: 7,
       staticPodPath: world.directory,
+      hasStaticPodUrl: world.hasStaticPodUrl,
       shutdownGracePeriodMs: 0,
       shutdownGracePeriodCriticalPodsMs: 0,
       shutdownGracePeriodByPodPriority: [],
@@ -53,6 +55,21 @@ describe('the locator of the static pods', () => {
     world.directory = second;
     await locator.relocate(SIGNAL);
     assert.equal(locator.store().paths.staticPodPath, second);
+  });
+
+  it('the locator warns of a kubelet that takes static pods from a URL, and logs it once', async (t) => {
+    const { world, dependencies, log } = await open(t);
+    const locator = await (await findStaticPods(dependencies, SIGNAL)).open();
+    assert.deepEqual(locator.warnings(), []);
+    world.hasStaticPodUrl = true;
+    for (const expected of [1, 1]) {
+      await locator.relocate(SIGNAL);
+      assert.match(locator.warnings().join('; '), /takes static pods from a URL/);
+      assert.equal(log.lines.length, expected);
+    }
+    world.hasStaticPodUrl = false;
+    await locator.relocate(SIGNAL);
+    assert.deepEqual(locator.warnings(), []);
   });
 
   it('the locator stays with the directory whose manifests are parked, over a restart too', async (t) => {

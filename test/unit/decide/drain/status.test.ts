@@ -61,6 +61,13 @@ describe('a pod that blocks a drain', () => {
     ['when no interceptor is left', pod(), request(undefined), READY, 'NoInterceptor'],
     ['as a DaemonSet pod that its interceptor left', pod(OWNED), request(IMPERATIVE), READY, 'NoInterceptor'],
     [
+      'as a static pod that the kubelet has from a URL, before anybody asks for it',
+      pod({ annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': 'http' } }),
+      undefined,
+      READY,
+      'NotSupported',
+    ],
+    [
       'when it cannot be evicted at all',
       pod(),
       request(

@@ -45,6 +45,15 @@ describe('the preview of a drain', () => {
     assert.match(foreign?.message ?? '', /is drained as a Default pod, and may come back/);
   });
 
+  it('a static pod that the kubelet has from a URL blocks, and one from a file does not', () => {
+    const mirror = (source: string): object => ({
+      annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': source },
+    });
+    const [fromUrl] = findings({ pods: [pod('dns', { metadata: mirror('http') })] });
+    assert.deepEqual([fromUrl?.level, /staticPodURL/.test(fromUrl?.message ?? '')], ['blocks', true]);
+    assert.deepEqual(findings({ pods: [pod('dns', { metadata: mirror('file') })] }), []);
+  });
+
   it('a budget that lets some of its pods go may block, and one that lets all go does not', () => {
     const pods = ['a', 'b'].map((name) => pod(name, { metadata: { ...owned('ReplicaSet'), labels: { app: 'web' } } }));
     const budget = (disruptionsAllowed: number): PodDisruptionBudget => ({

@@ -55,6 +55,13 @@ const cases: [string, Partial<NodeFacts>, string, Check['result'], RegExp][] = [
     /cannot write \/etc\/kubernetes-b, \/opt\/a$/,
   ],
   [
+    'the kubelet has static pods from a URL',
+    { kubelet: effectiveKubelet(7, new Map(), { staticPodURL: 'https://user:secret@example.com/pods' }) },
+    'static pods',
+    'warn',
+    /^the kubelet \(process 7\) takes static pods from a URL \(staticPodURL\): [^@]*$/,
+  ],
+  [
     'others could change the kubeconfig',
     { distrusted: ['/srv/kubeconfig is not trusted: its group may write to it'] },
     'trust',
