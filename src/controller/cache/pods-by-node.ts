@@ -3,7 +3,10 @@ import { isTerminal } from '../../decide/pod.ts';
 
 /** The keys of the pods on each node that have not ended. */
 export interface PodIndex {
-  /** Notes a pod that came, changed or, where there is none, went. Returns the nodes that it left or came to. */
+  /**
+   * Notes a pod that came, changed or, where there is none, went. Returns the nodes that it was the last pod to leave or the
+   * first one to come to.
+   */
   note(key: string, pod: Pod | undefined): readonly string[];
   isEmpty(node: string): boolean;
 }
@@ -16,17 +19,24 @@ export function createPodIndex(): PodIndex {
       const before = nodeOfPod.get(key);
       const after = pod === undefined || isTerminal(pod) ? undefined : pod.spec.nodeName;
       if (before === after) return [];
+      const changed: string[] = [];
       if (before !== undefined) {
         const pods = podsOfNode.get(before);
         pods?.delete(key);
-        if (pods?.size === 0) podsOfNode.delete(before);
+        if (pods?.size === 0 && podsOfNode.delete(before)) changed.push(before);
       }
-      if (after === undefined) nodeOfPod.delete(key);
-      else {
-        nodeOfPod.set(key, after);
-        podsOfNode.set(after, (podsOfNode.get(after) ?? new Set()).add(key));
+      if (after === undefined) {
+        nodeOfPod.delete(key);
+        return changed;
       }
-      return [before, after].filter((node) => node !== undefined);
+      nodeOfPod.set(key, after);
+      const pods = podsOfNode.get(after);
+      if (pods !== undefined) {
+        pods.add(key);
+        return changed;
+      }
+      podsOfNode.set(after, new Set([key]));
+      return [...changed, after];
     },
     isEmpty: (node) => !podsOfNode.has(node),
   };

@@ -248,7 +248,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     get: <K extends Kind>(kind: K, key: string) => of(kind).get(key) as Objects[K] | undefined,
     lead: () => {
       const stop = new AbortController();
-      work = createWork(createContext());
+      work = createWork(cluster.context);
       const running = work.run(stop.signal, stop.signal);
       return {
         [Symbol.asyncDispose]: async () => {

@@ -25,4 +25,31 @@ describe('the work of the leader', () => {
       cluster.get('Maintenance', 'm')?.status?.conditions?.some(({ status }) => status === 'True') === true;
     await waitFor('the drain', isDrained, { timeoutMs: 3_000 });
   });
+
+  it('the work of the leader does not take up maintenances that are complete when another one or a node changes', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    for (let index = 0; index < 50; index += 1) {
+      cluster.put('Maintenance', drainOf(`over-${index}`, ['one'], { stage: 'Complete' }));
+    }
+    cluster.put('Maintenance', drainOf('m', ['one'], { stage: 'Cordon' }));
+    await using _ = cluster.lead();
+    const added = async (): Promise<number> => {
+      const text = await cluster.context.metrics.text();
+      return Number(/workqueue_adds_total\{name="nodemaintenances"\} (\d+)/.exec(text)?.[1] ?? 0);
+    };
+    await waitFor('rest', async () => {
+      const before = await added();
+      await delay(300);
+      return before > 0 && (await added()) === before;
+    });
+    const before = await added();
+    const [node, maintenance] = [cluster.get('Node', 'one'), cluster.get('Maintenance', 'm')];
+    assert.ok(node !== undefined && maintenance !== undefined);
+    cluster.put('Node', node);
+    cluster.put('Maintenance', maintenance);
+    await delay(300);
+    const more = (await added()) - before;
+    assert.ok(more > 0 && more < 10, `${more} were added`);
+  });
 });
