@@ -60,6 +60,7 @@ export interface BlockingPod {
     | 'InterceptorSilent'
     | 'NoInterceptor'
     | 'NotSupported'
+    | 'RequestHeld'
     | 'Finalizer'
     | 'NodeUnreachable'
     | 'NotEnding';

@@ -21,6 +21,8 @@ import { createPodIndex, type PodIndex } from './cache/pods-by-node.ts';
 import { createRequestIndex, type RequestIndex } from './cache/request-index.ts';
 
 const PARALLEL_REQUESTS = 16;
+/** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
+const PARALLEL_EVICTIONS = 64;
 /** After this time the runs under way are cut short when the leader is to stop. */
 const FINISH_MS = 5_000;
 
@@ -105,7 +107,7 @@ function createQueues(context: ControllerContext, indexes: Indexes): Queues {
   const mayRun = (): boolean => copies.every((copy) => copy.current());
   const queueOf: QueueOf = (name, reconcile, parallel) =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun });
-  const interceptorQueue = (name: string, interceptor: Interceptor): WorkQueue => {
+  const interceptorQueue = (name: string, interceptor: Interceptor, parallel: number): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {
       client,
       clock,
@@ -113,15 +115,15 @@ function createQueues(context: ControllerContext, indexes: Indexes): Queues {
       request: (key) => requests.get(key),
       pod: (request) => Promise.resolve(pods.get(targetKeyOf(request))),
     });
-    return queueOf(name, reconcile, PARALLEL_REQUESTS);
+    return queueOf(name, reconcile, parallel);
   };
   const imperative = createImperativeEviction(context);
   const request = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS);
-  const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context));
+  const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context), PARALLEL_REQUESTS);
   const gate = createDaemonSetGate(context);
   const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);
   const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
-  const eviction = interceptorQueue('imperative', imperative);
+  const eviction = interceptorQueue('imperative', imperative, PARALLEL_EVICTIONS);
   const marks = queueOf('pod-marks', createMarkReconciler(context), 1);
   const own = createMaintenanceQueues(context, indexes, queueOf);
   return { ...own, imperative, gate, request, daemonSet, gated, rollout, eviction, marks };

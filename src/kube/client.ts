@@ -20,6 +20,11 @@ export interface KubeRequest {
   readonly patch?: Patch;
   /** Whether a list has only the metadata of its objects. */
   readonly namesOnly?: boolean;
+  /**
+   * Whether admission webhooks of others may keep the answer back, as for the end of a pod: such requests have connections of
+   * their own, so that they delay no others, and wait for the API server's own time-out, whose answer says what was slow.
+   */
+  readonly behindWebhooks?: true;
   /** The user that the request is made as, by impersonation; without it, the identity of the credentials. */
   readonly as?: string;
 }
@@ -48,6 +53,10 @@ export interface KubeClient {
 
 /** A request is given up when its connection was silent for this long. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** The API server gives a request up after 60 s (its flag --request-timeout), and a webhook after 30 s at most. */
+const WEBHOOK_TIMEOUT_MS = 65_000;
+const MAX_SOCKETS = 16;
+const MAX_WEBHOOK_SOCKETS = 64;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
@@ -87,7 +96,8 @@ function headersOf(request: KubeRequest, body: string | undefined, userAgent: st
 class ApiServerConnections {
   readonly #access: ClusterAccess;
   readonly #userAgent: string;
-  readonly #agent = new https.Agent({ keepAlive: true, maxSockets: 16 });
+  readonly #agent = new https.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  readonly #webhookAgent = new https.Agent({ keepAlive: true, maxSockets: MAX_WEBHOOK_SOCKETS });
   readonly #base: string;
 
   constructor(access: ClusterAccess, userAgent: string) {
@@ -105,7 +115,7 @@ class ApiServerConnections {
     const headers = { ...credentials, ...headersOf(request, body, this.#userAgent) };
     return await new Promise((resolve, reject) => {
       const call = https.request(new URL(this.#base + withManager(request), this.#access.server), {
-        agent: this.#agent,
+        agent: request.behindWebhooks === true ? this.#webhookAgent : this.#agent,
         ...options,
         method: request.method,
         headers,
@@ -131,6 +141,7 @@ class ApiServerConnections {
 
   close(): void {
     this.#agent.destroy();
+    this.#webhookAgent.destroy();
   }
 }
 
@@ -147,7 +158,8 @@ export function createKubeClient(
   return {
     send: async (request, signal) => {
       try {
-        const response = await connections.open(request, REQUEST_TIMEOUT_MS, signal);
+        const timeoutMs = request.behindWebhooks === true ? WEBHOOK_TIMEOUT_MS : REQUEST_TIMEOUT_MS;
+        const response = await connections.open(request, timeoutMs, signal);
         const text = await readText(response, maxBytes, () => tooLarge(request, 'the answer', maxBytes));
         return { status: response.statusCode ?? 0, headers: response.headers, body: parseJson(text) };
       } catch (error) {

@@ -22,6 +22,7 @@ import type { Interceptor, InterceptorStep } from '../../kube/eviction/intercept
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
+import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
 import { writeMark } from './marks.ts';
 import { actsOutOfTurn } from './out-of-turn.ts';
 import { subjectOf } from './reconciler.ts';
@@ -42,6 +43,7 @@ interface EvictionState {
   readonly memories: EvictionAttempts;
   /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
   readonly unsure: Set<string>;
+  readonly underWay: CallsUnderWay;
 }
 
 async function attempt(
@@ -75,13 +77,16 @@ function record({ metrics, log, events }: ControllerContext, request: EvictionRe
 
 async function evict(
   context: ControllerContext,
-  { memories, unsure }: EvictionState,
+  { memories, unsure, underWay }: EvictionState,
   { request, pod, memory: before }: EvictionTarget & { readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<InterceptorStep> {
   const key = keyOf(request);
+  const { namespace = '' } = pod.metadata;
+  const pauseMs = underWay.pauseMs(namespace);
+  if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
-  const outcome = await attempt(context, pod, before, signal);
+  const outcome = await underWay.during(namespace, () => attempt(context, pod, before, signal));
   // A webhook may say that there is no such pod: it is read before anything else is done about it.
   if (outcome.kind !== 'gone') unsure.delete(key);
   record(context, request, outcome);
@@ -151,6 +156,7 @@ async function act(
 export function createImperativeEviction(context: ControllerContext): ImperativeEviction {
   const memories = createEvictionAttempts(context.clock);
   const unsure = new Set<string>();
+  const underWay = createCallsUnderWay(context.clock);
   const forget = (key: string): void => {
     memories.delete(key);
     unsure.delete(key);
@@ -158,7 +164,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   return {
     name: IMPERATIVE_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
-    act: (request, pod, signal) => act(context, { memories, unsure }, { request, pod }, signal),
+    act: (request, pod, signal) => act(context, { memories, unsure, underWay }, { request, pod }, signal),
     over: (request) => {
       forget(keyOf(request));
       return Promise.resolve();

@@ -70,6 +70,11 @@ export function whyBlocking(
     const activatedAt = timeOf(progressing?.lastTransitionTime);
     const sinceAt = activatedAt ?? timeOf(request.metadata.creationTimestamp) ?? now;
     const since = rfc3339(sinceAt);
+    if (request.metadata.deletionTimestamp !== undefined) {
+      const held = request.metadata.finalizers?.join(', ') ?? '';
+      const message = `its EvictionRequest is deleted, but held by the finalizers ${held}`;
+      return { reason: 'RequestHeld', message, since: rfc3339(timeOf(request.metadata.deletionTimestamp) ?? now) };
+    }
     if (hasCondition(request, CANCELED)) {
       const canceled = request.status?.conditions?.find(({ type }) => type === CANCELED);
       return { reason: 'NotSupported', message: canceled?.message ?? '', since };

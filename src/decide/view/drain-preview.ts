@@ -168,7 +168,9 @@ function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFac
 /** Pods that an EvictionRequest does not support (KEP-4563, "EvictionRequest Validation"). */
 function groupFindings(pod: Pod): readonly Finding[] {
   if (!isInPodGroup(pod)) return [];
-  return [{ level: 'blocks', message: 'it belongs to a scheduling group, which an EvictionRequest does not support' }];
+  const message =
+    'it belongs to a Workload or PodGroup, which an EvictionRequest does not support: end its workload, or delete it';
+  return [{ level: 'blocks', message }];
 }
 
 function urlFindings(pod: Pod): readonly Finding[] {

@@ -29,7 +29,7 @@ export async function askForEviction(
     deleteOptions: { preconditions: { uid }, ...options },
   };
   const path = objectPath(PODS, pod.metadata, 'eviction');
-  const response = await client.send({ method: 'POST', path, body }, signal);
+  const response = await client.send({ method: 'POST', path, body, behindWebhooks: true }, signal);
   const retryAfter = Number(response.headers['retry-after']);
   return {
     status: response.status,
@@ -48,7 +48,7 @@ export async function deletePod(
 ): Promise<boolean> {
   const preconditions = { uid: pod.metadata.uid };
   const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions, ...options };
-  const request = { method: 'DELETE', path: objectPath(PODS, pod.metadata), body } as const;
+  const request = { method: 'DELETE', path: objectPath(PODS, pod.metadata), body, behindWebhooks: true } as const;
   return (await sendForObject(client, request, [404, 409], signal)) !== undefined;
 }
 

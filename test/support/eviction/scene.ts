@@ -29,7 +29,7 @@ export interface EvictionScene {
   /** Counts of the metric of attempts, by outcome. */
   readonly attempts: string[];
   /** How the Eviction API answers from now on; all other answers are 200. */
-  evictionAnswer: () => Answer;
+  evictionAnswer: () => Answer | Promise<Answer>;
   put(request: EvictionRequest, pod?: Pod): string;
   /** Puts a drain over the node n whose targets are these. */
   drain(drainTargets: readonly DrainPlanEntry[]): void;
@@ -53,11 +53,11 @@ export function createEvictionScene(): EvictionScene {
     list: () => [...objects.values()],
     synced: () => true,
   });
-  const send = (request: KubeRequest): Promise<KubeResponse> => {
+  const send = async (request: KubeRequest): Promise<KubeResponse> => {
     sent.push(request);
-    const answer = request.path.endsWith('/eviction') ? scene.evictionAnswer() : {};
-    if (answer instanceof Error) return Promise.reject(answer);
-    return Promise.resolve({ status: 200, headers: {}, body: undefined, ...answer });
+    const answer = request.path.endsWith('/eviction') ? await scene.evictionAnswer() : {};
+    if (answer instanceof Error) throw answer;
+    return { status: 200, headers: {}, body: undefined, ...answer };
   };
   const part = {
     client: { send },

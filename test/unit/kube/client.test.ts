@@ -70,6 +70,19 @@ describe('the client of an API server', () => {
     await closing.disposeAsync();
   });
 
+  it('the client answers other requests while webhooks hold up evictions', async () => {
+    const held: ServerResponse[] = [];
+    answer = (response) =>
+      received.at(-1)?.url?.endsWith('/eviction') === true ? held.push(response) : response.end('{}');
+    const evictions = Array.from({ length: 40 }, () =>
+      client.send({ method: 'POST', path: '/x/eviction', body: {}, behindWebhooks: true }, signal),
+    );
+    while (held.length < 40) await new Promise(setImmediate);
+    assert.equal((await client.send({ method: 'GET', path: '/y' }, signal)).status, 200);
+    for (const response of held) response.end('{}');
+    await Promise.all(evictions);
+  });
+
   it('the client sends a request below the path of the server, with its credentials and the type and length of its body', async () => {
     answer = (response) => response.writeHead(201).end('{"kind":"Status"}');
     const body = { name: 'ä' };

@@ -60,6 +60,29 @@ describe('imperative eviction', () => {
   });
 });
 
+describe('the evictions of a namespace whose webhook does not answer', () => {
+  it('the evictions wait for each other, and those of another namespace do not', async () => {
+    const scene = createEvictionScene();
+    scene.evictionAnswer = () => new Promise(() => undefined);
+    const step = scene.loop(createImperativeEviction(scene.context));
+    const keyOf = (number: number, namespace: string): string => {
+      const meta = { name: `u-${number}`, namespace, uid: `r-${number}` };
+      const spec = { target: { pod: { name: `web-${number}`, uid: `u-${number}` } } };
+      const target = pod({}, { name: `web-${number}`, namespace, uid: `u-${number}` });
+      return scene.put({ ...request(), metadata: meta, spec }, target);
+    };
+    for (let number = 0; number < 16; number += 1) void step(keyOf(number, 'slow'));
+    await new Promise(setImmediate);
+    assert.deepEqual(await step(keyOf(16, 'slow')), { againMs: 100 });
+    scene.clock.pass(30_000);
+    assert.deepEqual(await step(keyOf(17, 'slow')), { againMs: 5_000 }, 'the longer it takes, the longer they wait');
+    assert.equal(scene.calls().length, 16);
+    void step(keyOf(18, 'quick'));
+    await new Promise(setImmediate);
+    assert.equal(scene.calls().length, 17);
+  });
+});
+
 describe('an answer that there is no such pod', () => {
   it('an answer of a webhook is a refusal, which is reported', async () => {
     const scene = createEvictionScene();

@@ -82,6 +82,13 @@ describe('a pod that blocks a drain', () => {
       READY,
       'NotSupported',
     ],
+    [
+      'when its request is deleted and held',
+      pod(),
+      { ...request(IMPERATIVE), metadata: { name: 'u', deletionTimestamp: ago(60), finalizers: ['x.example.com/y'] } },
+      READY,
+      'RequestHeld',
+    ],
   ];
   for (const [name, target, given, node, expected] of cases) {
     it(name, () => {

@@ -54,6 +54,14 @@ describe('the preview of a drain', () => {
     assert.deepEqual(findings({ pods: [pod('dns', { metadata: mirror('file') })] }), []);
   });
 
+  it('a pod of a Workload or PodGroup blocks, with the way out', () => {
+    for (const spec of [{ workloadRef: {} }, { schedulingGroup: {} }]) {
+      const [first] = findings({ pods: [pod('a', { metadata: owned('Job', 'batch/v1'), spec })] });
+      assert.equal(first?.level, 'blocks');
+      assert.match(first?.message ?? '', /Workload or PodGroup, .*: end its workload, or delete it$/);
+    }
+  });
+
   it('a budget that lets some of its pods go may block, and one that lets all go does not', () => {
     const pods = ['a', 'b'].map((name) => pod(name, { metadata: { ...owned('ReplicaSet'), labels: { app: 'web' } } }));
     const budget = (disruptionsAllowed: number): PodDisruptionBudget => ({

@@ -1,0 +1,39 @@
+import type { Clock } from '../../host/clock.ts';
+
+/** At most so many calls for pods of one namespace are under way at a time: its webhooks may be slow, and delay only itself. */
+const MAX_CALLS = 16;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 5_000;
+
+/** The calls of the Eviction API that have no answer yet, by namespace. */
+export interface CallsUnderWay {
+  /** For how long another call has to wait, in milliseconds: the longer, the slower the others are; 0 where there is room. */
+  pauseMs(namespace: string): number;
+  /** Counts a call until it has its answer. */
+  during<T>(namespace: string, call: () => Promise<T>): Promise<T>;
+}
+
+export function createCallsUnderWay(clock: Pick<Clock, 'monotonic'>): CallsUnderWay {
+  /** When each call began, in the order in which they did. */
+  const begun = new Map<string, Map<symbol, number>>();
+  return {
+    pauseMs: (namespace) => {
+      const calls = begun.get(namespace);
+      if (calls === undefined || calls.size < MAX_CALLS) return 0;
+      const [oldest = clock.monotonic()] = calls.values();
+      return Math.min(Math.max(clock.monotonic() - oldest, FIRST_PAUSE_MS), MAX_PAUSE_MS);
+    },
+    during: async (namespace, call) => {
+      const calls = begun.get(namespace) ?? new Map<symbol, number>();
+      begun.set(namespace, calls);
+      const id = Symbol(namespace);
+      calls.set(id, clock.monotonic());
+      try {
+        return await call();
+      } finally {
+        calls.delete(id);
+        if (calls.size === 0) begun.delete(namespace);
+      }
+    },
+  };
+}
