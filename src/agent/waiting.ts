@@ -4,8 +4,8 @@ export interface Waiting {
   /** Who is to act, for example an interceptor. */
   readonly on: string;
   readonly message: string;
-  /** Milliseconds since the epoch; 0 where it is not known. */
-  readonly since: number;
+  /** Milliseconds since the epoch; absent where it is not known. */
+  readonly since?: number;
   /** When it should be over, in milliseconds since the epoch; absent where nobody can say. */
   readonly expectedAt?: number;
 }

@@ -83,7 +83,7 @@ async function sampleAgent(
   await using program = startProgram(command, path.join(folder, 'agent.log'), environment);
   await statusWhere(
     path.join(folder, 'run'),
-    ({ phase, lock, cluster }) => phase.kind === 'watching' && lock.held && cluster.heardAt > 0,
+    ({ phase, lock, cluster }) => phase.kind === 'watching' && lock.held && cluster.heardAt !== undefined,
   );
   const before = logind.startedTargets().length;
   const creation = rig.seen(/^shutdown-/);

@@ -85,7 +85,8 @@ export async function benchStaticPods(agent: readonly [string, ...string[]], sig
   });
   const log = path.join(rig.folder, 'agent.log');
   const program = stack.use(startProgram([...agent, 'agent', '--config', mirrors.configFile], log));
-  const isUp = async (): Promise<boolean> => (await readAgentStatus(mirrors.runDirectory)).cluster.heardAt > 0;
+  const isUp = async (): Promise<boolean> =>
+    (await readAgentStatus(mirrors.runDirectory)).cluster.heardAt !== undefined;
   await waitFor('the agent has a cluster', isUp, { program, signal });
   await mirrors.target([{ podType: 'Static', podPriority: 2_147_483_647 }]);
   const watcher = watch(mirrors.staticPodPath);

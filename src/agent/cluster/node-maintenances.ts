@@ -9,8 +9,8 @@ import { createMaintenanceTransform, createSignificantChanges } from './maintena
 export interface NodeMaintenances {
   /** Whether the first list has arrived. */
   synced(): boolean;
-  /** Milliseconds since the epoch at which the API server was last heard of; 0 for never. */
-  heardAt(): number;
+  /** When the API server answered last, in milliseconds since the epoch; undefined before its first answer. */
+  heardAt(): number | undefined;
   get(name: string): NodeMaintenance | undefined;
   list(): readonly NodeMaintenance[];
   /** All drains of this node. */
@@ -50,7 +50,7 @@ export function createMaintenanceWatch(
 
   return {
     synced: () => maintenances.synced(),
-    heardAt: () => maintenances.heardAt(),
+    heardAt: () => (maintenances.heardAt() === 0 ? undefined : maintenances.heardAt()),
     get: (name) => maintenances.get(name),
     list: () => maintenances.list(),
     drains: () => drainsOfNode(maintenances.list(), nodeName),

@@ -44,11 +44,12 @@ function waitingForRequests({ requests }: StatusCluster['cluster']): readonly Wa
     const active = request.status?.activeInterceptors?.[0];
     const entry = active === undefined ? undefined : interceptorEntry(request, active);
     const expectedAt = timeOf(entry?.expectedFinishTime);
+    const since = timeOf(request.metadata.creationTimestamp);
     return {
       what: targetKeyOf(request),
       on: active ?? 'eviction request controller',
       message: entry?.message ?? '',
-      since: timeOf(request.metadata.creationTimestamp) ?? 0,
+      ...(since === undefined ? {} : { since }),
       ...(expectedAt === undefined ? {} : { expectedAt }),
     };
   });
@@ -59,8 +60,9 @@ function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiti
   return decision.progress
     .filter(({ state }) => state !== 'ended')
     .map(({ key: what, file, message = 'manifest parked, containers are ending', expectedFinishAt: expectedAt }) => {
+      // A manifest whose move the journal does not know was parked at an unknown time.
       const since = view.parked.find((pod) => pod.file === file)?.parkedAt ?? 0;
-      return { what, on: 'kubelet', message, since, expectedAt };
+      return { what, on: 'kubelet', message, ...(since === 0 ? {} : { since }), expectedAt };
     });
 }
 
@@ -85,10 +87,10 @@ function waitingFor({ cluster, lastPass, phase }: StatusDependencies): readonly 
   return byName.size > 0 ? [...byName.values()] : waitingForDrain(cluster?.cluster, phase());
 }
 
-/** The address is empty where no cluster is configured, and the time 0 where the API server has not answered. */
 function clusterStatus(cluster: StatusCluster | undefined): AgentStatus['cluster'] {
-  if (cluster === undefined) return { configured: false, server: '', heardAt: 0 };
-  return { configured: true, server: cluster.server, heardAt: cluster.cluster.maintenances.heardAt() };
+  if (cluster === undefined) return { configured: false };
+  const heardAt = cluster.cluster.maintenances.heardAt();
+  return { configured: true, server: cluster.server, ...(heardAt === undefined ? {} : { heardAt }) };
 }
 
 /** The NodeMaintenance of the shutdown, with what its status says of this node. */
@@ -100,8 +102,8 @@ function maintenanceStatus(
   if (phase.kind === 'watching') return null;
   const { maintenance: name } = phase;
   const statuses = cluster?.cluster.maintenances.get(name)?.status?.nodeStatuses;
-  const node = statuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
-  return { name, message: node?.drainMessage ?? '' };
+  const message = statuses?.find(({ nodeRef }) => nodeRef.name === nodeName)?.drainMessage;
+  return { name, ...(message === undefined ? {} : { message }) };
 }
 
 /** The status of the agent as plain data. */

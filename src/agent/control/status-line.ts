@@ -8,8 +8,8 @@ export function statusLine({ summary, waitingFor, storageProblem }: AgentStatus)
   const disk = storageProblem === undefined ? '' : `; ${storageProblem}`;
   const [first] = waitingFor;
   if (first === undefined) return `${summary}${disk}`.slice(0, MAX_LENGTH);
-  const oldest = waitingFor.reduce((a, b) => (b.since !== 0 && (a.since === 0 || b.since < a.since) ? b : a), first);
-  const since = oldest.since === 0 ? '' : ` since ${rfc3339(oldest.since)}`;
+  const oldest = waitingFor.reduce((a, b) => ((b.since ?? Infinity) < (a.since ?? Infinity) ? b : a), first);
+  const since = oldest.since === undefined ? '' : ` since ${rfc3339(oldest.since)}`;
   const more = waitingFor.length === 1 ? '' : ` and ${waitingFor.length - 1} more`;
   return `${summary}; waiting for ${oldest.what} (${oldest.on})${since}${more}${disk}`.slice(0, MAX_LENGTH);
 }

@@ -11,7 +11,7 @@ export interface AgentStatus {
     readonly held: boolean;
     readonly message: string;
     /** For how long logind lets a lock delay a shutdown, and the file that says so; absent where it was not asked. */
-    readonly delay?: { readonly limitMs: number; readonly file?: string; readonly problem: string };
+    readonly delay?: { readonly limitMs: number; readonly file?: string; readonly problem?: string };
     /** After how long without a sign of life of the agent the lock goes by itself, in milliseconds. */
     readonly deadManMs?: number;
     /** Whose locks delay the shutdown that is held or was released, beside the agent's; older agents do not tell. */
@@ -19,10 +19,12 @@ export interface AgentStatus {
   };
   /** A shutdown that is scheduled for later, in milliseconds since the epoch. */
   readonly scheduled: { readonly kind: string; readonly at: number } | null;
-  readonly cluster: { readonly configured: boolean; readonly server: string; readonly heardAt: number };
+  /** The server is absent where no cluster is configured, and `heardAt` where it has not answered, in milliseconds since the epoch. */
+  readonly cluster: { readonly configured: boolean; readonly server?: string; readonly heardAt?: number };
   /** Whether a controller lives; absent while this agent does not have to know. */
   readonly controller?: { readonly state: 'alive' | 'dead' | 'unknown'; readonly silentMs: number };
-  readonly maintenance: { readonly name: string; readonly message: string } | null;
+  /** The message is absent where its status says nothing of this node. */
+  readonly maintenance: { readonly name: string; readonly message?: string } | null;
   readonly waitingFor: readonly Waiting[];
   readonly inPlace: readonly string[];
   readonly parked: readonly string[];

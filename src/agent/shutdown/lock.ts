@@ -78,7 +78,11 @@ async function readLimits(
   const winner = winningDelay(await readLogindConfig('/', signal));
   const wrong = delayProblem(limitMs, winner);
   const problem = wrong === undefined ? undefined : `${wrong.message}; ${wrong.fix}`;
-  const delay = { limitMs, ...(winner === undefined ? {} : { file: winner.path }), problem: problem ?? '' };
+  const delay = {
+    limitMs,
+    ...(winner === undefined ? {} : { file: winner.path }),
+    ...(problem === undefined ? {} : { problem }),
+  };
   if (kind !== 'unit') return { shown: { delay }, problem, readAt: clock.monotonic() };
   const value = await systemd.unitProperty(HOLDER_UNIT, 'Service', 'Environment', signal);
   const environment = z.array(z.string()).safeParse(value).data;

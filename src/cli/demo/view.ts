@@ -14,7 +14,8 @@ export interface DemoView {
 function describeWaiting(status: AgentStatus, now: number): readonly string[] {
   return status.waitingFor.map(({ what, message, since, expectedAt }) => {
     const left = expectedAt === undefined ? '' : `, at most ${formatSpan(expectedAt - now)} more`;
-    return `${what}: ${message}, since ${formatSpan(now - since)}${left}`;
+    const waited = since === undefined ? '' : `, since ${formatSpan(now - since)}`;
+    return `${what}: ${message}${waited}${left}`;
   });
 }
 

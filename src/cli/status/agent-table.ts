@@ -6,7 +6,7 @@ function formatWaiting(status: AgentStatus, now: number): string {
   const rows = status.waitingFor.map(({ what, on, message, since, expectedAt }) => [
     what,
     on,
-    since === 0 ? '-' : formatSpan(now - since),
+    since === undefined ? '-' : formatSpan(now - since),
     expectedAt === undefined
       ? '-'
       : expectedAt > now
@@ -34,14 +34,15 @@ function describeDelay({ delay, deadManMs }: AgentStatus['lock']): string[][] {
   const file = delay.file === undefined ? 'the default' : delay.file;
   const dead = deadManMs === undefined ? '' : `; ${formatSpan(deadManMs)} if the agent stops`;
   const limit = `at most ${formatSpan(delay.limitMs)} (${file})${dead}`;
-  return [['Delay:', limit], ...(delay.problem === '' ? [] : [['', `WARNING: ${delay.problem}`]])];
+  return [['Delay:', limit], ...(delay.problem === undefined ? [] : [['', `WARNING: ${delay.problem}`]])];
 }
 
 /** The status of the agent as a table, for people. */
 export function formatStatus(status: AgentStatus, now: number): string {
   const { phase, lock, cluster, maintenance } = status;
   const since = phase.kind === 'watching' ? status.startedAt : phase.since;
-  const heard = cluster.heardAt === 0 ? 'no answer yet' : `last answer ${formatSpan(now - cluster.heardAt)} ago`;
+  const heard =
+    cluster.heardAt === undefined ? 'no answer yet' : `last answer ${formatSpan(now - cluster.heardAt)} ago`;
   const lines = [
     ['Node:', status.node],
     ['Phase:', `${phase.kind} for ${formatSpan(now - since)}: ${status.summary}`],

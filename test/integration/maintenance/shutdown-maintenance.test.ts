@@ -102,9 +102,13 @@ async function startAgent(node: string): Promise<TestAgent> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-  await waitFor('the agent has heard of the API server', async () => (await agent.status()).cluster.heardAt > 0, {
-    program,
-  });
+  await waitFor(
+    'the agent has heard of the API server',
+    async () => (await agent.status()).cluster.heardAt !== undefined,
+    {
+      program,
+    },
+  );
   return agent;
 }
 

@@ -126,7 +126,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     cluster: {
       maintenances: {
         synced: () => world.maintenance !== undefined,
-        heardAt: () => 0,
+        heardAt: () => undefined,
         drains,
         get: () => undefined,
         list: () => [],

@@ -30,7 +30,7 @@ export function createSelfRemovals({ client, clock, log }: ClusterDependencies):
   const ungated = createUngatedDaemonSets();
   return {
     remove: async (pod, { recorded, options, mayAct }, signal) => {
-      const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message, since: 0 });
+      const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message });
       if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
       const { at, returns } = ungated.dueAt(pod);
       if (clock.now() < at) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: at };

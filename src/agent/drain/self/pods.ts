@@ -66,9 +66,9 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
       // A controller that is alive again may give the same order: it changes nothing.
       if (podType !== 'Static') await shortenEnd(client, pod, { options, now: clock.now() }, signal);
       const expectedAt = endOf(pod)?.endsAt ?? clock.now();
-      return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', since: 0, expectedAt };
+      return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt };
     }
-    if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message, since: 0 };
+    if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
     // A static pod leaves by its manifest.
     if (podType === 'Static') return undefined;
     if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);

@@ -58,7 +58,7 @@ const PASS = {
 describe('the status of the agent', () => {
   it('the status of a node without a cluster names neither a server nor a controller', () => {
     const status = buildStatus(dependenciesOf(WATCHING));
-    assert.deepEqual(status.cluster, { configured: false, server: '', heardAt: 0 });
+    assert.deepEqual(status.cluster, { configured: false });
     assert.deepEqual(status.lock, { kind: 'unit', held: true, message: 'held', others: ['kubelet (uid 0)'] });
     assert.deepEqual([status.maintenance, status.scheduled, status.waitingFor], [null, null, []]);
     assert.ok(!('controller' in status) && !('storageProblem' in status));
@@ -73,6 +73,23 @@ describe('the status of the agent', () => {
     assert.deepEqual(waitingFor, [{ what: 'default/web', on: A, message: 'Half done.', since: T0, expectedAt }]);
     assert.deepEqual(cluster, { configured: true, server: SERVER, heardAt: 42 });
     assert.deepEqual(controller, { state: 'alive', silentMs: 5 });
+  });
+
+  it('the status leaves out what is not known: no field stands for it', () => {
+    const request = underWay();
+    const { creationTimestamp: _, ...metadata } = request.metadata;
+    const cluster = clusterOf([{ ...request, metadata }]);
+    const maintenances = { get: () => drainOf(DRAINING.maintenance, []), heardAt: () => undefined };
+    const silent: StatusCluster = { ...cluster, cluster: { ...cluster.cluster, maintenances } };
+    const parked = PASS.view.parked.map((pod) => ({ ...pod, parkedAt: 0 }));
+    const lastPass = (): StaticPodPass => ({ ...PASS, view: { ...PASS.view, parked } });
+    const status = buildStatus(dependenciesOf(DRAINING, { cluster: silent, lastPass }));
+    assert.deepEqual(status.cluster, { configured: true, server: SERVER });
+    assert.deepEqual(status.maintenance, { name: DRAINING.maintenance });
+    assert.deepEqual(
+      status.waitingFor.map((each) => 'since' in each),
+      [false, false],
+    );
   });
 
   it('the status lists the manifests, and waits for static pods that have not ended', () => {

@@ -9,7 +9,7 @@ describe("the unit's status line", () => {
 
   it('names what has been waited for the longest, and how many more', () => {
     const waitingFor = [
-      { ...waiting, what: 'default/web', since: 0 },
+      { what: 'default/web', on: waiting.on, message: waiting.message },
       { ...waiting, what: 'default/db', since: 2_000 },
       { ...waiting, what: 'default/log', since: 1_000 },
     ];

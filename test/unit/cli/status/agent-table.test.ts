@@ -49,6 +49,15 @@ describe('the status of the agent', () => {
     assert.ok(shown.includes('              WARNING: too short'));
   });
 
+  it('the status of the agent shows a dash for a time that is not known, and warns of no delay without a problem', () => {
+    const waitingFor = [{ what: 'default/web', on: 'kubelet', message: 'is terminating' }];
+    const cluster = { configured: true, server: 'https://10.0.0.1:6443' };
+    const shown = lines({ waitingFor, cluster, lock: { ...QUIET.lock, delay: { limitMs: 30_000 } } });
+    assert.equal(shown.at(-2), '  default/web  kubelet     -      -         is terminating');
+    assert.ok(shown.includes('Cluster:      https://10.0.0.1:6443, no answer yet'));
+    assert.ok(!shown.some((line) => line.includes('WARNING')));
+  });
+
   it('the status of the agent says what each pod waits for, how long it has waited, and how late it is', () => {
     const waitingFor = [
       {
