@@ -58,3 +58,17 @@ export function isGivenBack(scope: CompletionScope, maintenance: NodeMaintenance
   if (names.some((name) => scope.requests.onNode(name).some((key) => isRequestLeft(scope, key)))) return false;
   return !isHeldInVain(scope.context, new Set(names));
 }
+
+/** What of the nodes of a maintenance that is complete the API server refuses to give back, a sentence for each object. */
+export function refusedGiveBack(scope: CompletionScope, maintenance: NodeMaintenance): readonly string[] {
+  const { context, requests, refused } = scope;
+  return selectedNodes(context, maintenance).flatMap(({ metadata: { name } }) => {
+    const node = refused.nodes.of(name);
+    const own = node === undefined ? [] : [`Node ${name} is not given back: ${node.message}`];
+    const others = requests.onNode(name).flatMap((key) => {
+      const request = refused.requests.of(key);
+      return request === undefined ? [] : [`EvictionRequest ${key} is not given back: ${request.message}`];
+    });
+    return [...own, ...others];
+  });
+}

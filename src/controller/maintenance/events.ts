@@ -42,3 +42,17 @@ export function reportCompleted(context: ControllerContext, maintenance: NodeMai
   const message = 'The maintenance is complete: what it took from its nodes and pods is given back.';
   record(context, maintenance, { type: 'Normal', reason: 'Completed', message });
 }
+
+/** Events about what cannot be given back; the first ones show what is wrong. */
+const MAX_REFUSED = 5;
+
+/** Reports by Events what the API server does not let this controller take back; `refused` has a sentence for each object. */
+export function reportRefusedGiveBack(
+  context: ControllerContext,
+  maintenance: NodeMaintenance,
+  refused: readonly string[],
+): void {
+  for (const message of refused.slice(0, MAX_REFUSED)) {
+    record(context, maintenance, { type: 'Warning', reason: 'GiveBackRefused', message });
+  }
+}

@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node } from '../../api/pod.ts';
+import type { Node, Pod } from '../../api/pod.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideRetention, drainsOn, type RetentionStep } from '../../decide/maintenance/retention.ts';
@@ -33,16 +33,26 @@ function isCompleting(maintenances: readonly NodeMaintenance[], node: Node | und
   });
 }
 
+/** The target of a request where it is still there. */
+function targetOf({ pods }: Pick<ControllerContext, 'pods'>, request: EvictionRequest): Pod | undefined {
+  const pod = pods.get(targetKeyOf(request));
+  return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
+}
+
+/** The node of the target, or the one that the request is marked with. */
+function nodeOf(context: Pick<ControllerContext, 'pods' | 'nodes'>, request: EvictionRequest): Node | undefined {
+  return context.nodes.get(targetOf(context, request)?.spec.nodeName ?? requestNodeOf(request.metadata));
+}
+
 /** What is to be done about a request by these maintenances; `wasWithdrawn` says whether the controller withdrew from it. */
 export function retentionOf(
-  { pods, nodes }: Pick<ControllerContext, 'pods' | 'nodes'>,
+  context: Pick<ControllerContext, 'pods' | 'nodes'>,
   request: EvictionRequest,
   maintenances: readonly NodeMaintenance[],
   wasWithdrawn: boolean,
 ): RetentionStep {
-  const found = pods.get(targetKeyOf(request));
-  const pod = found?.metadata.uid === request.spec.target.pod.uid ? found : undefined;
-  const node = nodes.get(pod?.spec.nodeName ?? requestNodeOf(request.metadata));
+  const pod = targetOf(context, request);
+  const node = nodeOf(context, request);
   const isReleased = wasWithdrawn || isCompleting(maintenances, node);
   return decideRetention(request, { pod, drains: drainsOn(maintenances, node), isReleased });
 }
@@ -62,12 +72,19 @@ export function createRequestReturn(context: ControllerContext): RequestReturn {
     const wasWithdrawn = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;
     return retentionOf(context, request, all, wasWithdrawn);
   };
+  /** Whether our copy of a maintenance may not show yet by which targets the request was made. */
+  const mayBeOld = (request: EvictionRequest): boolean => {
+    const node = nodeOf(context, request);
+    if (clock.monotonic() - begunAt < YOUNG_TERM_MS) return true;
+    return (
+      node !== undefined && maintenances.list().some((each) => stageOf(each) === 'Drain' && selectsNode(each, node))
+    );
+  };
   return {
     act: async (request, signal) => {
       const step = stepOf(request, maintenances.list());
       if (step === 'keep') return;
-      const isYoung = clock.monotonic() - begunAt < YOUNG_TERM_MS;
-      if (isYoung && stepOf(request, await readMaintenances(signal)) !== step) return;
+      if (mayBeOld(request) && stepOf(request, await readMaintenances(signal)) !== step) return;
       if (step === 'delete') {
         await deleteRequest(client, request, signal);
         return;

@@ -9,7 +9,7 @@ export interface EvictionIntent {
 
 /** The pods that maintenances want evicted now, by the key of their EvictionRequest, NAMESPACE/UID. */
 export interface EvictionIntents {
-  /** Sets what a maintenance wants, nothing once it is over. Returns the keys that it did not want before. */
+  /** Sets what a maintenance wants, nothing once it is over. Returns the keys that it wants from now on, or no longer. */
   replace(maintenance: string, intents: readonly EvictionIntent[]): readonly string[];
   /** Who wants the eviction, by the name of the maintenance. */
   of(key: string): ReadonlyMap<string, EvictionIntent>;
@@ -36,12 +36,13 @@ export function createEvictionIntents(): EvictionIntents {
       const after = new Map(intents.map((intent) => [requestKeyOf(intent.pod), intent]));
       if (after.size === 0) byMaintenance.delete(maintenance);
       else byMaintenance.set(maintenance, after);
-      for (const key of before.keys()) if (!after.has(key)) drop(key, maintenance);
+      const dropped = [...before.keys()].filter((key) => !after.has(key));
+      for (const key of dropped) drop(key, maintenance);
       for (const [key, intent] of after) {
         const wanting = byKey.get(key) ?? new Map<string, EvictionIntent>();
         byKey.set(key, wanting.set(maintenance, intent));
       }
-      return [...after.keys()].filter((key) => !before.has(key));
+      return [...dropped, ...[...after.keys()].filter((key) => !before.has(key))];
     },
     of: (key) => byKey.get(key) ?? NOBODY,
   };

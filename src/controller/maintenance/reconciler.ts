@@ -9,8 +9,8 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createPodNotifier, type PodNotifier } from '../deadline.ts';
-import { type CompletionScope, isGivenBack } from './completion.ts';
-import { reportCompleted, reportDrain, reportFastForwards } from './events.ts';
+import { type CompletionScope, isGivenBack, refusedGiveBack } from './completion.ts';
+import { reportCompleted, reportDrain, reportFastForwards, reportRefusedGiveBack } from './events.ts';
 import type { EvictionIntent } from './intents.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { Refused } from './refusals.ts';
@@ -68,10 +68,11 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   const againMs = Math.min(OBSERVE_AGAIN_MS, dueAt - now);
   // The targets are written before anything is done by them: agents and the gate go by the status.
   const outcome = await parts.status.write(maintenance, status, signal);
-  if (outcome.kind === 'throttled') return Math.min(outcome.againMs, againMs);
-  if (outcome.kind !== 'recorded') return againMs;
-  reportDrain(context, maintenance, status);
-  if (resolution === undefined) return againMs;
+  if (outcome.kind === 'not-recorded') return againMs;
+  if (outcome.kind === 'recorded') reportDrain(context, maintenance, status);
+  // Where only counts wait to be written, the targets are recorded already.
+  const nextMs = outcome.kind === 'throttled' ? Math.min(outcome.againMs, againMs) : againMs;
+  if (resolution === undefined) return nextMs;
   if (maintenance.status?.drainPlanPosition !== resolution.position) {
     const targets = resolution.nodes[0]?.drainTargets.map(describeEntry);
     context.log.info({ maintenance: maintenance.metadata.name, targets }, 'drain targets moved on');
@@ -83,7 +84,7 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
     maintenance.metadata.name,
     intents.filter(({ node }) => cordoned.has(node)),
   );
-  return againMs;
+  return nextMs;
 }
 
 /** The Complete stage: takes the finalizer away when nothing of the maintenance is left. */
@@ -95,7 +96,9 @@ async function complete(
   const outcome = await status.write(maintenance, completedStatus(maintenance, context.clock.now()), signal);
   const { finalizers = [], name } = maintenance.metadata;
   if (outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return;
-  if (!isGivenBack({ context, ...effects }, maintenance)) return;
+  const scope = { context, ...effects };
+  if (!isGivenBack(scope, maintenance)) return;
+  reportRefusedGiveBack(context, maintenance, refusedGiveBack(scope, maintenance));
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
   const done = await patchMaintenance(context, maintenance, finalizersBody(maintenance, left), signal);
   if (done === undefined) return;

@@ -73,4 +73,37 @@ describe('an object that the API server refuses', () => {
     await waitFor('the cordon', () => isCordoned('one'), { timeoutMs: 10_000 });
     await waitFor('the message', () => !said().includes('hands off'), QUICK);
   });
+
+  it('a node that cannot be uncordoned does not hold the completion, and an Event names it', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    await waitFor('the cordon', () => cluster.get('Node', 'one')?.spec?.unschedulable === true, QUICK);
+    cluster.answer = ({ method, path }) =>
+      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
+    const maintenance = cluster.get('Maintenance', 'm');
+    assert.ok(maintenance !== undefined);
+    cluster.put('Maintenance', { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } as NodeMaintenance);
+    const finalizers = (): readonly string[] => cluster.get('Maintenance', 'm')?.metadata.finalizers ?? [];
+    await waitFor('the completion', () => finalizers().length === 0, QUICK);
+    const event = cluster.events.find(({ reason }) => reason === 'GiveBackRefused');
+    assert.match(event?.message ?? '', /^Node one is not given back: .*hands off node one/);
+    cluster.answer = () => undefined;
+    await waitFor('the end of the cordon', () => cluster.get('Node', 'one')?.spec?.unschedulable !== true, {
+      timeoutMs: 10_000,
+    });
+  });
+});
+
+describe('a maintenance in the stage Idle', () => {
+  it('a maintenance in the stage Idle changes nothing in the cluster', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    cluster.put('Pod', podOf('web', 'one'));
+    cluster.put('Maintenance', drainOf('m', ['one'], { stage: 'Idle' }));
+    await using _ = cluster.lead();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.deepEqual(cluster.requests, []);
+  });
 });
