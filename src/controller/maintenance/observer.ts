@@ -5,15 +5,22 @@ import type { Pod } from '../../api/pod.ts';
 import type { DueTiers } from '../../decide/deadline/budget.ts';
 import { deadlineOf, dueTiersOf } from '../../decide/deadline/maintenance.ts';
 import { whyBlocking } from '../../decide/drain/blocking-pods.ts';
-import { drainOfMaintenance, reachedTargets } from '../../decide/drain/drain-of.ts';
+import { drainOfMaintenance, joiningNodes, reachedTargets } from '../../decide/drain/drain-of.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { type Drain, drainsAround } from '../../decide/drain/field.ts';
 import { entryCovers, targetsCover } from '../../decide/drain/plan.ts';
 import { identityOf, type NodeIdentity } from '../../decide/drain/recorded-node.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../decide/drain/resolution.ts';
-import { drainStatus, type NodeObservation, type WaitingNode, waitingStatus } from '../../decide/drain/status.ts';
+import {
+  drainStatus,
+  type NodeObservation,
+  type WaitingNode,
+  waitingStatus,
+  withWaiting,
+} from '../../decide/drain/status.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
 import { type ThrottledDrain, throttleDrains } from '../../decide/maintenance/throttle.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -102,13 +109,15 @@ function drainsOf(
 
 function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): Draining {
   const { name, creationTimestamp, annotations } = maintenance.metadata;
+  const nodes = selectedNodes(context, maintenance).map(({ metadata }) => identityOf(metadata));
   const isShutdown = agentNodeOf(maintenance) !== undefined;
   return {
     name,
     maintenance,
     createdAt: timeOf(creationTimestamp) ?? Infinity,
     begun: (maintenance.status?.drainPlanPosition ?? 0) > 0,
-    nodes: selectedNodes(context, maintenance).map(({ metadata }) => metadata.name),
+    nodes: nodes.map((node) => node.name),
+    joining: joiningNodes(maintenance, nodes).map((node) => node.name),
     isShutdown,
     // A machine that goes down in any case is not saved by throttling its drain.
     forced: annotations?.[FORCE_ANNOTATION] === 'true' || isShutdown,
@@ -124,20 +133,20 @@ function startedOf({ requests }: ControllerContext, pods: readonly Pod[]): numbe
   return started.length;
 }
 
-/** The nodes of a throttled drain, with what other drains do there. */
+/** Nodes that are throttled, by their names and why, with what other drains do there. */
 function waitingNodes(
   context: ControllerContext,
-  { nodes }: Draining,
+  waiting: ReadonlyMap<string, string>,
   draining: readonly Draining[],
   pods: PodsByNode,
 ): readonly WaitingNode[] {
   const reachedOn = reachedTargets(draining.map(({ maintenance }) => maintenance));
-  return nodes.map((name) => {
+  return [...waiting].map(([name, message]) => {
     const node = nodeOf(context, name);
     const drainTargets = reachedOn(node);
     const own = pods.get(name) ?? [];
     const targeted = own.filter((pod) => targetsCover(drainTargets, drainPodOf(pod)));
-    return { ...node, drainTargets, pods: own.length, evacuating: startedOf(context, targeted) };
+    return { ...node, message, drainTargets, pods: own.length, evacuating: startedOf(context, targeted) };
   });
 }
 
@@ -192,17 +201,24 @@ export function createDrainObserver(context: ControllerContext, refused: Refused
       const why = throttled.get(name);
       const pods = groupByNode(context.pods.list());
       if (why !== undefined) {
-        const nodes = waitingNodes(context, own, draining, pods);
+        const nodes = waitingNodes(context, new Map(own.nodes.map((node) => [node, why])), draining, pods);
         return { ...nothing, status: waitingStatus(maintenance, nodes, why, now) };
       }
-      const free = draining.filter((each) => !throttled.has(each.name));
+      const begun = draining.filter((each) => !throttled.has(each.name));
+      const joiningLater = guardJoiningNodes(context.nodes.list(), begun);
+      const free = begun.map((each) => {
+        const waiting = joiningLater.get(each.name);
+        return waiting === undefined ? each : { ...each, nodes: each.nodes.filter((node) => !waiting.has(node)) };
+      });
       const drains = drainsOf(context, drainsAround(free, name), pods, now);
       const resolution = resolveDrains(drains).get(name);
       if (resolution === undefined) return nothing;
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
       const { nextAt: dueAt } = dueOf(own, pods, now);
       const observed = observeDrain({ context, refused }, own, { plan, resolution, pods }, now);
-      return dueAt === undefined ? observed : { ...observed, dueAt };
+      const waiting = waitingNodes(context, joiningLater.get(name) ?? new Map(), draining, pods);
+      const status = withWaiting(maintenance, observed.status, waiting, now);
+      return { ...observed, status, ...(dueAt === undefined ? {} : { dueAt }) };
     },
   };
 }

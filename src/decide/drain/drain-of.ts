@@ -40,6 +40,17 @@ function positionOf(
   return drainTargets.length === 0 ? 0 : Math.max(status?.drainPlanPosition ?? 0, entriesReached(plan, drainTargets));
 }
 
+/**
+ * Those of the nodes that a drain has not begun to drain, though it has begun: they joined it later, or registered again.
+ * Empty for the status of an older version, which does not tell.
+ */
+export function joiningNodes({ status }: NodeMaintenance, nodes: readonly NodeIdentity[]): readonly NodeIdentity[] {
+  const isByNode = status?.nodeStatuses?.some(({ drainPlanPosition }) => drainPlanPosition !== undefined) === true;
+  if (!isByNode) return [];
+  const recordedOf = recordedNodes(status);
+  return nodes.filter((node) => recordedOf(node)?.drainPlanPosition === undefined);
+}
+
 /** A maintenance in the Drain stage as the resolution takes it, within the scope of who drains. */
 export function drainOfMaintenance(
   { metadata, spec, status }: NodeMaintenance,

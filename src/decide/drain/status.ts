@@ -130,14 +130,42 @@ export function drainStatus(
   };
 }
 
-/** A node of a throttled drain. */
+/** A node that is throttled. */
 export interface WaitingNode extends NodeIdentity {
+  /** Why it waits. */
+  readonly message: string;
   /** What other drains have reached there: when they end, it is not taken back. */
   readonly drainTargets: readonly DrainPlanEntry[];
   /** The number of its pods. */
   readonly pods: number;
   /** Those of them whose eviction has started, for other drains. */
   readonly evacuating: number;
+}
+
+function waitingNodeStatus({ message, drainTargets, pods, evacuating, ...node }: WaitingNode): NodeStatus {
+  return {
+    nodeRef: identityOf(node),
+    ...(drainTargets.length === 0 ? {} : { drainTargets }),
+    drainMessage: message,
+    podsPendingEvacuation: pods - evacuating,
+    podsEvacuating: evacuating,
+  };
+}
+
+/** The status of a drain that goes on while some of its nodes, which joined it later, are throttled. */
+export function withWaiting(
+  maintenance: NodeMaintenance,
+  status: NodeMaintenanceStatus,
+  waiting: readonly WaitingNode[],
+  now: number,
+): NodeMaintenanceStatus {
+  const [first] = waiting;
+  if (first === undefined) return status;
+  const nodeStatuses = [...(status.nodeStatuses ?? []), ...waiting.map(waitingNodeStatus)];
+  const isDraining = status.conditions?.some(({ type, reason }) => type === DRAINED && reason === 'Draining') === true;
+  const outcome = { drained: false, reason: 'Waiting', message: first.message };
+  const conditions = isDraining ? (status.conditions ?? []) : drainedCondition(maintenance, outcome, now);
+  return { ...status, nodeStatuses, summary: summaryOf(nodeStatuses), conditions };
 }
 
 /** The status of a maintenance that waits until fewer nodes are under maintenance. */
@@ -147,13 +175,7 @@ export function waitingStatus(
   message: string,
   now: number,
 ): NodeMaintenanceStatus {
-  const nodeStatuses = nodes.map((node) => ({
-    nodeRef: identityOf(node),
-    ...(node.drainTargets.length === 0 ? {} : { drainTargets: node.drainTargets }),
-    drainMessage: message,
-    podsPendingEvacuation: node.pods - node.evacuating,
-    podsEvacuating: node.evacuating,
-  }));
+  const nodeStatuses = nodes.map(waitingNodeStatus);
   return {
     ...startedStages(maintenance, 'Drain', now),
     nodeStatuses,

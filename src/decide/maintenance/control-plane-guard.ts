@@ -58,6 +58,13 @@ function judgeMembers(
 export interface GuardedDrain extends WaitingDrain {
   /** Whether it may take the control plane: a person said so, or the machine goes down in any case. */
   readonly forced: boolean;
+  /** Those of its nodes that it has not begun to drain, though it has begun: they joined later. */
+  readonly joining: readonly string[];
+}
+
+function throttledBy(message: string): string {
+  const fix = `put a member back, or annotate the maintenance with ${FORCE_ANNOTATION}=true`;
+  return `Throttled: ${message}; ${fix}.`;
 }
 
 /**
@@ -74,10 +81,32 @@ export function guardControlPlane(
   for (const drain of inTurn(drains)) {
     const free = drain.begun || drain.forced;
     const verdict = free ? undefined : judgeMembers(members, new Set(drain.nodes), away);
-    if (verdict?.kind === 'unsafe') {
-      const fix = `put a member back, or annotate the maintenance with ${FORCE_ANNOTATION}=true`;
-      throttled.set(drain.name, `Throttled: ${verdict.message}; ${fix}.`);
-    } else for (const node of drain.nodes) away.add(node);
+    if (verdict?.kind === 'unsafe') throttled.set(drain.name, throttledBy(verdict.message));
+    else for (const node of drain.nodes) away.add(node);
   }
   return throttled;
+}
+
+/**
+ * The nodes that wait although their drain has begun: they joined it later, and would take the last healthy member of the
+ * control plane or the quorum of etcd. By the name of the drain and the node, each with the reason. `drains` are those that
+ * are not throttled.
+ */
+export function guardJoiningNodes(
+  nodes: readonly Node[],
+  drains: readonly GuardedDrain[],
+): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const members = nodes.filter(isControlPlane);
+  const away = new Set(drains.flatMap(({ nodes: all, joining }) => all.filter((node) => !joining.includes(node))));
+  const waiting = new Map<string, ReadonlyMap<string, string>>();
+  for (const { name, joining, forced } of inTurn(drains)) {
+    const unsafe = new Map<string, string>();
+    for (const node of joining.toSorted()) {
+      const verdict = forced ? undefined : judgeMembers(members, new Set([node]), away);
+      if (verdict?.kind === 'unsafe') unsafe.set(node, throttledBy(verdict.message));
+      else away.add(node);
+    }
+    if (unsafe.size > 0) waiting.set(name, unsafe);
+  }
+  return waiting;
 }

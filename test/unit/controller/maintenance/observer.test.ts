@@ -93,6 +93,48 @@ describe('a drain that is throttled', () => {
   });
 });
 
+describe('a member of the control plane that joins a drain which has begun', () => {
+  const role = { 'node-role.kubernetes.io/control-plane': '' };
+  const nodes = ['cp-a', 'cp-b', 'cp-c'].map((name) => ({
+    metadata: { name, uid: `uid-${name}`, labels: { ...role, ...(name === 'cp-c' ? {} : { drain: 'now' }) } },
+    status: { conditions: [{ type: 'Ready', status: 'True' as const }] },
+  }));
+  const pods = nodes.map(
+    ({ metadata: { name } }): Pod => ({
+      metadata: { name: `pod-${name}`, namespace: 'n', uid: `uid-pod-${name}` },
+      spec: { nodeName: name, priority: 0 },
+    }),
+  );
+
+  it('the member waits and says why, while the others are drained, until the maintenance is forced', () => {
+    const matchExpressions = [{ key: 'drain', operator: 'Exists' }];
+    const drain: NodeMaintenance = {
+      metadata: { name: 'm' },
+      spec: { stage: 'Drain', nodeSelector: { nodeSelectorTerms: [{ matchExpressions }] } },
+      status: {
+        drainPlanPosition: 1,
+        nodeStatuses: [{ nodeRef: { name: 'cp-a', uid: 'uid-cp-a' }, drainPlanPosition: 1 }],
+      },
+    };
+    const cluster = clusterOf(drain, pods);
+    const copies = { list: () => nodes, get: (name: string) => nodes.find(({ metadata }) => metadata.name === name) };
+    const observe = (each: NodeMaintenance): ReturnType<ReturnType<typeof createDrainObserver>['observe']> => {
+      const own = { ...cluster, nodes: copies, maintenances: { list: () => [each] } } as unknown as ControllerContext;
+      return createDrainObserver(own).observe(each, NOW);
+    };
+    const { status, intents } = observe(drain);
+    assert.deepEqual(
+      intents.map(({ pod }) => pod.name),
+      ['pod-cp-a'],
+    );
+    const second = status.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === 'cp-b');
+    assert.match(second?.drainMessage ?? '', /^Throttled: draining cp-b leaves 1 of 3 members/);
+    assert.equal(second?.podsPendingEvacuation, 1);
+    const annotations = { 'nodemaintenance.x-k8s.io/force': 'true' };
+    assert.equal(observe({ ...drain, metadata: { name: 'm', annotations } }).intents.length, 2);
+  });
+});
+
 describe('very many maintenances', () => {
   /** A cluster of 500 nodes with 20 pods each, and maintenances of some of its nodes, each with a plan of its own. */
   function hostileCluster(count: number, nodeOf: (index: number) => string): ControllerContext {

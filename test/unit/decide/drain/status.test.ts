@@ -6,7 +6,13 @@ import type { Node, Pod } from '../../../../src/api/pod.ts';
 import { whyBlocking } from '../../../../src/decide/drain/blocking-pods.ts';
 import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
 import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/drain/plan.ts';
-import { completedStatus, cordonStatus, drainStatus, waitingStatus } from '../../../../src/decide/drain/status.ts';
+import {
+  completedStatus,
+  cordonStatus,
+  drainStatus,
+  waitingStatus,
+  withWaiting,
+} from '../../../../src/decide/drain/status.ts';
 import { admitDrains } from '../../../../src/decide/maintenance/parallel.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
@@ -191,14 +197,25 @@ describe('the status of a drain', () => {
   it('the status of a throttled drain counts its pods, and keeps what other drains have reached', () => {
     const drainTargets = [{ podType: 'Default' as const, podPriority: 5 }];
     const nodes = [
-      { name: 'one', uid: 'u1', drainTargets, pods: 100, evacuating: 2 },
-      { name: 'two', drainTargets: [], pods: 3, evacuating: 0 },
+      { name: 'one', uid: 'u1', message: 'Waiting', drainTargets, pods: 100, evacuating: 2 },
+      { name: 'two', message: 'Waiting', drainTargets: [], pods: 3, evacuating: 0 },
     ];
     const status = waitingStatus(maintenance, nodes, 'Waiting', NOW);
     assert.deepEqual(status.summary, { nodes: 'one, two', podsPendingEvacuation: 101, podsEvacuating: 2 });
     assert.deepEqual(status.nodeStatuses?.[0]?.drainTargets, drainTargets);
     assert.equal(status.nodeStatuses[1]?.drainTargets, undefined);
     assert.equal(status.drainPlanPosition, undefined, 'it has not begun');
+  });
+  it('the status of a drain that goes on without some of its nodes has these too, and is not Drained', () => {
+    const waiting = [{ name: 'two', message: 'Throttled', drainTargets: [], pods: 3, evacuating: 0 }];
+    const shown = (pods: number): readonly (string | undefined)[] => {
+      const status = drainStatus(maintenance, resolve(pods), () => seen, NOW);
+      const all = withWaiting(maintenance, status, waiting, NOW);
+      const [condition] = all.conditions ?? [];
+      return [all.summary?.nodes, condition?.status, condition?.reason, all.nodeStatuses?.[1]?.drainMessage];
+    };
+    assert.deepEqual(shown(2), ['one, two', 'False', 'Draining', 'Throttled']);
+    assert.deepEqual(shown(0), ['one, two', 'False', 'Waiting', 'Throttled']);
   });
   it('the status of a complete maintenance counts no pods and names none that block', () => {
     const blocking = [{ namespace: 'n', name: 'p', reason: 'NotEnding', message: '', since: '' }] as const;

@@ -4,6 +4,7 @@ import type { Node } from '../../../../src/api/pod.ts';
 import {
   type GuardedDrain,
   guardControlPlane,
+  guardJoiningNodes,
   judgeControlPlane,
 } from '../../../../src/decide/maintenance/control-plane-guard.ts';
 
@@ -41,7 +42,7 @@ describe('the guard of the control plane', () => {
 describe('drains of the control plane', () => {
   const three = [node('a', true), node('b', true), node('c', true), node('w', false)];
   const drain = (name: string, nodes: readonly string[], more: Partial<GuardedDrain> = {}): GuardedDrain => {
-    return { name, createdAt: 0, begun: false, forced: false, nodes, ...more };
+    return { name, createdAt: 0, begun: false, forced: false, nodes, joining: [], ...more };
   };
   const held = (drains: readonly GuardedDrain[]): readonly string[] => [...guardControlPlane(three, drains).keys()];
 
@@ -57,6 +58,27 @@ describe('drains of the control plane', () => {
   it('the guard lets a forced drain begin, and counts it', () => {
     assert.deepEqual(held([drain('all', ['a', 'b', 'c'], { forced: true })]), []);
     assert.deepEqual(held([drain('one', ['a'], { forced: true }), drain('two', ['b'], { createdAt: 1 })]), ['two']);
+  });
+  it('the guard holds back a member that joins a drain which has begun, and no worker', () => {
+    const waiting = (joining: readonly string[], forced = false): readonly string[] => {
+      const begun = drain('m', ['a', ...joining], { begun: true, joining, forced });
+      return [...(guardJoiningNodes(three, [begun]).get('m')?.keys() ?? [])];
+    };
+    assert.deepEqual(waiting(['w']), []);
+    assert.deepEqual(waiting(['b', 'w']), ['b']);
+    assert.deepEqual(waiting(['b', 'c'], true), []);
+    const worker = drain('m', ['w', 'a', 'b'], { begun: true, joining: ['a', 'b'] });
+    assert.deepEqual([...(guardJoiningNodes(three, [worker]).get('m')?.keys() ?? [])], ['b'], 'one of three may go');
+    const other = drain('other', ['b'], { begun: true });
+    assert.deepEqual(
+      [
+        ...(guardJoiningNodes(three, [other, { ...worker, nodes: ['w', 'a'], joining: ['a'] }])
+          .get('m')
+          ?.keys() ?? []),
+      ],
+      ['a'],
+      'another drain counts',
+    );
   });
   it('the guard says what a forced drain would cost and how to go on', () => {
     const all = guardControlPlane(three, [drain('all', ['a', 'b', 'c'])]).get('all') ?? '';
