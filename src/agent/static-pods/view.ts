@@ -50,6 +50,16 @@ export function drainPodsOf(view: StaticPodView): readonly DrainPod[] {
   }));
 }
 
+/**
+ * The view with the priorities that the mirror pods have, by pod key, as the controller sees them: a PriorityClass of the
+ * cluster is known only to the API server. A pod without a mirror pod keeps the priority of its manifest.
+ */
+export function withMirrorPriorities(view: StaticPodView, priorities: ReadonlyMap<string, number>): StaticPodView {
+  const resolve = <T extends Manifest>(pods: readonly T[]): readonly T[] =>
+    pods.map((pod) => ({ ...pod, priority: priorities.get(podKey(pod)) ?? pod.priority }));
+  return { ...view, inPlace: resolve(view.inPlace), parked: resolve(view.parked) };
+}
+
 /** The pods that the targets of a local drain select. */
 export function leaveByTargets(
   view: StaticPodView,

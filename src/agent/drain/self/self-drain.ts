@@ -4,6 +4,7 @@
  * each step that takes a pod away, and stops as soon as a controller is alive again.
  */
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
+import type { Pod } from '../../../api/pod.ts';
 import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
 import { identityOf } from '../../../decide/drain/recorded-node.ts';
@@ -14,13 +15,14 @@ import {
   resolveSelfDrains,
   type SelfDrain,
 } from '../../../decide/drain/self-drain.ts';
-import { isTerminal } from '../../../decide/pod.ts';
+import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
+import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
 import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
-import { drainPodsOf, leaveByTargets } from '../../static-pods/view.ts';
+import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
 import { type DrainFacts, type Drainer, type DrainPass, drainedFor, leavesOnlyRefused } from '../drainer.ts';
 import type { ControllerLiveness } from './controller-liveness.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
@@ -43,13 +45,16 @@ const PASS_MS = 10_000;
 
 /** What was drained by this agent, for the static pods. */
 interface OwnPass extends EndedPods {
+  /** The static pods, with the priorities of their mirror pods. */
+  readonly view: StaticPodView;
   readonly drains: readonly NodeDrain[];
   /** Maintenances that have drained the node. */
   readonly drained: ReadonlySet<string>;
 }
 
 /** Adds the static pods that the agent's own targets select, unless they wait for interceptors. */
-function withOwn(base: DrainPass, own: OwnPass, { record: { phase }, view }: DrainFacts): DrainPass {
+function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainFacts): DrainPass {
+  const { view } = own;
   const name = drainedFor(phase);
   const leave = new Map<string, Leave>(base.leave);
   const targeted = new Set(base.targeted);
@@ -65,14 +70,20 @@ function withOwn(base: DrainPass, own: OwnPass, { record: { phase }, view }: Dra
   return { ...base, leave, targeted, drained: base.drained || isDrained, waiting: own.waiting };
 }
 
-function ownPassOf(own: readonly SelfDrain[], ended: EndedPods): OwnPass {
+/** The priorities of the mirror pods, by pod key. */
+function mirrorPriorities(pods: readonly Pod[]): ReadonlyMap<string, number> {
+  const mirrors = pods.filter((pod) => podTypeOf(pod) === 'Static');
+  return new Map(mirrors.flatMap((pod) => (pod.spec.priority === undefined ? [] : [[keyOf(pod), pod.spec.priority]])));
+}
+
+function ownPassOf(own: readonly SelfDrain[], view: StaticPodView, ended: EndedPods): OwnPass {
   const drains = own.map(({ maintenance, resolution }) => ({
     maintenance: maintenance.metadata.name,
     reason: maintenance.spec.reason ?? '',
     drainTargets: resolution.nodes[0]?.drainTargets ?? [],
   }));
   const finished = own.filter(({ resolution }) => resolution.drained);
-  return { ...ended, drains, drained: new Set(finished.map(({ maintenance }) => maintenance.metadata.name)) };
+  return { ...ended, view, drains, drained: new Set(finished.map(({ maintenance }) => maintenance.metadata.name)) };
 }
 
 /** What the drain by this agent keeps from one pass to the next. */
@@ -124,7 +135,8 @@ export function createSelfDrainer(
     if (!(await cordon.keep(maintenances, mayAct, signal))) return undefined;
     const all = cache.list().filter((pod) => !isTerminal(pod));
     const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
-    const left = drainPodsOfNode(all, drainPodsOf(facts.view));
+    const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
+    const left = drainPodsOfNode(all, drainPodsOf(view));
     const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
     const own = resolveSelfDrains(status.latest(maintenances), node, left, due);
     const scope = ender.scopeOf(own, all, requests.list());
@@ -137,7 +149,7 @@ export function createSelfDrainer(
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.
     if (!(await status.write(sole, { list: all, blocking, requestOf }, mayAct, signal))) return undefined;
     const recorded = drainsOfNode(status.latest(maintenances), nodeName);
-    return ownPassOf(own, await ender.end({ ...scope, recorded, mayAct }, signal));
+    return ownPassOf(own, view, await ender.end({ ...scope, recorded, mayAct }, signal));
   };
 
   return {

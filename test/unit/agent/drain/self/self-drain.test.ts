@@ -68,10 +68,10 @@ function open(lives: readonly ControllerLife[]) {
     lifetime.signal,
   );
   /** A pass that begins the watch on the pods, and one after its list has arrived. */
-  const passes = async () => {
-    await drainer.pass(factsOf([MAINTENANCE]), lifetime.signal);
+  const passes = async (facts = factsOf([MAINTENANCE])) => {
+    await drainer.pass(facts, lifetime.signal);
     await new Promise((resolve) => setImmediate(resolve));
-    const pass = await drainer.pass(factsOf([MAINTENANCE]), lifetime.signal);
+    const pass = await drainer.pass(facts, lifetime.signal);
     lifetime.abort();
     return pass;
   };
@@ -108,6 +108,26 @@ describe('the drain of a node by its agent', () => {
     assert.equal(await passes(), EMPTY_PASS);
     assert.deepEqual(server.asked, STEPS.slice(0, 3));
     assert.equal(log.lines.filter((line) => line.includes('cannot go on with the drain')).length, 1);
+  });
+
+  it('static pods leave by the priorities of their mirror pods, which only the API server has resolved', async () => {
+    const { server, passes } = open(['dead']);
+    const mirrorOf = (name: string, priority: number): object => ({
+      metadata: { name, namespace: 'default', uid: name, annotations: { 'kubernetes.io/config.mirror': 'x' } },
+      spec: { nodeName: 'n1', priority },
+    });
+    server.objects.set(PODS, { metadata: { resourceVersion: '1' }, items: [mirrorOf('web', 0), mirrorOf('db', 500)] });
+    const drainPlan = [{ podType: 'Static', podPriority: 100 } as const];
+    const facts = factsOf([{ ...MAINTENANCE, spec: { ...MAINTENANCE.spec, drainPlan } }]);
+    const inPlace = ['web', 'db'].map((podName) => ({
+      file: `${podName}.yaml`,
+      namespace: 'default',
+      podName,
+      priority: 0,
+      labels: {},
+    })) as unknown as DrainFacts['view']['inPlace'];
+    const { leave } = await passes({ ...facts, view: { ...facts.view, inPlace } });
+    assert.deepEqual([...leave.keys()], ['default/web']);
   });
 
   it('the drain gives back what it took when no maintenance is left', async () => {
