@@ -1,4 +1,4 @@
-import { noticeNames } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { maintenanceReason, noticeNames } from '../../decide/maintenance/shutdown-maintenance.ts';
 import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
@@ -31,5 +31,6 @@ export async function keepNoticeCordon(
     return;
   }
   const name = names.find((each) => own.isFree(each));
-  if (name !== undefined) await own.create({ name, reason, stage: 'Cordon', drainPlan: [] }, signal);
+  const wanted = { reason: maintenanceReason(reason), stage: 'Cordon', drainPlan: [] } as const;
+  if (name !== undefined) await own.create({ name, ...wanted }, signal);
 }

@@ -2,6 +2,7 @@
  * The maintenances that a node's agent makes. Their names are few, so that a stolen identity cannot make many, and only the
  * node's own, which the policies nodemaint-node-maintenance-names and nodemaint-node-maintenances see to.
  */
+import { printable, shortened } from '../../printable.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from './maintenance.ts';
 
@@ -9,6 +10,14 @@ import { agentNodeOf, stageOf } from './maintenance.ts';
 const MAX_BASE = 242;
 const DIGITS = 10;
 const DIGITS_AND_LETTERS = 36;
+
+/** A longer reason has no room in an Event and in the NodeMaintenance that a node may create; the rest is cut off. */
+const MAX_REASON = 1_024;
+
+/** A reason from outside, such as a wall message or the text of a notice, as the maintenance of a node may have it. */
+export function maintenanceReason(text: string): string {
+  return shortened(printable(text), MAX_REASON);
+}
 
 /** What stands for the node in a name: it leaves room for the rest. The policy computes the same. */
 function baseOf(nodeName: string): string {

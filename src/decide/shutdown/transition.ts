@@ -2,8 +2,7 @@
  * The transitions of the phase machine. They are decided from facts that were read, never from signals that may have been
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
-import { printable, shortened } from '../../printable.ts';
-import { shutdownNames } from '../maintenance/shutdown-maintenance.ts';
+import { maintenanceReason, shutdownNames } from '../maintenance/shutdown-maintenance.ts';
 import { mayHandOver, type Phase, type PhaseFacts, type Shutdown } from './phase.ts';
 
 /** What may happen to the phase. */
@@ -38,8 +37,6 @@ export interface Transition {
 
 /** A machine that is still up so long after its release is not going down: the shutdown counts as called off. */
 const RELEASE_GRACE_MS = 60_000;
-/** A longer reason has no room in an Event and in the NodeMaintenance that a node may create; the rest is cut off. */
-const MAX_REASON = 1_024;
 
 /** A kubelet that registers its node anew does so in seconds; without a Node object no controller drains the machine. */
 const NODE_GONE_MS = 30_000;
@@ -80,7 +77,7 @@ function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefine
 function begun(facts: PhaseFacts): Draining | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
   const { origin, deadline } = facts.goingDown;
-  const reason = shortened(printable(facts.goingDown.reason), MAX_REASON);
+  const reason = maintenanceReason(facts.goingDown.reason);
   // Where all names are taken the API server refuses this one, and the drain goes on offline.
   const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
   const mode = facts.clusterConfigured ? 'cluster' : 'offline';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createMaintenanceWriter } from '../../../../src/agent/cluster/maintenance-writer.ts';
-import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../../../src/api/names.ts';
+import { AGENT_LABEL, DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../../../src/api/names.ts';
+import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
@@ -9,6 +10,16 @@ import { createObjectServer } from '../../../support/stand-ins/object-server.ts'
 const SIGNAL = new AbortController().signal;
 
 describe("the writer of this node's maintenances", () => {
+  it('the writer labels the maintenance of a node whose name is no label value, so that its agent knows it again', async () => {
+    const nodeName = `${'n'.repeat(60)}.${'a.b-'.repeat(40)}internal`;
+    const server = createObjectServer();
+    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName });
+    const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [] } as const;
+    const made = await writer.post(wanted, SIGNAL);
+    assert.ok(made !== undefined && (made.metadata.labels?.[AGENT_LABEL] ?? '').length <= 63);
+    assert.equal(agentNodeOf(made), nodeName);
+  });
+
   it('the writer puts the deadline into annotations, and takes a maintenance that is gone for no error', async () => {
     const server = createObjectServer();
     const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });

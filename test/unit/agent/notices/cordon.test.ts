@@ -33,6 +33,13 @@ async function calls(reason: string | undefined, { synced = true, cordons = [], 
 describe('the cordon of a notice', () => {
   const cases: [string, string | undefined, Facts, string[]][] = [
     ['is created with the reason of the notice', 'freeze', {}, ['create notice-node-a-0 Cordon freeze']],
+    [
+      'is created with as much of a long reason as the API server takes',
+      'x'.repeat(5_000),
+      {},
+      [`create notice-node-a-0 Cordon ${'x'.repeat(1_024)}`],
+    ],
+    ['is created with a reason on one line', 'a\n\u001B[2Jb', {}, ['create notice-node-a-0 Cordon a [2Jb']],
     ['takes a name that is free', 'freeze', { taken: ['notice-node-a-0'] }, ['create notice-node-a-1 Cordon freeze']],
     ['is there once', 'freeze', { cordons: [CORDON] }, []],
     ['is confirmed until the watch shows it', 'freeze', { state: 'open' }, ['confirm notice-node-a-0']],
