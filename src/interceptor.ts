@@ -4,5 +4,6 @@ export type { Pod } from './api/pod.ts';
 export { createSystemClock } from './host/clock.ts';
 export { createKubeClient } from './kube/client.ts';
 export { loadClusterAccess } from './kube/access/cluster.ts';
-export { type Interceptor, runInterceptor, type InterceptorStep } from './kube/eviction/interceptor.ts';
+export type { Interceptor, InterceptorStep } from './kube/eviction/interceptor.ts';
+export { runInterceptor } from './kube/eviction/interceptor-loop.ts';
 export { createLog } from './telemetry/log.ts';

@@ -1,6 +1,7 @@
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { drainsOfNode, isSettled } from '../decide/maintenance/maintenance.ts';
-import { createInterceptorLoop, type Interceptor } from '../kube/eviction/interceptor.ts';
+import type { Interceptor } from '../kube/eviction/interceptor.ts';
+import { createInterceptorLoop } from '../kube/eviction/interceptor-loop.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';

@@ -6,7 +6,7 @@ import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
 import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
-import { createInterceptorLoop } from '../../../src/kube/eviction/interceptor.ts';
+import { createInterceptorLoop } from '../../../src/kube/eviction/interceptor-loop.ts';
 import { drainOf } from '../maintenance/objects.ts';
 import { SILENT_LOG } from '../silent-log.ts';
 import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';

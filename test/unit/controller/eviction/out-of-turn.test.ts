@@ -103,6 +103,20 @@ describe('a request that is deleted and held by a finalizer', () => {
     const signal = AbortSignal.timeout(10_000);
     await scene.loop(createImperativeEviction(scene.context))(key);
     assert.deepEqual(scene.calls(), [], 'who deletes a request calls the eviction off');
+    const other = createEvictionScene();
+    const spec = { nodeName: 'n', evictionInterceptors: [{ name: 'a.example.com' }] };
+    const heldKey = other.put(request([IMPERATIVE], 0, held), { ...pod(), spec });
+    other.drain(ALL);
+    const step = other.loop(createImperativeEviction(other.context));
+    for (let waitedMs = 0; waitedMs < 20 * 60_000; ) {
+      const { againMs = 0 } = await step(heldKey);
+      assert.ok(againMs > 0, 'nothing else would wake it');
+      other.clock.pass(againMs);
+      waitedMs += againMs;
+    }
+    assert.deepEqual(other.calls(), [], 'the pod has an interceptor that nobody can ask');
+    await step(heldKey);
+    assert.deepEqual(other.calls(), ['POST web/eviction']);
     const reconcile = createEvictionRequestReconciler(scene.context);
     await reconcile(key, signal);
     const [labels, write] = scene.sent;

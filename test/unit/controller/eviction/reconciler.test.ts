@@ -7,7 +7,7 @@ import { createImperativeEviction } from '../../../../src/controller/eviction/im
 import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
 import { createRequestNotes } from '../../../../src/controller/cache/request-notes.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
-import { createInterceptorLoop } from '../../../../src/kube/eviction/interceptor.ts';
+import { createInterceptorLoop } from '../../../../src/kube/eviction/interceptor-loop.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 
 /** A request of this number whose turn is the imperative interceptor's, and its pod. */

@@ -2,12 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import {
-  createInterceptorLoop,
-  type Interceptor,
-  type InterceptorLoop,
-  reportProgress,
-} from '../../../../src/kube/eviction/interceptor.ts';
+import { type Interceptor, reportProgress } from '../../../../src/kube/eviction/interceptor.ts';
+import { createInterceptorLoop, type InterceptorLoop } from '../../../../src/kube/eviction/interceptor-loop.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 

@@ -1,0 +1,199 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import type { Pod } from '../../api/pod.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { KubeClient } from '../client.ts';
+import { createRecentWrites } from '../read-your-writes.ts';
+import { createWorkQueue, type Reconcile } from '../queue.ts';
+import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
+import { createObjectCache } from '../watch.ts';
+import { type Interceptor, type InterceptorStep, isActiveInterceptor, reportProgress } from './interceptor.ts';
+
+/** How often a request that is deleted but held by finalizers is looked at. */
+const HELD_AGAIN_MS = 60_000;
+
+export interface InterceptorDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly request: (key: string) => EvictionRequest | undefined;
+  readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
+}
+
+/** The loop of an interceptor. */
+export interface InterceptorLoop {
+  readonly reconcile: Reconcile;
+  /** Called with the key of a request that has changed: what is under way for it is aborted if its turn is over. */
+  readonly changed: (key: string) => void;
+}
+
+/** A request that this process has acted on, as it was seen last. */
+interface Begun {
+  readonly request: EvictionRequest;
+  /** The interceptor has its turn, has completed, or has lost its turn without that. */
+  readonly turn: 'active' | 'completed' | 'lost';
+}
+
+/** A request to act on: as our copy has it and as it is known best, and its pod. */
+interface Turn extends Pick<Begun, 'request'> {
+  readonly copy: EvictionRequest | undefined;
+  readonly pod: Pod;
+  /** Otherwise it is acted on out of turn, and nothing is reported. */
+  readonly isActive: boolean;
+}
+
+/** The protocol of an interceptor for one request after another. */
+class InterceptorProtocol implements InterceptorLoop {
+  readonly #interceptor: Interceptor;
+  readonly #dependencies: InterceptorDependencies;
+  readonly #ownWrites = createRecentWrites<EvictionRequest>();
+  readonly #begun = new Map<string, Begun>();
+  /** What aborts the work under way, by the key of its request. */
+  readonly #underWay = new Map<string, AbortController>();
+
+  constructor(interceptor: Interceptor, dependencies: InterceptorDependencies) {
+    this.#interceptor = interceptor;
+    this.#dependencies = dependencies;
+  }
+
+  readonly changed = (key: string): void => {
+    const known = this.#begun.get(key);
+    if (known?.turn !== 'active') return;
+    const request = this.#dependencies.request(key);
+    const isSame = request !== undefined && request.metadata.uid === known.request.metadata.uid;
+    if (isSame && isActiveInterceptor(request, this.#interceptor.name)) return;
+    this.#underWay.get(key)?.abort();
+  };
+
+  readonly reconcile: Reconcile = async (key, signal) => {
+    const copy = this.#dependencies.request(key);
+    const request = this.#ownWrites.latest(key, copy);
+    await this.#forgetOther(key, request, signal);
+    if (request === undefined) return {};
+    const isActive = isActiveInterceptor(request, this.#interceptor.name);
+    const pod = await this.#findTarget(request, isActive, signal);
+    if (!isActive && !isFinished(request)) this.#noteLoss(key, request);
+    if (pod !== undefined && (isActive || this.#interceptor.actsOutOfTurn?.(request, pod) === true)) {
+      return await this.#takeTurn(key, { copy, request, pod, isActive }, signal);
+    }
+    if (isFinished(request)) {
+      this.#ownWrites.forget(key);
+      await this.#interceptor.over?.(request, signal);
+      this.#begun.delete(key);
+    }
+    // With time alone a held request may become one to act on out of turn.
+    const isHeld = request.metadata.deletionTimestamp !== undefined && this.#interceptor.actsOutOfTurn !== undefined;
+    return isHeld ? { againMs: HELD_AGAIN_MS } : {};
+  };
+
+  async #takeTurn(
+    key: string,
+    { copy, request, pod, isActive }: Turn,
+    signal: AbortSignal,
+  ): Promise<{ readonly againMs?: number }> {
+    this.#begun.set(key, { request, turn: isActive ? 'active' : 'lost' });
+    const step = await this.#act(request, pod, signal);
+    if (step === undefined) return {};
+    if (isActive) await this.#report(key, { copy, request, step }, signal);
+    return step.kind === 'completed' || step.againMs === undefined ? {} : { againMs: step.againMs };
+  }
+
+  /** Another UID is another pod of that name: it is not what was asked for. */
+  async #findTarget(request: EvictionRequest, isActive: boolean, signal: AbortSignal): Promise<Pod | undefined> {
+    if (!isActive && this.#interceptor.actsOutOfTurn === undefined) return undefined;
+    const pod = await this.#dependencies.pod(request, signal);
+    return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
+  }
+
+  /** A request that was deleted since, perhaps with another one in its place, is over too. */
+  async #forgetOther(key: string, request: EvictionRequest | undefined, signal: AbortSignal): Promise<void> {
+    if (request === undefined) this.#ownWrites.forget(key);
+    const known = this.#begun.get(key)?.request;
+    if (known === undefined || known.metadata.uid === request?.metadata.uid) return;
+    await this.#interceptor.over?.(known, signal);
+    this.#begun.delete(key);
+  }
+
+  /** KEP-4563, "Interceptor": one that is not active any more aborts what it does, or reports an error. */
+  #noteLoss(key: string, request: EvictionRequest): void {
+    const known = this.#begun.get(key);
+    if (known === undefined) return;
+    this.#begun.set(key, { request, turn: known.turn === 'active' ? 'lost' : known.turn });
+    if (known.turn !== 'active') return;
+    const [active] = request.status?.activeInterceptors ?? [];
+    const subject = { evictionRequest: key, interceptor: this.#interceptor.name, active };
+    this.#dependencies.log.warn(subject, 'the interceptor lost its turn before it had completed');
+  }
+
+  /** Undefined where the turn was lost meanwhile. */
+  async #act(request: EvictionRequest, pod: Pod, signal: AbortSignal): Promise<InterceptorStep | undefined> {
+    const key = keyOf(request);
+    const lost = new AbortController();
+    this.#underWay.set(key, lost);
+    try {
+      return await this.#interceptor.act(request, pod, AbortSignal.any([signal, lost.signal]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (lost.signal.aborted) return undefined;
+      throw error;
+    } finally {
+      this.#underWay.delete(key);
+    }
+  }
+
+  async #report(
+    key: string,
+    { copy, request, step }: Pick<Begun, 'request'> & { copy: EvictionRequest | undefined; step: InterceptorStep },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, clock } = this.#dependencies;
+    const report = { name: this.#interceptor.name, turn: step, now: clock.now() };
+    const after = await reportProgress(client, request, report, signal);
+    if (after !== undefined) this.#ownWrites.note(key, copy, after);
+    if (step.kind === 'completed') this.#begun.set(key, { request, turn: 'completed' });
+  }
+}
+
+/**
+ * The protocol of an interceptor as a loop (KEP-4563, "Interceptor", the steps in their order): verify the target, check
+ * that it is our turn, act, then heartbeat, estimate, message and completion in one write that touches only our entry.
+ */
+export function createInterceptorLoop(
+  interceptor: Interceptor,
+  dependencies: InterceptorDependencies,
+): InterceptorLoop {
+  return new InterceptorProtocol(interceptor, dependencies);
+}
+
+/**
+ * Runs an interceptor of its own until the signal is aborted: watches the EvictionRequests that `labelSelector` selects
+ * (they carry the labels of their pods), and reads a target when its turn has come.
+ */
+export async function runInterceptor(
+  interceptor: Interceptor,
+  scope: { readonly labelSelector?: string; readonly parallel?: number },
+  dependencies: { readonly client: KubeClient; readonly clock: Clock; readonly log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  const { client } = dependencies;
+  const { parallel = 1, ...selector } = scope;
+  const loop = createInterceptorLoop(interceptor, {
+    ...dependencies,
+    request: (key) => requests.get(key),
+    pod: ({ metadata, spec }, wait) => {
+      const path = objectPath(PODS, { ...spec.target.pod, namespace: metadata.namespace ?? '' });
+      return sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
+    },
+  });
+  const queue = createWorkQueue(interceptor.name, loop.reconcile, parallel, dependencies);
+  const requests = createObjectCache<EvictionRequest>(
+    { resource: EVICTION_REQUESTS, ...selector },
+    (key) => {
+      loop.changed(key);
+      queue.add(key);
+    },
+    dependencies,
+  );
+  await Promise.all([requests.run(signal), queue.run(signal)]);
+}
