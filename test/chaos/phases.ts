@@ -22,11 +22,9 @@ import type { Violation } from './invariants/violation.ts';
 import { budgetObject, FOREIGN_FINALIZER, nodeObject, REFUSED_LABEL } from './objects.ts';
 import { disturbedAt, type World } from './world.ts';
 
-/** The world rests when nothing has changed for so long: counts are written once a second. */
+/** The world rests when nothing has changed for so long, and one replica has led: counts are written once a second. */
 const QUIET_MS = 2_000;
 const REST_MS = 8_000;
-/** How long a replica has to lead before it is judged. */
-const SETTLED_MS = 2_000;
 const SETTLE_MS = 20_000;
 /** How long drains may take in which nothing blocks, and how long what they took may stay. */
 const BOUND_MS = 20_000;
@@ -54,13 +52,22 @@ function lastChangeAt(world: World): number {
   return world.changes.at(-1)?.at ?? 0;
 }
 
-/** Waits until nothing moves; returns whether that came to pass. */
+/** Waits until nothing moves under one leader; returns whether that came to pass. */
 async function untilRest(world: World): Promise<boolean> {
-  if (!(await world.cluster.replicas.settle(SETTLED_MS, SETTLE_MS))) return false;
+  const { replicas } = world.cluster;
+  if (!(await replicas.settle(0, SETTLE_MS))) return false;
   const deadline = Date.now() + REST_MS;
+  let losses = await replicas.losses();
+  let ledSince = Date.now();
   while (Date.now() < deadline) {
-    const since = Math.max(lastChangeAt(world), disturbedAt(world));
-    if (Date.now() - since > QUIET_MS) return true;
+    const since = Math.max(lastChangeAt(world), disturbedAt(world), ledSince);
+    if (Date.now() - since > QUIET_MS) {
+      // A leader that has lost the Lease and taken it again begins anew.
+      const now = await replicas.losses();
+      if (now === losses && (await replicas.settle(0, LOOK_MS))) return true;
+      losses = now;
+      ledSince = Date.now();
+    }
     await sleep(LOOK_MS);
   }
   return false;

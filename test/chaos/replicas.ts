@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +6,6 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { freePort } from '../control-plane/port.ts';
 import { type Program, startProgram } from '../control-plane/process.ts';
 import { startRelay } from './machine/relay.ts';
-import { QUICK_ELECTION } from '../support/rigs/leader.ts';
 
 /** A replica of the controller, and where it serves its metrics. */
 interface Replica {
@@ -30,8 +29,16 @@ export interface Replicas extends AsyncDisposable {
   replace(program: string): Promise<void>;
   /** Starts one where there is none, and waits until one has led for `forMs`. */
   settle(forMs: number, timeoutMs: number): Promise<boolean>;
+  /** How often those that run now have lost the Lease. */
+  losses(): Promise<number>;
 }
 
+/** Quick, but not so quick that a busy machine loses the Lease. */
+const ELECTION = [
+  '--leader-elect-lease-duration=5s',
+  '--leader-elect-renew-deadline=4s',
+  '--leader-elect-retry-period=400ms',
+] as const;
 const MAX = 2;
 const LEADS = /^leader_election_master_status\{[^}]*\} 1$/m;
 
@@ -66,7 +73,7 @@ export async function createReplicas(
     changedAt = Date.now();
     const address = `127.0.0.1:${await freePort()}`;
     const log = path.join(controlPlane.logs, `controller-${count}.log`);
-    const args = ['controller', '--kubeconfig', kubeconfig, '--metrics-address', address, ...QUICK_ELECTION];
+    const args = ['controller', '--kubeconfig', kubeconfig, '--metrics-address', address, ...ELECTION];
     const command = [
       process.execPath,
       '--disable-warning=ExperimentalWarning',
@@ -104,6 +111,10 @@ export async function createReplicas(
         await sleep(100);
       }
       return false;
+    },
+    losses: async () => {
+      const logs = await Promise.all(running.map((replica) => readFile(replica.program.logFile, 'utf8')));
+      return logs.join('').split('lost the lease').length - 1;
     },
     cutOff: (ms) => relay.cut(ms),
     setClock: (ms) => writeFile(clockFile, String(ms)),
