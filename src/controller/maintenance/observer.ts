@@ -135,7 +135,7 @@ function startedOf({ requests }: ControllerContext, pods: readonly Pod[]): numbe
 
 /** Nodes that are throttled, by their names and why, with what other drains do there. */
 function waitingNodes(
-  context: ControllerContext,
+  { context, refused }: Scope,
   waiting: ReadonlyMap<string, string>,
   draining: readonly Draining[],
   pods: PodsByNode,
@@ -146,7 +146,8 @@ function waitingNodes(
     const drainTargets = reachedOn(node);
     const own = pods.get(name) ?? [];
     const targeted = own.filter((pod) => targetsCover(drainTargets, drainPodOf(pod)));
-    return { ...node, message, drainTargets, pods: own.length, evacuating: startedOf(context, targeted) };
+    const refusal = refused.nodes.of(name)?.message;
+    return { ...node, message, drainTargets, pods: own.length, evacuating: startedOf(context, targeted), refusal };
   });
 }
 
@@ -201,7 +202,7 @@ export function createDrainObserver(context: ControllerContext, refused: Refused
       const why = throttled.get(name);
       const pods = groupByNode(context.pods.list());
       if (why !== undefined) {
-        const nodes = waitingNodes(context, new Map(own.nodes.map((node) => [node, why])), draining, pods);
+        const nodes = waitingNodes({ context, refused }, new Map(own.nodes.map((node) => [node, why])), draining, pods);
         return { ...nothing, status: waitingStatus(maintenance, nodes, why, now) };
       }
       const begun = draining.filter((each) => !throttled.has(each.name));
@@ -216,7 +217,7 @@ export function createDrainObserver(context: ControllerContext, refused: Refused
       const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
       const { nextAt: dueAt } = dueOf(own, pods, now);
       const observed = observeDrain({ context, refused }, own, { plan, resolution, pods }, now);
-      const waiting = waitingNodes(context, joiningLater.get(name) ?? new Map(), draining, pods);
+      const waiting = waitingNodes({ context, refused }, joiningLater.get(name) ?? new Map(), draining, pods);
       const status = withWaiting(maintenance, observed.status, waiting, now);
       return { ...observed, status, ...(dueAt === undefined ? {} : { dueAt }) };
     },

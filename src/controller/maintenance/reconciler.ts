@@ -4,7 +4,11 @@ import { describeEntry } from '../../decide/drain/plan.ts';
 import { identityOf } from '../../decide/drain/recorded-node.ts';
 import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import { createMaintenanceStatusWriter, type MaintenanceStatusWriter } from '../../kube/maintenance/status.ts';
+import {
+  createMaintenanceStatusWriter,
+  type MaintenanceStatusWriter,
+  type StatusOutcome,
+} from '../../kube/maintenance/status.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
@@ -87,23 +91,41 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   return nextMs;
 }
 
+/** What became of a status says when to write it again, where only a text or a count waits for that. */
+function againOf(outcome: StatusOutcome): { readonly againMs?: number } {
+  return outcome.kind === 'throttled' ? { againMs: outcome.againMs } : {};
+}
+
+/** The Cordon stage: the nodes have a loop of their own. */
+async function cordon(
+  { context, status, effects }: Parts,
+  maintenance: NodeMaintenance,
+  signal: AbortSignal,
+): Promise<StatusOutcome> {
+  const nodes = selectedNodes(context, maintenance).map(({ metadata }) => {
+    return { ...identityOf(metadata), refusal: effects.refused.nodes.of(metadata.name)?.message };
+  });
+  return await status.write(maintenance, cordonStatus(maintenance, nodes, context.clock.now()), signal);
+}
+
 /** The Complete stage: takes the finalizer away when nothing of the maintenance is left. */
 async function complete(
   { context, status, effects }: Parts,
   maintenance: NodeMaintenance,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<StatusOutcome> {
   const outcome = await status.write(maintenance, completedStatus(maintenance, context.clock.now()), signal);
   const { finalizers = [], name } = maintenance.metadata;
-  if (outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return;
+  if (outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
   const scope = { context, ...effects };
-  if (!isGivenBack(scope, maintenance)) return;
+  if (!isGivenBack(scope, maintenance)) return outcome;
   reportRefusedGiveBack(context, maintenance, refusedGiveBack(scope, maintenance));
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
   const done = await patchMaintenance(context, maintenance, finalizersBody(maintenance, left), signal);
-  if (done === undefined) return;
+  if (done === undefined) return outcome;
   context.log.info({ maintenance: name }, 'maintenance completed');
   reportCompleted(context, maintenance);
+  return outcome;
 }
 
 /**
@@ -150,11 +172,6 @@ export function createMaintenanceReconciler(context: ControllerContext, effects:
     if (maintenance === undefined) return {};
     if (stage !== 'Drain') effects.want(key, []);
     if (stage === 'Drain') return { againMs: await drain(parts, maintenance, signal) };
-    if (stage === 'Complete') await complete(parts, maintenance, signal);
-    else {
-      const nodes = selectedNodes(context, maintenance).map(({ metadata }) => identityOf(metadata));
-      await status.write(maintenance, cordonStatus(maintenance, nodes, context.clock.now()), signal);
-    }
-    return {};
+    return againOf(await (stage === 'Complete' ? complete : cordon)(parts, maintenance, signal));
   };
 }

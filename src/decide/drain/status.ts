@@ -54,6 +54,12 @@ export interface NodeObservation {
   readonly refusal?: string;
 }
 
+/** The message of a node with the reason why it cannot be cordoned, or its conditions cannot be set. */
+function withRefusal(message: string, refusal: string | undefined): string {
+  if (refusal === undefined) return message;
+  return `${message === '' ? '' : `${message}; `}the node cannot be changed: ${refusal}`;
+}
+
 /** An estimate is written anew only when it moved by so much, for otherwise each look would be a write. */
 const ESTIMATE_STEP_MS = 10_000;
 
@@ -68,13 +74,12 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
   const atStart = Math.max(old?.podsAtStart ?? 0, left);
   const waiting =
     seen.overLimit === 0 ? '' : `; ${seen.overLimit} of them wait for others, by the limits of evictions in flight`;
-  const refused = seen.refusal === undefined ? '' : `; the node cannot be changed: ${seen.refusal}`;
   const expectedFinishTime = left === 0 ? undefined : estimate(old, seen.expectedFinishAt);
   return {
     nodeRef: identityOf(node),
     drainTargets: node.drainTargets,
     drainPlanPosition: node.position,
-    drainMessage: `${node.message}${waiting}${refused}`,
+    drainMessage: withRefusal(`${node.message}${waiting}`, seen.refusal),
     podsPendingEvacuation: left - seen.evacuating,
     podsEvacuating: seen.evacuating,
     podsAtStart: atStart,
@@ -140,13 +145,15 @@ export interface WaitingNode extends NodeIdentity {
   readonly pods: number;
   /** Those of them whose eviction has started, for other drains. */
   readonly evacuating: number;
+  /** As in NodeObservation. */
+  readonly refusal?: string | undefined;
 }
 
-function waitingNodeStatus({ message, drainTargets, pods, evacuating, ...node }: WaitingNode): NodeStatus {
+function waitingNodeStatus({ message, drainTargets, pods, evacuating, refusal, ...node }: WaitingNode): NodeStatus {
   return {
     nodeRef: identityOf(node),
     ...(drainTargets.length === 0 ? {} : { drainTargets }),
-    drainMessage: message,
+    drainMessage: withRefusal(message, refusal),
     podsPendingEvacuation: pods - evacuating,
     podsEvacuating: evacuating,
   };
@@ -187,10 +194,13 @@ export function waitingStatus(
 /** The status of a maintenance in the Cordon stage: the nodes that it selects. */
 export function cordonStatus(
   maintenance: NodeMaintenance,
-  nodes: readonly NodeIdentity[],
+  nodes: readonly (NodeIdentity & Pick<WaitingNode, 'refusal'>)[],
   now: number,
 ): NodeMaintenanceStatus {
-  const nodeStatuses = nodes.map((node) => ({ nodeRef: identityOf(node) }));
+  const nodeStatuses = nodes.map((node) => ({
+    nodeRef: identityOf(node),
+    ...(node.refusal === undefined ? {} : { drainMessage: withRefusal('', node.refusal) }),
+  }));
   const { nodes: names } = summaryOf(nodeStatuses);
   return { ...startedStages(maintenance, 'Cordon', now), nodeStatuses, summary: { nodes: names } };
 }

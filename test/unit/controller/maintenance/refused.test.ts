@@ -74,6 +74,19 @@ describe('an object that the API server refuses', () => {
     await waitFor('the message', () => !said().includes('hands off'), QUICK);
   });
 
+  it('a node that cannot be cordoned is named in the stage Cordon too, as long as it is so', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    cluster.answer = ({ method, path }) =>
+      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
+    cluster.put('Maintenance', drainOf('m', ['one'], { stage: 'Cordon' }));
+    await using _ = cluster.lead();
+    const said = (): string => statusOf(cluster, 'one')?.[0]?.drainMessage ?? '';
+    await waitFor('the reason', () => /^the node cannot be changed: .*hands off node one/.test(said()), QUICK);
+    cluster.answer = () => undefined;
+    await waitFor('no message', () => said() === '', { timeoutMs: 10_000 });
+  });
+
   it('a node that cannot be uncordoned does not hold the completion, and an Event names it', async () => {
     const cluster = createMemoryCluster();
     cluster.put('Node', { metadata: { name: 'one' } });
