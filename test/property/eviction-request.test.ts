@@ -67,7 +67,7 @@ describe('an EvictionRequest, whatever happens to it', () => {
         let heardAt = now;
         const control = (): void => {
           const old = request.status;
-          const { status, lookAgainMs } = decideEvictionRequest(request, pod, now);
+          const { status, againMs } = decideEvictionRequest(request, pod, now);
           const next = merge(request, status);
           assertAllowed(old, next.status);
           const [was] = old?.activeInterceptors ?? [];
@@ -79,7 +79,7 @@ describe('an EvictionRequest, whatever happens to it', () => {
           }
           if (was !== is) activatedAt = now;
           if (isFinished(next)) assert.deepEqual(next.status?.activeInterceptors, []);
-          assert.ok(lookAgainMs === undefined || (lookAgainMs > 0 && lookAgainMs <= 20 * MINUTE));
+          assert.ok(againMs === undefined || (againMs > 0 && againMs <= 20 * MINUTE));
           request = next;
           // Once more without a change: nothing is written.
           assert.equal(decideEvictionRequest(request, pod, now).status, undefined);

@@ -89,7 +89,7 @@ async function write(
   decision: EvictionDecision,
   signal: AbortSignal,
 ): Promise<void> {
-  const { status, news } = decision;
+  const { status } = decision;
   if (status === undefined) return;
   // The version guards against a decision from an old copy: a conflict is answered by a newer event.
   const body = { metadata: { resourceVersion: request.metadata.resourceVersion }, status };
@@ -102,7 +102,7 @@ async function write(
   const { namespace, name } = request.metadata;
   const pod = request.spec.target.pod.name;
   log.info({ request: `${namespace}/${name}`, pod, progress: progress?.message }, 'eviction request moved on');
-  for (const text of news) events.record(subjectOf(request), text);
+  for (const text of decision.events) events.record(subjectOf(request), text);
 }
 
 /** Deletes a finished request that its requesters leave behind, `requestTtl` after its end. Returns when to call this again, in milliseconds. */
@@ -144,6 +144,6 @@ export function createEvictionRequestReconciler(
       if (request.metadata.deletionTimestamp !== undefined) return {};
       return { againMs: await collect(context, request, endedAt, signal) };
     }
-    return decision.lookAgainMs === undefined ? {} : { againMs: decision.lookAgainMs };
+    return decision.againMs === undefined ? {} : { againMs: decision.againMs };
   };
 }

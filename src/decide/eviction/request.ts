@@ -19,20 +19,20 @@ import { credibleAt, trustedEntry } from './trusted-times.ts';
 import { isInPodGroup, isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';
 
-/** Something that people should be told about a request, as an Event on it. */
+/** An Event on a request, for what people should know of it. */
 export interface EvictionEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
 }
 
-/** What the EvictionRequest controller writes, if anything, what it tells, and when it has to look again. */
+/** What the EvictionRequest controller writes, if anything, the Events that it records, and when it has to decide again. */
 export interface EvictionDecision {
   /** The fields of the status that change; absent where nothing does. */
   readonly status?: EvictionRequestStatus;
-  readonly news: readonly EvictionEvent[];
+  readonly events: readonly EvictionEvent[];
   /** Milliseconds until the active interceptor's deadline; absent where none runs. */
-  readonly lookAgainMs?: number;
+  readonly againMs?: number;
 }
 
 /** The key of the pod that a request targets: NAMESPACE/NAME. */
@@ -63,8 +63,8 @@ export function finishedAt(request: EvictionRequest): number | undefined {
 function observed(request: EvictionRequest): EvictionDecision {
   const generation = request.metadata.generation ?? 0;
   return request.status?.observedGeneration === generation
-    ? { news: [] }
-    : { status: { observedGeneration: generation }, news: [] };
+    ? { events: [] }
+    : { status: { observedGeneration: generation }, events: [] };
 }
 
 /** Sets Progressing, whose time is that of the last activation or, when nobody is active any more, of its end. */
@@ -99,7 +99,7 @@ function finish(request: EvictionRequest, { type, reason, message }: EvictionEnd
       processedInterceptors: withProcessed(processedInterceptors, activeInterceptors),
     },
     // The usual course of things is in the status; an Event for each step of each pod would be most of a drain's writes.
-    news:
+    events:
       type === EVICTED ? [] : [{ type: reason === VALIDATION_FAILED ? 'Warning' : 'Normal', reason: type, message }],
   };
 }
@@ -137,7 +137,7 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
   const isWaitedFor = credible !== undefined && giveWay.why === 'silent';
   if (!completed && (now < giveWay.at || isWaitedFor)) {
     const at = Math.min(credible ?? Infinity, now < giveWay.at ? giveWay.at : Infinity);
-    return { ...observed(request), lookAgainMs: at - now };
+    return { ...observed(request), againMs: at - now };
   }
   const index = targetInterceptors.findIndex(({ name }) => name === active);
   const next = targetInterceptors[index + 1];
@@ -157,12 +157,12 @@ function rotate(request: EvictionRequest, now: number): EvictionDecision {
       activeInterceptors: next === undefined ? [] : [next.name],
       processedInterceptors: withProcessed(processedInterceptors, [active]),
     },
-    news: [
+    events: [
       completed && next !== undefined
         ? { type: 'Normal', reason, message }
         : { type: 'Warning', reason: completed ? reason : late.reason, message },
     ],
-    ...(next === undefined ? {} : { lookAgainMs: Math.max(0, giveWayAt(request, next.name, now).at - now) }),
+    ...(next === undefined ? {} : { againMs: Math.max(0, giveWayAt(request, next.name, now).at - now) }),
   };
 }
 
@@ -171,11 +171,15 @@ function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecisio
   const { names, ignored } = interceptorsOf(pod);
   const first = names[0] ?? '';
   const message = activeMessage(first, 0, names.length);
-  const told: EvictionEvent[] = ignored.map((why) => ({ type: 'Warning', reason: 'InterceptorIgnored', message: why }));
+  const warnings: EvictionEvent[] = ignored.map((why) => ({
+    type: 'Warning',
+    reason: 'InterceptorIgnored',
+    message: why,
+  }));
   const policy = pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION];
   if (policy !== undefined && policy !== DEFAULT_POLICY && policy !== CONTROLLER_TAKE_OVER) {
     const why = `The annotation ${EVICT_POLICY_ANNOTATION} has no valid policy: write ${DEFAULT_POLICY} or ${CONTROLLER_TAKE_OVER}.`;
-    told.push({ type: 'Warning', reason: 'EvictPolicyIgnored', message: why });
+    warnings.push({ type: 'Warning', reason: 'EvictPolicyIgnored', message: why });
   }
   return {
     status: {
@@ -186,8 +190,8 @@ function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecisio
       processedInterceptors: [],
       interceptors: names.map((name) => ({ name, message: '' })),
     },
-    news: told,
-    lookAgainMs: Math.max(0, giveWayAt(request, first, now).at - now),
+    events: warnings,
+    againMs: Math.max(0, giveWayAt(request, first, now).at - now),
   };
 }
 

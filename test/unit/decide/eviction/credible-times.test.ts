@@ -31,8 +31,8 @@ function request(entry: Omit<InterceptorStatus, 'name'>): EvictionRequest {
 
 /** Milliseconds until the next look, or who is active then. */
 function lookAt(entry: Omit<InterceptorStatus, 'name'>, now: number): number | string | undefined {
-  const { status, lookAgainMs } = decideEvictionRequest(request(entry), POD, now);
-  return status?.activeInterceptors?.[0] ?? lookAgainMs;
+  const { status, againMs } = decideEvictionRequest(request(entry), POD, now);
+  return status?.activeInterceptors?.[0] ?? againMs;
 }
 
 describe('an interceptor whose clock is ahead', () => {

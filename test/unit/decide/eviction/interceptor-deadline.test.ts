@@ -80,13 +80,13 @@ describe('the time of interceptors before a deadline', () => {
 describe('an interceptor before a deadline', () => {
   it('an interceptor gives way when its time is over, although its heartbeats continue, and the request says why', () => {
     const request = requestOf(SAVER);
-    assert.equal(decideEvictionRequest(request, POD, NOW).lookAgainMs, 30_000);
-    const { status, news, lookAgainMs } = decideEvictionRequest(request, POD, NOW + 30_000);
+    assert.equal(decideEvictionRequest(request, POD, NOW).againMs, 30_000);
+    const { status, events, againMs } = decideEvictionRequest(request, POD, NOW + 30_000);
     assert.deepEqual(status?.activeInterceptors, ['other.example.com']);
-    assert.equal(lookAgainMs, 0, 'the next one has no time either');
+    assert.equal(againMs, 0, 'the next one has no time either');
     const said = `${SAVER} has no more time before the deadline of the node.`;
     assert.equal(status?.conditions?.[0]?.message, `other.example.com is the active interceptor (2 of 4). ${said}`);
-    assert.deepEqual([news[0]?.type, news[0]?.reason], ['Warning', 'InterceptorDeadline']);
+    assert.deepEqual([events[0]?.type, events[0]?.reason], ['Warning', 'InterceptorDeadline']);
   });
 
   it('an interceptor keeps its turn where it ends the pod itself', () => {

@@ -111,7 +111,7 @@ describe('the eviction request controller', () => {
   it('the controller reports an evict policy that is none', () => {
     const reasons = (policy: string): readonly string[] => {
       const target = pod({}, { 'coordination.x-k8s.io/evict-policy': policy });
-      return decideEvictionRequest(request(), target, NOW).news.map(({ reason }) => reason);
+      return decideEvictionRequest(request(), target, NOW).events.map(({ reason }) => reason);
     };
     assert.deepEqual(reasons('controllerTakeOver'), ['EvictPolicyIgnored']);
     assert.deepEqual([reasons('Default'), reasons('ControllerTakeOver')], [[], []]);
@@ -127,13 +127,13 @@ describe('the eviction request controller', () => {
   it('the controller passes control on 20 minutes after the last heartbeat, and says when that is', () => {
     const heartbeatTime = new Date(NOW).toISOString();
     const given = request({ ...STARTED, interceptors: [{ name: 'b.example.com', heartbeatTime }] });
-    assert.equal(decideEvictionRequest(given, pod(), NOW + 19 * MINUTE).lookAgainMs, MINUTE);
+    assert.equal(decideEvictionRequest(given, pod(), NOW + 19 * MINUTE).againMs, MINUTE);
     const { status } = decideEvictionRequest(given, pod(), NOW + 20 * MINUTE);
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
   });
 
   it('the controller counts from the creation where there never was a heartbeat', () => {
-    assert.equal(decideEvictionRequest(request(STARTED), pod(), NOW + 18 * MINUTE).lookAgainMs, MINUTE);
+    assert.equal(decideEvictionRequest(request(STARTED), pod(), NOW + 18 * MINUTE).againMs, MINUTE);
   });
 
   const activated = (at: number): EvictionRequestStatus => ({
@@ -151,18 +151,18 @@ describe('the eviction request controller', () => {
 
   it('the controller counts from the activation where that is known, however old the request is', () => {
     const given = request(activated(NOW + 60 * MINUTE));
-    assert.equal(decideEvictionRequest(given, pod(), NOW + 79 * MINUTE).lookAgainMs, MINUTE);
-    const { status, news } = decideEvictionRequest(given, pod(), NOW + 80 * MINUTE);
+    assert.equal(decideEvictionRequest(given, pod(), NOW + 79 * MINUTE).againMs, MINUTE);
+    const { status, events } = decideEvictionRequest(given, pod(), NOW + 80 * MINUTE);
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
     assert.equal(status?.conditions?.[0]?.lastTransitionTime, '2026-01-01T01:21:00Z');
-    assert.equal(news[0]?.reason, 'HeartbeatTimeout');
+    assert.equal(events[0]?.reason, 'HeartbeatTimeout');
   });
 
   it('the controller does not believe a heartbeat or a completion from the future', () => {
     const future = new Date(NOW + 30 * MINUTE).toISOString();
     const hostile = { name: 'b.example.com', startTime: future, heartbeatTime: future, completionTime: future };
     const given = request({ ...activated(NOW), interceptors: [hostile] });
-    assert.equal(decideEvictionRequest(given, pod(), NOW + MINUTE).lookAgainMs, 19 * MINUTE);
+    assert.equal(decideEvictionRequest(given, pod(), NOW + MINUTE).againMs, 19 * MINUTE);
     const { status } = decideEvictionRequest(given, pod(), NOW + 20 * MINUTE);
     assert.deepEqual(status?.activeInterceptors, ['imperative-eviction.k8s.io']);
   });
@@ -209,7 +209,7 @@ describe('the eviction request controller', () => {
       ...STARTED,
       conditions: [{ type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime: CREATED }],
     });
-    assert.deepEqual(decideEvictionRequest(over, undefined, NOW), { news: [] });
+    assert.deepEqual(decideEvictionRequest(over, undefined, NOW), { events: [] });
   });
 });
 
