@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { hasDrained, isUsable, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
+import { hasDrained, isUsable, podsLeft, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { MadeMaintenances } from './made-maintenances.ts';
@@ -17,6 +17,8 @@ export interface OwnMaintenances extends Pick<MaintenanceWriter, 'setDeadline' |
   state(name: string): OwnState;
   /** Whether the drain that this agent made under the name has drained the node. */
   isDrained(name: string): boolean;
+  /** How many pods the drain of the name has left here when it targets all; undefined while it does not, or is not known. */
+  podsLeft(name: string): number | undefined;
   /** Whether no maintenance of any client has the name, as far as is known. */
   isFree(name: string): boolean;
   /** Forgets what was known of the name, which a new shutdown uses. */
@@ -77,6 +79,11 @@ export function createOwnMaintenances(dependencies: ClusterDependencies, parts: 
   const { maintenances, made } = parts;
   const writer = createMaintenanceWriter(dependencies);
   let confirmedAt: number | undefined;
+  /** The copy of the maintenance that this agent made under the name. */
+  const ownOf = (name: string): NodeMaintenance | undefined => {
+    const found = maintenances.get(name);
+    return found?.metadata.uid === made.uidOf(name) ? found : undefined;
+  };
   const madeByAgent = (): readonly NodeMaintenance[] =>
     maintenances.list().filter((each) => agentNodeOf(each) === nodeName);
   return {
@@ -84,8 +91,12 @@ export function createOwnMaintenances(dependencies: ClusterDependencies, parts: 
     ownCordons: () => madeByAgent().filter((each) => stageOf(each) === 'Cordon'),
     state: (name) => made.state(name),
     isDrained: (name) => {
-      const found = maintenances.get(name);
-      return found !== undefined && found.metadata.uid === made.uidOf(name) && hasDrained(found, nodeName);
+      const found = ownOf(name);
+      return found !== undefined && hasDrained(found, nodeName);
+    },
+    podsLeft: (name) => {
+      const found = ownOf(name);
+      return found === undefined ? undefined : podsLeft(found, nodeName);
     },
     isFree: (name) => made.isFree(name),
     forget: (name) => {

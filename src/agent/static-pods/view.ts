@@ -35,11 +35,14 @@ export interface StaticPodStore {
   refusal(): string | undefined;
 }
 
+/** Whether containers of a parked pod run, or may run because the runtime does not answer. */
+export function isRunning(pod: ParkedPod, { live }: StaticPodView): boolean {
+  return pod.thisBoot && (live === undefined || (live.get(podKey(pod)) ?? []).length > 0);
+}
+
 /** The pods of the view that still run or would run, as the drain plan sees them. */
 export function drainPodsOf(view: StaticPodView): readonly DrainPod[] {
-  const running = view.parked.filter((pod) => {
-    return pod.thisBoot && (view.live === undefined || (view.live.get(podKey(pod)) ?? []).length > 0);
-  });
+  const running = view.parked.filter((pod) => isRunning(pod, view));
   return [...view.inPlace, ...running].map((pod) => ({
     namespace: pod.namespace,
     name: pod.podName,

@@ -45,6 +45,12 @@ export function hasDrained({ status }: NodeMaintenance, nodeName: string): boole
   return isDrained && node?.podsPendingEvacuation === 0 && node.podsEvacuating === 0;
 }
 
+/** How many pods are left on this node when all of them are targeted; undefined while others wait for their turn. */
+export function podsLeft({ status }: NodeMaintenance, nodeName: string): number | undefined {
+  const node = status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  return node?.podsPendingEvacuation === 0 ? node.podsEvacuating : undefined;
+}
+
 /** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */
 export function isUsable(maintenance: NodeMaintenance, stage: 'Cordon' | 'Drain', nodeName: string): boolean {
   return agentNodeOf(maintenance) === nodeName && stageOf(maintenance) === stage && !hasDrained(maintenance, nodeName);

@@ -8,6 +8,10 @@ import { podTypeOf } from '../pod.ts';
 export const URL_POD_STAYS =
   'the kubelet has it from its staticPodURL: no manifest can be moved away, and a drain waits for it until the URL no longer serves it';
 
+/** Why a machine may go down with static pods that the agent has no manifest of; their names follow. */
+export const URL_PODS_LEFT =
+  'only static pods without a manifest on this node are left, as from a staticPodURL of the kubelet';
+
 /** Whether the pod is the mirror of a static pod that the kubelet has from its `staticPodURL`. */
 export function isFromUrl(pod: Pod): boolean {
   return podTypeOf(pod) === 'Static' && pod.metadata.annotations?.[SOURCE_ANNOTATION] === 'http';
@@ -19,5 +23,5 @@ export function staticPodUrlWarning({
   hasStaticPodUrl,
 }: Pick<KubeletFacts, 'pid' | 'hasStaticPodUrl'>): string | undefined {
   if (!hasStaticPodUrl) return undefined;
-  return `the kubelet (process ${pid}) takes static pods from a URL (staticPodURL): no manifest of theirs can be moved away, so a drain, and a shutdown, wait for them until the URL no longer serves them`;
+  return `the kubelet (process ${pid}) takes static pods from a URL (staticPodURL): no manifest of theirs can be moved away, so a drain waits for them until the URL no longer serves them, and a machine goes down with them`;
 }
