@@ -68,7 +68,8 @@ export function decideRetention(
   if (isWanted) return 'keep';
   const isOurs = isRequestedBy(request, MAINTENANCE_REQUESTER);
   const isWantedByOthers = otherRequesters(request, MAINTENANCE_REQUESTER).length > 0;
-  if (isOurs && (isWantedByOthers || !isOver)) return 'withdraw';
-  const isBeingDeleted = request.metadata.deletionTimestamp !== undefined;
-  return isOver && !isWantedByOthers && !isBeingDeleted && (isOurs || isReleased) ? 'delete' : 'keep';
+  // Finalizers hold a request that is being deleted: it cannot go, but nothing of ours stays on it.
+  const isHeld = request.metadata.deletionTimestamp !== undefined;
+  if (isOurs && (isWantedByOthers || !isOver || isHeld)) return 'withdraw';
+  return isOver && !isWantedByOthers && !isHeld && (isOurs || isReleased) ? 'delete' : 'keep';
 }

@@ -75,6 +75,7 @@ describe('the retention of an EvictionRequest', () => {
     ['deletes the request that it withdrew from when it is canceled', requestOf([], CANCELED), POD, [], true, 'delete'],
     ['keeps a canceled request that was never ours', requestOf([], CANCELED), POD, [], false, 'keep'],
     ['keeps a request that waits to be canceled', requestOf([]), POD, [], true, 'keep'],
+    ['withdraws from a held request that is over', requestOf(OURS, CANCELED, DELETED), POD, [], false, 'withdraw'],
     ['keeps a request that is being deleted already', requestOf([], CANCELED, DELETED), POD, [], true, 'keep'],
     [
       'withdraws from one that is being deleted and is not over',
