@@ -11,9 +11,9 @@ import { createDaemonSetRollout } from './daemon-set/rollout.ts';
 import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
 import { createImperativeEviction, type ImperativeEviction } from './eviction/imperative.ts';
 import { createMarkReconciler, isMarkedInVain } from './eviction/marks.ts';
-import { createEvictionIntents, type EvictionIntent } from './maintenance/intents.ts';
+import { createEvictionIntents } from './maintenance/intents.ts';
 import { createNodeReconciler } from './maintenance/nodes.ts';
-import { createMaintenanceReconciler } from './maintenance/reconciler.ts';
+import { createMaintenanceReconciler, type DrainEffects } from './maintenance/reconciler.ts';
 import { createRefusals } from './maintenance/refusals.ts';
 import { createRequestReconciler } from './maintenance/requests.ts';
 import { selectedNodes } from './maintenance/selected-nodes.ts';
@@ -93,8 +93,8 @@ function createMaintenanceQueues(
   const node = queueOf('nodes', nodeStep, PARALLEL_REQUESTS);
   const requestStep = createRequestReconciler(context, intents, refused.requests);
   const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS);
-  const want = (name: string, wanted: readonly EvictionIntent[]): void => {
-    for (const key of intents.replace(name, wanted)) requester.add(key);
+  const want: DrainEffects['want'] = (...wanted) => {
+    for (const key of intents.replace(...wanted)) requester.add(key);
   };
   const step = createMaintenanceReconciler(context, { refused, requests: indexes.requests, want });
   const maintenance = queueOf('nodemaintenances', step, 1);

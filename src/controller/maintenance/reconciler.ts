@@ -1,5 +1,6 @@
 import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { describeEntry } from '../../decide/drain/plan.ts';
 import { identityOf } from '../../decide/drain/recorded-node.ts';
 import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
@@ -38,8 +39,8 @@ export interface DrainEffects {
   readonly refused: Refused;
   /** The requests that are there, by their nodes. */
   readonly requests: CompletionScope['requests'];
-  /** Sets the pods whose eviction the maintenance wants now. */
-  want(maintenance: string, intents: readonly EvictionIntent[]): void;
+  /** Sets the pods whose eviction the maintenance wants now, and its deadline in milliseconds since the epoch. */
+  want(maintenance: string, intents: readonly EvictionIntent[], until?: number): void;
 }
 
 /** Returns the maintenance as it is then; undefined where it is gone or another client has changed it since. */
@@ -87,6 +88,7 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   parts.effects.want(
     maintenance.metadata.name,
     intents.filter(({ node }) => cordoned.has(node)),
+    deadlineOf(maintenance)?.at,
   );
   return nextMs;
 }

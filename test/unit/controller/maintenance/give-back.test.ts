@@ -200,6 +200,33 @@ describe('a deadline that is gone', () => {
   });
 });
 
+describe('a deadline that comes in mid-drain', () => {
+  it('a deadline that comes in mid-drain shortens the end of a pod that was terminating before the drain', async () => {
+    const cluster = clusterOfOne();
+    const deletion = {
+      deletionTimestamp: new Date(Date.now() + 3_600_000).toISOString(),
+      deletionGracePeriodSeconds: 3_600,
+      finalizers: ['example.com/hold'],
+    };
+    const web = podOf('web', 'one');
+    const spec = { ...web.spec, terminationGracePeriodSeconds: 3_600 };
+    cluster.put('Pod', { ...web, metadata: { ...web.metadata, ...deletion }, spec } as Pod);
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    const targets = (): unknown => cluster.get('Maintenance', 'm')?.status?.nodeStatuses?.[0]?.drainTargets;
+    await waitFor('the targets', () => targets() !== undefined && nodeIn(cluster, 'one')?.spec?.unschedulable === true);
+    const deletes = (): readonly string[] =>
+      cluster.requests.filter(({ method }) => method === 'DELETE').map(({ body }) => JSON.stringify(body));
+    assert.deepEqual(deletes(), []);
+    const at = new Date(Date.now() + 120_000).toISOString();
+    const since = { 'nodemaintenance.x-k8s.io/deadline-since': new Date().toISOString() };
+    change(cluster, 'm', {}, { annotations: { [DEADLINE_ANNOTATION]: at, ...since } });
+    await waitFor('the shorter end', () => deletes().length > 0, QUICK);
+    assert.match(deletes()[0] ?? '', /"gracePeriodSeconds":\d{1,3}[,}]/);
+    assert.equal(cluster.get('Request', 'n/u-web'), undefined);
+  });
+});
+
 describe('the finalizers of a maintenance', () => {
   it('the finalizer of somebody else that comes between survives both changes of ours', async () => {
     const cluster = clusterOfOne();

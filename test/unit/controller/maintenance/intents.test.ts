@@ -26,4 +26,12 @@ describe('the pods that maintenances want evicted', () => {
     intents.replace('m', []);
     assert.deepEqual([...intents.of('n/a').keys()], ['other']);
   });
+
+  it('the pods that a maintenance wants are all told when its deadline changes', () => {
+    const intents = createEvictionIntents();
+    intents.replace('m', [intentOf('a')]);
+    assert.deepEqual(intents.replace('m', [intentOf('a')], 5_000), ['n/a']);
+    assert.deepEqual(intents.replace('m', [intentOf('a')], 5_000), []);
+    assert.deepEqual(intents.replace('m', [intentOf('a')]), ['n/a']);
+  });
 });
