@@ -4,7 +4,7 @@ import type { DrainPod } from '../pod.ts';
 import { timeOf } from '../time.ts';
 import type { Drain } from './field.ts';
 import { effectiveDrainPlan } from './plan.ts';
-import { type NodeIdentity, recordedNodes } from './recorded-node.ts';
+import { begunNodes, type NodeIdentity, recordedNodes } from './recorded-node.ts';
 import { entriesReached, mostPowerful } from './targets.ts';
 
 /** What is seen of a drain. */
@@ -40,15 +40,11 @@ function positionOf(
   return drainTargets.length === 0 ? 0 : Math.max(status?.drainPlanPosition ?? 0, entriesReached(plan, drainTargets));
 }
 
-/**
- * Those of the nodes that a drain has not begun to drain, though it has begun: they joined it later, or registered again.
- * Empty for the status of an older version, which does not tell.
- */
+/** Those of the nodes that a drain has not begun to drain, though it has begun: they joined it later, or registered again. */
 export function joiningNodes({ status }: NodeMaintenance, nodes: readonly NodeIdentity[]): readonly NodeIdentity[] {
-  const isByNode = status?.nodeStatuses?.some(({ drainPlanPosition }) => drainPlanPosition !== undefined) === true;
-  if (!isByNode) return [];
-  const recordedOf = recordedNodes(status);
-  return nodes.filter((node) => recordedOf(node)?.drainPlanPosition === undefined);
+  if ((status?.drainPlanPosition ?? 0) === 0) return [];
+  const begunOf = begunNodes(status);
+  return nodes.filter((node) => begunOf(node) === undefined);
 }
 
 /** A maintenance in the Drain stage as the resolution takes it, within the scope of who drains. */

@@ -26,3 +26,18 @@ export function recordedNodes(
     return isOfAnother ? undefined : known;
   };
 }
+
+/**
+ * Finds what the status has recorded of a node where the drain has begun to take its pods; undefined for one that is
+ * throttled, though it has the targets that other drains have reached.
+ */
+export function begunNodes(status: NodeMaintenanceStatus | undefined): (node: NodeIdentity) => NodeStatus | undefined {
+  const recordedOf = recordedNodes(status);
+  const isByNode = status?.nodeStatuses?.some(({ drainPlanPosition }) => drainPlanPosition !== undefined) === true;
+  // An older version wrote one position for all nodes.
+  const isOlder = !isByNode && (status?.drainPlanPosition ?? 0) > 0;
+  return (node) => {
+    const known = recordedOf(node);
+    return isOlder || known?.drainPlanPosition !== undefined ? known : undefined;
+  };
+}

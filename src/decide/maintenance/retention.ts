@@ -4,7 +4,7 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { targetsCover } from '../drain/plan.ts';
-import { recordedNodes } from '../drain/recorded-node.ts';
+import { begunNodes } from '../drain/recorded-node.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
 import { drainPodOf } from '../pod.ts';
@@ -22,15 +22,16 @@ export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node
   };
 }
 
-/** The drains that have targets on this very Node object and still select it; none for a node that does not exist. */
+/**
+ * The drains that have begun on this very Node object and still select it; none for a node that does not exist. A throttled
+ * drain asks for no eviction, though it has the targets that others have reached.
+ */
 export function drainsOn(maintenances: readonly NodeMaintenance[], node: Node | undefined): readonly NodeDrain[] {
   if (node === undefined) return [];
-  const { name, uid } = node.metadata;
-  const identity = { name, ...(uid === undefined ? {} : { uid }) };
-  const selecting = maintenances.filter(
-    (each) => selectsNode(each, node) && recordedNodes(each.status)(identity) !== undefined,
-  );
-  return drainsOfNode(selecting, name);
+  const begun = maintenances.filter((each) => {
+    return selectsNode(each, node) && begunNodes(each.status)(node.metadata) !== undefined;
+  });
+  return drainsOfNode(begun, node.metadata.name);
 }
 
 /** What the maintenance controller does about an EvictionRequest that it does not want any more. */
