@@ -71,34 +71,34 @@ function isSamePlan(a: readonly DrainPlanEntry[], b: readonly DrainPlanEntry[]):
   return b.every((entry) => keys.has(planKey(entry)));
 }
 
-/** Moves a maintenance that is there on to what is wished. */
-function moveOn(known: NodeMaintenance, wish: MaintenanceIntent): MaintenanceStep {
+/** Moves a maintenance that is there on to what is wanted. */
+function moveOn(known: NodeMaintenance, intent: MaintenanceIntent): MaintenanceStep {
   const { name } = known.metadata;
-  if (wish.plan !== undefined && !isSamePlan(known.spec.drainPlan ?? [], wish.plan)) {
+  if (intent.plan !== undefined && !isSamePlan(known.spec.drainPlan ?? [], intent.plan)) {
     const fix = `complete it first, with "nodemaint complete nm/${name}", or give another --name`;
     const message = `nodemaintenance/${name} has another drainPlan, which cannot be changed; ${fix}`;
     return { kind: 'refused', message };
   }
-  const stage = STAGES.indexOf(wish.stage) > STAGES.indexOf(stageOf(known)) ? { stage: wish.stage } : {};
-  const reason = wish.reason === undefined || wish.reason === known.spec.reason ? {} : { reason: wish.reason };
+  const stage = STAGES.indexOf(intent.stage) > STAGES.indexOf(stageOf(known)) ? { stage: intent.stage } : {};
+  const reason = intent.reason === undefined || intent.reason === known.spec.reason ? {} : { reason: intent.reason };
   const spec = { ...stage, ...reason };
   const isForced = known.metadata.annotations?.[FORCE_ANNOTATION] === 'true';
   const change = {
     ...(Object.keys(spec).length === 0 ? {} : { spec }),
-    ...(wish.force === true && !isForced ? { annotations: FORCED } : {}),
+    ...(intent.force === true && !isForced ? { annotations: FORCED } : {}),
   };
   return Object.keys(change).length === 0 ? { kind: 'already', known } : { kind: 'change', known, change };
 }
 
 /**
- * How a wish is fulfilled beside the maintenances that are there (KEP-4212, NodeMaintenanceSpec.Stage): one that a person
+ * How an intent is carried out beside the maintenances that are there (KEP-4212, NodeMaintenanceSpec.Stage): one that a person
  * has over the very same nodes is moved on, else a new one is made. A node's own agent keeps its maintenance for itself.
  */
 export function decideMaintenanceStep(
-  wish: MaintenanceIntent,
+  intent: MaintenanceIntent,
   maintenances: readonly NodeMaintenance[],
 ): MaintenanceStep {
-  const { nodes, name } = wish;
+  const { nodes, name } = intent;
   const isSame = (known: NodeMaintenance): boolean => nodesNamedBy(known.spec.nodeSelector)?.join() === nodes.join();
   const isOpen = (known: NodeMaintenance): boolean =>
     stageOf(known) !== 'Complete' && known.metadata.deletionTimestamp === undefined;
@@ -111,13 +111,13 @@ export function decideMaintenanceStep(
         const message = `${is} already exists and is complete; delete it with "nodemaint complete nm/${name} --delete", or give another --name`;
         return { kind: 'refused', message };
       }
-      return moveOn(known, wish);
+      return moveOn(known, intent);
     }
   } else {
     const known = maintenances.find(
       (each) => isSame(each) && isOpen(each) && each.metadata.labels?.[AGENT_LABEL] === undefined,
     );
-    if (known !== undefined) return moveOn(known, wish);
+    if (known !== undefined) return moveOn(known, intent);
   }
   const taken = new Set(maintenances.map(({ metadata }) => metadata.name));
   const free = name ?? maintenanceNames(nodes).find((each) => !taken.has(each));
@@ -125,13 +125,13 @@ export function decideMaintenanceStep(
   const maintenance: NodeMaintenance = {
     apiVersion: NODE_MAINTENANCE_API_VERSION,
     kind: 'NodeMaintenance',
-    metadata: { name: free, ...(wish.force === true ? { annotations: FORCED } : {}) },
+    metadata: { name: free, ...(intent.force === true ? { annotations: FORCED } : {}) },
     spec: {
-      stage: wish.stage,
+      stage: intent.stage,
       nodeSelector: selectorOfNodes(nodes),
       // The whole plan: the server has nothing to inject then, which it cannot do in its first seconds.
-      drainPlan: effectiveDrainPlan(wish.plan ?? []),
-      ...(wish.reason === undefined ? {} : { reason: wish.reason }),
+      drainPlan: effectiveDrainPlan(intent.plan ?? []),
+      ...(intent.reason === undefined ? {} : { reason: intent.reason }),
     },
   };
   return { kind: 'create', maintenance };

@@ -9,8 +9,8 @@ import { timeOf } from '../time.ts';
 function expectedEnd(pod: Pod, request: EvictionRequest | undefined, now: number): number {
   const [active] = request?.status?.activeInterceptors ?? [];
   const entry = request?.status?.interceptors?.find(({ name }) => name === active);
-  const told = timeOf(entry?.expectedFinishTime) ?? endOf(pod)?.endsAt;
-  return told !== undefined && told > now ? told : now + graceSecOf(pod) * 1000;
+  const expectedAt = timeOf(entry?.expectedFinishTime) ?? endOf(pod)?.endsAt;
+  return expectedAt !== undefined && expectedAt > now ? expectedAt : now + graceSecOf(pod) * 1000;
 }
 
 /** The pods that are left on a node, and their requests. */

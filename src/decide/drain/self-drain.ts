@@ -80,7 +80,7 @@ export function resolveSelfDrains(
   });
 }
 
-/** The pods that a drain of the node would take: static ones are told by their manifests, not by their mirrors. */
+/** The pods that a drain of the node would take: static ones are recognised by their manifests, not by their mirror pods. */
 export function drainPodsOfNode(pods: readonly Pod[], staticPods: readonly DrainPod[]): readonly DrainPod[] {
   const others = pods.filter((pod) => !isTerminal(pod) && podTypeOf(pod) !== 'Static');
   return [...others.map(drainPodOf), ...staticPods];

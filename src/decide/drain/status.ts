@@ -60,7 +60,7 @@ function withRefusal(message: string, refusal: string | undefined): string {
   return `${message === '' ? '' : `${message}; `}the node cannot be changed: ${refusal}`;
 }
 
-/** An estimate is written anew only when it moved by so much, for otherwise each look would be a write. */
+/** An estimate is written again only when it has moved by this much; otherwise each observation would be a write. */
 const ESTIMATE_STEP_MS = 10_000;
 
 function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefined): string | undefined {
