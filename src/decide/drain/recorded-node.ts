@@ -12,6 +12,12 @@ export function identityOf({ name, uid }: NodeIdentity): NodeIdentity {
   return { name, ...(uid === undefined ? {} : { uid }) };
 }
 
+/** What was recorded under the name of a node; undefined where it was recorded of an earlier Node object of that name. */
+function ofSameNode(known: NodeStatus | undefined, uid: string | undefined): NodeStatus | undefined {
+  const isOfAnother = uid !== undefined && known?.nodeRef.uid !== undefined && known.nodeRef.uid !== uid;
+  return isOfAnother ? undefined : known;
+}
+
 /**
  * Finds what the status has recorded of a node; undefined where it has nothing, and where it has something of an earlier
  * Node object of the same name: a node that registers again goes through the plan from its beginning.
@@ -20,11 +26,13 @@ export function recordedNodes(
   status: NodeMaintenanceStatus | undefined,
 ): (node: NodeIdentity) => NodeStatus | undefined {
   const byName = new Map(status?.nodeStatuses?.map((each) => [each.nodeRef.name, each]));
-  return ({ name, uid }) => {
-    const known = byName.get(name);
-    const isOfAnother = uid !== undefined && known?.nodeRef.uid !== undefined && known.nodeRef.uid !== uid;
-    return isOfAnother ? undefined : known;
-  };
+  return ({ name, uid }) => ofSameNode(byName.get(name), uid);
+}
+
+/** Whether an older version wrote the status, with one position for all nodes. */
+function isOfOlderVersion(status: NodeMaintenanceStatus | undefined): boolean {
+  const isByNode = status?.nodeStatuses?.some(({ drainPlanPosition }) => drainPlanPosition !== undefined) === true;
+  return !isByNode && (status?.drainPlanPosition ?? 0) > 0;
 }
 
 /**
@@ -33,11 +41,21 @@ export function recordedNodes(
  */
 export function begunNodes(status: NodeMaintenanceStatus | undefined): (node: NodeIdentity) => NodeStatus | undefined {
   const recordedOf = recordedNodes(status);
-  const isByNode = status?.nodeStatuses?.some(({ drainPlanPosition }) => drainPlanPosition !== undefined) === true;
-  // An older version wrote one position for all nodes.
-  const isOlder = !isByNode && (status?.drainPlanPosition ?? 0) > 0;
+  const isOlder = isOfOlderVersion(status);
   return (node) => {
     const known = recordedOf(node);
     return isOlder || known?.drainPlanPosition !== undefined ? known : undefined;
   };
+}
+
+/** As `begunNodes`, for one node alone. */
+export function begunNode(
+  status: NodeMaintenanceStatus | undefined,
+  { name, uid }: NodeIdentity,
+): NodeStatus | undefined {
+  const known = ofSameNode(
+    status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === name),
+    uid,
+  );
+  return known?.drainPlanPosition !== undefined || isOfOlderVersion(status) ? known : undefined;
 }

@@ -4,7 +4,7 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { targetsCover } from '../drain/plan.ts';
-import { begunNodes } from '../drain/recorded-node.ts';
+import { begunNode } from '../drain/recorded-node.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
 import { drainPodOf } from '../pod.ts';
@@ -29,7 +29,8 @@ export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node
 export function drainsOn(maintenances: readonly NodeMaintenance[], node: Node | undefined): readonly NodeDrain[] {
   if (node === undefined) return [];
   const begun = maintenances.filter((each) => {
-    return selectsNode(each, node) && begunNodes(each.status)(node.metadata) !== undefined;
+    if (stageOf(each) !== 'Drain' || !selectsNode(each, node)) return false;
+    return begunNode(each.status, node.metadata) !== undefined;
   });
   return drainsOfNode(begun, node.metadata.name);
 }
