@@ -31,7 +31,7 @@ export interface ShutdownMaintenance {
  */
 export interface MaintenanceWriter {
   /** Creates it; returns undefined where the name exists already. */
-  post(wish: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
+  post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
   /** Reads it from the API server; undefined where there is none. */
   read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
   /** Writes down when the node is gone. */
@@ -81,11 +81,11 @@ export function createMaintenanceWriter({
   const annotate = (name: string, annotations: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> =>
     patch(client, name, { metadata: { annotations } }, signal);
   return {
-    post: (wish, signal) => {
+    post: (wanted, signal) => {
       const post = {
         method: 'POST',
         path: collectionPath(NODE_MAINTENANCES),
-        body: bodyOf(wish, nodeName),
+        body: bodyOf(wanted, nodeName),
       } as const;
       return sendForObject<NodeMaintenance>(client, post, [409], signal);
     },

@@ -24,7 +24,7 @@ export interface OwnMaintenances extends Pick<MaintenanceWriter, 'setDeadline' |
   /** Forgets what was known of the name, which a new shutdown uses. */
   forget(name: string): void;
   /** Makes the maintenance, or finds it made; the state of its name then says which. */
-  create(wish: ShutdownMaintenance, signal: AbortSignal): Promise<void>;
+  create(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<void>;
   /** Reads a drain that was made and that the watch has not shown, from the API server; at most every ten seconds. */
   confirm(name: string, signal: AbortSignal): Promise<void>;
 }
@@ -57,9 +57,9 @@ function createMaker(
       log.debug({ maintenance: name, reason: describeError(error) }, 'cannot note the boot of the maintenance');
     }
   };
-  return async (wish, signal) => {
-    const { name, reason, stage } = wish;
-    const created = await writer.post(wish, signal);
+  return async (wanted, signal) => {
+    const { name, reason, stage } = wanted;
+    const created = await writer.post(wanted, signal);
     const got = created ?? (await writer.read(name, signal));
     if (got === undefined) return;
     if (!isUsable(got, stage, nodeName)) {

@@ -60,9 +60,9 @@ async function passOverPods(
   const record = phases.record();
   const { phase } = record;
   const view = await staticPods.observe(signal);
-  const told = dependencies.retentionFacts(phase);
-  const unrecorded = (await dependencies.unrecorded?.find(view, told, signal)) ?? new Set<string>();
-  const retention = { ...told, unrecorded };
+  const facts = dependencies.retentionFacts(phase);
+  const unrecorded = (await dependencies.unrecorded?.find(view, facts, signal)) ?? new Set<string>();
+  const retention = { ...facts, unrecorded };
   const kept = filesOf(view.parked.filter((pod) => keepsParked(pod, retention) && !manual.isWanted(pod)));
   const keptByOthers = filesOf(view.parked.filter((pod) => kept.has(pod.file) && isKeptByOthers(pod, retention)));
   const keepParked: StaticPodIntent['keepParked'] = ({ file }) => kept.has(file);

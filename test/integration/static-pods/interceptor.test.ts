@@ -65,6 +65,15 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     assert.equal(await entryOf(uid), undefined, 'nothing is reported, least of all a completion');
   }
 
+  let passedBy = '';
+
+  it('the agent does nothing about a request that has passed it by while no maintenance targets the pod', async () => {
+    passedBy = await createPod('late');
+    await mirrors.activate(passedBy);
+    await mirrors.activate(passedBy, [], 1);
+    await assertIgnored('late', passedBy);
+  });
+
   it('the agent does nothing while no maintenance targets the pod, and acts when one does', async () => {
     await mirrors.target([
       { podType: 'DaemonSet', podPriority: 2_147_483_647 },
@@ -83,6 +92,11 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     const finish = Date.parse(entry?.expectedFinishTime ?? '') - began;
     assert.ok(finish >= 29_000 && finish < 45_000, `expected finish ${finish} ms after the start, grace period 30 s`);
     assert.ok(Date.parse(entry?.heartbeatTime ?? '') >= began - 1_000);
+  });
+
+  it('the agent moves the manifest of a pod whose request has passed it by, and reports nothing in it', async () => {
+    await waitFor('the manifest is moved', async () => !(await inPlace('late')), { program: agent });
+    assert.equal(await entryOf(passedBy), undefined);
   });
 
   it('the interceptor never completes while no container runtime can say that the containers have ended', async () => {
@@ -140,7 +154,7 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     });
     assert.deepEqual(
       (await readdir(mirrors.parkedPath)).filter((name) => !name.startsWith('.')),
-      ['dns.yaml', 'proxy.yaml'],
+      ['dns.yaml', 'late.yaml', 'proxy.yaml'],
     );
   });
 });
