@@ -12,6 +12,7 @@ import { keyOf } from '../../../kube/resource.ts';
 import type { Waiting } from '../../waiting.ts';
 import type { SelfRemovals } from './daemon-sets.ts';
 import type { SelfEvictions } from './evictions.ts';
+import { createPodSteps } from './steps.ts';
 
 /** The pods of the node, its drains, and what these mean for each pod. */
 export interface PodScope {
@@ -42,8 +43,13 @@ export interface EndedPods {
 /** Ends the targeted pods of the node: by eviction, and those of DaemonSets by deletion. */
 export interface PodEnder {
   scopeOf(own: readonly SelfDrain[], pods: readonly Pod[], requests: readonly EvictionRequest[]): PodScope;
-  /** Takes the next step of every targeted pod. Throws API_UNREACHABLE and API_REFUSED. */
+  /**
+   * Takes the next step of every targeted pod: what is refused for one, or held up by a webhook, does not keep the others.
+   * Throws API_UNREACHABLE.
+   */
   end(pass: PodPass, signal: AbortSignal): Promise<EndedPods>;
+  /** Ends the steps under way. */
+  forget(): void;
 }
 
 export interface PodEnderDependencies {
@@ -53,29 +59,32 @@ export interface PodEnderDependencies {
   readonly removals: Pick<SelfRemovals, 'remove'>;
 }
 
-export function createPodEnder({ client, clock, evictions, removals }: PodEnderDependencies): PodEnder {
-  const endPod = async (
-    pod: Pod,
-    awaited: AwaitingPod | undefined,
-    pass: PodPass,
-    signal: AbortSignal,
-  ): Promise<Waiting | undefined> => {
-    const podType = podTypeOf(pod);
-    const options = pass.optionsOf(pod);
-    if (pod.metadata.deletionTimestamp !== undefined) {
-      // A controller that is alive again may give the same order: it changes nothing.
-      if (podType !== 'Static') await shortenEnd(client, pod, { options, now: clock.now() }, signal);
-      const expectedAt = endOf(pod)?.endsAt ?? clock.now();
-      return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt };
-    }
-    if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
-    // A static pod leaves by its manifest.
-    if (podType === 'Static') return undefined;
-    if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
-    const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct: pass.mayAct };
-    return await evictions.evict(pod, scope, signal);
-  };
+/** The next step of one pod; undefined for a static one, which leaves by its manifest. */
+async function endPod(
+  { client, clock, evictions, removals }: PodEnderDependencies,
+  { pod, awaited, pass }: { readonly pod: Pod; readonly awaited: AwaitingPod | undefined; readonly pass: PodPass },
+  signal: AbortSignal,
+): Promise<Waiting | undefined> {
+  const podType = podTypeOf(pod);
+  const options = pass.optionsOf(pod);
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    // A controller that is alive again may give the same order: it changes nothing.
+    if (podType !== 'Static') await shortenEnd(client, pod, { options, now: clock.now() }, signal);
+    const expectedAt = endOf(pod)?.endsAt ?? clock.now();
+    return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt };
+  }
+  if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
+  // A static pod leaves by its manifest.
+  if (podType === 'Static') return undefined;
+  if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
+  const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct: pass.mayAct };
+  return await evictions.evict(pod, scope, signal);
+}
 
+/** The steps end with `lifetime`. */
+export function createPodEnder(dependencies: PodEnderDependencies, lifetime: AbortSignal): PodEnder {
+  const { clock } = dependencies;
+  const steps = createPodSteps(lifetime);
   return {
     scopeOf: (own, pods, requests) => {
       const byPod = new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
@@ -104,10 +113,17 @@ export function createPodEnder({ client, clock, evictions, removals }: PodEnderD
         if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
         const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.waitsForNone(pod));
         if (isStatic && awaited !== undefined) awaiting.add(keyOf(pod));
-        const waits = await endPod(pod, awaited, pass, signal);
+        const waits = await steps.take(
+          pod,
+          (stepSignal) => endPod(dependencies, { pod, awaited, pass }, stepSignal),
+          signal,
+        );
         if (waits !== undefined) waiting.push(waits);
       }
       return { awaiting, waiting };
+    },
+    forget: () => {
+      steps.end();
     },
   };
 }

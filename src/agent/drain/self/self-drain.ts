@@ -103,10 +103,11 @@ function createSelfDrainState(dependencies: ClusterDependencies, lifetime: Abort
   const cordon = createSelfCordon(dependencies);
   const status = createSelfStatus(dependencies);
   const removals = createSelfRemovals(dependencies);
-  const ender = createPodEnder({ client, clock, evictions, removals });
+  const ender = createPodEnder({ client, clock, evictions, removals }, lifetime);
   const pods = createNodePods(dependencies, lifetime);
   const stop = (): void => {
     pods.stop();
+    ender.forget();
     evictions.forget();
     removals.forget();
     cordon.forget();

@@ -44,12 +44,8 @@ function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
   const evictions = createSelfEvictions(dependencies);
-  const ender = createPodEnder({
-    client: server.client,
-    clock,
-    evictions,
-    removals: createSelfRemovals(dependencies),
-  });
+  const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies) };
+  const ender = createPodEnder(parts, SIGNAL);
   const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, []));
   const recorded = own.map(({ resolution }) => ({
     maintenance: 'm',
