@@ -35,8 +35,8 @@ export interface Replicas extends AsyncDisposable {
 
 /** Quick, but not so quick that a busy machine loses the Lease. */
 const ELECTION = [
-  '--leader-elect-lease-duration=5s',
-  '--leader-elect-renew-deadline=4s',
+  '--leader-elect-lease-duration=4s',
+  '--leader-elect-renew-deadline=3s',
   '--leader-elect-retry-period=400ms',
 ] as const;
 const MAX = 2;
