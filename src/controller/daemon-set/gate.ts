@@ -90,9 +90,8 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       const step = decideGate(pod, (node) => drainsOfNode(known, node));
       if (step === 'hold') ungated.gated(pod);
       if (step === 'hold' || step === 'leave') return {};
-      const { at } = ungated.dueAt(pod);
-      const now = clock.now();
-      if (step === 'remove' && now < at) return { againMs: at - now };
+      const { inMs } = ungated.due(pod, clock.now());
+      if (step === 'remove' && inMs > 0) return { againMs: inMs };
       const fresh = await readMaintenances(signal);
       if (decideGate(pod, (node) => drainsOfNode(fresh, node)) === step) await act(step, pod, signal);
       return {};

@@ -33,10 +33,10 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       const { deletionTimestamp } = pod.metadata;
       const now = clock.now();
       if (deletionTimestamp === undefined) {
-        const { at, returns } = ungated.dueAt(pod);
-        if (now < at) {
-          const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(at)}.`;
-          return { kind: 'working', message, againMs: at - now };
+        const { inMs, returns } = ungated.due(pod, now);
+        if (inMs > 0) {
+          const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(now + inMs)}.`;
+          return { kind: 'working', message, againMs: inMs };
         }
         await deletePod(client, pod, graceOptions(context, pod), signal);
         ungated.removed(pod);

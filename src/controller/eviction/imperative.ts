@@ -24,8 +24,11 @@ import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
 import { writeMark } from './marks.ts';
-import { actsOutOfTurn } from './out-of-turn.ts';
+import { actsOutOfTurn, isAskedInVain } from './out-of-turn.ts';
 import { subjectOf } from './reconciler.ts';
+
+/** A drain whose targets our copy does not show yet is seen within this time. */
+const UNWANTED_AGAIN_MS = 1_000;
 
 /** The interceptor, which also learns of changed budgets. */
 export interface ImperativeEviction extends Interceptor {
@@ -140,6 +143,9 @@ async function act(
     trustUntil: othersDeadline(request),
   };
   const step = decideEvictionStep({ request, pod }, memory, patience, now);
+  // A drain may have ended while no controller ran.
+  if (step.kind !== 'wait' && isAskedInVain(context, { request, pod }))
+    return { kind: 'silent', againMs: UNWANTED_AGAIN_MS };
   if (step.kind === 'evict') return await evict(context, state, { request, pod, memory }, signal);
   if (step.kind === 'mark' && memory.markedAt === undefined) {
     await writeMark(context, pod, 'set', signal);

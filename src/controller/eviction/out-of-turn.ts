@@ -1,7 +1,9 @@
+import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { PodType } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { drainOf } from '../../decide/daemon-set/gate.ts';
 import type { EvictionTarget } from '../../decide/eviction/imperative.ts';
+import { otherRequesters } from '../../decide/eviction/requester.ts';
 import { isSpent } from '../../decide/eviction/spent.ts';
 import { drainsOfNode, type NodeDrain } from '../../decide/maintenance/maintenance.ts';
 import { podTypeOf } from '../../decide/pod.ts';
@@ -10,6 +12,11 @@ import type { ControllerContext } from '../context.ts';
 /** The drain that targets the pod now, if any. */
 export function drainOfPod({ maintenances }: ControllerContext, pod: Pod): NodeDrain | undefined {
   return drainOf(pod, drainsOfNode(maintenances.list(), pod.spec.nodeName ?? ''));
+}
+
+/** Whether nobody but a drain asked for the eviction, and none targets the pod now: the request is being taken back. */
+export function isAskedInVain(context: ControllerContext, { request, pod }: EvictionTarget): boolean {
+  return otherRequesters(request, MAINTENANCE_REQUESTER).length === 0 && drainOfPod(context, pod) === undefined;
 }
 
 /** Whether the interceptor that ends pods of the type ends this one although its request does not ask it to. */

@@ -57,3 +57,12 @@ export function ungatedDaemonSets(removals: readonly Removal[], node: string): r
 export function removalDelayMs(returns: number): number {
   return returns < UNGATED_RETURNS ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (returns - UNGATED_RETURNS), MAX_DELAY_MS);
 }
+
+/**
+ * How long the removal of a pod that came back is still put off, in milliseconds. `createdAt` is of another clock, which may be
+ * ahead of `now`: the wait is never longer than the delay.
+ */
+export function removalWaitMs(createdAt: number, returns: number, now: number): number {
+  const delayMs = removalDelayMs(returns);
+  return Math.min(Math.max(0, createdAt + delayMs - now), delayMs);
+}

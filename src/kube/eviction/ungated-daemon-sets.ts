@@ -6,7 +6,7 @@ import {
   forgetNodes,
   noteRemoval,
   type Removal,
-  removalDelayMs,
+  removalWaitMs,
   returnsOf,
 } from '../../decide/daemon-set/ungated.ts';
 import { targetNodeOf } from '../../decide/pod.ts';
@@ -20,8 +20,8 @@ export interface UngatedDaemonSets {
   gated(pod: Pod): void;
   /** Forgets the nodes that are not drained any more. */
   forget(isDrained: (node: string) => boolean): void;
-  /** When the pod may be removed, in milliseconds since the epoch, and how many came before it. */
-  dueAt(pod: Pod): { readonly at: number; readonly returns: number };
+  /** In how many milliseconds the pod may be removed, and how many came before it; `now` in milliseconds since the epoch. */
+  due(pod: Pod, now: number): { readonly inMs: number; readonly returns: number };
   /** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node in spite of its drain. */
   on(node: string): readonly string[];
 }
@@ -40,9 +40,9 @@ export function createUngatedDaemonSets(): UngatedDaemonSets {
     forget: (isDrained) => {
       removals = forgetNodes(removals, isDrained);
     },
-    dueAt: (pod) => {
+    due: (pod, now) => {
       const returns = returnsOf(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '', pod.metadata.uid);
-      return { at: (timeOf(pod.metadata.creationTimestamp) ?? 0) + removalDelayMs(returns), returns };
+      return { inMs: removalWaitMs(timeOf(pod.metadata.creationTimestamp) ?? 0, returns, now), returns };
     },
     on: (node) => ungatedDaemonSets(removals, node),
   };

@@ -32,8 +32,9 @@ export function createSelfRemovals({ client, clock, log }: ClusterDependencies):
     remove: async (pod, { recorded, options, mayAct }, signal) => {
       const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message });
       if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
-      const { at, returns } = ungated.dueAt(pod);
-      if (clock.now() < at) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: at };
+      const now = clock.now();
+      const { inMs, returns } = ungated.due(pod, now);
+      if (inMs > 0) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: now + inMs };
       if (await mayAct()) {
         await deletePod(client, pod, options, signal);
         ungated.removed(pod);

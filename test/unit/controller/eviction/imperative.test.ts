@@ -67,9 +67,10 @@ describe('the evictions of a namespace whose webhook does not answer', () => {
     const step = scene.loop(createImperativeEviction(scene.context));
     const keyOf = (number: number, namespace: string): string => {
       const meta = { name: `u-${number}`, namespace, uid: `r-${number}` };
-      const spec = { target: { pod: { name: `web-${number}`, uid: `u-${number}` } } };
-      const target = pod({}, { name: `web-${number}`, namespace, uid: `u-${number}` });
-      return scene.put({ ...request(), metadata: meta, spec }, target);
+      const target = { pod: { name: `web-${number}`, uid: `u-${number}` } };
+      const spec = { target, requesters: [{ name: 'x.example.com' }] };
+      const web = pod({}, { name: `web-${number}`, namespace, uid: `u-${number}` });
+      return scene.put({ ...request(), metadata: meta, spec }, web);
     };
     for (let number = 0; number < 16; number += 1) void step(keyOf(number, 'slow'));
     await new Promise(setImmediate);

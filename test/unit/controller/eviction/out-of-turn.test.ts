@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import { MAINTENANCE_REQUESTER } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createDaemonSetInterceptor } from '../../../../src/controller/daemon-set/interceptor.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
@@ -159,5 +160,22 @@ describe('the request of a drain', () => {
     const scene = createEvictionScene();
     scene.put(request([IMPERATIVE], 0, held), pod());
     assert.deepEqual(await ask(scene), []);
+  });
+});
+
+describe('a request that only drains have made', () => {
+  it('its pod is evicted only while a drain targets it, also in the first turn of a controller', async () => {
+    const scene = createEvictionScene();
+    const made = request([IMPERATIVE], 0);
+    const step = scene.loop(createImperativeEviction(scene.context));
+    let key = '';
+    for (const requesters of [[], [{ name: MAINTENANCE_REQUESTER }]]) {
+      key = scene.put({ ...made, spec: { ...made.spec, requesters } }, pod());
+      assert.ok(((await step(key)).againMs ?? Infinity) <= 1_000);
+      assert.deepEqual(scene.calls(), []);
+    }
+    scene.drain(ALL);
+    await step(key);
+    assert.ok(scene.calls().includes('POST web/eviction'));
   });
 });

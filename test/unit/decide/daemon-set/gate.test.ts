@@ -15,6 +15,7 @@ import {
   noteRemoval,
   type Removal,
   removalDelayMs,
+  removalWaitMs,
   returnsOf,
 } from '../../../../src/decide/daemon-set/ungated.ts';
 import { currentHash, decideRollout } from '../../../../src/decide/daemon-set/rollout.ts';
@@ -137,6 +138,15 @@ describe('a DaemonSet that ignores the gate', () => {
 
   it('the pods of an escaped DaemonSet are removed at growing intervals, up to a limit', () => {
     assert.deepEqual([0, 1, 2, 3, 4, 5, 6, 60].map(removalDelayMs), [0, 0, 0, 2_000, 4_000, 8_000, 15_000, 15_000]);
+  });
+
+  it('the pods of an escaped DaemonSet wait no longer than the interval where the clock is behind their creation', () => {
+    const hour = 3_600_000;
+    assert.deepEqual(
+      [-hour, 0, 500, 2_000, hour].map((now) => removalWaitMs(0, 3, now)),
+      [2_000, 2_000, 1_500, 0, 0],
+    );
+    assert.equal(removalWaitMs(0, 0, -hour), 0);
   });
 });
 
