@@ -1,4 +1,3 @@
-import { targetKeyOf } from '../decide/eviction/request.ts';
 import { drainsOfNode, isSettled } from '../decide/maintenance/maintenance.ts';
 import type { Interceptor } from '../kube/eviction/interceptor.ts';
 import { createInterceptorLoop } from '../kube/eviction/interceptor-loop.ts';
@@ -19,6 +18,7 @@ import { createRequestReconciler } from './maintenance/requests.ts';
 import { selectedNodes } from './maintenance/selected-nodes.ts';
 import { createMaintenanceReach, type MaintenanceReach } from './cache/maintenance-reach.ts';
 import { createPodIndex, type PodIndex } from './cache/pods-by-node.ts';
+import { createTargets } from './cache/targets.ts';
 import { createRequestIndex, type RequestIndex } from './cache/request-index.ts';
 
 const PARALLEL_REQUESTS = 16;
@@ -108,13 +108,14 @@ function createQueues(context: ControllerContext, indexes: Indexes): Queues {
   const mayRun = (): boolean => copies.every((copy) => copy.current());
   const queueOf: QueueOf = (name, reconcile, parallel) =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun });
+  const targets = createTargets(pods, clock);
   const interceptorQueue = (name: string, interceptor: Interceptor, parallel: number): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {
       client,
       clock,
       log,
       request: (key) => requests.get(key),
-      pod: (request) => Promise.resolve(pods.get(targetKeyOf(request))),
+      pod: (request) => Promise.resolve(targets(request)),
     });
     return queueOf(name, reconcile, parallel);
   };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { applyInterceptorStatus } from '../../../src/kube/eviction/interceptor-status.ts';
+import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import { entryOf, hasEnded } from '../../support/eviction/actors.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
@@ -54,16 +55,24 @@ describe('a drain whose pods have requests that cannot go on, on a real API serv
     await applyInterceptorStatus(rig.client, request, done, AbortSignal.timeout(10_000));
     await rig.waitFor(completed, 'no interceptor is left', ({ status }) => status?.activeInterceptors?.length === 0);
 
+    const misnamed = await rig.createPod('misnamed');
+    const uid = misnamed.metadata.uid ?? '';
+    const spec = { target: { pod: { name: 'nobody', uid } }, requesters: [{ name: REQUESTER }] };
+    const metadata = { name: uid, namespace: 'default', finalizers: ['example.com/hold'] };
+    await apply({ apiVersion: EVICTION_REQUEST_API_VERSION, kind: 'EvictionRequest', metadata, spec });
+    await rig.waitFor(misnamed, 'canceled', hasEnded('Canceled'));
+
     await rig.controlPlane.kubectl(['delete', 'pdb', 'guard']);
     await new Promise((resolve) => {
       setTimeout(resolve, 3_000);
     });
-    assert.deepEqual([await isTerminating('held'), await isTerminating('completed')], [false, false]);
+    const pods = ['held', 'completed', 'misnamed'];
+    const areTerminating = async (): Promise<readonly boolean[]> => await Promise.all(pods.map(isTerminating));
+    assert.deepEqual(await areTerminating(), [false, false, false]);
 
     await apply(drainOf('firmware', [NODE]));
-    await waitFor('both are evicted', async () => (await isTerminating('held')) && (await isTerminating('completed')));
-    await rig.endPod('held');
-    await rig.endPod('completed');
+    await waitFor('all are evicted', async () => (await areTerminating()).every(Boolean));
+    for (const pod of pods) await rig.endPod(pod);
     await rig.waitFor(completed, 'evicted', hasEnded('Evicted'));
     const drained = ['get', 'nm', 'firmware', '-o', 'jsonpath={.status.conditions[?(@.type=="Drained")].status}'];
     await waitFor('drained', async () => (await rig.controlPlane.kubectl(drained)) === 'True');
