@@ -124,6 +124,11 @@ export function budgetObject(namespace: string, state: 'open' | 'closed'): objec
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
     metadata: { name: 'chaos', namespace },
-    spec: { minAvailable: state === 'open' ? 0 : 1_000, selector: { matchLabels: { app: 'chaos' } } },
+    spec: {
+      minAvailable: state === 'open' ? 0 : 1_000,
+      selector: { matchLabels: { app: 'chaos' } },
+      // A pod that is not ready yet, on a busy machine, would be kept by an open budget too.
+      unhealthyPodEvictionPolicy: state === 'open' ? 'AlwaysAllow' : 'IfHealthyBudget',
+    },
   };
 }

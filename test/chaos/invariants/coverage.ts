@@ -20,3 +20,11 @@ export function isCovered({ nodes, maintenances }: Moment, pod: Pod): boolean {
   const view = drainPodOf(pod);
   return drainsOfNode(selecting, node.metadata.name).some(({ drainTargets }) => targetsCover(drainTargets, view));
 }
+
+/** Whether the status of a maintenance in the Drain stage has targets for the pod: agents go by it, not by the selector. */
+export function isTargeted({ maintenances }: Moment, pod: Pod): boolean {
+  const view = drainPodOf(pod);
+  return drainsOfNode(maintenances, targetNodeOf(pod) ?? '').some(({ drainTargets }) =>
+    targetsCover(drainTargets, view),
+  );
+}

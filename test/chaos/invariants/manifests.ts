@@ -3,7 +3,7 @@ import type { Pod } from '../../../src/api/pod.ts';
 import type { ManifestMove } from '../machine/machine.ts';
 import { mirrorPodObject } from '../objects.ts';
 import type { Change } from '../timeline.ts';
-import { isCovered } from './coverage.ts';
+import { isCovered, isTargeted } from './coverage.ts';
 import { replay } from './replay.ts';
 import type { Violation } from './violation.ts';
 
@@ -16,9 +16,10 @@ interface Span {
   to: number;
 }
 
-/** When a drain covered the pod, and when its node was registered. */
+/** When a drain covered the pod, when the status of one had targets for it, and when its node was registered. */
 interface Spans {
   readonly covered: Span[];
+  readonly targeted: Span[];
   readonly registered: Span[];
 }
 
@@ -37,12 +38,13 @@ function podOf(key: string, nodeName: string): Pod {
 }
 
 function spansOf(changes: readonly Change[], key: string, nodeName: string): Spans {
-  const spans: Spans = { covered: [], registered: [] };
+  const spans: Spans = { covered: [], targeted: [], registered: [] };
   const pod = podOf(key, nodeName);
   replay(changes, ({ change, present }) => {
     const isRegistered = present.nodes.some(({ metadata }: KubeObject) => metadata.name === nodeName);
     extend(spans.registered, isRegistered, change.at);
     extend(spans.covered, isCovered(present, pod), change.at);
+    extend(spans.targeted, isTargeted(present, pod), change.at);
   });
   return spans;
 }
@@ -65,12 +67,12 @@ export function checkManifests(
   const spans = new Map([...new Set(moves.map(({ pod }) => pod))].map((pod) => [pod, spansOf(changes, pod, nodeName)]));
   const last = new Map<string, ManifestMove>();
   for (const move of moves) {
-    const { covered, registered } = spans.get(move.pod) ?? { covered: [], registered: [] };
+    const { covered, targeted, registered } = spans.get(move.pod) ?? { covered: [], targeted: [], registered: [] };
     const [from, to] = [move.at - LAG_MS, move.at + LAG_MS];
     // Of a node that is not registered no maintenance tells anything.
     const isKnown = fills(registered, from, to);
     if (move.where === 'nowhere') add('a manifest is neither in place nor away', move);
-    if (move.where === 'away' && isKnown && !move.forShutdown && !touches(covered, from, move.at)) {
+    if (move.where === 'away' && isKnown && !move.forShutdown && !touches(targeted, from, move.at)) {
       add('a manifest is moved away that no drain covers', move);
     }
     const wasAway = last.get(move.pod)?.where === 'away';
