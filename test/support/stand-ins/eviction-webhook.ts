@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { createAuthority } from '../../control-plane/certificates.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 
-/** What the webhook says to the eviction of a pod; nothing lets it pass. */
-export type Verdict = { readonly code: number; readonly message: string } | undefined;
+/** What the webhook says to the eviction of a pod; `undefined` lets it pass, `silence` is no answer at all. */
+export type Verdict = { readonly code: number; readonly message: string } | 'silence' | undefined;
 
 /** A webhook on pods/eviction, as those who evict in the background have one (KEP-1397). */
 export interface EvictionWebhook extends AsyncDisposable {
@@ -34,6 +34,7 @@ export async function startEvictionWebhook(controlPlane: ControlPlane, folder: s
         const { request: review } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Review;
         asked.push(review.name);
         const verdict = webhook.decide(review.name);
+        if (verdict === 'silence') return;
         const answer = { uid: review.uid, allowed: verdict === undefined, ...(verdict && { status: verdict }) };
         response.setHeader('Content-Type', 'application/json');
         response.end(JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: answer }));
