@@ -11,6 +11,7 @@ import { NodemaintError } from '../../../../src/errors.ts';
 import { type AgentSandbox, inSandbox, withAgent } from '../../../support/agent/sandbox.ts';
 import { readAgentStatus } from '../../../support/commands/nodemaint.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 /** What the agent answers on its control socket until it closes the connection. */
 async function sayTo({ runDirectory }: AgentSandbox, text: string, then?: 'and ends'): Promise<string> {
@@ -83,12 +84,13 @@ describe('the control socket', () => {
     deaf.write('{"verb":"status"}\n');
     t.after(() => deaf.destroy());
     const first = await trickle().ended;
-    assert.ok(first > 4_500 && first < 7_000, `cut off after ${first} ms`);
+    assert.ok(first > 4_500 && first < 20_000, `cut off after ${first} ms`);
     trickle();
     await delay(500);
     const closingAt = performance.now();
     await open[Symbol.asyncDispose]();
-    assert.ok(performance.now() - closingAt < 1_000);
+    // The client that was just begun would have had 4.5 s more.
+    assert.ok(performance.now() - closingAt < 4_000);
   });
 
   it('more connections than it can have are refused, and it answers when they are gone', async (t) => {
@@ -99,9 +101,9 @@ describe('the control socket', () => {
       socket.on('error', () => undefined);
       return socket;
     });
-    await delay(500);
-    const alive = sockets.filter((socket) => !socket.destroyed);
-    assert.equal(alive.length, 100);
+    const alive = (): number => sockets.filter((socket) => !socket.destroyed).length;
+    await waitFor('the others are refused', () => alive() <= 100, { timeoutMs: 20_000 });
+    assert.equal(alive(), 100);
     for (const socket of sockets) socket.destroy();
     await delay(100);
     assert.deepEqual(await askAgent(folder, { verb: 'status' }), { done: 'status' });
