@@ -130,7 +130,9 @@ async function shrink(play: Play, signature: string, outcomes: readonly Outcome[
 
 async function keepLogs(cluster: ChaosCluster, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const files = (await readdir(cluster.controlPlane.logs)).filter((name) => /^(?:controller|agent)-/.test(name));
+  const files = (await readdir(cluster.controlPlane.logs)).filter((name) =>
+    /^(?:controller|agent|kube-controller-manager)/.test(name),
+  );
   for (const file of files) await copyFile(path.join(cluster.controlPlane.logs, file), path.join(folder, file));
 }
 
