@@ -25,6 +25,7 @@ const { values, positionals } = parseArgs({
     without: { type: 'string', default: '' },
     history: { type: 'string' },
     faults: { type: 'boolean', default: false },
+    confirm: { type: 'string' },
     shrink: { type: 'string' },
     'keep-logs': { type: 'string' },
   },
@@ -93,6 +94,23 @@ async function runAll(play: Play, histories: readonly History[], until: number):
   return outcomes;
 }
 
+/**
+ * The outcomes that failed and fail again: each history is played at most `times` times more, one after another. One that
+ * does not fail again may have needed what the others did beside it; it is named, and a person has to play it.
+ */
+async function confirm(play: Play, failed: readonly Outcome[], times: number): Promise<readonly Outcome[]> {
+  const confirmed: Outcome[] = [];
+  for (const outcome of failed) {
+    let again: Outcome | undefined;
+    for (let count = 0; count < times && (again?.violations ?? []).length === 0; count += 1) {
+      again = await play(outcome.history, { invariants });
+    }
+    if ((again?.violations ?? []).length > 0) confirmed.push(outcome);
+    else console.log(`seed ${outcome.history.seed}: FAILED ONCE, and not in ${times} more plays`);
+  }
+  return confirmed;
+}
+
 /** The command that plays a history again. */
 function commandOf({ seed }: History): string {
   const source = values.history === undefined ? `--seed ${seed}` : `--history ${values.history}`;
@@ -152,9 +170,10 @@ async function main(): Promise<void> {
     const [first] = failed;
     if (first !== undefined) console.log(`    again: ${commandOf(first.history)}`);
   }
-  const failed = outcomes.filter(({ violations }) => violations.length > 0).length;
-  console.log(`${outcomes.length} histories, ${failed} failed`);
-  if (failed > 0) process.exitCode = 1;
+  const failed = outcomes.filter(({ violations }) => violations.length > 0);
+  console.log(`${outcomes.length} histories, ${failed.length} failed`);
+  const counted = values.confirm === undefined ? failed : await confirm(play, failed, Number(values.confirm));
+  if (counted.length > 0) process.exitCode = 1;
   if (values['keep-logs'] !== undefined) await keepLogs(cluster, values['keep-logs']);
   if (values.shrink === undefined) return;
   await Promise.all([...found].map(([signature, failing]) => shrink(play, signature, failing)));
@@ -164,6 +183,6 @@ const unknown = [...invariants].filter((name) => !(name in INVARIANTS));
 if (unknown.length > 0 || !Number.isSafeInteger(steps)) {
   console.error(`usage: npm run chaos -- [--seed N | --seeds N --from N] [--steps N] [--seconds N] [--parallel N] [--repeat N]
   [--faults [NAME...]]
-  [--invariants ${Object.keys(INVARIANTS).join(',')}] [--without STEP,...] [--history FILE] [--shrink SECONDS] [--keep-logs FOLDER]`);
+  [--invariants ${Object.keys(INVARIANTS).join(',')}] [--without STEP,...] [--history FILE] [--confirm TIMES] [--shrink SECONDS] [--keep-logs FOLDER]`);
   process.exitCode = 2;
 } else await main();
