@@ -65,8 +65,11 @@ async function runStaticPod(world: World, key: string, known: Map<string, Pod>):
     return;
   }
   const request = world.requests().find(({ metadata }) => metadata.name === mirror.metadata.uid);
-  if (request?.status?.activeInterceptors?.[0] !== KUBELET_INTERCEPTOR || !isCovered(world, node, mirror)) return;
-  await reportProgress(world, request, KUBELET_INTERCEPTOR, { message: 'The manifest is moved away.' });
+  if (request === undefined || !isCovered(world, node, mirror)) return;
+  const isItsTurn = request.status?.activeInterceptors?.[0] === KUBELET_INTERCEPTOR;
+  // An agent that was passed over acts out of turn, and reports nothing then.
+  if (!isItsTurn && request.status?.processedInterceptors?.includes(KUBELET_INTERCEPTOR) !== true) return;
+  if (isItsTurn) await reportProgress(world, request, KUBELET_INTERCEPTOR, { message: 'The manifest is moved away.' });
   world.parked.add(key);
   const body = { ...NO_GRACE, preconditions: { uid: mirror.metadata.uid } };
   await world.send({ method: 'DELETE', path: objectPath(PODS, mirror.metadata), body });
