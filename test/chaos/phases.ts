@@ -74,11 +74,12 @@ async function untilRest(world: World): Promise<boolean> {
 }
 
 /** The manifests that the agent keeps away although it could bring them back. */
-function keptAway(world: World): readonly Violation[] {
+async function keptAway(world: World): Promise<readonly Violation[]> {
   const { machine } = world;
   const nodes = world.nodes();
   const isRegistered = nodes.some(({ metadata }) => metadata.name === machine.nodeName);
   if (!machine.isAgentUp() || machine.mayGoDown() || !isRegistered) return [];
+  if (await machine.waitsForItsEnd()) return [];
   return checkKeptAway(
     { nodes, pods: world.pods(), maintenances: world.maintenances() },
     machine.moves,
@@ -90,7 +91,7 @@ function keptAway(world: World): readonly Violation[] {
 export async function judgeAtRest(world: World): Promise<readonly Violation[] | undefined> {
   return await world.cluster.inPeace(async () => {
     if (!(await untilRest(world))) return undefined;
-    return [...checkStatus(world), ...checkGivenBack(world), ...keptAway(world)];
+    return [...checkStatus(world), ...checkGivenBack(world), ...(await keptAway(world))];
   });
 }
 
@@ -153,13 +154,16 @@ function unfinished(world: World): Violation[] {
 }
 
 /** Looks until nothing is found, or the bound is over since the last disturbance. */
-async function untilNone(world: World, look: () => readonly Violation[]): Promise<readonly Violation[]> {
+async function untilNone(
+  world: World,
+  look: () => readonly Violation[] | Promise<readonly Violation[]>,
+): Promise<readonly Violation[]> {
   const begun = Date.now();
   for (;;) {
-    const found = look();
+    const found = await look();
     if (found.length === 0) return found;
     const isLed = await world.cluster.replicas.settle(0, SETTLE_MS);
-    if (isLed && Date.now() > Math.max(begun, disturbedAt(world)) + BOUND_MS) return look();
+    if (isLed && Date.now() > Math.max(begun, disturbedAt(world)) + BOUND_MS) return await look();
     await sleep(LOOK_MS);
   }
 }
@@ -179,7 +183,7 @@ export async function judgeLeftOvers(world: World, cordonedByPerson: boolean): P
     if (index % 2 === 0) await patch(world, NODE_MAINTENANCES, maintenance, { spec: { stage: 'Complete' } });
     else await world.send({ method: 'DELETE', path: objectPath(NODE_MAINTENANCES, maintenance.metadata) });
   }
-  return await untilNone(world, () => [...checkLeftOvers(world, cordonedByPerson), ...keptAway(world)]);
+  return await untilNone(world, async () => [...checkLeftOvers(world, cordonedByPerson), ...(await keptAway(world))]);
 }
 
 /** Takes everything of a history off the cluster. */

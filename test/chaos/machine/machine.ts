@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../../src/host/clock.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
@@ -43,6 +43,11 @@ export interface Machine extends AsyncDisposable {
   callOffShutdown(): Promise<string>;
   /** Whether a shutdown was announced, or called off so lately that the agent may act for it still. */
   mayGoDown(): boolean;
+  /**
+   * Whether the agent has released a shutdown that was called off since: it gives the machine a minute to go down before it
+   * brings anything back.
+   */
+  waitsForItsEnd(): Promise<boolean>;
   /** Sets the agent's wall clock so many milliseconds ahead of the true time. */
   setClock(ms: number): void;
   /** Cuts the agent off the API server. */
@@ -62,6 +67,8 @@ const PAUSE = 3;
 
 /** How long an agent has to bring back what it took away for a shutdown that was called off. */
 const RECOVERY_MS = 10_000;
+/** How long a released agent waits for the machine to go down, and the time to bring everything back. */
+const RELEASE_MS = 60_000 + RECOVERY_MS;
 
 interface RunningAgent {
   readonly stop: AbortController;
@@ -166,6 +173,12 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
       return 'called off';
     },
     mayGoDown: () => Date.now() - calledOffAt < RECOVERY_MS,
+    waitsForItsEnd: async () => {
+      if (Date.now() - calledOffAt >= RELEASE_MS) return false;
+      const record = await readFile(path.join(root, 'state', 'record.json'), 'utf8').catch(() => '{}');
+      const { phase } = JSON.parse(record) as { readonly phase?: { readonly kind: string } };
+      return phase?.kind === 'released';
+    },
     setClock: (ms) => {
       clock.aheadMs = ms;
     },
