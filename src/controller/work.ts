@@ -16,6 +16,7 @@ import { createMaintenanceReconciler, type DrainEffects } from './maintenance/re
 import { createRefusals } from './maintenance/refusals.ts';
 import { createRequestReconciler } from './maintenance/requests.ts';
 import { selectedNodes } from './maintenance/selected-nodes.ts';
+import { createCurrencyCheck } from './cache/currency.ts';
 import { createMaintenanceReach, type MaintenanceReach } from './cache/maintenance-reach.ts';
 import { createPodIndex, type PodIndex } from './cache/pods-by-node.ts';
 import { createTargets } from './cache/targets.ts';
@@ -103,9 +104,10 @@ function createMaintenanceQueues(
 
 function createQueues(context: ControllerContext, indexes: Indexes): Queues {
   const { client, clock, log, metrics, requests, pods } = context;
-  const copies = [context.maintenances, requests, pods, context.nodes, context.budgets];
+  const { maintenances: nodemaintenances, budgets: poddisruptionbudgets, nodes } = context;
+  const copies = { nodemaintenances, evictionrequests: requests, pods, nodes, poddisruptionbudgets };
   // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
-  const mayRun = (): boolean => copies.every((copy) => copy.current());
+  const mayRun = createCurrencyCheck(copies, context);
   const queueOf: QueueOf = (name, reconcile, parallel) =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun });
   const targets = createTargets(pods, clock);
