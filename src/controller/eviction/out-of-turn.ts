@@ -6,12 +6,19 @@ import type { EvictionTarget } from '../../decide/eviction/imperative.ts';
 import { otherRequesters } from '../../decide/eviction/requester.ts';
 import { isSpent } from '../../decide/eviction/spent.ts';
 import { drainsOfNode, type NodeDrain } from '../../decide/maintenance/maintenance.ts';
+import { drainsOn } from '../../decide/maintenance/retention.ts';
 import { podTypeOf } from '../../decide/pod.ts';
 import type { ControllerContext } from '../context.ts';
 
-/** The drain that targets the pod now, if any. */
-export function drainOfPod({ maintenances }: ControllerContext, pod: Pod): NodeDrain | undefined {
-  return drainOf(pod, drainsOfNode(maintenances.list(), pod.spec.nodeName ?? ''));
+/**
+ * The drain that targets the pod now, if any. The status of a maintenance may still name a node that has just left its
+ * selector: that drain does not count.
+ */
+export function drainOfPod({ maintenances, nodes }: ControllerContext, pod: Pod): NodeDrain | undefined {
+  const { nodeName = '' } = pod.spec;
+  const node = nodes.get(nodeName);
+  const all = maintenances.list();
+  return drainOf(pod, node === undefined ? drainsOfNode(all, nodeName) : drainsOn(all, node));
 }
 
 /** Whether nobody but a drain asked for the eviction, and none targets the pod now: the request is being taken back. */

@@ -57,6 +57,26 @@ describe('a drain whose pod has a spent request', () => {
     assert.deepEqual(scene.calls(), ['DELETE pods/web'], 'nothing is reported, for its entry is closed');
   });
 
+  it('a drain leaves the DaemonSet pod of a node alone that has just left its selector', async () => {
+    const scene = createEvictionScene();
+    const key = scene.put(request([DAEMON_SET], 0), pod({ ownerReferences: [owner] }));
+    const node = { metadata: { name: 'n', labels: {} as Record<string, string> } };
+    const context = { ...scene.context, nodes: { ...scene.context.nodes, get: () => node } };
+    const step = scene.loop(createDaemonSetInterceptor(context));
+    scene.drain(ALL);
+    const maintenance = scene.maintenances.get('m');
+    assert.ok(maintenance !== undefined);
+    const term = { matchExpressions: [{ key: 'drain', operator: 'Exists' as const }] };
+    const spec = { ...maintenance.spec, nodeSelector: { nodeSelectorTerms: [term] } };
+    const nodeStatuses = [{ nodeRef: { name: 'n' }, drainTargets: ALL, drainPlanPosition: 12 }];
+    scene.maintenances.set('m', { ...maintenance, spec, status: { drainPlanPosition: 12, nodeStatuses } });
+    await step(key);
+    assert.deepEqual(scene.calls(), []);
+    node.metadata.labels = { drain: '' };
+    await step(key);
+    assert.equal(scene.calls()[0], 'DELETE pods/web');
+  });
+
   it('a drain evicts a pod whose last interceptor was completed by somebody', async () => {
     const scene = createEvictionScene();
     const key = scene.put(request([IMPERATIVE], 1), pod());
