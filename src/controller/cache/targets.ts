@@ -5,6 +5,12 @@ import type { Clock } from '../../host/clock.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 
+/** The target of a request in our copy; undefined where it is gone, or another pod has its name. */
+export function targetOf(pods: Pick<ObjectCache<Pod>, 'get'>, request: EvictionRequest): Pod | undefined {
+  const pod = pods.get(targetKeyOf(request));
+  return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
+}
+
 /** Who makes requests must not make the controller walk through all pods for each of them. */
 const EVERY_MS = 30_000;
 

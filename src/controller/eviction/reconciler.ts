@@ -3,6 +3,7 @@ import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { decideLabels } from '../../decide/eviction/labels.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
+import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
@@ -99,9 +100,8 @@ async function write(
   if (done === undefined) return;
   if (status.targetInterceptors !== undefined) metrics.evictionBegun();
   const progress = status.conditions?.find(({ type }) => type === PROGRESSING);
-  const { namespace, name } = request.metadata;
   const pod = request.spec.target.pod.name;
-  log.info({ request: `${namespace}/${name}`, pod, progress: progress?.message }, 'eviction request moved on');
+  log.info({ request: keyOf(request), pod, progress: progress?.message }, 'eviction request moved on');
   for (const text of decision.events) events.record(subjectOf(request), text);
 }
 
@@ -114,10 +114,7 @@ async function collect(
 ): Promise<number> {
   const leftMs = endedAt + options.requestTtl - clock.now();
   if (leftMs > 0) return leftMs;
-  const { uid, resourceVersion } = request.metadata;
-  const path = objectPath(EVICTION_REQUESTS, request.metadata);
-  const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-  await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
+  await deleteRequest(client, request, signal);
   log.info({ request: keyOf(request) }, 'deleted finished request');
   return options.requestTtl;
 }

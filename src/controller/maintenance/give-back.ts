@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node, Pod } from '../../api/pod.ts';
+import type { Node } from '../../api/pod.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideRetention, drainsOn, type RetentionStep } from '../../decide/maintenance/retention.ts';
@@ -10,6 +10,7 @@ import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entr
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
 import { transformMaintenance } from '../../kube/transform.ts';
+import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from '../daemon-set/shared-read.ts';
 
@@ -33,15 +34,9 @@ function isCompleting(maintenances: readonly NodeMaintenance[], node: Node | und
   });
 }
 
-/** The target of a request where it is still there. */
-function targetOf({ pods }: Pick<ControllerContext, 'pods'>, request: EvictionRequest): Pod | undefined {
-  const pod = pods.get(targetKeyOf(request));
-  return pod?.metadata.uid === request.spec.target.pod.uid ? pod : undefined;
-}
-
 /** The node of the target, or the one that the request is marked with. */
 function nodeOf(context: Pick<ControllerContext, 'pods' | 'nodes'>, request: EvictionRequest): Node | undefined {
-  return context.nodes.get(targetOf(context, request)?.spec.nodeName ?? requestNodeOf(request.metadata));
+  return context.nodes.get(targetOf(context.pods, request)?.spec.nodeName ?? requestNodeOf(request.metadata));
 }
 
 /** What is to be done about a request by these maintenances; `wasWithdrawn` says whether the controller withdrew from it. */
@@ -51,7 +46,7 @@ export function retentionOf(
   maintenances: readonly NodeMaintenance[],
   wasWithdrawn: boolean,
 ): RetentionStep {
-  const pod = targetOf(context, request);
+  const pod = targetOf(context.pods, request);
   const node = nodeOf(context, request);
   const isReleased = wasWithdrawn || isCompleting(maintenances, node);
   return decideRetention(request, { pod, drains: drainsOn(maintenances, node), isReleased });

@@ -1,6 +1,7 @@
 import { admitEvictions, type EvictionCandidate, type EvictionPlace, flightOf } from '../../decide/eviction/limits.ts';
-import { isFinished, targetKeyOf } from '../../decide/eviction/request.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
+import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
 import type { EvictionIntent } from './intents.ts';
 
@@ -13,8 +14,7 @@ function placesElsewhere(
   const requested = requests.list().flatMap((request): readonly EvictionPlace[] => {
     const { name, namespace = 'default' } = request.metadata;
     if (own.has(name) || isFinished(request)) return [];
-    const found = pods.get(targetKeyOf(request));
-    const pod = found?.metadata.uid === request.spec.target.pod.uid ? found : undefined;
+    const pod = targetOf(pods, request);
     if (flightOf(pod, request, overdueBefore) !== 'in-flight') return [];
     return [{ node: pod?.spec.nodeName ?? requestNodeOf(request.metadata), namespace }];
   });
