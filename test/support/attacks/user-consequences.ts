@@ -4,17 +4,19 @@ import { createSelfGates } from '../../../src/agent/drain/self/gates.ts';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { HELD_FOR_LABEL, MAINTENANCE_REQUESTER, NODE_LABEL } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
+import { isFinished } from '../../../src/decide/eviction/request.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { collectionPath, DAEMON_SETS, EVICTION_REQUESTS, objectPath, PODS } from '../../../src/kube/resource.ts';
 import { requestFor } from '../rigs/admission.ts';
 import { assertRefusedBy, type Attack, policy, sendAs } from './attack.ts';
-import { dry, OTHER_TEAM, podBody, RELEASE, requestOf, type Scene, TEAM } from './scene.ts';
+import { dry, OTHER_TEAM, podBody, RELEASE, type Scene, TEAM } from './scene.ts';
 import { make } from './steps.ts';
 import { SILENT_LOG } from '../silent-log.ts';
 import { waitFor } from '../wait-for.ts';
 
 const GATE = 'nodemaintenance.x-k8s.io/maintenance';
 const MANY = 1_000;
+const INTERCEPTOR_PREFIX = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
 
 async function readRequest(scene: Scene, meta: { name: string; namespace: string }): Promise<EvictionRequest> {
   const { body } = await sendAs(scene.clients.admin, { method: 'GET', path: objectPath(EVICTION_REQUESTS, meta) });
@@ -79,9 +81,17 @@ export const USER_CONSEQUENCES: readonly Attack[] = [
     name: 'withdraws the wish of a maintenance that its pod leaves',
     refusedBy: 'controller: asks for it again',
     attempt: async (scene) => {
-      const meta = requestOf(scene, 'web-2');
-      const asks = async (): Promise<boolean> =>
-        (await readRequest(scene, meta)).spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true;
+      // Its interceptor takes its time: a pod that is leaving already would need no request any more.
+      const annotations = { [`${INTERCEPTOR_PREFIX}actor.example.com`]: '100000/x' };
+      const body = podBody('asked-again', { annotations }, { nodeName: 'n2' });
+      const { metadata } = await make<Pod>(scene, 'editor', collectionPath(PODS, TEAM), body);
+      const meta = { name: metadata.uid ?? '', namespace: TEAM };
+      const asks = async (): Promise<boolean> => {
+        const request = await readRequest(scene, meta);
+        return (
+          !isFinished(request) && request.spec.requesters?.some(({ name }) => name === MAINTENANCE_REQUESTER) === true
+        );
+      };
       await waitFor('the maintenance asks', asks);
       await patch(scene, meta, { spec: { requesters: [] } });
       await waitFor('it asks again', asks);
@@ -100,13 +110,12 @@ export const USER_CONSEQUENCES: readonly Attack[] = [
     name: 'names a thousand interceptors and reserved ones',
     refusedBy: 'controller: takes 15 at most, of the reserved names those on the list',
     attempt: async (scene) => {
-      const prefix = 'interceptor.evictionrequest.coordination.k8s.io/priority_';
       const names = Array.from({ length: MANY }, (_, at) => `i-${at}.example.com`);
       const all = [...names, 'mallory.k8s.io', 'evil.kubernetes.io', 'no-domain'];
       const meta = await requested(
         scene,
         'many',
-        Object.fromEntries(all.map((name) => [`${prefix}${name}`, '100000/x'])),
+        Object.fromEntries(all.map((name) => [`${INTERCEPTOR_PREFIX}${name}`, '100000/x'])),
       );
       const targets = (await readRequest(scene, meta)).status?.targetInterceptors?.map(({ name }) => name) ?? [];
       assert.equal(targets.length, 15);
