@@ -1,55 +1,89 @@
-import { open } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
 import process from 'node:process';
-import * as z from 'zod';
-import { CONFIG_API_VERSION } from '../api/names.ts';
-import { describeError, NodemaintError } from '../errors.ts';
-import { CONFIG_LIMITS, createYamlReader } from '../host/files/yaml.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../errors.ts';
+import { type ConfigLayer, mergeLayers, parseLayer } from './layers.ts';
+import { describeProblems } from './problems.ts';
 import { type AgentConfig, agentConfigSchema } from './schema.ts';
 
-/** Parses the text of a configuration file; `path` is used in messages only. Throws CONFIG_INVALID. */
-export function parseAgentConfig(text: string, path: string): AgentConfig {
-  let content: unknown;
-  try {
-    content = createYamlReader(CONFIG_LIMITS, { prettyErrors: true })(text);
-  } catch (error) {
-    throw new NodemaintError('CONFIG_INVALID', `${path} is not valid YAML: ${describeError(error)}`, { cause: error });
-  }
-  const result = agentConfigSchema.safeParse(content ?? {});
-  if (result.success) return Object.freeze(result.data);
-  const details = z.prettifyError(result.error);
-  throw new NodemaintError(
-    'CONFIG_INVALID',
-    `${path} is not a valid configuration:\n${details}\nIt needs apiVersion: ${CONFIG_API_VERSION}, kind: AgentConfiguration, and keys from docs/reference/configuration.md only.`,
-  );
-}
-
+/** The folder of drop-ins, beside the configuration file. */
+export const DROP_INS = 'config.d';
+const MAX_DROP_INS = 100;
 const MAX_BYTES = 1024 * 1024;
 
-/** Reads a file; throws if another user than root, or the user of this process, could have written it. */
-async function readOwn(path: string): Promise<string> {
-  await using file = await open(path, 'r');
-  // The open file is checked, so it cannot be replaced between the check and the reading.
-  const { uid, mode, size } = await file.stat();
+/** Validates the files of a configuration, the main one first. Throws CONFIG_INVALID, with the place of each bad value. */
+export function configOfLayers(layers: readonly ConfigLayer[]): AgentConfig {
+  const content = mergeLayers(layers);
+  const result = agentConfigSchema.safeParse(content);
+  if (result.success) return Object.freeze(result.data);
+  const details = describeProblems(result.error.issues, agentConfigSchema, content, layers);
+  throw new NodemaintError('CONFIG_INVALID', `${layers[0]?.file} is not a valid configuration:\n${details}`);
+}
+
+/** Parses the text of a configuration file; `file` is used in messages only. Throws CONFIG_INVALID. */
+export function parseAgentConfig(text: string, file: string): AgentConfig {
+  return configOfLayers([parseLayer(text, file)]);
+}
+
+/** Throws if another user than root, or the user of this process, can write to what these facts are of. */
+function assertOwn({ uid, mode }: { readonly uid: number; readonly mode: number }): void {
   if (uid !== 0 && uid !== process.geteuid?.()) throw new Error(`it belongs to the user ${uid}, not to root`);
   if ((mode & 0o022) !== 0) throw new Error('its group or everybody may write to it');
-  if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`);
-  return await file.readFile('utf8');
+}
+
+/** Reads a file; throws if another user than root, or the user of this process, could have written it. */
+async function readOwn(file: string): Promise<string> {
+  await using handle = await open(file, 'r');
+  // The open file is checked, so it cannot be replaced between the check and the reading.
+  const stats = await handle.stat();
+  assertOwn(stats);
+  if (stats.size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`);
+  return await handle.readFile('utf8');
+}
+
+async function readLayer(file: string): Promise<ConfigLayer> {
+  let text: string;
+  try {
+    text = await readOwn(file);
+  } catch (error) {
+    const fix = 'install.sh creates it, owned by root and with mode 0644; --config names another file';
+    const message = `cannot read the configuration ${file}: ${describeError(error)}; ${fix}`;
+    throw new NodemaintError('CONFIG_INVALID', message, { cause: error });
+  }
+  return parseLayer(text, file);
+}
+
+/** The drop-ins of a configuration file, in the order in which they apply. Throws CONFIG_INVALID. */
+async function listDropIns(file: string): Promise<readonly string[]> {
+  const directory = path.join(path.dirname(file), DROP_INS);
+  try {
+    assertOwn(await stat(directory));
+    const names = (await readdir(directory)).filter((name) => name.endsWith('.yaml') && !name.startsWith('.'));
+    if (names.length > MAX_DROP_INS) throw new Error(`it has more than ${MAX_DROP_INS} drop-ins`);
+    return names
+      .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+      .map((name) => path.join(directory, name));
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return [];
+    const message = `cannot read the drop-ins in ${directory}: ${describeError(error)}; it must be a directory of root with mode 0755`;
+    throw new NodemaintError('CONFIG_INVALID', message, { cause: error });
+  }
 }
 
 /**
- * Reads and validates the configuration file, which determines the files that root moves and the programs that it runs.
- * Throws CONFIG_INVALID, with the key and the fix, also if other users than root could have written the file.
+ * Reads the configuration file, and the drop-ins `config.d/*.yaml` beside it in the order of their names. Throws
+ * CONFIG_INVALID, also if other users than root could have written one of them.
  */
-export async function loadAgentConfig(path: string): Promise<AgentConfig> {
-  let text: string;
-  try {
-    text = await readOwn(path);
-  } catch (error) {
-    throw new NodemaintError(
-      'CONFIG_INVALID',
-      `cannot read the configuration ${path}: ${describeError(error)}; install.sh creates it, owned by root and with mode 0644; --config names another file`,
-      { cause: error },
-    );
-  }
-  return parseAgentConfig(text, path);
+export async function readConfigLayers(file: string): Promise<readonly ConfigLayer[]> {
+  const layers = [await readLayer(file)];
+  for (const dropIn of await listDropIns(file)) layers.push(await readLayer(dropIn));
+  return layers;
+}
+
+/**
+ * Reads and validates the configuration, which determines the files that root moves and the programs that it runs. Throws
+ * CONFIG_INVALID, with the place, the key and the fix.
+ */
+export async function loadAgentConfig(file: string): Promise<AgentConfig> {
+  return configOfLayers(await readConfigLayers(file));
 }

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { PROVIDERS } from '../decide/notice/provider.ts';
 import { drainPlanEntrySchema } from './drain-plan.ts';
+import { checkPlaces } from './places.ts';
 
 const cloud = z.strictObject({
   provider: z
@@ -10,7 +11,8 @@ const cloud = z.strictObject({
     .describe('the provider whose notices are watched; auto: from the firmware'),
   metadataUrl: z
     .string()
-    .regex(/^http:\/\/[^/?#\s]+$/, 'must be http://HOST or http://HOST:PORT')
+    .regex(/^http:\/\/[^/?#\s]+$/, { error: 'must be http://HOST or http://HOST:PORT', abort: true })
+    .refine((text) => URL.canParse(text), 'must be http://HOST or http://HOST:PORT, with a port up to 65535')
     .exactOptional()
     .describe('another address of the metadata service'),
   leadSec: z.int().min(0).max(86_400).default(900).describe('how long before an announced reboot the drain begins'),
@@ -42,11 +44,16 @@ export const agentConfigSchema = z
     kind: z.literal('AgentConfiguration'),
     nodeName: z
       .string()
-      .min(1)
+      .max(253)
+      .regex(
+        /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+        'must be the name of a node: lower case letters, digits, "-" and "."',
+      )
       .exactOptional()
       .describe("the node's name; default: from the kubeconfig's identity, else the host name"),
     kubeconfig: z
       .string()
+      .regex(/^(\/\P{Cc}*)?$/u, 'must be an absolute path, or ""')
       .default('/etc/kubernetes/kubelet.conf')
       .describe('kubeconfig of the agent, by default the one of the kubelet; "" runs the agent without a cluster'),
     staticPodPath: absolutePath
@@ -54,7 +61,14 @@ export const agentConfigSchema = z
       .describe("the kubelet's staticPodPath; default: that of the running kubelet, else /etc/kubernetes/manifests"),
     kubeletHealthz: z
       .string()
-      .regex(/^(?:http:\/\/\S+)?$/, 'must be http://ADDRESS:PORT/healthz or ""')
+      .regex(/^(?:http:\/\/\S+)?$/, {
+        error: 'must be http://ADDRESS:PORT/healthz or ""',
+        abort: true,
+      })
+      .refine(
+        (text) => text === '' || URL.canParse(text),
+        'must be http://ADDRESS:PORT/healthz, with a port up to 65535',
+      )
       .exactOptional()
       .describe(
         'URL of the health endpoint of the kubelet; default: that of the running kubelet; "" assumes that the kubelet is up',
@@ -66,7 +80,7 @@ export const agentConfigSchema = z
       ),
     containerRuntimeEndpoint: z
       .string()
-      .regex(/^unix:\/\/\//, 'must be unix:///PATH')
+      .regex(/^unix:\/\/\//, 'must be unix:///PATH, such as unix:///run/containerd/containerd.sock')
       .default('unix:///run/containerd/containerd.sock')
       .describe('the CRI socket over which the agent proves that containers have ended'),
     kubeletUnit: z
@@ -133,7 +147,11 @@ export const agentConfigSchema = z
       .describe('a group whose members may read the status, trigger and cancel a shutdown, besides root'),
     metricsAddress: z
       .string()
-      .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, 'must be ADDRESS:PORT, such as 127.0.0.1:9465')
+      .regex(/^(\[[0-9a-fA-F:]+\]|[\w.-]*):\d{1,5}$/, {
+        error: 'must be ADDRESS:PORT, such as 127.0.0.1:9465',
+        abort: true,
+      })
+      .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) < 65_536, 'must have a port up to 65535')
       .exactOptional()
       .describe('address of /metrics, /healthz and /readyz; default: they are not served'),
     hooksDirectory: absolutePath
@@ -154,7 +172,8 @@ export const agentConfigSchema = z
     path: ['onBoot'],
     error:
       '"wait" needs a cluster in which the NodeMaintenance is completed; without a cluster only "complete" is possible',
-  });
+  })
+  .superRefine(checkPlaces);
 
 /** The validated configuration. */
 export type AgentConfig = Readonly<z.infer<typeof agentConfigSchema>>;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { effectiveDrainPlan, entryCovers } from '../../src/decide/drain/plan.ts';
-import { effectiveKubelet, mergeKubeletConfig } from '../../src/decide/machine/kubelet-config.ts';
+import { effectiveKubelet } from '../../src/decide/machine/kubelet-config.ts';
+import { mergePatch } from '../../src/decide/merge-patch.ts';
 import {
   judgeKubeletShutdown,
   KUBELET_DROP_IN_TEXT,
@@ -44,7 +45,7 @@ describe("the kubelet's own graceful shutdown", () => {
     for (const before of configurations) {
       assert.equal(judgeKubeletShutdown(effectiveKubelet(1, new Map(), before)).kind, 'on');
       assert.match(kubeletShutdownWarning(effectiveKubelet(1, new Map(), before)), /is on \(\d+ s\)/);
-      const after = mergeKubeletConfig(before, parse(KUBELET_DROP_IN_TEXT)) as typeof before;
+      const after = mergePatch(before, parse(KUBELET_DROP_IN_TEXT)) as typeof before;
       assert.equal(kubeletShutdownWarning(effectiveKubelet(1, new Map(), after)), '');
     }
   });

@@ -49,8 +49,8 @@ function serve(socket: Socket, client: ControlClient, handler: ControlHandler): 
   });
 }
 
-/** The number of a group of this machine. Throws CONFIG_INVALID. */
-async function groupId(name: string): Promise<number> {
+/** The number of a group of this machine, for the key controlGroup. Throws CONFIG_INVALID. */
+export async function groupId(name: string): Promise<number> {
   const found = await promisify(execFile)('getent', ['group', '--', name], { timeout: GETENT_MS }).catch(
     () => undefined,
   );

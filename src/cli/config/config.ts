@@ -1,17 +1,29 @@
-/** `nodemaint config check|show`: whether the agent can start with a configuration, and what it would use. */
-import { stat } from 'node:fs/promises';
+/** `nodemaint config check|show|schema`: whether the agent can start with a configuration, and what it would use. */
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
+import process from 'node:process';
 import { stringify } from 'yaml';
-import { loadAgentConfig } from '../../config/load.ts';
+import { groupId } from '../../agent/control/socket.ts';
+import { configJsonSchema } from '../../config/json-schema.ts';
+import { type ConfigLayer, parseLayer } from '../../config/layers.ts';
+import { configOfLayers, DROP_INS, readConfigLayers } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { openLocalNode } from '../local-node.ts';
 import type { Terminal } from '../terminal/terminal.ts';
+import { originsOf, withOrigins } from './origins.ts';
 
 /** The flags that both commands share. */
 export interface ConfigFlags {
   readonly config: string;
+}
+
+/** The flags of `nodemaint config show`. */
+export interface ShowFlags extends ConfigFlags {
+  readonly output: 'json' | 'yaml';
+  readonly origins?: boolean;
 }
 
 async function assertStaticPodPath(place: string): Promise<void> {
@@ -24,15 +36,38 @@ async function assertStaticPodPath(place: string): Promise<void> {
   }
 }
 
+/** The names beside the drop-ins that the agent does not read. */
+async function ignoredNames(layers: readonly ConfigLayer[]): Promise<readonly string[]> {
+  const [main, ...dropIns] = layers;
+  const directory = path.join(path.dirname(main?.file ?? ''), DROP_INS);
+  const names = await readdir(directory).catch((): string[] => []);
+  const read = new Set(dropIns.map(({ file }) => path.basename(file)));
+  return names.filter((name) => !read.has(name)).map((name) => path.join(directory, name));
+}
+
 /**
- * `nodemaint config check`: reads the configuration and what it names, as the agent does at its start; changes nothing.
- * Throws CONFIG_INVALID and KUBECONFIG_INVALID, with the place and the fix.
+ * `nodemaint config check [FILE]`: reads the configuration and what it names, as the agent does at its start; changes
+ * nothing. The FILE "-" is standard input, which has no drop-ins. Throws CONFIG_INVALID and KUBECONFIG_INVALID, with the
+ * place and the fix.
  */
-export async function checkConfigCommand(flags: ConfigFlags, terminal: Terminal): Promise<void> {
-  const config = await loadAgentConfig(flags.config);
+export async function checkConfigCommand(
+  file: string | undefined,
+  flags: ConfigFlags,
+  terminal: Terminal,
+): Promise<void> {
+  const name = file ?? flags.config;
+  const layers =
+    name === '-' ? [parseLayer(await textOf(process.stdin), 'standard input')] : await readConfigLayers(name);
+  const config = configOfLayers(layers);
   if (config.kubeconfig !== '') await loadClusterAccess(config.kubeconfig);
   if (config.staticPodPath !== undefined) await assertStaticPodPath(config.staticPodPath);
-  terminal.write(`${flags.config} is valid\n`);
+  if (config.controlGroup !== undefined) await groupId(config.controlGroup);
+  const [main, ...dropIns] = layers.map((layer) => layer.file);
+  terminal.write(`${main} is valid${dropIns.length === 0 ? '' : `, with ${dropIns.join(', ')}`}\n`);
+  if (name === '-') return;
+  for (const ignored of await ignoredNames(layers)) {
+    terminal.warn(`nodemaint: ${ignored} is not read: the name of a drop-in ends in .yaml and begins with no dot\n`);
+  }
 }
 
 /** The configuration with every default, and the static pods' places that the agent would use now. */
@@ -43,17 +78,17 @@ async function effectiveConfig(configPath: string, terminal: Terminal): Promise<
 }
 
 /**
- * `nodemaint config show [KEY…]`: prints the effective configuration as YAML or JSON; or only the values of some keys, a
- * line for each, for scripts. Throws CONFIG_INVALID; USAGE for a key that does not exist or has no value.
+ * `nodemaint config show [KEY…]`: prints the effective configuration as YAML or JSON, with --origins where each value comes
+ * from; or only the values of some keys, a line for each, for scripts. Throws CONFIG_INVALID; USAGE for a key that does not
+ * exist or has no value.
  */
-export async function showConfigCommand(
-  keys: readonly string[],
-  flags: ConfigFlags & { readonly output: 'json' | 'yaml' },
-  terminal: Terminal,
-): Promise<void> {
+export async function showConfigCommand(keys: readonly string[], flags: ShowFlags, terminal: Terminal): Promise<void> {
   const config = await effectiveConfig(flags.config, terminal);
   if (keys.length === 0) {
-    terminal.write(flags.output === 'json' ? `${JSON.stringify(config, null, 2)}\n` : stringify(config));
+    const origins = flags.origins === true ? originsOf(config, await readConfigLayers(flags.config)) : undefined;
+    const json = origins === undefined ? config : { config, origins: Object.fromEntries(origins) };
+    const yaml = (): string => (origins === undefined ? stringify(config) : withOrigins(config, origins));
+    terminal.write(flags.output === 'json' ? `${JSON.stringify(json, null, 2)}\n` : yaml());
     return;
   }
   const values = new Map<string, unknown>(Object.entries(config));
@@ -65,4 +100,9 @@ export async function showConfigCommand(
     }
     terminal.write(`${typeof value === 'string' ? value : JSON.stringify(value)}\n`);
   }
+}
+
+/** `nodemaint config schema`: prints the JSON Schema of the configuration, for editors and linters. */
+export function configSchemaCommand(terminal: Terminal): void {
+  terminal.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
 }

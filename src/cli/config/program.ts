@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { configOption, exitCodes } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import type { ConfigFlags } from './config.ts';
+import type { ConfigFlags, ShowFlags } from './config.ts';
 
 /** Adds the commands for the agent's configuration. */
 export function addConfig(program: Command, terminal: Terminal): void {
@@ -10,8 +10,9 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .command('check')
     .summary('check that the agent can start with it')
     .description(
-      'Read the configuration and the files that it names, as the agent does at its start, and report what is wrong. Changes nothing.',
+      'Read the configuration with its drop-ins, and the files that it names, as the agent does at its start, and report what is wrong. Changes nothing.',
     )
+    .argument('[file]', 'another file than --config; "-" for standard input')
     .addOption(configOption())
     .addHelpText(
       'after',
@@ -21,9 +22,9 @@ export function addConfig(program: Command, terminal: Terminal): void {
         2: 'the configuration is invalid, or a usage error',
       }),
     )
-    .action(async (flags: ConfigFlags) => {
+    .action(async (file: string | undefined, flags: ConfigFlags) => {
       const { checkConfigCommand } = await import('./config.ts');
-      await checkConfigCommand(flags, terminal);
+      await checkConfigCommand(file, flags, terminal);
     });
   group
     .command('show')
@@ -34,8 +35,17 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .argument('[keys...]', 'print only the values of these keys, one line each')
     .addOption(configOption())
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('yaml'))
-    .action(async (keys: readonly string[], flags: ConfigFlags & { readonly output: 'json' | 'yaml' }) => {
+    .option('--origins', 'say where each value comes from: the file and line, or the default')
+    .action(async (keys: readonly string[], flags: ShowFlags) => {
       const { showConfigCommand } = await import('./config.ts');
       await showConfigCommand(keys, flags, terminal);
+    });
+  group
+    .command('schema')
+    .summary('print the JSON Schema of the configuration')
+    .description('Print the JSON Schema of the configuration, for editors and for checks before a file reaches a node.')
+    .action(async () => {
+      const { configSchemaCommand } = await import('./config.ts');
+      configSchemaCommand(terminal);
     });
 }

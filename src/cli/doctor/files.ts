@@ -2,6 +2,7 @@
 import path from 'node:path';
 import process from 'node:process';
 import * as z from 'zod';
+import { DROP_INS } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import type { NodeFacts } from '../../decide/view/node-checks.ts';
 import { describeLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
@@ -44,6 +45,7 @@ export async function readUntrustedPaths(config: AgentConfig, configFile: string
   const socket = config.containerRuntimeEndpoint.replace(/^unix:\/\//, '');
   const places: [string, WantedPath['kind']][] = [
     [configFile, 'file'],
+    [path.join(path.dirname(configFile), DROP_INS), 'directory'],
     [config.kubeconfig, 'file'],
     [socket, 'socket'],
     [config.hooksDirectory, 'directory'],

@@ -5,12 +5,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import {
-  effectiveKubelet,
-  type KubeletDocument,
-  type KubeletFacts,
-  mergeKubeletConfig,
-} from '../../decide/machine/kubelet-config.ts';
+import { effectiveKubelet, type KubeletDocument, type KubeletFacts } from '../../decide/machine/kubelet-config.ts';
+import { mergePatch } from '../../decide/merge-patch.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { readChangedFile } from '../files/bounded-file.ts';
 import { K3S, type KubeletProcess } from './processes.ts';
@@ -73,7 +69,7 @@ export async function readKubelet(
   for (const file of all) {
     signal.throwIfAborted();
     const content = await readConfigFile(file, files, parse);
-    merged = file === configFile ? content : mergeKubeletConfig(merged, content);
+    merged = file === configFile ? content : mergePatch(merged, content);
   }
   for (const file of files.read.keys()) if (!all.includes(file)) files.read.delete(file);
   const document = parseFields(merged, configFile ?? flags.get('config-dir') ?? 'the kubelet');

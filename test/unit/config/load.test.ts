@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { chmod, chown, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { loadAgentConfig, parseAgentConfig } from '../../../src/config/load.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const TEXT = '{"apiVersion":"agent.nodemaintenance.x-k8s.io/v1alpha1","kind":"AgentConfiguration"}';
+
+const HEAD = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
 
 describe('the configuration file', () => {
   it('the configuration file is refused where others than root could have written it, or it is huge', async (t) => {
@@ -26,6 +28,55 @@ describe('the configuration file', () => {
     await writeFile(file, TEXT);
     await chown(file, 65_534, 65_534);
     await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /belongs to the user 65534/ });
+  });
+});
+
+describe('the drop-ins of the configuration', () => {
+  const withDropIns = async (t: TestContext, dropIns: Readonly<Record<string, string>>): Promise<string> => {
+    const folder = await temporaryFolder(t, 'config');
+    const file = path.join(folder, 'config.yaml');
+    await mkdir(path.join(folder, 'config.d'), { mode: 0o755 });
+    await writeFile(file, `${HEAD}apiWaitSec: 20\nnodeName: n1\ncloud: {provider: aws, leadSec: 60}\n`, {
+      mode: 0o644,
+    });
+    for (const [name, text] of Object.entries(dropIns)) {
+      await writeFile(path.join(folder, 'config.d', name), text, { mode: 0o644 });
+    }
+    return file;
+  };
+
+  it('the drop-ins change keys in the order of their names, and other names are ignored', async (t) => {
+    const file = await withDropIns(t, {
+      '20-pool.yaml': `${HEAD}apiWaitSec: 40\nnodeName: null\ncloud: {leadSec: 120}\n`,
+      '10-all.yaml': `${HEAD}apiWaitSec: 30\nonBoot: wait\n`,
+      '30-old.yaml.dpkg-old': 'apiWaitSec: 50',
+      '.40-hidden.yaml': 'apiWaitSec: 60',
+    });
+    const { apiWaitSec, onBoot, nodeName, cloud } = await loadAgentConfig(file);
+    assert.deepEqual({ apiWaitSec, onBoot, nodeName }, { apiWaitSec: 40, onBoot: 'wait', nodeName: undefined });
+    assert.deepEqual({ provider: cloud.provider, leadSec: cloud.leadSec }, { provider: 'aws', leadSec: 120 });
+  });
+
+  it('the drop-ins are named with the line where one of them has a bad value', async (t) => {
+    const file = await withDropIns(t, { '10-all.yaml': `${HEAD}onBoot: wait\napiWaitSec: soon\n` });
+    const message = /config\.d\/10-all\.yaml:4: apiWaitSec: is "soon"/;
+    await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message });
+  });
+
+  it('the drop-ins are refused where others than root could write one of them or add one, or they name no version', async (t) => {
+    const file = await withDropIns(t, { '10-all.yaml': HEAD });
+    const folder = path.join(path.dirname(file), 'config.d');
+    await chmod(folder, 0o777);
+    await assert.rejects(loadAgentConfig(file), {
+      code: 'CONFIG_INVALID',
+      message: /config\.d: .*everybody may write/,
+    });
+    await chmod(folder, 0o755);
+    await chmod(path.join(folder, '10-all.yaml'), 0o666);
+    await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /10-all.*everybody may write/ });
+    await chmod(path.join(folder, '10-all.yaml'), 0o644);
+    await writeFile(path.join(folder, '10-all.yaml'), 'apiWaitSec: 30\n');
+    await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /10-all\.yaml .*no apiVersion/ });
   });
 });
 

@@ -51,6 +51,20 @@ async function inFolders(folders: string[], body: (sandbox: AgentSandbox, at: ty
 describe('static pod directories that another user controls', {
   skip: process.geteuid?.() !== 0 && 'needs root',
 }, () => {
+  it('the agent moves no manifest where the parked directory is the static pod directory by another name', async () => {
+    await inFolders(['real/pods', 'real/pods/deeper'], async (_, at) => {
+      await symlink(at('real'), at('other'));
+      const places = async (parkedPath: string): Promise<string | undefined> =>
+        await untrustedPlace(
+          await findPlaces({ staticPodPath: at('real/pods'), parkedPath, stateDirectory: at('state') }),
+        );
+      assert.match((await places(at('other/pods'))) ?? '', /is the directory of the static pods itself/);
+      assert.match((await places(at('other/pods/deeper'))) ?? '', /lies in the directory of the static pods/);
+      assert.match((await places(at('other'))) ?? '', /contains the static pods/);
+      assert.equal(await places(at('other/parked')), undefined);
+    });
+  });
+
   it('the agent moves no manifest through a parked directory that is a link', async (t) => {
     await inFolders(['theirs/pods', 'profile.d'], async (sandbox, at) => {
       await writeFile(at('theirs/pods/pwn.sh'), manifestOf('pwn'));

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { inSandbox } from '../../../support/agent/sandbox.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';
+
+const HEAD = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
+const SCHEMA = path.join(import.meta.dirname, '../../../../docs/reference/configuration.schema.json');
 
 describe('nodemaint config', () => {
   it('nodemaint config check says that a configuration is valid, or where it is not', async () => {
@@ -13,16 +17,62 @@ describe('nodemaint config', () => {
       };
       assert.deepEqual(await check({}), { code: 0, stdout: `${sandbox.configFile} is valid\n`, stderr: '' });
       for (const [extra, code, message] of [
-        [{ containerRuntimeEndpoint: 'unix://unix:///run/x.sock' }, 2, /must be unix:\/\/\/PATH[^]*containerRuntime/],
-        [{ staticPodPath: 'manifests' }, 2, /must be an absolute path[^]*staticPodPath/],
+        [
+          { containerRuntimeEndpoint: 'unix://unix:///run/x.sock' },
+          2,
+          /containerRuntimeEndpoint: .*must be unix:\/\/\/PATH/,
+        ],
+        [{ staticPodPath: 'manifests' }, 2, /staticPodPath: .*must be an absolute path/],
         [{ staticPodPath: '/nonexistent/manifests' }, 2, /the staticPodPath \/nonexistent\/manifests does not exist/],
         [{ kubeconfig: '/nonexistent/kubelet.conf' }, 1, /cannot read the kubeconfig \/nonexistent\/kubelet\.conf/],
         [{ maxHoldSecs: 60 }, 2, /maxHoldSecs/],
+        [
+          { controlGroup: 'no-such-group' },
+          2,
+          /there is no group no-such-group on this machine \(key "controlGroup"\)/,
+        ],
+        [{ parkedPath: sandbox.staticPodPath }, 2, /config\.yaml:1: parkedPath: is the directory of the static pods/],
       ] as const) {
         const ended = await check(extra);
         assert.equal(ended.code, code, ended.stderr);
         assert.match(ended.stderr, message);
       }
+    });
+  });
+
+  it('nodemaint config check reads drop-ins, and names the files beside them that are not read', async () => {
+    await inSandbox(async (sandbox) => {
+      const folder = path.join(sandbox.root, 'config.d');
+      await mkdir(folder, { mode: 0o755 });
+      const dropIn = path.join(folder, '10-pool.yaml');
+      await writeFile(dropIn, `${HEAD}apiWaitSec: 40\n`, { mode: 0o644 });
+      await writeFile(path.join(folder, '20-pool.yml'), 'x', { mode: 0o644 });
+      const ended = await runNodemaint(['config', 'check', sandbox.configFile]);
+      assert.deepEqual(ended, {
+        code: 0,
+        stdout: `${sandbox.configFile} is valid, with ${dropIn}\n`,
+        stderr: `nodemaint: ${folder}/20-pool.yml is not read: the name of a drop-in ends in .yaml and begins with no dot\n`,
+      });
+    });
+  });
+
+  it('nodemaint config show says where each value comes from, in a form that config check accepts', async () => {
+    await inSandbox(async (sandbox) => {
+      const folder = path.join(sandbox.root, 'config.d');
+      await mkdir(folder, { mode: 0o755 });
+      await writeFile(path.join(folder, '10.yaml'), `${HEAD}apiWaitSec: 40\ncloud:\n  leadSec: 60\n`, { mode: 0o644 });
+      const shown = await runNodemaint(['config', 'show', '--origins', '--config', sandbox.configFile]);
+      const line = (text: string): boolean => shown.stdout.split('\n').includes(text);
+      assert.ok(line(`apiWaitSec: 40 # ${folder}/10.yaml:3`), shown.stdout);
+      assert.ok(line(`  leadSec: 60 # ${folder}/10.yaml:5`), shown.stdout);
+      assert.ok(line('  provider: auto # default'), shown.stdout);
+      assert.ok(line(`parkedPath: ${sandbox.root}/nodemaint-parked # found on this machine`), shown.stdout);
+      const copy = path.join(sandbox.root, 'copy.yaml');
+      await writeFile(copy, shown.stdout, { mode: 0o644 });
+      assert.equal((await runNodemaint(['config', 'check', copy])).code, 0);
+      const json = await runNodemaint(['config', 'show', '--origins', '-o', 'json', '--config', sandbox.configFile]);
+      const { config, origins } = JSON.parse(json.stdout) as Record<string, Record<string, unknown>>;
+      assert.deepEqual([config?.['apiWaitSec'], origins?.['apiWaitSec']], [40, `${folder}/10.yaml:3`]);
     });
   });
 
@@ -40,5 +90,13 @@ describe('nodemaint config', () => {
       assert.equal(unknown.code, 2);
       assert.match(unknown.stderr, /no value for "toString"; it has values for .*stateDirectory/);
     });
+  });
+
+  it('nodemaint config schema prints the published JSON Schema', async () => {
+    assert.equal(
+      (await runNodemaint(['config', 'schema'])).stdout,
+      await readFile(SCHEMA, 'utf8'),
+      'docs/reference/configuration.schema.json is stale: write it with "node src/main.ts config schema"',
+    );
   });
 });

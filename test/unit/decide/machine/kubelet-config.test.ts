@@ -7,9 +7,9 @@ import {
   goDurationMs,
   type KubeletFacts,
   type KubeletScope,
-  mergeKubeletConfig,
   parseKubeletFlags,
 } from '../../../../src/decide/machine/kubelet-config.ts';
+import { mergePatch } from '../../../../src/decide/merge-patch.ts';
 
 const NO_FLAGS = new Map<string, string>();
 const kubeletOf = (pid: number, ...argv: string[]): KubeletFacts => effectiveKubelet(pid, parseKubeletFlags(argv), {});
@@ -18,7 +18,7 @@ describe("the kubelet's configuration", () => {
   it('the configuration is merged as a JSON merge patch: maps key by key, lists whole, null takes away', () => {
     const base = { featureGates: { A: true, B: true }, list: [1, 2], staticPodPath: '/a', gone: 1 };
     const dropIn = { featureGates: { B: false }, list: [3], staticPodPath: '/b', gone: null };
-    assert.deepEqual(mergeKubeletConfig(base, dropIn), {
+    assert.deepEqual(mergePatch(base, dropIn), {
       featureGates: { A: true, B: false },
       list: [3],
       staticPodPath: '/b',
@@ -27,7 +27,7 @@ describe("the kubelet's configuration", () => {
 
   it('the configuration is not confused by a key that JavaScript gives a meaning to', () => {
     const dropIn: unknown = JSON.parse('{"__proto__": {"staticPodPath": "/evil"}}');
-    const merged = mergeKubeletConfig({}, dropIn) as { staticPodPath?: string };
+    const merged = mergePatch({}, dropIn) as { staticPodPath?: string };
     assert.equal(merged.staticPodPath, undefined);
     assert.equal(({} as { staticPodPath?: string }).staticPodPath, undefined);
   });
