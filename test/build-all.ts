@@ -1,7 +1,9 @@
-/** Builds the control plane and the machine's image into the cache, in one process: it loads nothing while it runs. */
+/** Builds the control plane, helm and the machine's image into the cache, in one process: it loads nothing while it runs. */
 import { controlPlaneBinaries } from './control-plane/binaries.ts';
 import { machineImage } from './e2e/machine/image.ts';
+import { helmBinary } from './helm/helm.ts';
 
 const { signal } = new AbortController();
 await controlPlaneBinaries(signal);
+await helmBinary(signal);
 await machineImage(signal);

@@ -1,0 +1,193 @@
+/** The Helm chart: the same objects as those of kustomize, and its life on a real API server. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { parse, parseAllDocuments } from 'yaml';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { createHelm, type Helm } from '../../helm/helm.ts';
+import { runCommand } from '../../support/commands/command.ts';
+import { startNodemaint } from '../../support/commands/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
+const CHART = path.join(MANIFESTS, 'chart');
+const HOME = 'nodemaint-system';
+const OLD_SERVER = ['--kube-version', '1.33.0'];
+const NEW_SERVER = ['--kube-version', '1.36.0'];
+const NODE = 'node-z';
+const KINDS =
+  'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,services,deployments,networkpolicies';
+const CLUSTER_KINDS = 'validatingadmissionpolicies,mutatingadmissionpolicies,validatingwebhookconfigurations';
+
+interface KubeObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** Objects by kind and name. kustomize doubles line breaks in some folded texts, which no expression notices. */
+function objectsOf(text: string): ReadonlyMap<string, unknown> {
+  const squeeze = (_: string, value: unknown): unknown =>
+    typeof value === 'string' ? value.trim().replaceAll(/\n+/g, '\n') : value;
+  const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject | null);
+  const present = objects.filter((object) => object !== null);
+  return new Map(
+    present.map((object) => [
+      `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`,
+      JSON.parse(JSON.stringify(object, squeeze)) as unknown,
+    ]),
+  );
+}
+
+describe('the Helm chart', () => {
+  const signal = AbortSignal.timeout(240_000);
+  const stack = new AsyncDisposableStack();
+  let folder: string;
+  let controlPlane: ControlPlane;
+  let helm: Helm;
+  before(async () => {
+    folder = await makeTestFolder('chart');
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    controlPlane = stack.use(await startControlPlane({}, signal));
+    helm = await createHelm({ folder, kubeconfig: controlPlane.adminKubeconfig }, signal);
+  });
+  after(async () => {
+    await stack.disposeAsync();
+  });
+  const kubectl = (...args: readonly string[]): Promise<string> => controlPlane.kubectl(args);
+  const render = (...args: readonly string[]): Promise<string> => helm(['template', 'nodemaint', CHART, ...args]);
+
+  it('the Helm chart passes helm lint, has the version of the program, and describes each of its values in its schema', async () => {
+    await helm(['lint', '--strict', CHART]);
+    const chart = parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as Record<string, string>;
+    const { version } = JSON.parse(await readFile(path.join(MANIFESTS, '..', 'package.json'), 'utf8')) as KubeObject & {
+      version: string;
+    };
+    assert.deepEqual([chart['version'], chart['appVersion']], [version, version]);
+    for (const bad of ['replicas=2', 'controller.replicas=many', 'image.digest=abc', 'image.pullPolicy=Sometimes']) {
+      await assert.rejects(render('--set', bad), /values don't meet the specifications of the schema/);
+    }
+  });
+
+  it('the Helm chart has the objects of kustomize, and before Kubernetes 1.36 those of the component for it', async () => {
+    const overlay = path.join(folder, 'older');
+    await promisify(execFile)('cp', ['-rL', MANIFESTS, overlay]);
+    const current = objectsOf(await kubectl('kustomize', MANIFESTS));
+    const components = ['policies/before-1.36'];
+    const kustomization = path.join(overlay, 'kustomization.yaml');
+    const base = parse(await readFile(kustomization, 'utf8')) as object;
+    await writeFile(kustomization, JSON.stringify({ ...base, components }));
+    const older = objectsOf(await kubectl('kustomize', overlay));
+    // A release of another namespace makes the controller's namespace itself, with its labels.
+    const flags = ['--namespace', 'kube-system', '--set', 'crds.keep=false'];
+    assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER)), current);
+    assert.deepEqual(objectsOf(await render(...flags, ...OLD_SERVER)), older);
+  });
+
+  it('the Helm chart puts its values into the Deployment, and leaves out what the values switch off', async () => {
+    const values = path.join(folder, 'values.yaml');
+    await writeFile(
+      values,
+      JSON.stringify({
+        image: { repository: 'registry.example.com:5000/nodemaint', digest: `sha256:${'0'.repeat(64)}` },
+        imagePullSecrets: [{ name: 'registry' }],
+        controller: {
+          replicas: 3,
+          extraArgs: ['--max-parallel-nodes=2'],
+          resources: { limits: { memory: '2Gi' } },
+          priorityClassName: 'own',
+          tolerations: [{ operator: 'Exists' }],
+          requireControlPlaneNodes: true,
+        },
+        webhook: { enabled: false },
+        networkPolicy: { enabled: false },
+        crds: { install: false },
+      }),
+    );
+    const objects = objectsOf(await render('--namespace', HOME, '--values', values, ...NEW_SERVER));
+    const kinds = new Set([...objects.keys()].map((key) => key.split(' ')[0]));
+    for (const kind of ['Namespace', 'NetworkPolicy', 'ResourceQuota', 'CustomResourceDefinition']) {
+      assert.equal(kinds.has(kind), false, kind);
+    }
+    assert.equal(kinds.has('ValidatingWebhookConfiguration'), false);
+    const text = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-controller`));
+    assert.match(text, /"image":"registry\.example\.com:5000\/nodemaint@sha256:0{64}"/);
+    assert.match(text, /"args":\["controller","--metrics-address=:8080","--max-parallel-nodes=2"\]/);
+    assert.match(text, /"resources":\{"limits":\{"memory":"2Gi"\},"requests":\{"cpu":"50m","memory":"128Mi"\}\}/);
+    assert.match(text, /"priorityClassName":"own"[^]*"tolerations":\[\{"operator":"Exists"\}\]/);
+    assert.match(text, /"nodeAffinity":\{"requiredDuringSchedulingIgnoredDuringExecution"/);
+    assert.match(text, /"replicas":3/);
+  });
+
+  it('the Helm chart installs on a real API server, is upgraded in the middle of a drain with its custom resources, and uninstalls', async () => {
+    const flags = ['--namespace', HOME, '--create-namespace', '--set', 'controller.replicas=0'];
+    await helm(['install', 'nodemaint', CHART, ...flags]);
+    const user = `system:serviceaccount:${HOME}:nodemaint-controller`;
+    const groups = ['system:serviceaccounts', `system:serviceaccounts:${HOME}`, 'system:authenticated'];
+    const kubeconfig = await controlPlane.kubeconfigFor(user, groups);
+    await using controller = startNodemaint(['controller', '--kubeconfig', kubeconfig], path.join(folder, 'log'));
+    const until = (what: string, ask: () => Promise<boolean>): Promise<void> =>
+      waitFor(what, ask, { timeoutMs: 60_000, program: controller, signal });
+
+    const create = (object: object): Promise<string> =>
+      controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(object));
+    await create({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
+    await create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { nodeName: NODE, containers: [{ name: 'main', image: 'none.invalid/none' }] },
+    });
+    const asAdmin = ['--kubeconfig', controlPlane.adminKubeconfig];
+    await until('a drain begins', async () => (await runCommand(['drain', NODE, ...asAdmin])).code === 0);
+    const leaves = async (): Promise<boolean> =>
+      (await kubectl('get', 'pod', 'web', '-o', 'jsonpath={.metadata.deletionTimestamp}')) !== '';
+    await until('the pod leaves', leaves);
+    const maintenance = async (): Promise<NodeMaintenance | undefined> =>
+      (JSON.parse(await kubectl('get', 'nm', '-o', 'json')) as { items: NodeMaintenance[] }).items[0];
+    const begun = await maintenance();
+
+    const webhook = 'validatingwebhookconfiguration/nodemaint-webhook';
+    const authority = '[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"LS0tLS1CRUdJTg=="}]';
+    await kubectl('patch', webhook, '--type=json', '-p', authority);
+    const next = path.join(folder, 'next');
+    await promisify(execFile)('cp', ['-rL', CHART, next]);
+    const crd = path.join(next, 'objects', 'crds', 'nodemaintenance.yaml');
+    const columns = await readFile(crd, 'utf8');
+    await writeFile(crd, columns.replace('shortNames: [nm]', 'shortNames: [nm, nodemaintnext]'));
+    await helm(['upgrade', 'nodemaint', next, ...flags, '--set', 'image.tag=next']);
+    const image = 'jsonpath={.spec.template.spec.containers[0].image}';
+    assert.equal(
+      await kubectl('get', 'deploy', '-n', HOME, 'nodemaint-controller', '-o', image),
+      'localhost/nodemaint:next',
+    );
+    await until('the new short name is served', async () => (await kubectl('api-resources')).includes('nodemaintnext'));
+    const bundle = 'jsonpath={.webhooks[0].clientConfig.caBundle}';
+    assert.equal(await kubectl('get', webhook, '-o', bundle), 'LS0tLS1CRUdJTg==', "the controller's certificate stays");
+    assert.equal((await maintenance())?.metadata.uid, begun?.metadata.uid);
+    await kubectl('delete', 'pod', 'web', '--force', '--grace-period=0');
+    const isDrained = async (): Promise<boolean> =>
+      (await maintenance())?.status?.conditions?.some(({ type, status }) => type === 'Drained' && status === 'True') ===
+      true;
+    await until('the node is drained', isDrained);
+
+    const { code, stderr } = await runCommand(['uninstall-cluster', ...asAdmin]);
+    assert.equal(code, 0, stderr);
+    await helm(['uninstall', 'nodemaint', '--namespace', HOME, '--wait']);
+    const left = await kubectl('get', `${KINDS},${CLUSTER_KINDS}`, '-A', '-o', 'name');
+    assert.deepEqual(
+      left.split('\n').filter((name) => name.includes('nodemaint')),
+      [],
+    );
+    assert.match(
+      await kubectl('get', 'crd', '-o', 'name'),
+      /nodemaintenances\.nodemaintenance/,
+      'crds.keep leaves them',
+    );
+    await helm(['install', 'nodemaint', CHART, ...flags]);
+  });
+});
