@@ -1,9 +1,12 @@
 /**
  * `npm run build`: bundles the program into one file, dist/nodemaint.cjs, that runs with nothing but Node.js, and the kit
- * for interceptors into another, dist/interceptor.cjs.
+ * for interceptors into another, dist/interceptor.cjs. Beside them: the licences of the packages in them, and the software bill
+ * of materials.
  */
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { build, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
+import { bomComponentOf, bomOf, componentsOf, noticesOf } from './provenance.ts';
 
 const CLIENT = '@kubernetes/client-node';
 const UNUSED_UNDICI = ['Agent', 'ProxyAgent', 'fetch'].map((name) => `export const ${name} = undefined;`).join('\n');
@@ -30,7 +33,7 @@ const lean: Plugin = {
   },
 };
 
-await build({
+const { metafile } = await build({
   entryPoints: { nodemaint: 'src/main.ts', interceptor: 'src/interceptor.ts' },
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
@@ -41,8 +44,15 @@ await build({
   // lazy getters of each evaluated, fetch and the cluster module among them: 20 MB of an idle agent.
   format: 'cjs',
   minify: true,
+  metafile: true,
+  // The licences are in THIRD_PARTY_NOTICES: in the bundle every agent would load them.
   legalComments: 'none',
+  banner: { js: '/* Apache-2.0. The licences of the packages in this file: THIRD_PARTY_NOTICES */' },
   // Optional native helpers of dbus-next that this program does without.
   external: ['usocket', 'abstract-socket', 'x11'],
   plugins: [lean],
 });
+
+const components = await componentsOf(path.join(import.meta.dirname, '..'), metafile);
+await writeFile('dist/THIRD_PARTY_NOTICES', noticesOf(components));
+await writeFile('dist/nodemaint.cdx.json', bomOf(components.map(bomComponentOf)));
