@@ -49,6 +49,11 @@ export interface NodeStatus {
   readonly escapedDaemonSets?: readonly string[];
 }
 
+/** Ours: nodes with the same targets and position, of which a status that would be too large has no details. */
+export interface NodeGroup extends Pick<NodeStatus, 'drainTargets' | 'drainPlanPosition'> {
+  readonly nodes: readonly NodeStatus['nodeRef'][];
+}
+
 /** A pod that blocks a drain. */
 export interface BlockingPod {
   readonly namespace: string;
@@ -75,12 +80,18 @@ export interface MaintenanceSummary {
   readonly nodes: string;
   readonly podsPendingEvacuation?: number;
   readonly podsEvacuating?: number;
+  /** For people: what is left out of a status that would be too large. */
+  readonly leftOut?: string;
+  /** The pods of all nodes that block, by reason; only where some of them are left out. */
+  readonly podsBlocking?: readonly { readonly reason: string; readonly pods: number }[];
 }
 
 /** KEP-4212, NodeMaintenanceStatus. */
 export interface NodeMaintenanceStatus {
   readonly stageStatuses?: readonly StageStatus[];
   readonly nodeStatuses?: readonly NodeStatus[];
+  /** Ours: the nodes that have no entry in `nodeStatuses`. `nodeStatusesOf` reads both. */
+  readonly nodeGroups?: readonly NodeGroup[];
   /** Ours: for the columns of a table. */
   readonly summary?: MaintenanceSummary;
   /** Ours: the number of entries of the effective drain plan that all nodes have reached; 0 while there are no nodes. */

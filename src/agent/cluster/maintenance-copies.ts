@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { nodeStatusOf } from '../../decide/drain/recorded-node.ts';
 import { soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import type { Transform } from '../../kube/watch.ts';
 
@@ -8,9 +9,10 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Of a maintenance of several nodes, what an agent goes by; the counts of other nodes would change all the time. */
 function sharedStatus(status: NodeMaintenanceStatus, nodeName: string): NodeMaintenanceStatus {
-  const { drainPlanPosition, nodeStatuses = [], conditions = [] } = status;
+  const { drainPlanPosition, conditions = [] } = status;
+  const own = nodeStatusOf(status, nodeName);
   return {
-    nodeStatuses: nodeStatuses.filter(({ nodeRef }) => nodeRef.name === nodeName),
+    nodeStatuses: own === undefined ? [] : [own],
     conditions: conditions.map((each) => ({ ...each, message: '', lastTransitionTime: '' })),
     ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
   };
@@ -19,7 +21,7 @@ function sharedStatus(status: NodeMaintenanceStatus, nodeName: string): NodeMain
 /** Whether the agent of the node has to do with the maintenance. */
 function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
   if (soleNodeOf(maintenance) === nodeName) return true;
-  return maintenance.status?.nodeStatuses?.some(({ nodeRef }) => nodeRef.name === nodeName) === true;
+  return nodeStatusOf(maintenance.status, nodeName) !== undefined;
 }
 
 /** What the agent of a node keeps of a maintenance: of one that does not concern the node, that there is one of its name. */

@@ -1,4 +1,5 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { nodeStatusOf } from '../../decide/drain/recorded-node.ts';
 import { soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { holdsUnrecorded, releasingMaintenances, type RetentionFacts } from '../../decide/static-pod/retention.ts';
 import { describeError } from '../../errors.ts';
@@ -57,7 +58,7 @@ export function createUnrecordedMaintenances(
   const holds = async (name: string, signal: AbortSignal): Promise<boolean> => {
     const copy = maintenances.get(name);
     if (copy === undefined) return false;
-    if (copy.status?.nodeStatuses?.some(({ nodeRef }) => nodeRef.name === nodeName) === true) return false;
+    if (nodeStatusOf(copy.status, nodeName) !== undefined) return false;
     const whole = soleNodeOf(copy) === nodeName ? copy : await readWhole(name, signal);
     const node = await ownNode.observe(MAX_AGE_MS, signal);
     if (node.kind === 'unknown') return true;

@@ -1,3 +1,4 @@
+import { nodeStatusOf } from '../../decide/drain/recorded-node.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { describePhase, type Phase } from '../../decide/shutdown/phase.ts';
@@ -101,8 +102,7 @@ function maintenanceStatus(
 ): AgentStatus['maintenance'] {
   if (phase.kind === 'watching') return null;
   const { maintenance: name } = phase;
-  const statuses = cluster?.cluster.maintenances.get(name)?.status?.nodeStatuses;
-  const message = statuses?.find(({ nodeRef }) => nodeRef.name === nodeName)?.drainMessage;
+  const message = nodeStatusOf(cluster?.cluster.maintenances.get(name)?.status, nodeName)?.drainMessage;
   return { name, ...(message === undefined ? {} : { message }) };
 }
 

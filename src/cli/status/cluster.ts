@@ -65,16 +65,15 @@ function overview(maintenances: readonly NodeMaintenance[], nodes: readonly Node
     const { metadata, spec, status } = each;
     const names = nodesOf(each, nodes);
     const shown = names.length > 3 ? `${names.slice(0, 3).join(',')} and ${names.length - 3} more` : names.join(',');
-    const sum = (field: 'podsPendingEvacuation' | 'podsEvacuating'): string =>
-      String((status?.nodeStatuses ?? []).reduce((total, node) => total + (node[field] ?? 0), 0));
+    const { podsPendingEvacuation = 0, podsEvacuating = 0 } = status?.summary ?? {};
     const drained = status?.conditions?.find(({ type }) => type === DRAINED)?.status ?? '-';
     return [
       metadata.name,
       stageOf(each),
       shown === '' ? '<none>' : shown,
       drained,
-      sum('podsPendingEvacuation'),
-      sum('podsEvacuating'),
+      String(podsPendingEvacuation),
+      String(podsEvacuating),
       formatSpan(now - (timeOf(metadata.creationTimestamp) ?? now)),
       spec.reason ?? '',
     ];

@@ -1,5 +1,6 @@
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { nodeStatusesOf } from '../../decide/drain/recorded-node.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 
 /** What each maintenance does to each node, so that a change of one concerns only the nodes for which it is a change. */
@@ -22,7 +23,7 @@ export function createMaintenanceReach(): MaintenanceReach {
         const deadline = [annotations[DEADLINE_ANNOTATION], annotations[DEADLINE_SINCE_ANNOTATION]];
         const own = JSON.stringify([stageOf(maintenance), ...deadline]);
         for (const node of selected) after.set(node, own);
-        for (const { nodeRef, drainTargets } of maintenance.status?.nodeStatuses ?? []) {
+        for (const { nodeRef, drainTargets } of nodeStatusesOf(maintenance.status)) {
           after.set(nodeRef.name, `${after.get(nodeRef.name) ?? ''}${own}${JSON.stringify(drainTargets ?? [])}`);
         }
       }

@@ -74,7 +74,7 @@ async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSi
   // The targets are written before anything is done by them: agents and the gate go by the status.
   const outcome = await parts.status.write(maintenance, status, signal);
   if (outcome.kind === 'not-recorded') return againMs;
-  if (outcome.kind === 'recorded') reportDrain(context, maintenance, status);
+  if (outcome.kind === 'recorded') reportDrain(context, maintenance, outcome.status);
   // Where only counts wait to be written, the targets are recorded already.
   const nextMs = outcome.kind === 'throttled' ? Math.min(outcome.againMs, againMs) : againMs;
   if (resolution === undefined) return nextMs;

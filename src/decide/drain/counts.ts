@@ -1,4 +1,10 @@
-import { DRAINED, type NodeMaintenance, type Stage } from '../../api/node-maintenance.ts';
+import {
+  DRAINED,
+  type MaintenanceSummary,
+  type NodeMaintenance,
+  type NodeMaintenanceStatus,
+  type Stage,
+} from '../../api/node-maintenance.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
 import { timeOf } from '../time.ts';
 
@@ -16,6 +22,15 @@ export interface MaintenanceCounts {
   readonly blocking: Counts;
   /** The seconds since the Drain stage began, of each maintenance that is not drained, by its name. */
   readonly ageSec: Counts;
+}
+
+/** The summary counts also those that the statuses of the nodes leave out. */
+function blockingOf({
+  nodeStatuses = [],
+  summary,
+}: NodeMaintenanceStatus = {}): NonNullable<MaintenanceSummary['podsBlocking']> {
+  const named = nodeStatuses.flatMap(({ podsBlocking = [] }) => podsBlocking);
+  return summary?.podsBlocking ?? named.map(({ reason }) => ({ reason, pods: 1 }));
 }
 
 /** Adds up what the statuses of the maintenances say at `now`, in milliseconds since the epoch. */
@@ -45,17 +60,15 @@ export function countMaintenances(maintenances: readonly NodeMaintenance[], now:
     const stage = stageOf(maintenance);
     add(stages, stage, 1);
     if (stage !== 'Drain') continue;
-    const { conditions = [], stageStatuses = [], nodeStatuses = [] } = maintenance.status ?? {};
+    const { conditions = [], stageStatuses = [], summary } = maintenance.status ?? {};
     const drained = conditions.find(({ type }) => type === DRAINED);
     const isDrained = drained?.status === 'True';
     add(drains, isDrained ? 'drained' : drained?.reason === 'Waiting' ? 'waiting' : 'draining', 1);
     const since = timeOf(stageStatuses.find(({ name }) => name === 'Drain')?.startTimestamp);
     if (!isDrained && since !== undefined) ageSec.set(maintenance.metadata.name, Math.max(0, (now - since) / 1000));
-    for (const { podsPendingEvacuation = 0, podsEvacuating = 0, podsBlocking = [] } of nodeStatuses) {
-      add(pods, 'pending', podsPendingEvacuation);
-      add(pods, 'evacuating', podsEvacuating);
-      for (const { reason } of podsBlocking) add(blocking, reason, 1);
-    }
+    add(pods, 'pending', summary?.podsPendingEvacuation ?? 0);
+    add(pods, 'evacuating', summary?.podsEvacuating ?? 0);
+    for (const { reason, pods: many } of blockingOf(maintenance.status)) add(blocking, reason, many);
   }
   return { stages, drains, pods, blocking, ageSec };
 }

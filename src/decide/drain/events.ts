@@ -1,5 +1,6 @@
 import { type BlockingPod, DRAINED, type NodeMaintenanceStatus, type NodeStatus } from '../../api/node-maintenance.ts';
-import { summaryOf } from './summary.ts';
+import { nodeStatusesOf } from './recorded-node.ts';
+import { namesText } from './summary.ts';
 
 /** What an Event of a NodeMaintenance says. */
 export interface DrainEvent {
@@ -46,7 +47,11 @@ export function drainEvents(
   const wasSo = drainedOf(before ?? {}).is === is;
   if (!wasSo && is === 'False Waiting') events.push({ type: 'Normal', reason: 'DrainWaiting', message });
   if ((before?.drainPlanPosition ?? 0) === 0 && (after.drainPlanPosition ?? 0) > 0) {
-    const { nodes } = summaryOf(after.nodeStatuses ?? []);
+    const nodes = namesText(
+      nodeStatusesOf(after)
+        .map(({ nodeRef }) => nodeRef.name)
+        .toSorted(),
+    );
     events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.` });
   }
   events.push(...newlyBlocked(before ?? {}, after));

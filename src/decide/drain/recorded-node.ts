@@ -12,6 +12,25 @@ export function identityOf({ name, uid }: NodeIdentity): NodeIdentity {
   return { name, ...(uid === undefined ? {} : { uid }) };
 }
 
+/** The statuses of all nodes; those of nodes in groups have targets and a position, and nothing else. */
+export function nodeStatusesOf(status: NodeMaintenanceStatus | undefined): readonly NodeStatus[] {
+  const { nodeStatuses = [], nodeGroups = [] } = status ?? {};
+  if (nodeGroups.length === 0) return nodeStatuses;
+  const grouped = nodeGroups.flatMap(({ nodes, ...group }) => nodes.map((nodeRef) => ({ nodeRef, ...group })));
+  return [...nodeStatuses, ...grouped];
+}
+
+/** As `nodeStatusesOf`, for the node of that name alone; undefined where the status does not have it. */
+export function nodeStatusOf(status: NodeMaintenanceStatus | undefined, name: string): NodeStatus | undefined {
+  const known = status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === name);
+  if (known !== undefined) return known;
+  for (const { nodes, ...group } of status?.nodeGroups ?? []) {
+    const nodeRef = nodes.find((node) => node.name === name);
+    if (nodeRef !== undefined) return { nodeRef, ...group };
+  }
+  return undefined;
+}
+
 /** What was recorded under the name of a node; undefined where it was recorded of an earlier Node object of that name. */
 function ofSameNode(known: NodeStatus | undefined, uid: string | undefined): NodeStatus | undefined {
   const isOfAnother = uid !== undefined && known?.nodeRef.uid !== undefined && known.nodeRef.uid !== uid;
@@ -25,13 +44,14 @@ function ofSameNode(known: NodeStatus | undefined, uid: string | undefined): Nod
 export function recordedNodes(
   status: NodeMaintenanceStatus | undefined,
 ): (node: NodeIdentity) => NodeStatus | undefined {
-  const byName = new Map(status?.nodeStatuses?.map((each) => [each.nodeRef.name, each]));
+  const byName = new Map(nodeStatusesOf(status).map((each) => [each.nodeRef.name, each]));
   return ({ name, uid }) => ofSameNode(byName.get(name), uid);
 }
 
 /** Whether an older version wrote the status, with one position for all nodes. */
 function isOfOlderVersion(status: NodeMaintenanceStatus | undefined): boolean {
-  const isByNode = status?.nodeStatuses?.some(({ drainPlanPosition }) => drainPlanPosition !== undefined) === true;
+  const { nodeStatuses = [], nodeGroups = [] } = status ?? {};
+  const isByNode = [...nodeStatuses, ...nodeGroups].some(({ drainPlanPosition }) => drainPlanPosition !== undefined);
   return !isByNode && (status?.drainPlanPosition ?? 0) > 0;
 }
 
@@ -53,9 +73,6 @@ export function begunNode(
   status: NodeMaintenanceStatus | undefined,
   { name, uid }: NodeIdentity,
 ): NodeStatus | undefined {
-  const known = ofSameNode(
-    status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === name),
-    uid,
-  );
+  const known = ofSameNode(nodeStatusOf(status, name), uid);
   return known?.drainPlanPosition !== undefined || isOfOlderVersion(status) ? known : undefined;
 }

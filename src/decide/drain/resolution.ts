@@ -2,6 +2,7 @@ import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { targetsCover } from './plan.ts';
 import { type Drain, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
 import { identityOf, type NodeIdentity } from './recorded-node.ts';
+import { namesText } from './summary.ts';
 import { entriesReached, isWithin } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
 
@@ -103,12 +104,12 @@ function explain(field: DrainsAtOnce, drain: Drain, node: string): { text: strin
 
 /** For whom a node waits that has nothing to evict now. */
 function waiting(field: DrainsAtOnce, drain: Drain): string {
-  if (field.isBusy(drain)) return `Waiting for node ${field.busyNodesOf(drain).join(', ')}.`;
+  if (field.isBusy(drain)) return `Waiting for node ${namesText(field.busyNodesOf(drain))}.`;
   const busy = new Set(drain.nodes.map(({ name }) => field.firstBusyOn(name)));
   const other = busy.size === 1 ? [...busy][0] : field.drains.find((each) => busy.has(each));
   return other === undefined
     ? 'Evacuating'
-    : `Waiting for node ${field.busyNodesOf(other).join(', ')} (${other.name}).`;
+    : `Waiting for node ${namesText(field.busyNodesOf(other))} (${other.name}).`;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { type BlockingPod, DRAINED, type NodeMaintenance, type NodeStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { drainOfMaintenance } from './drain-of.ts';
+import { nodeStatusOf } from './recorded-node.ts';
 import type { NodeIdentity } from './recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
 import { isFinished } from '../eviction/request.ts';
@@ -28,7 +29,7 @@ export interface AwaitingPod {
 }
 
 function recordedOn({ status }: NodeMaintenance, nodeName: string): NodeStatus | undefined {
-  return status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  return nodeStatusOf(status, nodeName);
 }
 
 /** Whether the controller has not let it begin, because of other maintenances. */

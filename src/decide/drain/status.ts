@@ -8,7 +8,7 @@ import {
   type NodeStatus,
   type Stage,
 } from '../../api/node-maintenance.ts';
-import { identityOf, type NodeIdentity, recordedNodes } from './recorded-node.ts';
+import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from './recorded-node.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
@@ -71,6 +71,8 @@ function estimate(old: NodeStatus | undefined, expectedFinishAt: number | undefi
 
 function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: NodeObservation): NodeStatus {
   const left = node.evicting.length + node.pending.length;
+  // Of a node whose details were left out meanwhile, nobody knows any more how many it had.
+  const isForgotten = old?.drainPlanPosition !== undefined && old.podsAtStart === undefined;
   const atStart = Math.max(old?.podsAtStart ?? 0, left);
   const waiting =
     seen.overLimit === 0 ? '' : `; ${seen.overLimit} of them wait for others, by the limits of evictions in flight`;
@@ -82,8 +84,12 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
     drainMessage: withRefusal(`${node.message}${waiting}`, seen.refusal),
     podsPendingEvacuation: left - seen.evacuating,
     podsEvacuating: seen.evacuating,
-    podsAtStart: atStart,
-    progressPercent: atStart === 0 ? 100 : Math.floor((100 * (atStart - left)) / atStart),
+    ...(isForgotten
+      ? {}
+      : {
+          podsAtStart: atStart,
+          progressPercent: atStart === 0 ? 100 : Math.floor((100 * (atStart - left)) / atStart),
+        }),
     ...(expectedFinishTime === undefined ? {} : { expectedFinishTime }),
     ...(seen.blocking.length === 0 ? {} : { podsBlocking: seen.blocking.slice(0, MAX_BLOCKING) }),
     ...(seen.ungatedDaemonSets.length === 0
@@ -208,30 +214,30 @@ export function cordonStatus(
 /** The status of a maintenance in the Complete stage: what it had reached, and that it waits for no pod any more. */
 export function completedStatus(maintenance: NodeMaintenance, now: number): NodeMaintenanceStatus {
   const stages = startedStages(maintenance, 'Complete', now);
-  const known = maintenance.status?.nodeStatuses;
-  if (known === undefined) return stages;
-  const nodeStatuses = known.map(({ nodeRef, drainTargets, drainPlanPosition, podsAtStart, progressPercent }) => ({
-    nodeRef,
-    ...(drainTargets === undefined ? {} : { drainTargets }),
-    ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
-    drainMessage: 'Completed',
-    podsPendingEvacuation: 0,
-    podsEvacuating: 0,
-    ...(podsAtStart === undefined ? {} : { podsAtStart }),
-    ...(progressPercent === undefined ? {} : { progressPercent }),
-  }));
+  if (maintenance.status?.nodeStatuses === undefined) return stages;
+  const nodeStatuses = nodeStatusesOf(maintenance.status).map(
+    ({ nodeRef, drainTargets, drainPlanPosition, podsAtStart, progressPercent }) => ({
+      nodeRef,
+      ...(drainTargets === undefined ? {} : { drainTargets }),
+      ...(drainPlanPosition === undefined ? {} : { drainPlanPosition }),
+      drainMessage: 'Completed',
+      podsPendingEvacuation: 0,
+      podsEvacuating: 0,
+      ...(podsAtStart === undefined ? {} : { podsAtStart }),
+      ...(progressPercent === undefined ? {} : { progressPercent }),
+    }),
+  );
   return { ...stages, nodeStatuses, summary: summaryOf(nodeStatuses) };
 }
 
 /** The parts of a status by which others act; the counts and texts beside them are for people. */
-function essence({ nodeStatuses = [], ...status }: NodeMaintenanceStatus): object {
-  return {
-    ...status,
-    summary: undefined,
-    nodeStatuses: nodeStatuses.map(({ nodeRef, drainTargets, drainPlanPosition }) => {
-      return { nodeRef, drainTargets, drainPlanPosition };
-    }),
-  };
+function essence(status: NodeMaintenanceStatus): object {
+  const nodes = nodeStatusesOf(status).map(({ nodeRef, drainTargets, drainPlanPosition }) => {
+    return { nodeRef, drainTargets, drainPlanPosition };
+  });
+  // A node that goes into a group, or comes out of it, changes its place.
+  const nodeStatuses = nodes.toSorted((a, b) => (a.nodeRef.name < b.nodeRef.name ? -1 : 1));
+  return { ...status, summary: undefined, nodeGroups: undefined, nodeStatuses };
 }
 
 /** Whether a status says something new that others act by: targets, stages, conditions, not only a count. */
@@ -240,5 +246,8 @@ export function isSignificantChange(before: NodeMaintenanceStatus | undefined, a
     (status.conditions ?? []).map(({ type, status: is, reason }) => ({ type, is, reason }));
   const of = (status: NodeMaintenanceStatus): string =>
     JSON.stringify({ ...essence(status), conditions: conditions(status) });
-  return before === undefined || of({ ...before, ...after }) !== of(before);
+  if (before === undefined) return true;
+  // New statuses of nodes replace all that was known of nodes.
+  const { nodeGroups: _, ...others } = before;
+  return of({ ...(after.nodeStatuses === undefined ? before : others), ...after }) !== of(before);
 }

@@ -1,6 +1,7 @@
 import { AGENT_LABEL, BOOT_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
+import { nodeStatusesOf } from '../drain/recorded-node.ts';
 import { agentNodeOf, isInProgress, selectsNode, stageOf } from './maintenance.ts';
 
 /** A node or a maintenance as a person names it; without a kind it may be either. */
@@ -18,7 +19,7 @@ export type ResolvedTarget =
 /** The names of the nodes that a maintenance selects or has a status for, sorted. */
 export function nodesOf(maintenance: NodeMaintenance, nodes: readonly Node[]): readonly string[] {
   const selected = nodes.filter((node) => selectsNode(maintenance, node)).map(({ metadata }) => metadata.name);
-  const known = (maintenance.status?.nodeStatuses ?? []).map(({ nodeRef }) => nodeRef.name);
+  const known = nodeStatusesOf(maintenance.status).map(({ nodeRef }) => nodeRef.name);
   return [...new Set([...selected, ...known])].toSorted();
 }
 

@@ -1,6 +1,7 @@
 import type { DrainPlanEntry, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
+import { nodeStatusOf } from '../drain/recorded-node.ts';
 import { nodeLabel } from '../node-label.ts';
 import { nodeSelectorMatches } from '../selector.ts';
 
@@ -74,7 +75,7 @@ export interface NodeDrain {
 export function drainsOfNode(maintenances: readonly NodeMaintenance[], nodeName: string): readonly NodeDrain[] {
   return maintenances.flatMap((maintenance) => {
     if (stageOf(maintenance) !== 'Drain') return [];
-    const status = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+    const status = nodeStatusOf(maintenance.status, nodeName);
     if (status?.drainTargets === undefined) return [];
     const { name } = maintenance.metadata;
     return [{ maintenance: name, reason: maintenance.spec.reason ?? '', drainTargets: status.drainTargets }];

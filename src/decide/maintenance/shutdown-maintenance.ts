@@ -4,6 +4,7 @@
  */
 import { printable, shortened } from '../../printable.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
+import { nodeStatusOf } from '../drain/recorded-node.ts';
 import { agentNodeOf, stageOf } from './maintenance.ts';
 
 /** A name has at most 253 characters. */
@@ -41,13 +42,13 @@ export function noticeNames(nodeName: string): readonly string[] {
 /** Whether all pods of this node are gone: what the maintenance says of the node itself counts, not a condition alone. */
 export function hasDrained({ status }: NodeMaintenance, nodeName: string): boolean {
   const isDrained = status?.conditions?.some((each) => each.type === DRAINED && each.status === 'True') === true;
-  const node = status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  const node = nodeStatusOf(status, nodeName);
   return isDrained && node?.podsPendingEvacuation === 0 && node.podsEvacuating === 0;
 }
 
 /** How many pods are left on this node when all of them are targeted; undefined while others wait for their turn. */
 export function podsLeft({ status }: NodeMaintenance, nodeName: string): number | undefined {
-  const node = status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === nodeName);
+  const node = nodeStatusOf(status, nodeName);
   return node?.podsPendingEvacuation === 0 ? node.podsEvacuating : undefined;
 }
 

@@ -8,6 +8,7 @@ import {
   type Stage,
 } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
+import { nodeStatusOf } from '../drain/recorded-node.ts';
 import { effectiveDrainPlan, entryCovers, targetsCover } from '../drain/plan.ts';
 import { type EvictProgress, evictProgress } from './eviction-progress.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
@@ -97,7 +98,7 @@ function leavingPod(pod: Pod, facts: DrainFacts, status: NodeStatus | undefined,
 
 function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
   const { maintenance, seen } = facts;
-  const status = maintenance.status?.nodeStatuses?.find(({ nodeRef }) => nodeRef.name === name);
+  const status = nodeStatusOf(maintenance.status, name);
   const targets = status?.drainTargets ?? [];
   const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
   const present = facts.pods.filter((pod) => pod.spec.nodeName === name && !isTerminal(pod));

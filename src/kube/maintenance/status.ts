@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { boundedStatus } from '../../decide/drain/bounded-status.ts';
 import { isSignificantChange } from '../../decide/drain/status.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';
@@ -8,8 +9,8 @@ import { NODE_MAINTENANCES, objectPath, sendForObject } from '../resource.ts';
 
 /** What became of a status. */
 export type StatusOutcome =
-  /** The API server has it. */
-  | { readonly kind: 'recorded' }
+  /** The API server has it; what there was no room for is left out. */
+  | { readonly kind: 'recorded'; readonly status: NodeMaintenanceStatus }
   /** Only counts and texts differ, and some were written less than `countEveryMs` ago. */
   | { readonly kind: 'throttled'; readonly againMs: number }
   /** The maintenance changed meanwhile or is gone, or no write was allowed: what follows from it must not be done. */
@@ -19,15 +20,21 @@ export type StatusOutcome =
 export interface MaintenanceStatusWriter {
   /** The maintenance as our last write left it, where the copy of the cache does not show that yet. */
   latest(copy: NodeMaintenance): NodeMaintenance;
-  /** Writes the fields of `status` that differ. `mayWrite` is asked right before. Throws API_UNREACHABLE and API_REFUSED. */
+  /**
+   * Writes the fields of `whole` that differ, as far as there is room for them (`boundedStatus`). `mayWrite` is asked right
+   * before. Throws API_UNREACHABLE and API_REFUSED.
+   */
   write(
     maintenance: NodeMaintenance,
-    status: NodeMaintenanceStatus,
+    whole: NodeMaintenanceStatus,
     signal: AbortSignal,
     mayWrite?: () => Promise<boolean>,
   ): Promise<StatusOutcome>;
   forget(name: string): void;
 }
+
+/** The counts of more nodes are written less often, in proportion, so that the bytes written in a second are bounded. */
+const NODES_AT_ONCE = 200;
 
 /** Each pod that leaves changes a count: `countEveryMs` is the time between two writes that say nothing else. */
 export function createMaintenanceStatusWriter(
@@ -45,10 +52,13 @@ export function createMaintenanceStatusWriter(
       copies.set(copy.metadata.name, copy);
       return ownWrites.latest(copy.metadata.name, copy) ?? copy;
     },
-    write: async (maintenance, status, signal, mayWrite) => {
+    write: async (maintenance, whole, signal, mayWrite) => {
       const { name, resourceVersion } = maintenance.metadata;
-      if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status)) return { kind: 'recorded' };
-      const againMs = (writtenAt.get(name) ?? -Infinity) + countEveryMs - clock.monotonic();
+      const status = boundedStatus(maintenance, whole);
+      if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status))
+        return { kind: 'recorded', status };
+      const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE);
+      const againMs = (writtenAt.get(name) ?? -Infinity) + everyMs - clock.monotonic();
       if (againMs > 0 && !isSignificantChange(maintenance.status, status)) return { kind: 'throttled', againMs };
       if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
@@ -58,7 +68,7 @@ export function createMaintenanceStatusWriter(
       if (fresh === undefined) return { kind: 'not-recorded' };
       writtenAt.set(name, clock.monotonic());
       ownWrites.note(name, copies.get(name), fresh);
-      return { kind: 'recorded' };
+      return { kind: 'recorded', status };
     },
     forget: (name) => {
       copies.delete(name);

@@ -3,9 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { LabelSelector } from '../../../src/api/meta.ts';
+import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { isGated } from '../../../src/decide/daemon-set/gate.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/drain/plan.ts';
 import { labelSelectorMatches } from '../../../src/decide/selector.ts';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import { createMaintenanceStatusWriter } from '../../../src/kube/maintenance/status.ts';
+import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../../src/kube/resource.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { podOfDaemonSet, podsOf, sayOfNode, setTargets, startEndingPods } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig, NODE, type Running } from '../../support/rigs/eviction.ts';
@@ -14,6 +19,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', 'manifests');
+const NEVER = new AbortController().signal;
 const GATE = 'nodemaint-daemonset-gate';
 
 const SELECTORS: readonly LabelSelector[] = [
@@ -123,6 +129,45 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
       const expected = labelSelectorMatches(podSelector, labels);
       assert.equal(await getsGate(labels), expected, JSON.stringify(podSelector));
     }
+  });
+
+  it('the policy gates a pod for one of 5,000 nodes with long names, of which the status has no details', async () => {
+    await using _case = {
+      [Symbol.asyncDispose]: async () => {
+        await kubectl(['delete', 'nm', 'large']);
+      },
+    };
+    await apply(drainOf('large', [NODE]));
+    const names = [...Array.from({ length: 4_999 }, (_, at) => `node-${at}-`.padEnd(63, 'x')), NODE];
+    const status = (drainTargets: readonly DrainPlanEntry[]): NodeMaintenanceStatus => ({
+      nodeStatuses: names.map((name) => ({
+        nodeRef: { name, uid: crypto.randomUUID() },
+        drainTargets: name === names[0] ? [] : drainTargets,
+        drainPlanPosition: 8,
+        drainMessage: 'Evacuating',
+      })),
+    });
+    const path = objectPath(NODE_MAINTENANCES, { name: 'large' });
+    const get = { method: 'GET', path } as const;
+    const write = async (drainTargets: readonly DrainPlanEntry[]): Promise<NodeMaintenanceStatus> => {
+      const { client } = rig;
+      const known = await sendForObject<NodeMaintenance>(client, get, [], NEVER);
+      assert.ok(known !== undefined);
+      const writer = createMaintenanceStatusWriter(client, createSystemClock(), 1_000);
+      const outcome = await writer.write(known, status(drainTargets), NEVER);
+      assert.ok(outcome.kind === 'recorded', 'the API server takes it');
+      return outcome.status;
+    };
+    const written = await write(DEFAULT_DRAIN_PLAN.slice(0, 8));
+    const grouped = written.nodeGroups?.flatMap(({ nodes }) => nodes.map(({ name }) => name)) ?? [];
+    assert.ok(grouped.includes(NODE), 'the node has no details');
+    await waitFor('the policy knows it', () => getsGate({ app: 'logger' }));
+    assert.equal(await getsGate({ app: 'logger' }, undefined, 'node-y'), false, 'another node');
+    assert.equal(await getsGate({ app: 'logger' }, undefined, names[0] ?? ''), false, 'a node without targets');
+    const stored = JSON.stringify(await sendForObject(rig.client, get, [], NEVER)).length;
+    assert.ok(stored < 1_000_000, `${stored} bytes`);
+    await write(DEFAULT_DRAIN_PLAN.slice(0, 4));
+    await waitFor('the policy forgets it', async () => !(await getsGate({ app: 'logger' })));
   });
 
   it('a pod that was made before the gate is removed and comes back gated; deletion of the maintenance releases it', async () => {

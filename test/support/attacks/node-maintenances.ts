@@ -173,6 +173,9 @@ const statuses: readonly Attack[] = [
     nodeStatuses: [ofNode('n2', { drainTargets: targets })],
   }),
   saying('has n2 beside itself in its own', ITSELF, OWN, { nodeStatuses: [ofNode('n1'), ofNode('n2')] }),
+  saying('has n2 in a group in its own', ITSELF, OWN, {
+    nodeGroups: [{ drainTargets: targets, nodes: [{ name: 'n2' }] }],
+  }),
   saying('has itself twice in its own', ITSELF, OWN, { nodeStatuses: [ofNode('n1'), ofNode('n1')] }),
   saying('has itself 5,000 times in its own', ITSELF, OWN, {
     nodeStatuses: Array.from({ length: 5_000 }, () => ofNode('n1')),

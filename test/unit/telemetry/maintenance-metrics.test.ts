@@ -20,6 +20,7 @@ function draining(name: string, is: 'True' | 'False', reason: string, hours: num
         podsBlocking: [{ namespace: 'n', name: 'p', reason: 'PodDisruptionBudget', message: '', since: '' }],
       },
     ],
+    summary: { nodes: 'one', podsPendingEvacuation: 3, podsEvacuating: 2 },
     conditions: [{ type: 'Drained', status: is, reason, message: '', lastTransitionTime: '' }],
   };
   return { ...drainOf(name, ['one']), status };

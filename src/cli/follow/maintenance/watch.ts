@@ -2,6 +2,7 @@ import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import { NODE_LABEL } from '../../../api/names.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
+import { nodeStatusesOf } from '../../../decide/drain/recorded-node.ts';
 import { nodeLabel } from '../../../decide/node-label.ts';
 import { drainView, type DrainView, type SeenPods, withSeen } from '../../../decide/view/drain-progress.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
@@ -61,7 +62,7 @@ function podsAndNodes(
   target: DrainWatchTarget,
   copies: Copies,
 ): { readonly nodes: readonly string[]; readonly pods: readonly Pod[] } {
-  const named = maintenance.status?.nodeStatuses?.map(({ nodeRef }) => nodeRef.name) ?? [];
+  const named = nodeStatusesOf(maintenance.status).map(({ nodeRef }) => nodeRef.name);
   const nodes = [...new Set([...target.nodes, ...named])].toSorted();
   const pods = copies.pods.flatMap((copy) => copy.list()).filter(({ spec }) => nodes.includes(spec.nodeName ?? ''));
   return { nodes, pods };

@@ -94,6 +94,11 @@ export const changes: [string, object, RegExp][] = [
 export const statuses: [string, object, RegExp][] = [
   ['of another node', { nodeStatuses: [{ nodeRef: { name: 'node-b' } }] }, /only write the status of itself into/],
   [
+    'of another node in a group',
+    { nodeStatuses: [], nodeGroups: [{ nodes: [{ name: 'node-b' }] }] },
+    /only write the status of itself into/,
+  ],
+  [
     'of itself many times',
     { nodeStatuses: [{ nodeRef: { name: NODE } }, { nodeRef: { name: NODE } }] },
     /only write the status of itself into/,
