@@ -4,10 +4,11 @@ import type { Pod } from '../../api/pod.ts';
 import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';
 import { decideEvictionOutcome, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
-import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
+import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
   decideEvictionStep,
+  expectedEnd,
   type EvictionMemory,
   type EvictionPatience,
   type EvictionTarget,
@@ -97,6 +98,8 @@ async function evict(
   const { memory, progress } = afterAttempt(pod, before, outcome, now);
   memories.set(key, memory);
   const againMs = Math.max(0, memory.nextAt - now);
+  const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
 }
 
@@ -151,6 +154,8 @@ async function act(
     await writeMark(context, pod, 'set', signal);
     memories.set(key, { ...memory, markedAt: now });
   }
+  const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  if (silentMs > 0) return { kind: 'silent', againMs: Math.min(step.againMs, silentMs) };
   const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
   if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
     return { kind: 'silent', againMs: step.againMs };

@@ -1,10 +1,14 @@
 import { CLOCK_SKEW_MS, type EvictionRequest, type InterceptorStatus } from '../../api/eviction-request.ts';
+import type { PodEnd } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 
 /** KEP-4563, InterceptorStatus: "There must be at least 60 second increments". */
 const MIN_HEARTBEAT_MS = 60_000;
 /** KEP-4563, "Interceptor": an update every 3 minutes is enough. */
 export const HEARTBEAT_EVERY_MS = 3 * 60_000;
+
+/** An interceptor that has not begun to report may leave the end of a pod unreported for this time. */
+const QUIET_END_MS = 60_000;
 
 /** What an interceptor has to say about its work. */
 export interface Progress {
@@ -46,4 +50,15 @@ export function decideHeartbeat(
     ...(expected !== undefined && expected > now ? { expectedFinishTime: rfc3339(expected) } : {}),
     ...(progress.completed === true ? { completionTime: rfc3339(now) } : {}),
   };
+}
+
+/**
+ * For how many milliseconds the interceptor `name` need not report that a pod is ending, because the pod itself shows it: for
+ * its grace period, and for a minute at most (KEP-4563, "Interceptor": a report every 3 minutes is enough). 0 where nothing
+ * ends, and where an earlier report says something else, which would stay there. `now` is in milliseconds since the epoch.
+ */
+export function quietMs(request: EvictionRequest, name: string, end: PodEnd | undefined, now: number): number {
+  const said = interceptorEntry(request, name)?.message ?? '';
+  if (end === undefined || said !== '') return 0;
+  return Math.max(0, Math.min(end.endsAt, end.toldAt + QUIET_END_MS) - now);
 }

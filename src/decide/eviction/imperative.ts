@@ -10,7 +10,7 @@ import {
 import type { Pod } from '../../api/pod.ts';
 import { attemptsOf, type EvictionOutcome } from './api-answer.ts';
 import { HEARTBEAT_EVERY_MS, interceptorEntry, type Progress } from './heartbeat.ts';
-import { endOf, graceSecOf, isReady, podTypeOf } from '../pod.ts';
+import { endOf, graceSecOf, isReady, podTypeOf, type PodEnd } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 
 /** How long others are trusted with an eviction, in milliseconds. */
@@ -101,6 +101,12 @@ export function isMarked(pod: Pod): boolean {
 /** Whether the pod's own controller takes its evictions over (Pod Evict Policy). */
 export function isTakenOver(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION] === CONTROLLER_TAKE_OVER;
+}
+
+/** The end of a terminating pod, or the one that follows from an eviction that was accepted; undefined where there is none. */
+export function expectedEnd(pod: Pod, { acceptedAt }: EvictionMemory): PodEnd | undefined {
+  if (acceptedAt === undefined) return endOf(pod);
+  return endOf(pod) ?? { toldAt: acceptedAt, endsAt: acceptedAt + graceSecOf(pod) * 1000 };
 }
 
 /**

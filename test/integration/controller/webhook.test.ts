@@ -22,6 +22,10 @@ import { waitFor } from '../../support/wait-for.ts';
 const WEBHOOK = 'times.evictionrequests.nodemaintenance.x-k8s.io';
 const MONTH_MS = 30 * 24 * 3_600_000;
 
+const EVICTED = { ...progressing('True', fromNow(0)), type: 'Evicted' };
+/** The status of a request whose pod is gone. */
+const END = { activeInterceptors: [], processedInterceptors: [A], conditions: [EVICTED] };
+
 describe('the webhook for rules about times, asked by a real API server', () => {
   let rig: WebhookRig;
   let port: number;
@@ -137,18 +141,15 @@ describe('the webhook for rules about times, asked by a real API server', () => 
 
   it('the webhook lets a request end at any time', async () => {
     const name = await begin();
-    const at = fromNow(0);
-    const message = 'Target Pod was deleted.';
-    const evicted = { type: 'Evicted', status: 'True', reason: 'PodDeleted', message, lastTransitionTime: at } as const;
-    const conditions = [progressing('False', at), evicted];
-    const end = { activeInterceptors: [], processedInterceptors: [A], conditions };
-    assert.equal(await rig.control(name, end), '');
+    assert.equal(await rig.control(name, END), '');
   });
 
-  it('the API server asks the webhook only about writes that change a time or the active interceptor', async () => {
-    const name = await begin();
+  it('the API server asks the webhook only about writes that change a time or pass over an interceptor', async () => {
     const entry = working();
     const start = await asked();
+    const name = await begin();
+    assert.equal(await rig.control(await begin(), END), '');
+    assert.equal(await asked(), start, 'the beginning and the end of a request pass over nobody');
     assert.equal(await rig.report(name, entry), '');
     assert.equal(await asked(), start + 1);
     assert.equal(await rig.report(name, { ...entry, message: 'nearly there' }), '');
@@ -157,6 +158,8 @@ describe('the webhook for rules about times, asked by a real API server', () => 
     assert.equal(await asked(), start + 1);
     assert.equal(await rig.report(name, { ...entry, expectedFinishTime: fromNow(60) }), '');
     assert.equal(await asked(), start + 2);
+    assert.match(await rig.control(name, { activeInterceptors: [B], processedInterceptors: [A] }), /^422 /);
+    assert.equal(await asked(), start + 3);
   });
 
   it('a second replica serves the webhook with the same certificate', async () => {

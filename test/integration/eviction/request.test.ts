@@ -9,6 +9,7 @@ import {
   NODE,
   stopAll,
 } from '../../support/rigs/eviction.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 // The KEP calls its actors actor-b.k8s.io and actor-a.k8s.io; that domain is reserved, so they have their own here.
 const ACTOR_B = 'actor-b.example.com';
@@ -119,10 +120,9 @@ describe('the examples of KEP-4563 on a real API server', () => {
       assert.deepEqual(status?.processedInterceptors, names.slice(0, index));
       each.turn = { kind: 'completed', message: 'Done with my part.' };
     }
-    await rig.waitFor(pod, 'the pod is evicted by the Eviction API', (request) => {
-      return entryOf(request, IMPERATIVE)?.message === 'Pod p-3 is terminating.';
-    });
-    assert.ok((await rig.getPod('p-3'))?.metadata.deletionTimestamp);
+    const isTerminating = async (): Promise<boolean> =>
+      (await rig.getPod('p-3'))?.metadata.deletionTimestamp !== undefined;
+    await waitFor('the pod is evicted by the Eviction API', isTerminating);
     await rig.endPod('p-3');
     const { status } = await rig.waitFor(pod, 'evicted', hasEnded('Evicted'));
     assert.deepEqual(status?.processedInterceptors, [...names, IMPERATIVE]);

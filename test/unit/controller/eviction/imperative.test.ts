@@ -60,6 +60,43 @@ describe('imperative eviction', () => {
   });
 });
 
+describe('the report of an eviction', () => {
+  const ending = (graceSec: number): Pod => {
+    const deletionTimestamp = new Date(Date.UTC(2026, 0, 1) + graceSec * 1000).toISOString();
+    const gone = pod({}, { deletionTimestamp, deletionGracePeriodSeconds: graceSec });
+    return { ...gone, spec: { ...gone.spec, terminationGracePeriodSeconds: graceSec } };
+  };
+  const cases: readonly (readonly [string, number, number])[] = [
+    ['when its grace period is over', 20, 20_000],
+    ['after a minute of a longer grace period', 600, 60_000],
+  ];
+  for (const [when, graceSec, quietMs] of cases) {
+    it(`the report of a pod that does not end comes ${when}`, async () => {
+      const scene = createEvictionScene();
+      const { spec } = ending(graceSec);
+      const key = scene.put(request(), { ...pod(), spec });
+      const step = scene.loop(createImperativeEviction(scene.context));
+      assert.deepEqual(await step(key), { againMs: Math.min(quietMs, 30_000) });
+      scene.put(request(), ending(graceSec));
+      scene.clock.pass(5_000);
+      assert.deepEqual(await step(key), { againMs: quietMs - 5_000 });
+      assert.deepEqual(scene.calls(), ['POST web/eviction'], 'the pod itself shows that it ends');
+      scene.clock.pass(quietMs - 5_000);
+      await step(key);
+      assert.deepEqual(scene.calls().slice(1), ['PATCH u/status']);
+      assert.match(JSON.stringify(scene.sent[1]?.body), /"message":"Pod web is terminating\."/);
+    });
+  }
+
+  it('the report replaces at once what was said of a blocked eviction', async () => {
+    const scene = createEvictionScene();
+    const message = 'Could not evict a pod due to failing eviction requests, number of retries: 3. x';
+    const key = scene.put(request('r-1', {}, { message }), ending(20));
+    await scene.loop(createImperativeEviction(scene.context))(key);
+    assert.match(JSON.stringify(scene.sent[0]?.body), /"message":"Pod web is terminating\."/);
+  });
+});
+
 describe('the evictions of a namespace whose webhook does not answer', () => {
   it('the evictions wait for each other, and those of another namespace do not', async () => {
     const scene = createEvictionScene();
