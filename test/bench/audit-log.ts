@@ -7,6 +7,8 @@ export interface AuditedCall {
   readonly verb: string;
   /** The resource with its subresource, such as evictionrequests/status. */
   readonly resource: string;
+  /** The name of the object; empty where the call has none. */
+  readonly name: string;
   /** Whether it was a server-side apply, which the log calls a patch. */
   readonly applied: boolean;
   readonly code: number;
@@ -29,7 +31,7 @@ interface AuditEvent {
   readonly verb: string;
   readonly requestURI: string;
   readonly requestReceivedTimestamp: string;
-  readonly objectRef?: { readonly resource?: string; readonly subresource?: string };
+  readonly objectRef?: { readonly resource?: string; readonly subresource?: string; readonly name?: string };
   readonly responseStatus?: { readonly code?: number };
 }
 
@@ -42,6 +44,7 @@ function callOf(line: string): AuditedCall {
     user: user.username,
     verb,
     resource: `${objectRef?.resource ?? requestURI}${subresource}`,
+    name: objectRef?.name ?? '',
     applied: requestURI.includes('fieldManager='),
     code: responseStatus?.code ?? 0,
     at: Date.parse(requestReceivedTimestamp),

@@ -17,6 +17,7 @@ import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
+import { benchScale, isScale } from './scale/main.ts';
 import { benchShutdownLatency } from './shutdown-latency.ts';
 import { benchStaticPods } from './static-pods.ts';
 import { makeTestFolder } from '../support/folder.ts';
@@ -24,6 +25,8 @@ import { makeTestFolder } from '../support/folder.ts';
 const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
 const IDLE_MS = 15_000;
 const STARTS = 7;
+/** The whole bench of many nodes takes about an hour. */
+const SCALE_MS = 10_800_000;
 
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
@@ -123,12 +126,16 @@ async function main(names: readonly string[]): Promise<void> {
   await access(BUNDLE).catch(() => {
     throw new Error(`no ${BUNDLE}; run npm run build first`);
   });
-  const signal = AbortSignal.timeout(900_000);
-  const unknown = names.filter((name) => BENCHES[name] === undefined);
+  const [scale, others] = [names.filter(isScale), names.filter((name) => !isScale(name))];
+  const unknown = others.filter((name) => BENCHES[name] === undefined);
   if (unknown.length > 0)
-    throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`);
+    throw new Error(`no bench ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}, scale`);
+  for (const word of scale)
+    await benchScale(word, { program: PROGRAM, agent: AGENT, signal: AbortSignal.timeout(SCALE_MS) });
+  if (scale.length > 0 && others.length === 0) return;
+  const signal = AbortSignal.timeout(900_000);
   for (const [name, bench] of Object.entries(BENCHES))
-    if (names.length === 0 || names.includes(name)) await bench(signal);
+    if (others.length === 0 || others.includes(name)) await bench(signal);
 }
 
 await main(process.argv.slice(2));

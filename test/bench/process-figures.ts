@@ -27,7 +27,8 @@ export async function residentMiB(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
-async function cpuMs(pid: number): Promise<number> {
+/** The processor time of a process since its start, in milliseconds. */
+export async function cpuMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   // The program's name may hold blanks; it ends with the last bracket.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -26,6 +26,8 @@ export interface ControlPlane extends AsyncDisposable {
   kubectl(args: readonly string[], input?: string): Promise<string>;
   /** A kubeconfig with a new client certificate; `server` is how its owner reaches the API server. */
   kubeconfigFor(user: string, groups: readonly string[], server?: string): Promise<string>;
+  /** The process of kube-apiserver, while it runs. */
+  apiServerPid(): number | undefined;
   /** Stops kube-apiserver alone; its port, data and certificates stay. */
   stopApiServer(): Promise<void>;
   startApiServer(): Promise<void>;
@@ -41,6 +43,8 @@ export interface ControlPlaneOptions {
   readonly dataFolder?: string;
   /** More flags of kube-apiserver. */
   readonly apiServerFlags?: readonly string[];
+  /** More flags of kube-controller-manager. */
+  readonly controllerManagerFlags?: readonly string[];
 }
 
 const START_MS = 120_000;
@@ -113,6 +117,7 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
       `--service-account-private-key-file=${accounts.key}`,
       `--root-ca-file=${caFile}`,
       `--flex-volume-plugin-dir=${path.join(folder, 'volume-plugins')}`,
+      ...(options.controllerManagerFlags ?? []),
     ]),
   );
   stack.use(start('kube-scheduler', managerFlags(schedulerConfig, await freePort())));
@@ -137,6 +142,7 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
       const pair = await authority.client(name, user, groups);
       return await writeKubeconfig(path.join(folder, `${name}.conf`), server, caFile, pair);
     },
+    apiServerPid: () => apiServer?.pid,
     stopApiServer,
     startApiServer,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
