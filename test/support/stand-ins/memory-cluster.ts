@@ -7,6 +7,8 @@ import type { ControllerContext } from '../../../src/controller/context.ts';
 import { createMaintenanceIndex } from '../../../src/controller/cache/maintenances.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createWork, type Work } from '../../../src/controller/work.ts';
+import { countMaintenances } from '../../../src/decide/drain/counts.ts';
+import { countEvictions } from '../../../src/decide/eviction/counts.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
@@ -31,6 +33,8 @@ const KINDS = {
   Node: NODES,
   Budget: DISRUPTION_BUDGETS,
 } as const;
+/** What the metrics count of an empty cluster: no test reads these here. */
+const NO_COUNTS = { ...countEvictions([], [], []), maintenances: countMaintenances([], 0) };
 type Kind = keyof typeof KINDS;
 
 interface Objects {
@@ -48,6 +52,8 @@ export interface MemoryCluster {
   readonly requests: KubeRequest[];
   /** Answers a request in place of the server; undefined lets the server answer. */
   answer: (request: KubeRequest) => { readonly status: number; readonly message: string } | undefined;
+  /** Called with each object before it is stored; what it returns is stored. */
+  keep: <T extends KubeObject>(kind: Kind, object: T) => T;
   /** The kinds whose copy does not follow the server now. */
   readonly behind: Set<Kind>;
   /** The Events that were recorded. */
@@ -147,7 +153,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     const stored = { ...object, metadata };
     const isEnded = metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0;
     if (isEnded) of(kind).delete(key);
-    else of(kind).set(key, stored);
+    else of(kind).set(key, cluster.keep(kind, stored));
     changed(kind, key);
     return stored;
   };
@@ -220,7 +226,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
       clock: createSystemClock(),
       log: SILENT_LOG,
       options: controllerOptionsSchema.parse(options),
-      metrics: createControllerMetrics(() => ({}) as never),
+      metrics: createControllerMetrics(() => NO_COUNTS),
       events: {
         record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
         run: () => Promise.resolve(),
@@ -236,6 +242,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     context: createContext(),
     requests: [],
     answer: () => undefined,
+    keep: (_, object) => object,
     behind: new Set(),
     events,
     put: (kind, object) => {
