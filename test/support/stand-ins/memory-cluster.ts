@@ -25,6 +25,7 @@ import {
 import type { ObjectCache } from '../../../src/kube/watch.ts';
 import { createControllerMetrics } from '../../../src/telemetry/metrics.ts';
 import { SILENT_LOG } from '../silent-log.ts';
+import { applied, type Json, mergePatch, strategic } from './patches.ts';
 
 const KINDS = {
   Maintenance: NODE_MAINTENANCES,
@@ -44,7 +45,6 @@ interface Objects {
   readonly Node: Node;
   readonly Budget: PodDisruptionBudget;
 }
-type Json = Record<string, unknown>;
 
 /** What a test sees of the cluster. */
 export interface MemoryCluster {
@@ -63,60 +63,6 @@ export interface MemoryCluster {
   get<K extends Kind>(kind: K, key: string): Objects[K] | undefined;
   /** Runs the work of a new term until the block ends. */
   lead(): AsyncDisposable;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch;
-  const result: Json = isObject(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = mergePatch(result[key], value);
-  }
-  return result;
-}
-
-/** Merges lists of entries by this key, as the server does for conditions and requesters. */
-function mergeEntries(old: unknown, fresh: unknown, key: string): unknown {
-  if (!Array.isArray(fresh)) return old;
-  const merged = new Map((Array.isArray(old) ? (old as Json[]) : []).map((entry) => [entry[key], entry]));
-  for (const entry of fresh as Json[]) merged.set(entry[key], { ...merged.get(entry[key]), ...entry });
-  return [...merged.values()];
-}
-
-/** Applies a body as a field manager; annotations that it applied before and leaves out now are taken away. */
-function applied(old: Json | undefined, body: Json, before: Json | undefined): Json {
-  const metadata = mergePatch(old?.['metadata'], body['metadata']) as Json;
-  const annotations = { ...(isObject(metadata['annotations']) ? metadata['annotations'] : {}) };
-  const owned = isObject(before?.['metadata']) ? before['metadata']['annotations'] : {};
-  const kept = isObject(body['metadata']) ? body['metadata']['annotations'] : {};
-  for (const name of Object.keys(isObject(owned) ? owned : {})) {
-    if (!isObject(kept) || kept[name] === undefined) delete annotations[name];
-  }
-  const oldSpec = isObject(old?.['spec']) ? old['spec'] : {};
-  const newSpec = isObject(body['spec']) ? body['spec'] : {};
-  const requesters = mergeEntries(oldSpec['requesters'], newSpec['requesters'], 'name');
-  const spec = { ...oldSpec, ...newSpec, ...(requesters === undefined ? {} : { requesters }) };
-  const oldStatus = isObject(old?.['status']) ? old['status'] : {};
-  const newStatus = isObject(body['status']) ? body['status'] : {};
-  const interceptors = mergeEntries(oldStatus['interceptors'], newStatus['interceptors'], 'name');
-  const status = { ...oldStatus, ...newStatus, ...(interceptors === undefined ? {} : { interceptors }) };
-  return { ...old, ...body, metadata: { ...metadata, annotations }, spec, status };
-}
-
-function strategic(old: Json | undefined, body: Json): Json {
-  const merged = mergePatch(old, body) as Json;
-  const was = isObject(old?.['status']) ? old['status']['conditions'] : undefined;
-  const is = isObject(body['status']) ? body['status']['conditions'] : undefined;
-  if (is === undefined) return merged;
-  const conditions = (mergeEntries(was, is, 'type') as Json[]).map(({ message, ...condition }) => {
-    // The server leaves empty texts of a node's conditions out.
-    return message === undefined || message === '' ? condition : { ...condition, message };
-  });
-  return { ...merged, status: { ...(merged['status'] as Json), conditions } };
 }
 
 /** Finds the kind and the key of an object by its path. */

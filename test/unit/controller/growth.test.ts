@@ -84,7 +84,7 @@ async function drain(nodes: readonly string[], maintenances: readonly NodeMainte
   await using _ = cluster.lead();
   for (const maintenance of maintenances) cluster.put('Maintenance', maintenance);
   await waitFor('all maintenances are Drained', () => drained.size === maintenances.length, SLOW);
-  for (const maintenance of [...drained.values()]) {
+  for (const maintenance of drained.values()) {
     const metadata = { ...maintenance.metadata, deletionTimestamp: new Date().toISOString() };
     cluster.put('Maintenance', { ...maintenance, metadata });
   }
