@@ -1,7 +1,7 @@
 import { type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { decideLabels } from '../../decide/eviction/labels.ts';
+import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import type { Reconcile } from '../../kube/queue.ts';
@@ -59,11 +59,7 @@ async function synchronizeLabels(
 ): Promise<EvictionRequest> {
   const { wanted, annotations, differs, hasOthers } = decideLabels(request, pod);
   const { name, namespace, uid = '' } = request.metadata;
-  const text = JSON.stringify(
-    Object.keys(wanted)
-      .toSorted()
-      .map((label) => [label, wanted[label]]),
-  );
+  const text = labelsText(wanted);
   const noted = notes.of(request);
   if (!differs && (!hasOthers || noted.applied === text)) return request;
   const body = {

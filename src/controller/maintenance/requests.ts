@@ -6,6 +6,7 @@ import {
   MAINTENANCE_REQUESTER,
   NODE_LABEL,
 } from '../../api/names.ts';
+import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent.ts';
@@ -15,6 +16,7 @@ import type { DrainPod } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
+import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
 import { createRequestReturn } from './give-back.ts';
@@ -38,9 +40,23 @@ async function removeReplaceable(
   await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
 }
 
-/** Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). */
+/** What is remembered of a request: the labels that were applied with it last. */
+interface Applied {
+  labels?: string;
+}
+
+/** What the steps of a request share. */
+interface Scope {
+  readonly context: ControllerContext;
+  readonly applied: RequestNotes<Applied>;
+}
+
+/**
+ * Makes or keeps the EvictionRequest of a pod, with this controller's requester entry (KEP-4212, "Drain"). A new one has the
+ * labels of its pod from the first, which would cost another write.
+ */
 async function requestEviction(
-  context: ControllerContext,
+  { context, applied }: Scope,
   { node, pod }: EvictionIntent,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
@@ -56,16 +72,26 @@ async function requestEviction(
   const isCurrent = [DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, ...Object.keys(annotations)].every(
     (key) => present[key] === (annotations as typeof present)[key],
   );
-  if (isCurrent && isRequestedBy(known, MAINTENANCE_REQUESTER)) return;
+  const found = context.pods.get(`${namespace}/${pod.name}`);
+  const target = found?.metadata.uid === uid ? found : undefined;
+  const labels = { ...(target === undefined ? {} : copiedLabels(target)), [NODE_LABEL]: nodeLabel(node) };
+  const text = labelsText(labels);
+  if (known !== undefined && isCurrent && isRequestedBy(known, MAINTENANCE_REQUESTER)) {
+    // The apply takes away labels that it set before and that the pod no longer has.
+    const mayHaveOld = target !== undefined && decideLabels(known, target).hasOthers;
+    if (!mayHaveOld || applied.of(known).labels === text) return;
+  }
   const body: EvictionRequest = {
     apiVersion: EVICTION_REQUEST_API_VERSION,
     kind: 'EvictionRequest',
-    metadata: { name: uid, namespace, labels: { [NODE_LABEL]: nodeLabel(node) }, annotations },
+    metadata: { name: uid, namespace, labels, annotations },
     spec: { target: { pod: { name: pod.name, uid } }, requesters: [{ name: MAINTENANCE_REQUESTER }] },
   };
   const path = objectPath(EVICTION_REQUESTS, body.metadata);
   const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
-  await sendForObject(context.client, { method: 'PATCH', path, body, patch }, [404], signal);
+  const change = { method: 'PATCH', path, body, patch } as const;
+  const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
+  if (fresh !== undefined) applied.of(fresh).labels = text;
   context.log.info({ pod: `${namespace}/${pod.name}`, node, podType: pod.podType }, 'requested eviction');
 }
 
@@ -105,17 +131,19 @@ export function createRequestReconciler(
     return undefined;
   };
   const requestReturn = createRequestReturn(context);
+  const scope = { context, applied: createRequestNotes<Applied>(() => ({})) };
   return async (key, signal) => {
     const intent = intentOf(key);
     return await refusals.during(key, signal, async () => {
       const known = context.requests.get(key);
       if (known === undefined) requestReturn.forget(key);
+      if (known === undefined || isFinished(known)) scope.applied.forget(key);
       if (intent === undefined) {
         if (known !== undefined) await requestReturn.act(known, signal);
         return {};
       }
       const leaving = await isLeaving(context, intent.pod, signal);
-      if (known !== undefined || !leaving) await requestEviction(context, intent, known, signal);
+      if (known !== undefined || !leaving) await requestEviction(scope, intent, known, signal);
       const isTimed = leaving ? hasDeadline(context, intent.node) : known !== undefined && isFinished(known);
       return isTimed ? { againMs: AGAIN_MS } : {};
     });

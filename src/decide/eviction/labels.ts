@@ -13,7 +13,7 @@ export interface LabelDecision {
   readonly annotations: Labels;
   /** Whether a wanted label or annotation is missing or differs. */
   readonly differs: boolean;
-  /** Whether there are others: a user's own, or ones that the target no longer has. */
+  /** Whether there are others that are not ours: a user's own, or ones that the target no longer has. */
   readonly hasOthers: boolean;
 }
 
@@ -21,11 +21,21 @@ export interface LabelDecision {
  * The labels that an EvictionRequest takes over from its target, for the selectors of interceptors (KEP-4563, "Label
  * Synchronization": the target's labels win). Ours are left out: a pod's label must not make it another node's.
  */
-export function decideLabels(request: EvictionRequest, pod: Pod): LabelDecision {
+export function copiedLabels(pod: Pod): Labels {
   const ofPod = Object.entries(pod.metadata.labels ?? {}).filter(([key]) => !key.startsWith(OWN_LABEL_PREFIX));
   const node = pod.spec.nodeName ?? '';
-  const wanted: Labels = { ...Object.fromEntries(ofPod), ...(node === '' ? {} : { [NODE_LABEL]: nodeLabel(node) }) };
-  const annotations = nodeAnnotation(node);
+  return { ...Object.fromEntries(ofPod), ...(node === '' ? {} : { [NODE_LABEL]: nodeLabel(node) }) };
+}
+
+/** A text that is equal for equal labels, whatever their order. */
+export function labelsText(labels: Labels): string {
+  return JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What the labels of a request have to be (KEP-4563, "Label Synchronization"), and whether they are. */
+export function decideLabels(request: EvictionRequest, pod: Pod): LabelDecision {
+  const wanted = copiedLabels(pod);
+  const annotations = nodeAnnotation(pod.spec.nodeName ?? '');
   const { labels: present = {}, annotations: known = {} } = request.metadata;
   return {
     wanted,
@@ -33,6 +43,6 @@ export function decideLabels(request: EvictionRequest, pod: Pod): LabelDecision 
     differs:
       Object.entries(wanted).some(([key, value]) => present[key] !== value) ||
       Object.entries(annotations).some(([key, value]) => known[key] !== value),
-    hasOthers: Object.keys(present).some((key) => wanted[key] === undefined),
+    hasOthers: Object.keys(present).some((key) => wanted[key] === undefined && !key.startsWith(OWN_LABEL_PREFIX)),
   };
 }

@@ -25,15 +25,24 @@ function mergeEntries(old: unknown, fresh: unknown, key: string): unknown {
   return [...merged.values()];
 }
 
-/** Applies a body as a field manager; annotations that it applied before and leaves out now are taken away. */
+/** One map of the metadata after an apply: what it set before and leaves out now is taken away. */
+function appliedMap(name: string, merged: Json, body: Json, before: Json | undefined): Json {
+  const of = (object: Json | undefined): Json => {
+    const metadata = object?.['metadata'];
+    const map = isObject(metadata) ? metadata[name] : undefined;
+    return isObject(map) ? map : {};
+  };
+  const kept = of(body);
+  const owned = Object.keys(of(before));
+  const all = Object.entries(isObject(merged[name]) ? merged[name] : {});
+  return Object.fromEntries(all.filter(([key]) => !owned.includes(key) || kept[key] !== undefined));
+}
+
+/** Applies a body as a field manager; labels and annotations that it applied before and leaves out now are taken away. */
 export function applied(old: Json | undefined, body: Json, before: Json | undefined): Json {
-  const metadata = mergePatch(old?.['metadata'], body['metadata']) as Json;
-  const annotations = { ...(isObject(metadata['annotations']) ? metadata['annotations'] : {}) };
-  const owned = isObject(before?.['metadata']) ? before['metadata']['annotations'] : {};
-  const kept = isObject(body['metadata']) ? body['metadata']['annotations'] : {};
-  for (const name of Object.keys(isObject(owned) ? owned : {})) {
-    if (!isObject(kept) || kept[name] === undefined) delete annotations[name];
-  }
+  const merged = mergePatch(old?.['metadata'], body['metadata']) as Json;
+  const maps = ['labels', 'annotations'].map((name) => [name, appliedMap(name, merged, body, before)] as const);
+  const metadata = { ...merged, ...Object.fromEntries(maps) };
   const oldSpec = isObject(old?.['spec']) ? old['spec'] : {};
   const newSpec = isObject(body['spec']) ? body['spec'] : {};
   const requesters = mergeEntries(oldSpec['requesters'], newSpec['requesters'], 'name');
@@ -42,7 +51,7 @@ export function applied(old: Json | undefined, body: Json, before: Json | undefi
   const newStatus = isObject(body['status']) ? body['status'] : {};
   const interceptors = mergeEntries(oldStatus['interceptors'], newStatus['interceptors'], 'name');
   const status = { ...oldStatus, ...newStatus, ...(interceptors === undefined ? {} : { interceptors }) };
-  return { ...old, ...body, metadata: { ...metadata, annotations }, spec, status };
+  return { ...old, ...body, metadata, spec, status };
 }
 
 /** What a strategic merge patch makes of an object, as far as the conditions of a Node need it. */
