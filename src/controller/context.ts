@@ -1,5 +1,4 @@
-import type { EvictionRequest } from '../api/eviction-request.ts';
-import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
+import type { PodDisruptionBudget } from '../api/pod.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -8,6 +7,9 @@ import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/metrics.ts';
 import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
 import type { MaintenanceIndex } from './cache/maintenances.ts';
+import type { NodeIndex } from './cache/nodes.ts';
+import type { PodIndex } from './cache/pods.ts';
+import type { RequestIndex } from './cache/requests.ts';
 import type { ControllerOptions } from './options.ts';
 
 /** What the controller's loops share: one client and one live copy of each resource. */
@@ -21,8 +23,8 @@ export interface ControllerContext {
   /** DaemonSets that come back in spite of the gate. */
   readonly ungated: UngatedDaemonSets;
   readonly maintenances: MaintenanceIndex;
-  readonly requests: ObjectCache<EvictionRequest>;
-  readonly pods: ObjectCache<Pod>;
-  readonly nodes: ObjectCache<Node>;
+  readonly requests: RequestIndex;
+  readonly pods: PodIndex;
+  readonly nodes: NodeIndex;
   readonly budgets: ObjectCache<PodDisruptionBudget>;
 }

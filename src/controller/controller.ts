@@ -12,7 +12,7 @@ import { type ControllerMetrics, createControllerMetrics } from '../telemetry/me
 import { createUngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
 import { runElection } from './leader/election.ts';
 import { type Copies, createCopies } from './cache/copies.ts';
-import { createMaintenanceIndex } from './cache/maintenances.ts';
+import { createIndexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
 import { createEndlessTerm, type Term } from './leader/term.ts';
 import { runWebhook } from './webhook/server.ts';
@@ -60,15 +60,15 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
   const { client, clock, log, options } = dependencies;
   const fenced = { client: term.fence(client), clock, log };
   const events = createEventRecorder(COMPONENT, fenced);
-  const maintenances = createMaintenanceIndex(copies.maintenances, copies.nodes);
+  const ungated = createUngatedDaemonSets();
   return createWork({
     ...fenced,
     options,
     metrics,
     events,
-    ungated: createUngatedDaemonSets(),
-    ...copies,
-    maintenances,
+    ungated,
+    ...createIndexes(copies),
+    budgets: copies.budgets,
   });
 }
 

@@ -4,18 +4,13 @@ import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { selectsNode } from '../decide/maintenance/maintenance.ts';
 import { deadlineOf, earliestDeadline, endOptionsOf, interceptorsUntil } from '../decide/deadline/maintenance.ts';
-import { type DrainPod, isTerminal } from '../decide/pod.ts';
+import type { DrainPod } from '../decide/pod.ts';
 import { preciseRfc3339, rfc3339 } from '../decide/time.ts';
 import type { ControllerContext } from './context.ts';
 
 function drainsOf(context: ControllerContext, nodeName: string): readonly NodeMaintenance[] {
   const node = context.nodes.get(nodeName);
-  return node === undefined ? [] : context.maintenances.list().filter((each) => selectsNode(each, node));
-}
-
-/** The pods of a node, to be asked for only where there is a deadline: nobody looks through the cluster's without need. */
-function podsOf(context: ControllerContext, nodeName: string): readonly Pod[] {
-  return context.pods.list().filter(({ spec }) => spec.nodeName === nodeName);
+  return node === undefined ? [] : context.maintenances.on(nodeName).filter((each) => selectsNode(each, node));
 }
 
 /** The part of DeleteOptions that a deadline of the pod's node makes; empty where the pod has its own grace period. */
@@ -23,7 +18,7 @@ export function graceOptions(context: ControllerContext, pod: Pod): { readonly g
   const { nodeName = '' } = pod.spec;
   const drains = drainsOf(context, nodeName);
   if (earliestDeadline(drains) === undefined) return {};
-  return endOptionsOf(pod, podsOf(context, nodeName), drains, context.clock.now());
+  return endOptionsOf(pod, context.pods.on(nodeName), drains, context.clock.now());
 }
 
 /** Whether a drain of the node has a deadline. */
@@ -50,7 +45,7 @@ export function deadlineAnnotations(
     return { [DEADLINE_ANNOTATION]: told, [INTERCEPTOR_DEADLINE_ANNOTATION]: own };
   }
   const pod = context.pods.get(`${namespace}/${name}`);
-  const until = pod === undefined ? undefined : interceptorsUntil(pod, podsOf(context, nodeName), drains);
+  const until = pod === undefined ? undefined : interceptorsUntil(pod, context.pods.on(nodeName), drains);
   return {
     [DEADLINE_ANNOTATION]: deadline,
     ...(until === undefined ? {} : { [INTERCEPTOR_DEADLINE_ANNOTATION]: preciseRfc3339(until) }),
@@ -73,16 +68,17 @@ export function createPodNotifier(context: ControllerContext): PodNotifier {
       const deadline = deadlineOf(maintenance);
       const by = deadline === undefined ? '' : ` by ${rfc3339(deadline.at)}`;
       const { reason = '' } = maintenance.spec;
-      for (const pod of context.pods.list()) {
-        const { annotations, uid = '' } = pod.metadata;
-        const { nodeName = '' } = pod.spec;
-        if (annotations?.[NOTIFY_ANNOTATION] === undefined || !nodes.has(nodeName) || isTerminal(pod)) continue;
-        const key = `${uid} ${by}`;
-        if (known.has(key)) continue;
-        known.add(key);
-        const message = `Node ${nodeName} is to be drained${by}${reason === '' ? '' : `: ${reason}`}`;
-        const subject = { apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata };
-        context.events.record(subject, { type: 'Warning', reason: 'NodeMaintenance', message });
+      for (const nodeName of nodes) {
+        for (const pod of context.pods.on(nodeName)) {
+          const { annotations, uid = '' } = pod.metadata;
+          if (annotations?.[NOTIFY_ANNOTATION] === undefined) continue;
+          const key = `${uid} ${by}`;
+          if (known.has(key)) continue;
+          known.add(key);
+          const message = `Node ${nodeName} is to be drained${by}${reason === '' ? '' : `: ${reason}`}`;
+          const subject = { apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata };
+          context.events.record(subject, { type: 'Warning', reason: 'NodeMaintenance', message });
+        }
       }
     },
     forget: (maintenance) => {

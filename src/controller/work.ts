@@ -1,26 +1,22 @@
-import { drainsOfNode, isSettled } from '../decide/maintenance/maintenance.ts';
 import type { Interceptor } from '../kube/eviction/interceptor.ts';
 import { createInterceptorLoop } from '../kube/eviction/interceptor-loop.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 import { createDaemonSetInterceptor } from './daemon-set/interceptor.ts';
-import { createDaemonSetGate, type DaemonSetGate } from './daemon-set/gate.ts';
+import { createDaemonSetGate } from './daemon-set/gate.ts';
 import { createDaemonSetRollout } from './daemon-set/rollout.ts';
 import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
-import { createImperativeEviction, type ImperativeEviction } from './eviction/imperative.ts';
-import { createMarkReconciler, isMarkedInVain } from './eviction/marks.ts';
+import { createImperativeEviction } from './eviction/imperative.ts';
+import { createMarkReconciler } from './eviction/marks.ts';
 import { createEvictionIntents } from './maintenance/intents.ts';
 import { createNodeReconciler } from './maintenance/nodes.ts';
 import { createMaintenanceReconciler, type DrainEffects } from './maintenance/reconciler.ts';
 import { createRefusals } from './maintenance/refusals.ts';
 import { createRequestReconciler } from './maintenance/requests.ts';
-import { selectedNodes } from './maintenance/selected-nodes.ts';
 import { createCurrencyCheck } from './cache/currency.ts';
-import { createMaintenanceReach, type MaintenanceReach } from './cache/maintenance-reach.ts';
-import { createPodIndex, type PodIndex } from './cache/pods-by-node.ts';
+import { type Changes, createChanges, type Queues } from './changes.ts';
 import { createTargets } from './cache/targets.ts';
-import { createRequestIndex, type RequestIndex } from './cache/request-index.ts';
 
 const PARALLEL_REQUESTS = 16;
 /** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
@@ -29,13 +25,7 @@ const PARALLEL_EVICTIONS = 64;
 const FINISH_MS = 5_000;
 
 /** What the leader does. Each term has its own: nothing that one has in memory is of use in the next. */
-export interface Work {
-  /** Called with the keys of objects that were added, changed or deleted. */
-  onMaintenance(key: string): void;
-  onRequest(key: string): void;
-  onPod(key: string): void;
-  onNode(key: string): void;
-  onBudget(key: string): void;
+export interface Work extends Changes {
   /** The keys of the requests whose eviction is promised to be carried out in the background (KEP-1397). */
   promised(): readonly string[];
   /**
@@ -45,64 +35,38 @@ export interface Work {
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
 
-/** What the queues of a leader find objects by. */
-interface Indexes {
-  readonly requests: RequestIndex;
-  readonly pods: PodIndex;
-  readonly reach: MaintenanceReach;
-}
-
-/** The queues of a leader, and what decides which of their keys a change concerns. */
-interface Queues {
-  readonly imperative: ImperativeEviction;
-  readonly gate: DaemonSetGate;
-  readonly maintenance: WorkQueue;
-  readonly node: WorkQueue;
-  readonly requester: WorkQueue;
-  readonly request: WorkQueue;
-  readonly daemonSet: WorkQueue;
-  readonly gated: WorkQueue;
-  readonly rollout: WorkQueue;
-  readonly eviction: WorkQueue;
-  readonly marks: WorkQueue;
-}
-
 type QueueOf = (name: string, reconcile: Reconcile, parallel: number) => WorkQueue;
-
-/** Completed maintenances stay for people to look at; a change of a pod or a node does not concern them. */
-function addUnsettled({ maintenances }: ControllerContext, queue: WorkQueue): void {
-  for (const maintenance of maintenances.list()) {
-    if (!isSettled(maintenance)) queue.add(maintenance.metadata.name);
-  }
-}
 
 /** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
 function createMaintenanceQueues(
   context: ControllerContext,
-  indexes: Indexes,
   queueOf: QueueOf,
 ): Pick<Queues, 'maintenance' | 'node' | 'requester'> {
-  const onRefusal = (): void => {
-    addUnsettled(context, maintenance);
-  };
-  const refused = {
-    nodes: createRefusals(context.clock, onRefusal),
-    requests: createRefusals(context.clock, onRefusal),
-  };
+  const { maintenances, requests, clock } = context;
   const intents = createEvictionIntents();
-  const nodeStep = createNodeReconciler(context, indexes.pods, refused.nodes);
-  const node = queueOf('nodes', nodeStep, PARALLEL_REQUESTS);
+  const lookOn = (nodeName: string): void => {
+    for (const name of maintenances.unsettledOn(nodeName)) maintenance.add(name);
+  };
+  const lookFor = (key: string): void => {
+    for (const name of intents.of(key).keys()) maintenance.add(name);
+    for (const nodeName of requests.nodesOf(key)) lookOn(nodeName);
+  };
+  const refused = { nodes: createRefusals(clock, lookOn), requests: createRefusals(clock, lookFor) };
+  const node = queueOf('nodes', createNodeReconciler(context, refused.nodes), PARALLEL_REQUESTS);
   const requestStep = createRequestReconciler(context, intents, refused.requests);
   const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS);
   const want: DrainEffects['want'] = (...wanted) => {
     for (const key of intents.replace(...wanted)) requester.add(key);
   };
-  const step = createMaintenanceReconciler(context, { refused, requests: indexes.requests, want });
+  const onChange: DrainEffects['onChange'] = (name) => {
+    maintenance.add(name);
+  };
+  const step = createMaintenanceReconciler(context, { refused, onChange, want });
   const maintenance = queueOf('nodemaintenances', step, 1);
   return { maintenance, node, requester };
 }
 
-function createQueues(context: ControllerContext, indexes: Indexes): Queues {
+function createQueues(context: ControllerContext): Queues {
   const { client, clock, log, metrics, requests, pods } = context;
   const { maintenances: nodemaintenances, budgets: poddisruptionbudgets, nodes } = context;
   const copies = { nodemaintenances, evictionrequests: requests, pods, nodes, poddisruptionbudgets };
@@ -129,67 +93,8 @@ function createQueues(context: ControllerContext, indexes: Indexes): Queues {
   const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const eviction = interceptorQueue('imperative', imperative, PARALLEL_EVICTIONS);
   const marks = queueOf('pod-marks', createMarkReconciler(context), 1);
-  const own = createMaintenanceQueues(context, indexes, queueOf);
+  const own = createMaintenanceQueues(context, queueOf);
   return { ...own, imperative, gate, request, daemonSet, gated, rollout, eviction, marks };
-}
-
-type Changes = Pick<Work, 'onMaintenance' | 'onRequest' | 'onPod' | 'onNode' | 'onBudget'>;
-
-/** Adds the keys that a change concerns to the queues. */
-function createChanges(context: ControllerContext, indexes: Indexes, queues: Queues): Changes {
-  const { maintenances, requests, pods, ungated } = context;
-  const { gate, imperative } = queues;
-  const addRequest = (key: string): void => {
-    for (const queue of [queues.requester, queues.request, queues.daemonSet, queues.eviction]) queue.add(key);
-  };
-  const addNode = (name: string): void => {
-    queues.node.add(name);
-    for (const key of indexes.requests.onNode(name)) {
-      queues.requester.add(key);
-      queues.daemonSet.add(key);
-      queues.eviction.add(key);
-    }
-  };
-  const addMark = (key: string): void => {
-    const pod = pods.get(key);
-    if (pod !== undefined && isMarkedInVain(context, pod)) queues.marks.add(key);
-  };
-  return {
-    onRequest: (key) => {
-      const podKey = indexes.requests.podOf(key);
-      indexes.requests.note(key, requests.get(key));
-      addMark(podKey ?? indexes.requests.podOf(key) ?? '');
-      addRequest(key);
-      addUnsettled(context, queues.maintenance);
-    },
-    onPod: (key) => {
-      for (const node of indexes.pods.note(key, pods.get(key))) queues.node.add(node);
-      for (const request of indexes.requests.ofPod(key)) addRequest(request);
-      addMark(key);
-      if (gate.podChanged(key)) queues.gated.add(key);
-      const rollout = gate.rolloutOf(key);
-      if (rollout !== undefined) queues.rollout.add(rollout);
-      addUnsettled(context, queues.maintenance);
-    },
-    onMaintenance: (key) => {
-      const maintenance = maintenances.get(key);
-      const selected = maintenance === undefined ? [] : selectedNodes(context, maintenance);
-      const names = selected.map(({ metadata }) => metadata.name);
-      queues.maintenance.add(key);
-      // It may share nodes with each other one that is in progress.
-      addUnsettled(context, queues.maintenance);
-      for (const node of indexes.reach.note(key, maintenance, names)) addNode(node);
-      for (const pod of gate.unbound()) queues.gated.add(pod);
-      ungated.forget((node) => drainsOfNode(maintenances.list(), node).length > 0);
-    },
-    onNode: (name) => {
-      addNode(name);
-      addUnsettled(context, queues.maintenance);
-    },
-    onBudget: (key) => {
-      for (const request of imperative.budgetChanged(key)) queues.eviction.add(request);
-    },
-  };
 }
 
 /** Runs the queues until `stop`, with at most FINISH_MS after it, and writes Events until they have ended. */
@@ -226,19 +131,18 @@ async function runQueues(
 /** Creates the queues of a leader; `context.client` is the one that stops writing when the term is over. */
 export function createWork(context: ControllerContext): Work {
   const { requests, pods, maintenances, nodes } = context;
-  const indexes = { requests: createRequestIndex(), pods: createPodIndex(), reach: createMaintenanceReach() };
-  const queues = createQueues(context, indexes);
-  const changes = createChanges(context, indexes, queues);
+  const queues = createQueues(context);
+  const changes = createChanges(context, queues);
   return {
     ...changes,
     promised: () => queues.imperative.promised(),
     run: async (stop, signal) => {
-      // Requests first: pods are found by them.
-      for (const request of requests.list()) changes.onRequest(keyOf(request));
-      for (const pod of pods.list()) changes.onPod(keyOf(pod));
+      // All are noted before the first is looked at.
+      for (const node of nodes.list()) changes.onNode(node.metadata.name);
       for (const maintenance of maintenances.list()) changes.onMaintenance(maintenance.metadata.name);
       // Each node and each request, also those of no maintenance: what a former term left behind is given back.
-      for (const node of nodes.list()) changes.onNode(node.metadata.name);
+      for (const request of requests.list()) changes.onRequest(keyOf(request));
+      for (const pod of pods.list()) changes.onPod(keyOf(pod));
       await runQueues(context, queues, stop, signal);
     },
   };

@@ -50,12 +50,15 @@ export function labelSelectorMatches(selector: LabelSelector, labels: Labels): b
   return equal && (selector.matchExpressions ?? []).every((requirement) => requirementHolds(requirement, labels));
 }
 
-/** The name of the only node that a v1.NodeSelector can select; undefined if it may select others. */
-export function soleNodeOf({ nodeSelectorTerms }: NodeSelector): string | undefined {
-  const [term, ...others] = nodeSelectorTerms;
-  if (term === undefined || others.length > 0) return undefined;
-  const byName = term.matchFields?.find(({ key, operator }) => key === 'metadata.name' && operator === 'In');
-  return byName?.values?.length === 1 ? byName.values[0] : undefined;
+/**
+ * The names of the nodes that a v1.NodeSelector names, where it can select no others; it may select fewer. Undefined if it may
+ * select others.
+ */
+export function namedNodesOf({ nodeSelectorTerms }: NodeSelector): readonly string[] | undefined {
+  const named = nodeSelectorTerms.map(
+    (term) => term.matchFields?.find(({ key, operator }) => key === 'metadata.name' && operator === 'In')?.values,
+  );
+  return named.includes(undefined) ? undefined : named.flatMap((values) => values ?? []);
 }
 
 /** Whether a v1.NodeSelector selects a node: any term holds, and in it every requirement; an empty term selects nothing. */

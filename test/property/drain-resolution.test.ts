@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain/plan.ts';
-import { type Drain, drainsAround } from '../../src/decide/drain/field.ts';
+import { createDrainGroups } from '../../src/controller/cache/drain-groups.ts';
+import type { Drain } from '../../src/decide/drain/field.ts';
 import { resolveDrains } from '../../src/decide/drain/resolution.ts';
 import { targetsAfter } from '../../src/decide/drain/targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
@@ -52,10 +53,14 @@ describe('the resolution of a drain', () => {
       fc.property(fc.array(maintenance, { minLength: 1, maxLength: 6 }), pods, (made, all) => {
         const drains = drainsOver(made, all);
         const together = resolveDrains(drains);
-        const named = drains.map(({ name, nodes }) => ({ name, nodes: nodes.map((node) => node.name) }));
+        const nodesOf = (name: string): readonly string[] =>
+          drains.find((each) => each.name === name)?.nodes.map((node) => node.name) ?? [];
+        const by = (node: string): ReadonlySet<string> =>
+          new Set(drains.map(({ name }) => name).filter((name) => nodesOf(name).includes(node)));
+        const groups = createDrainGroups({ nodesOf, by }, () => true);
         for (const { name } of drains) {
-          const around = new Set(drainsAround(named, name).map((each) => each.name));
-          const apart = resolveDrains(drains.filter((each) => around.has(each.name)));
+          const { members } = groups.of(name);
+          const apart = resolveDrains(drains.filter((each) => members.has(each.name)));
           assert.deepEqual(apart.get(name), together.get(name));
         }
       }),

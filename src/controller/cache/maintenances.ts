@@ -1,42 +1,144 @@
+import { AGENT_LABEL, FORCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { agentNodeOf, isEndedByReboot } from '../../decide/maintenance/maintenance.ts';
+import { agentNodeOf, isEndedByReboot, isSettled, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
+import { createDrainGroups, type DrainGroups } from './drain-groups.ts';
+import type { NodeIndex } from './nodes.ts';
+import { createRecordedStatuses, type RecordedStatuses } from './recorded-statuses.ts';
+import { createSelections, type Selections } from './selections.ts';
 
 /**
- * The controller's copies of NodeMaintenances. A shutdown whose machine was booted since is complete in them before
- * anybody has written that: where the API server was away for the rest of the shutdown, the first look at it must not
- * take pods away that have just come back.
+ * The controller's copies of NodeMaintenances, found by their nodes. A shutdown whose machine was booted since is complete in
+ * them before anybody has written that: where the API server was away for the rest of the shutdown, the first look at it must
+ * not take pods away that have just come back.
  */
 export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   /** Whether the maintenance is complete only by that, and its stage is still to be written. */
   isEndedByReboot(name: string): boolean;
   /** The maintenance, complete where it is so by that. */
   asItCounts(maintenance: NodeMaintenance): NodeMaintenance;
+  /** Those that select the node, or name it in their status; of a long status, what it has of this node. */
+  on(node: string): readonly NodeMaintenance[];
+  /** The names of those of them that are not settled. */
+  unsettledOn(node: string): readonly string[];
+  /** The nodes that the maintenance selects, sorted by their names. */
+  nodesOf(name: string): readonly Node[];
+  /** The drains that share nodes. */
+  readonly groups: Pick<DrainGroups, 'of' | 'touchNode'>;
+  /** All drains. The revision grows with each change by which it may be the turn of others. */
+  readonly drains: { readonly names: ReadonlySet<string>; readonly revision: number };
+  /** Notes that the maintenance of the name came, changed or went. Returns the nodes whose drains have to be looked at for that. */
+  note(name: string): readonly string[];
+  /** Notes that the node came, changed or went. */
+  noteNode(name: string): NodeChange;
 }
 
-/** Indexes the cached maintenances by node. */
-export function createMaintenanceIndex(
+/** What a change of a node means for maintenances. */
+export interface NodeChange {
+  /** The names of those that have gained or lost the node. */
+  readonly maintenances: readonly string[];
+  /** The other nodes whose drains have to be looked at. */
+  readonly nodes: readonly string[];
+}
+
+/** What the turn of a drain goes by, beside its nodes; undefined for a maintenance in another stage. */
+function turnText(maintenance: NodeMaintenance): string | undefined {
+  if (stageOf(maintenance) !== 'Drain') return undefined;
+  const { creationTimestamp, labels, annotations } = maintenance.metadata;
+  const hasBegun = (maintenance.status?.drainPlanPosition ?? 0) > 0;
+  return JSON.stringify([hasBegun, creationTimestamp, labels?.[AGENT_LABEL], annotations?.[FORCE_ANNOTATION]]);
+}
+
+/** What drains go by beside their own objects. */
+interface Surroundings {
+  readonly recorded: RecordedStatuses;
+  readonly selections: Selections;
+  readonly groups: DrainGroups;
+  readonly drains: { readonly names: Set<string>; revision: number };
+}
+
+/** Makes what notes changes: the drains of a group, and those of the control plane, may have something else to do after them. */
+function createNotes(
   cache: ObjectCache<NodeMaintenance>,
-  nodes: ObjectCache<Node>,
-): MaintenanceIndex {
+  nodes: NodeIndex,
+  { recorded, selections, groups, drains }: Surroundings,
+): Pick<MaintenanceIndex, 'note' | 'noteNode'> {
+  /** Of the maintenances in the stage Drain, as they were noted: what their turn goes by. */
+  const turnOf = new Map<string, string>();
+  /** Drains of its members wait for each other, whichever nodes they share. */
+  const touchControlPlane = (): readonly string[] => {
+    drains.revision += 1;
+    const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
+    for (const member of members) groups.touchNode(member);
+    return members;
+  };
+  return {
+    note: (name) => {
+      const maintenance = cache.get(name);
+      recorded.note(name, maintenance);
+      const turn = maintenance === undefined ? undefined : turnText(maintenance);
+      const isOther = turnOf.get(name) !== turn;
+      const isOtherStage = drains.names.has(name) !== (turn !== undefined);
+      if (turn === undefined) {
+        turnOf.delete(name);
+        drains.names.delete(name);
+      } else {
+        turnOf.set(name, turn);
+        drains.names.add(name);
+      }
+      const selectsOthers = selections.noteMaintenance(name);
+      if (selectsOthers || isOtherStage) groups.regroup(name);
+      else groups.touch(name);
+      return selectsOthers || isOther ? touchControlPlane() : [];
+    },
+    noteNode: (name) => {
+      const isControlPlane = nodes.note(name);
+      const changed = selections.noteNode(name);
+      for (const each of changed) groups.regroup(each);
+      groups.touchNode(name);
+      return { maintenances: changed, nodes: isControlPlane || changed.length > 0 ? touchControlPlane() : [] };
+    },
+  };
+}
+
+/** Indexes the cached maintenances by node; each change of one of them and of a node has to be noted. */
+export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, nodes: NodeIndex): MaintenanceIndex {
   const isOver = (maintenance: NodeMaintenance): boolean => {
     const node = nodes.get(agentNodeOf(maintenance) ?? '');
     return node !== undefined && isEndedByReboot(maintenance, node);
   };
   const asItCounts = (maintenance: NodeMaintenance): NodeMaintenance =>
     isOver(maintenance) ? { ...maintenance, spec: { ...maintenance.spec, stage: 'Complete' } } : maintenance;
+  const get = (name: string): NodeMaintenance | undefined => {
+    const maintenance = cache.get(name);
+    return maintenance === undefined ? undefined : asItCounts(maintenance);
+  };
+  const recorded = createRecordedStatuses();
+  const selections = createSelections({ maintenances: cache, nodes });
+  const drains = { names: new Set<string>(), revision: 0 };
+  const groups = createDrainGroups(selections, (name) => drains.names.has(name));
+  const on = (node: string): readonly NodeMaintenance[] => {
+    const names = new Set([...selections.by(node), ...recorded.by(node)]);
+    return [...names].flatMap((name) => {
+      const maintenance = get(name);
+      return maintenance === undefined ? [] : [recorded.asSeenFrom(node, maintenance)];
+    });
+  };
   return {
     ...cache,
+    ...createNotes(cache, nodes, { recorded, selections, groups, drains }),
     asItCounts,
+    get,
     list: () => cache.list().map(asItCounts),
-    get: (key) => {
-      const maintenance = cache.get(key);
-      return maintenance === undefined ? undefined : asItCounts(maintenance);
-    },
     isEndedByReboot: (name) => {
       const maintenance = cache.get(name);
       return maintenance !== undefined && isOver(maintenance);
     },
+    on,
+    unsettledOn: (node) => on(node).flatMap((each) => (isSettled(each) ? [] : [each.metadata.name])),
+    nodesOf: (name) => selections.nodesOf(name).flatMap((node) => nodes.get(node) ?? []),
+    groups,
+    drains,
   };
 }

@@ -17,8 +17,6 @@ export interface DaemonSetGate {
   readonly reconcile: Reconcile;
   /** Notes that a pod changed; returns whether it is to be reconciled. */
   podChanged(key: string): boolean;
-  /** The pods to reconcile when maintenances change: those that have no node yet. */
-  unbound(): readonly string[];
   /** Whether any pod of the DaemonSet, NAMESPACE/NAME, is held. */
   holds(daemonSet: string): boolean;
   /** The DaemonSet of the pod where any of its pods is held, so that its rolling update may be held up. */
@@ -76,7 +74,6 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       waiting.set(key, isGated(pod) ? daemonSetOf(pod) : undefined);
       return true;
     },
-    unbound: () => [...waiting.keys()],
     holds,
     rolloutOf: (key) => {
       const pod = context.pods.get(key);
@@ -86,8 +83,7 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
     reconcile: async (key, signal) => {
       const pod = context.pods.get(key);
       if (pod === undefined) return {};
-      const known = context.maintenances.list();
-      const step = decideGate(pod, (node) => drainsOfNode(known, node));
+      const step = decideGate(pod, (node) => drainsOfNode(context.maintenances.on(node), node));
       if (step === 'hold') ungated.gated(pod);
       if (step === 'hold' || step === 'leave') return {};
       const { inMs } = ungated.due(pod, clock.now());

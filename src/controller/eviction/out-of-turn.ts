@@ -17,7 +17,7 @@ import type { ControllerContext } from '../context.ts';
 export function drainOfPod({ maintenances, nodes }: ControllerContext, pod: Pod): NodeDrain | undefined {
   const { nodeName = '' } = pod.spec;
   const node = nodes.get(nodeName);
-  const all = maintenances.list();
+  const all = maintenances.on(nodeName);
   return drainOf(pod, node === undefined ? drainsOfNode(all, nodeName) : drainsOn(all, node));
 }
 

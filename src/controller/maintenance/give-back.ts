@@ -10,6 +10,7 @@ import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entr
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
 import { transformMaintenance } from '../../kube/transform.ts';
+import type { MaintenanceIndex } from '../cache/maintenances.ts';
 import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from '../daemon-set/shared-read.ts';
@@ -39,15 +40,19 @@ function nodeOf(context: Pick<ControllerContext, 'pods' | 'nodes'>, request: Evi
   return context.nodes.get(targetOf(context.pods, request)?.spec.nodeName ?? requestNodeOf(request.metadata));
 }
 
-/** What is to be done about a request by these maintenances; `wasWithdrawn` says whether the controller withdrew from it. */
+/**
+ * What is to be done about a request by the maintenances that may concern its node; `wasWithdrawn` says whether the controller
+ * withdrew from it.
+ */
 export function retentionOf(
   context: Pick<ControllerContext, 'pods' | 'nodes'>,
   request: EvictionRequest,
-  maintenances: readonly NodeMaintenance[],
+  maintenancesOn: (node: string) => readonly NodeMaintenance[],
   wasWithdrawn: boolean,
 ): RetentionStep {
   const pod = targetOf(context.pods, request);
   const node = nodeOf(context, request);
+  const maintenances = node === undefined ? [] : maintenancesOn(node.metadata.name);
   const isReleased = wasWithdrawn || isCompleting(maintenances, node);
   return decideRetention(request, { pod, drains: drainsOn(maintenances, node), isReleased });
 }
@@ -55,6 +60,9 @@ export function retentionOf(
 export function createRequestReturn(context: ControllerContext): RequestReturn {
   const { client, clock, log, maintenances } = context;
   const begunAt = clock.monotonic();
+  /** The requests that were there when the term began: what this leader asks for itself it knows the reasons of. */
+  const inherited = new Set(context.requests.list().map(({ metadata }) => metadata.uid));
+  const isOfFormerTerm = ({ metadata }: EvictionRequest): boolean => inherited.has(metadata.uid);
   /** By key: the UID of the request that the controller withdrew from. */
   const withdrawn = new Map<string, string | undefined>();
   const readMaintenances = createSharedRead(async (signal) => {
@@ -62,24 +70,26 @@ export function createRequestReturn(context: ControllerContext): RequestReturn {
     const { items } = await listAll<NodeMaintenance>(client, place, transformMaintenance, signal);
     return items.map((item) => maintenances.asItCounts(item));
   });
-  const stepOf = (request: EvictionRequest, all: readonly NodeMaintenance[]): RetentionStep => {
+  const stepOf = (request: EvictionRequest, on: MaintenanceIndex['on']): RetentionStep => {
     const key = keyOf(request);
     const wasWithdrawn = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;
-    return retentionOf(context, request, all, wasWithdrawn);
+    return retentionOf(context, request, on, wasWithdrawn);
   };
   /** Whether our copy of a maintenance may not show yet by which targets the request was made. */
   const mayBeOld = (request: EvictionRequest): boolean => {
     const node = nodeOf(context, request);
-    if (clock.monotonic() - begunAt < YOUNG_TERM_MS) return true;
-    return (
-      node !== undefined && maintenances.list().some((each) => stageOf(each) === 'Drain' && selectsNode(each, node))
-    );
+    if (clock.monotonic() - begunAt < YOUNG_TERM_MS && isOfFormerTerm(request)) return true;
+    if (node === undefined) return false;
+    return maintenances.on(node.metadata.name).some((each) => stageOf(each) === 'Drain' && selectsNode(each, node));
   };
   return {
     act: async (request, signal) => {
-      const step = stepOf(request, maintenances.list());
+      const step = stepOf(request, (node) => maintenances.on(node));
       if (step === 'keep') return;
-      if (mayBeOld(request) && stepOf(request, await readMaintenances(signal)) !== step) return;
+      if (mayBeOld(request)) {
+        const fresh = await readMaintenances(signal);
+        if (stepOf(request, () => fresh) !== step) return;
+      }
       if (step === 'delete') {
         await deleteRequest(client, request, signal);
         return;

@@ -4,7 +4,6 @@ import { nodeStateOf } from '../../decide/maintenance/retention.ts';
 import { syncConditions } from '../../kube/maintenance/conditions.ts';
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import type { PodIndex } from '../cache/pods-by-node.ts';
 import type { ControllerContext } from '../context.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -31,12 +30,12 @@ async function keepCordon(
 }
 
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
-export function createNodeReconciler(context: ControllerContext, pods: PodIndex, refusals: Refusals): Reconcile {
+export function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
   return async (name, signal) => {
     await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
       if (node === undefined) return;
-      const state = nodeStateOf(context.maintenances.list(), node, pods.isEmpty(name));
+      const state = nodeStateOf(context.maintenances.on(name), node, context.pods.isEmpty(name));
       const report = (): Promise<boolean> =>
         syncConditions(context.client, { node, state }, context.clock.now(), signal);
       let changed: boolean;

@@ -1,16 +1,13 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { FORCE_ANNOTATION, MAINTENANCE_REQUESTER } from '../../api/names.ts';
+import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import type { DueTiers } from '../../decide/deadline/budget.ts';
-import { deadlineOf, dueTiersOf } from '../../decide/deadline/maintenance.ts';
 import { whyBlocking } from '../../decide/drain/blocking-pods.ts';
-import { drainOfMaintenance, joiningNodes, reachedTargets } from '../../decide/drain/drain-of.ts';
+import { reachedTargets } from '../../decide/drain/drain-of.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
-import { type Drain, drainsAround } from '../../decide/drain/field.ts';
 import { entryCovers, targetsCover } from '../../decide/drain/plan.ts';
 import { identityOf, type NodeIdentity } from '../../decide/drain/recorded-node.ts';
-import { type DrainResolution, type NodeResolution, resolveDrains } from '../../decide/drain/resolution.ts';
+import type { DrainResolution, NodeResolution } from '../../decide/drain/resolution.ts';
 import {
   drainStatus,
   type NodeObservation,
@@ -19,16 +16,13 @@ import {
   withWaiting,
 } from '../../decide/drain/status.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
-import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
-import { type ThrottledDrain, throttleDrains } from '../../decide/maintenance/throttle.ts';
-import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
-import { timeOf } from '../../decide/time.ts';
+import { drainPodOf } from '../../decide/pod.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './intents.ts';
+import type { Draining } from './known-drains.ts';
 import { limitEvictions } from './limits.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
-import { selectedNodes } from './selected-nodes.ts';
+import { createGroupResolver, dueOf, type ResolverParts, type Verdict } from './resolver.ts';
 
 /** A maintenance in the Drain stage as it is in our copies. */
 export interface DrainObservation {
@@ -41,87 +35,20 @@ export interface DrainObservation {
   readonly dueAt?: number;
 }
 
-/** Observes all drains of the cluster as it is in our copies; writes nothing. */
+/** Observes drains as they are in our copies; writes nothing. */
 export interface DrainObserver {
   observe(maintenance: NodeMaintenance, now: number): DrainObservation;
+  /** Forgets a maintenance that is not in the stage Drain any more. */
+  forget(name: string): void;
 }
-
-/** A maintenance in the Drain stage, and the names of the nodes that it selects. */
-interface Draining extends ThrottledDrain {
-  readonly maintenance: NodeMaintenance;
-}
-
-type PodsByNode = ReadonlyMap<string, readonly Pod[]>;
 
 interface Scope {
   readonly context: ControllerContext;
   readonly refused: Refused;
 }
 
-/** A drain that was resolved, its plan, and the pods that are left. */
-interface Resolved {
-  readonly plan: Drain['plan'];
-  readonly resolution: DrainResolution;
-  readonly pods: PodsByNode;
-}
-
-function groupByNode(pods: readonly Pod[]): PodsByNode {
-  const byNode = new Map<string, Pod[]>();
-  for (const pod of pods) {
-    const node = pod.spec.nodeName;
-    if (node === undefined || isTerminal(pod)) continue;
-    const known = byNode.get(node);
-    if (known === undefined) byNode.set(node, [pod]);
-    else known.push(pod);
-  }
-  return byNode;
-}
-
-function dueOf({ maintenance, nodes }: Draining, pods: PodsByNode, now: number): DueTiers {
-  if (deadlineOf(maintenance) === undefined) return { position: 0 };
-  const own = nodes.flatMap((name) => pods.get(name) ?? []);
-  return dueTiersOf(maintenance, own, now);
-}
-
 function nodeOf({ nodes }: ControllerContext, name: string): NodeIdentity {
   return identityOf(nodes.get(name)?.metadata ?? { name });
-}
-
-/** The drains of maintenances that share nodes with each other. */
-function drainsOf(
-  context: ControllerContext,
-  draining: readonly Draining[],
-  pods: PodsByNode,
-  now: number,
-): readonly Drain[] {
-  const drainPods = new Map<string, readonly DrainPod[]>();
-  // Several drains of a node have the same list of its pods: the resolution finds its answers once for each list.
-  const podsOn = (node: string): readonly DrainPod[] => {
-    const known = drainPods.get(node) ?? (pods.get(node) ?? []).map(drainPodOf);
-    drainPods.set(node, known);
-    return known;
-  };
-  return draining.map((each) => {
-    const nodes = each.nodes.map((name) => ({ ...nodeOf(context, name), pods: podsOn(name) }));
-    return drainOfMaintenance(each.maintenance, { nodes, isWhole: true, due: dueOf(each, pods, now).position });
-  });
-}
-
-function drainingOf(context: ControllerContext, maintenance: NodeMaintenance): Draining {
-  const { name, creationTimestamp, annotations } = maintenance.metadata;
-  const nodes = selectedNodes(context, maintenance).map(({ metadata }) => identityOf(metadata));
-  const isShutdown = agentNodeOf(maintenance) !== undefined;
-  return {
-    name,
-    maintenance,
-    createdAt: timeOf(creationTimestamp) ?? Infinity,
-    begun: (maintenance.status?.drainPlanPosition ?? 0) > 0,
-    nodes: nodes.map((node) => node.name),
-    joining: joiningNodes(maintenance, nodes).map((node) => node.name),
-    isShutdown,
-    // A machine that goes down in any case is not saved by throttling its drain.
-    forced: annotations?.[FORCE_ANNOTATION] === 'true' || isShutdown,
-  };
 }
 
 /** How many of the pods are being evicted: it is requested, or they are terminating (KEP-4212, PodsEvacuating). */
@@ -133,40 +60,56 @@ function startedOf({ requests }: ControllerContext, pods: readonly Pod[]): numbe
   return started.length;
 }
 
-/** Nodes that are throttled, by their names and why, with what other drains do there. */
+/** Nodes that are throttled, by their names and why, with what the drains of their group do there. */
 function waitingNodes(
   { context, refused }: Scope,
   waiting: ReadonlyMap<string, string>,
-  draining: readonly Draining[],
-  pods: PodsByNode,
+  drains: ReadonlyMap<string, Draining>,
 ): readonly WaitingNode[] {
-  const reachedOn = reachedTargets(draining.map(({ maintenance }) => maintenance));
+  const reachedOn = reachedTargets([...drains.values()].map(({ maintenance }) => maintenance));
   return [...waiting].map(([name, message]) => {
     const node = nodeOf(context, name);
     const drainTargets = reachedOn(node);
-    const own = pods.get(name) ?? [];
+    const own = context.pods.on(name);
     const targeted = own.filter((pod) => targetsCover(drainTargets, drainPodOf(pod)));
     const refusal = refused.nodes.of(name)?.message;
     return { ...node, message, drainTargets, pods: own.length, evacuating: startedOf(context, targeted), refusal };
   });
 }
 
+/** How many of the evictions are on each node. */
+function countByNode(intents: readonly EvictionIntent[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { node } of intents) counts.set(node, (counts.get(node) ?? 0) + 1);
+  return counts;
+}
+
+/** The evictions that a resolution asks for, in the order of the plan. */
+function intentsOf({ plan, resolution }: Draws): readonly EvictionIntent[] {
+  const rank = ({ pod }: EvictionIntent): number => plan.findIndex((entry) => entryCovers(entry, pod));
+  return resolution.nodes
+    .flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })))
+    .map((intent) => ({ intent, rank: rank(intent) }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ intent }) => intent);
+}
+
+type Draws = Extract<Verdict, { kind: 'drains' }>;
+
 /** What a drain has come to, and what is to be requested for it. */
 function observeDrain(
   { context, refused }: Scope,
-  { maintenance }: Draining,
-  { plan, resolution, pods }: Resolved,
+  maintenance: NodeMaintenance,
+  draws: Draws,
   now: number,
 ): DrainObservation {
+  const { plan, resolution } = draws;
   const requestOf = ({ metadata }: Pod): EvictionRequest | undefined =>
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
-  const rank = ({ pod }: EvictionIntent): number => plan.findIndex((entry) => entryCovers(entry, pod));
-  const intents = resolution.nodes
-    .flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })))
-    .toSorted((a, b) => rank(a) - rank(b));
-  const { admitted, overLimit } = limitEvictions(context, intents, now);
+  const { admitted, overLimit } = limitEvictions(context, intentsOf(draws), now);
+  const overLimitOn = countByNode(overLimit);
   const observeNode = (node: NodeResolution): NodeObservation => {
-    const known = pods.get(node.name) ?? [];
+    const known = context.pods.on(node.name);
     const leaving = new Set(node.evicting.map(({ uid }) => uid));
     const evicting = known.filter(({ metadata }) => leaving.has(metadata.uid ?? ''));
     const pending = known.filter(({ metadata }) => !leaving.has(metadata.uid ?? ''));
@@ -181,43 +124,37 @@ function observeDrain(
       blocking: evicting.flatMap((pod) => why(pod) ?? []),
       ...(refusal === undefined ? {} : { refusal }),
       expectedFinishAt: estimateDrain(plan, { evicting, pending, requestOf }, now),
-      overLimit: overLimit.filter((intent) => intent.node === node.name).length,
+      overLimit: overLimitOn.get(node.name) ?? 0,
       ungatedDaemonSets: context.ungated.on(node.name),
     };
   };
   return { status: drainStatus(maintenance, resolution, observeNode, now), resolution, intents: admitted };
 }
 
-export function createDrainObserver(context: ControllerContext, refused: Refused = NOTHING_REFUSED): DrainObserver {
+export function createDrainObserver(
+  context: ControllerContext,
+  parts: Partial<ResolverParts> & { readonly refused?: Refused } = {},
+): DrainObserver {
+  const { refused = NOTHING_REFUSED, latest = (copy) => copy, onChange = () => undefined } = parts;
+  const resolver = createGroupResolver(context, { latest, onChange });
+  const scope = { context, refused };
   return {
+    forget: (name) => {
+      resolver.forget(name);
+    },
     observe: (maintenance, now) => {
-      const { name } = maintenance.metadata;
-      // The given one may be newer than our copy of it: what it has reached is not decided from before that.
-      const all = context.maintenances.list().map((each) => (each.metadata.name === name ? maintenance : each));
-      const draining = all.filter((each) => stageOf(each) === 'Drain').map((each) => drainingOf(context, each));
-      const own = draining.find((each) => each.name === name);
       const nothing = { status: {}, resolution: undefined, intents: [] };
-      if (own === undefined) return nothing;
-      const throttled = throttleDrains(context.nodes.list(), draining, context.options.maxParallelNodes);
-      const why = throttled.get(name);
-      const pods = groupByNode(context.pods.list());
-      if (why !== undefined) {
-        const nodes = waitingNodes({ context, refused }, new Map(own.nodes.map((node) => [node, why])), draining, pods);
-        return { ...nothing, status: waitingStatus(maintenance, nodes, why, now) };
+      const { name } = maintenance.metadata;
+      const { drains, verdicts } = resolver.resolve(maintenance, now);
+      const [own, verdict] = [drains.get(name), verdicts.get(name)];
+      if (own === undefined || verdict === undefined) return nothing;
+      if (verdict.kind === 'waits') {
+        const nodes = waitingNodes(scope, new Map(own.nodes.map((node) => [node, verdict.why])), drains);
+        return { ...nothing, status: waitingStatus(maintenance, nodes, verdict.why, now) };
       }
-      const begun = draining.filter((each) => !throttled.has(each.name));
-      const joiningLater = guardJoiningNodes(context.nodes.list(), begun);
-      const free = begun.map((each) => {
-        const waiting = joiningLater.get(each.name);
-        return waiting === undefined ? each : { ...each, nodes: each.nodes.filter((node) => !waiting.has(node)) };
-      });
-      const drains = drainsOf(context, drainsAround(free, name), pods, now);
-      const resolution = resolveDrains(drains).get(name);
-      if (resolution === undefined) return nothing;
-      const plan = drains.find((drain) => drain.name === name)?.plan ?? [];
-      const { nextAt: dueAt } = dueOf(own, pods, now);
-      const observed = observeDrain({ context, refused }, own, { plan, resolution, pods }, now);
-      const waiting = waitingNodes({ context, refused }, joiningLater.get(name) ?? new Map(), draining, pods);
+      const { nextAt: dueAt } = dueOf(context, own, now);
+      const observed = observeDrain(scope, maintenance, verdict, now);
+      const waiting = waitingNodes(scope, verdict.joiningLater, drains);
       const status = withWaiting(maintenance, observed.status, waiting, now);
       return { ...observed, status, ...(dueAt === undefined ? {} : { dueAt }) };
     },

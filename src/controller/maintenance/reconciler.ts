@@ -14,12 +14,11 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createPodNotifier, type PodNotifier } from '../deadline.ts';
-import { type CompletionScope, isGivenBack, refusedGiveBack } from './completion.ts';
+import { isGivenBack, refusedGiveBack } from './completion.ts';
 import { reportCompleted, reportDrain, reportFastForwards, reportRefusedGiveBack } from './events.ts';
 import type { EvictionIntent } from './intents.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { Refused } from './refusals.ts';
-import { selectedNodes } from './selected-nodes.ts';
 
 /** Pods that block, and estimates, change with time alone. */
 const OBSERVE_AGAIN_MS = 15_000;
@@ -37,8 +36,8 @@ interface Parts {
 /** What other loops do for a maintenance, and what the API server refuses them. */
 export interface DrainEffects {
   readonly refused: Refused;
-  /** The requests that are there, by their nodes. */
-  readonly requests: CompletionScope['requests'];
+  /** Called with the name of a maintenance for which a step of another one has changed something. */
+  readonly onChange: (maintenance: string) => void;
   /** Sets the pods whose eviction the maintenance wants now, and its deadline in milliseconds since the epoch. */
   want(maintenance: string, intents: readonly EvictionIntent[], until?: number): void;
 }
@@ -104,7 +103,7 @@ async function cordon(
   maintenance: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<StatusOutcome> {
-  const nodes = selectedNodes(context, maintenance).map(({ metadata }) => {
+  const nodes = context.maintenances.nodesOf(maintenance.metadata.name).map(({ metadata }) => {
     return { ...identityOf(metadata), refusal: effects.refused.nodes.of(metadata.name)?.message };
   });
   return await status.write(maintenance, cordonStatus(maintenance, nodes, context.clock.now()), signal);
@@ -119,7 +118,7 @@ async function complete(
   const outcome = await status.write(maintenance, completedStatus(maintenance, context.clock.now()), signal);
   const { finalizers = [], name } = maintenance.metadata;
   if (outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
-  const scope = { context, ...effects };
+  const scope = { context, refused: effects.refused };
   if (!isGivenBack(scope, maintenance)) return outcome;
   reportRefusedGiveBack(context, maintenance, refusedGiveBack(scope, maintenance));
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
@@ -155,15 +154,17 @@ async function prepare(
 
 /** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"): one step of one maintenance. */
 export function createMaintenanceReconciler(context: ControllerContext, effects: DrainEffects): Reconcile {
-  const observer = createDrainObserver(context, effects.refused);
   const notifier = createPodNotifier(context);
   const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS);
+  const { refused, onChange } = effects;
+  const observer = createDrainObserver(context, { refused, onChange, latest: (copy) => status.peek(copy) });
   const parts: Parts = { context, observer, status, notifier, effects };
   return async (key, signal) => {
     const copy = context.maintenances.get(key);
     if (copy === undefined) {
       notifier.forget(key);
       status.forget(key);
+      observer.forget(key);
       effects.want(key, []);
       return {};
     }
@@ -172,8 +173,14 @@ export function createMaintenanceReconciler(context: ControllerContext, effects:
     if (stage === 'Idle') return {};
     const maintenance = await prepare(parts, known, stage, signal);
     if (maintenance === undefined) return {};
-    if (stage !== 'Drain') effects.want(key, []);
+    if (stage !== 'Drain') {
+      observer.forget(key);
+      effects.want(key, []);
+    }
     if (stage === 'Drain') return { againMs: await drain(parts, maintenance, signal) };
-    return againOf(await (stage === 'Complete' ? complete : cordon)(parts, maintenance, signal));
+    if (stage === 'Cordon') return againOf(await cordon(parts, maintenance, signal));
+    const isHeld = maintenance.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+    const again = againOf(await complete(parts, maintenance, signal));
+    return isHeld ? { againMs: OBSERVE_AGAIN_MS, ...again } : again;
   };
 }

@@ -21,21 +21,21 @@ export interface Refusals {
   of(key: string): Refusal | undefined;
 }
 
-/** `onChange` is called when an object is refused for the first time or for another reason, and when it no longer is. */
-export function createRefusals(clock: Clock, onChange: () => void): Refusals {
+/** `onChange` is called with the key of an object that is refused for the first time or for another reason, or no longer. */
+export function createRefusals(clock: Clock, onChange: (key: string) => void): Refusals {
   const refusals = new Map<string, Refusal>();
   return {
     during: async (key, signal, step) => {
       try {
         const result = await step();
-        if (refusals.delete(key)) onChange();
+        if (refusals.delete(key)) onChange(key);
         return result;
       } catch (error) {
         if (!signal.aborted) {
           const known = refusals.get(key);
           const message = describeError(error).slice(0, MAX_MESSAGE);
           refusals.set(key, { message, sinceAt: known?.sinceAt ?? clock.now() });
-          if (known?.message !== message) onChange();
+          if (known?.message !== message) onChange(key);
         }
         throw error;
       }

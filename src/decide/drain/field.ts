@@ -160,30 +160,3 @@ export function fieldOf(index: DrainIndex, positions: ReadonlyMap<string, number
     firstBusyOn: once((node) => drainsOn(node).find(isBusy)),
   };
 }
-
-/**
- * The drains that can have anything to do with the one of this name: those that share a node with it, those that share
- * one with them, and so on; in their order. What the others do changes nothing for it.
- */
-export function drainsAround<T extends { readonly name: string; readonly nodes: readonly string[] }>(
-  drains: readonly T[],
-  name: string,
-): readonly T[] {
-  const byNode = new Map<string, T[]>();
-  for (const drain of drains) {
-    for (const node of drain.nodes) {
-      const known = byNode.get(node);
-      if (known === undefined) byNode.set(node, [drain]);
-      else known.push(drain);
-    }
-  }
-  const found = new Set(drains.filter((drain) => drain.name === name));
-  // A set that grows while it is walked through.
-  for (const drain of found) {
-    for (const node of drain.nodes) {
-      for (const other of byNode.get(node) ?? []) found.add(other);
-      byNode.delete(node);
-    }
-  }
-  return drains.filter((drain) => found.has(drain));
-}

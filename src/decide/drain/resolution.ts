@@ -1,5 +1,5 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { targetsCover } from './plan.ts';
+import { selectorKey, targetsCover } from './plan.ts';
 import { type Drain, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
 import { identityOf, type NodeIdentity } from './recorded-node.ts';
 import { namesText } from './summary.ts';
@@ -29,6 +29,36 @@ export interface DrainResolution {
   readonly nodes: readonly NodeResolution[];
   /** Whether nothing is left on any node. */
   readonly drained: boolean;
+}
+
+function isSameTargets(a: Targets, b: Targets): boolean {
+  return (
+    a.length === b.length &&
+    a.every((entry, index) => {
+      const other = b[index];
+      return (
+        entry.podType === other?.podType &&
+        entry.podPriority === other.podPriority &&
+        selectorKey(entry.podSelector) === selectorKey(other.podSelector)
+      );
+    })
+  );
+}
+
+/** Whether a drain does the same by both on the same nodes; which pods are left there is not compared. */
+export function isSameResolution(a: DrainResolution, b: DrainResolution): boolean {
+  if (a === b) return true;
+  if (a.position !== b.position || a.drained !== b.drained || a.nodes.length !== b.nodes.length) return false;
+  return a.nodes.every((node, index) => {
+    const other = b.nodes[index];
+    return (
+      node.name === other?.name &&
+      node.uid === other.uid &&
+      node.position === other.position &&
+      node.message === other.message &&
+      isSameTargets(node.drainTargets, other.drainTargets)
+    );
+  });
 }
 
 /**

@@ -17,7 +17,8 @@ export function isControlPlane({ metadata }: Node): boolean {
   return CONTROL_PLANE_LABELS.some((label) => metadata.labels?.[label] !== undefined);
 }
 
-function isHealthy({ status }: Node): boolean {
+/** Whether the kubelet of the node says that it is ready. */
+export function isHealthy({ status }: Node): boolean {
   return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
 }
 

@@ -20,6 +20,8 @@ export type StatusOutcome =
 export interface MaintenanceStatusWriter {
   /** The maintenance as our last write left it, where the copy of the cache does not show that yet. */
   latest(copy: NodeMaintenance): NodeMaintenance;
+  /** As `latest`, for one that is only read and not decided on. */
+  peek(copy: NodeMaintenance): NodeMaintenance;
   /**
    * Writes the fields of `whole` that differ, as far as there is room for them (`boundedStatus`). `mayWrite` is asked right
    * before. Throws API_UNREACHABLE and API_REFUSED.
@@ -52,6 +54,7 @@ export function createMaintenanceStatusWriter(
       copies.set(copy.metadata.name, copy);
       return ownWrites.latest(copy.metadata.name, copy) ?? copy;
     },
+    peek: (copy) => ownWrites.latest(copy.metadata.name, copy) ?? copy,
     write: async (maintenance, whole, signal, mayWrite) => {
       const { name, resourceVersion } = maintenance.metadata;
       const status = boundedStatus(maintenance, whole);

@@ -28,6 +28,7 @@ import { decideShorterEnd, overduePods } from '../../../src/decide/deadline/term
 import { violations } from '../schema.ts';
 import { assertFinite, type FuzzInput, type FuzzTarget } from '../target.ts';
 import { MAINTENANCE_STATUS, REQUEST_STATUS, type World, WORLDS } from './objects.ts';
+import { indexesOf } from '../../support/maintenance/indexes.ts';
 
 const NOW = Date.UTC(2026, 6, 1, 12);
 const OPTIONS = controllerOptionsSchema.parse({});
@@ -37,22 +38,10 @@ function assertFits(schema: typeof REQUEST_STATUS, value: unknown, place: string
   if (first !== undefined) throw new Error(`does not fit the schema: ${first}`);
 }
 
-function cacheOf<T extends { readonly metadata: { readonly name: string; readonly namespace?: string } }>(
-  list: readonly T[],
-): { list: () => readonly T[]; get: (key: string) => T | undefined } {
-  const key = ({ metadata: { name, namespace } }: T): string =>
-    namespace === undefined ? name : `${namespace}/${name}`;
-  return { list: () => list, get: (wanted) => list.find((each) => key(each) === wanted) };
-}
-
 /** The controller's look at each maintenance. */
-function drains({ maintenances, requests, pods, nodes, budgets }: World): void {
+function drains({ maintenances, requests, pods, nodes }: World): void {
   const context = {
-    maintenances: cacheOf(maintenances),
-    requests: cacheOf(requests),
-    pods: cacheOf(pods),
-    nodes: cacheOf(nodes),
-    budgets: cacheOf(budgets),
+    ...indexesOf({ maintenances, requests, pods, nodes }),
     options: OPTIONS,
     ungated: { on: () => [] },
   } as unknown as ControllerContext;

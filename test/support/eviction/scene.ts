@@ -1,12 +1,13 @@
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import type { Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
 import type { Interceptor } from '../../../src/kube/eviction/interceptor.ts';
 import { createInterceptorLoop } from '../../../src/kube/eviction/interceptor-loop.ts';
+import { cacheOfMap, indexesOfMaps } from '../maintenance/indexes.ts';
 import { drainOf } from '../maintenance/objects.ts';
 import { SILENT_LOG } from '../silent-log.ts';
 import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
@@ -22,6 +23,7 @@ export interface EvictionScene {
   readonly pods: Map<string, Pod>;
   readonly budgets: Map<string, PodDisruptionBudget>;
   readonly maintenances: Map<string, NodeMaintenance>;
+  readonly nodes: Map<string, Node>;
   /** What was sent, as "METHOD path", in its order. */
   readonly sent: KubeRequest[];
   /** Reasons of the Events that were recorded. */
@@ -45,14 +47,10 @@ export function createEvictionScene(): EvictionScene {
   const pods = new Map<string, Pod>();
   const budgets = new Map<string, PodDisruptionBudget>();
   const maintenances = new Map<string, NodeMaintenance>();
+  const nodes = new Map<string, Node>();
   const sent: KubeRequest[] = [];
   const events: string[] = [];
   const attempts: string[] = [];
-  const cacheOf = <T>(objects: Map<string, T>): object => ({
-    get: (key: string) => objects.get(key),
-    list: () => [...objects.values()],
-    synced: () => true,
-  });
   const send = async (request: KubeRequest): Promise<KubeResponse> => {
     sent.push(request);
     const answer = request.path.endsWith('/eviction') ? await scene.evictionAnswer() : {};
@@ -70,11 +68,13 @@ export function createEvictionScene(): EvictionScene {
     },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
     ungated: createUngatedDaemonSets(),
-    maintenances: { ...cacheOf(maintenances), isEndedByReboot: () => false },
-    requests: cacheOf(requests),
-    pods: cacheOf(pods),
-    nodes: cacheOf(new Map()),
-    budgets: cacheOf(budgets),
+    ...indexesOfMaps({
+      maintenances: cacheOfMap(maintenances),
+      requests: cacheOfMap(requests),
+      pods: cacheOfMap(pods),
+      nodes: cacheOfMap(nodes),
+    }),
+    budgets: cacheOfMap(budgets),
   };
   const context = part as unknown as ControllerContext;
   const scene: EvictionScene = {
@@ -84,6 +84,7 @@ export function createEvictionScene(): EvictionScene {
     pods,
     budgets,
     maintenances,
+    nodes,
     sent,
     events,
     attempts,

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../../src/api/meta.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
-import { createMaintenanceIndex } from '../../../src/controller/cache/maintenances.ts';
+import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createWork, type Work } from '../../../src/controller/work.ts';
 import { countMaintenances } from '../../../src/decide/drain/counts.ts';
@@ -164,26 +164,28 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
       get: (key: string) => of(kind).get(key),
       run: () => Promise.resolve(),
     }) as unknown as ObjectCache<T>;
-  const nodes = cacheOf<KubeObject>('Node');
-  const events: { reason: string; message: string }[] = [];
-  const createContext = (): ControllerContext =>
-    ({
-      client,
-      clock: createSystemClock(),
-      log: SILENT_LOG,
-      options: controllerOptionsSchema.parse(options),
-      metrics: createControllerMetrics(() => NO_COUNTS),
-      events: {
-        record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
-        run: () => Promise.resolve(),
-      },
-      ungated: createUngatedDaemonSets(),
-      maintenances: createMaintenanceIndex(cacheOf('Maintenance'), nodes),
+  const indexes = (): Indexes =>
+    createIndexes({
+      maintenances: cacheOf('Maintenance'),
       requests: cacheOf('Request'),
       pods: cacheOf('Pod'),
-      nodes,
-      budgets: cacheOf('Budget'),
-    }) as unknown as ControllerContext;
+      nodes: cacheOf('Node'),
+    });
+  const events: { reason: string; message: string }[] = [];
+  const createContext = (): ControllerContext => ({
+    client,
+    clock: createSystemClock(),
+    log: SILENT_LOG,
+    options: controllerOptionsSchema.parse(options),
+    metrics: createControllerMetrics(() => NO_COUNTS),
+    events: {
+      record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
+      run: () => Promise.resolve(),
+    },
+    ungated: createUngatedDaemonSets(),
+    ...indexes(),
+    budgets: cacheOf('Budget'),
+  });
   const cluster: MemoryCluster = {
     context: createContext(),
     requests: [],
@@ -201,7 +203,8 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     get: <K extends Kind>(kind: K, key: string) => of(kind).get(key) as Objects[K] | undefined,
     lead: () => {
       const stop = new AbortController();
-      work = createWork(cluster.context);
+      // As in a term of the real controller: the indexes are as new as the work.
+      work = createWork({ ...cluster.context, ...indexes() });
       const running = work.run(stop.signal, stop.signal);
       return {
         [Symbol.asyncDispose]: async () => {

@@ -4,9 +4,13 @@ import { DEADLINE_ANNOTATION, NODE_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createMaintenanceReach } from '../../../../src/controller/cache/maintenance-reach.ts';
-import { createPodIndex } from '../../../../src/controller/cache/pods-by-node.ts';
-import { createRequestIndex } from '../../../../src/controller/cache/request-index.ts';
+import { createPodIndex } from '../../../../src/controller/cache/pods.ts';
+import { createRecordedStatuses } from '../../../../src/controller/cache/recorded-statuses.ts';
+import { createRequestIndex } from '../../../../src/controller/cache/requests.ts';
+import { begunNode } from '../../../../src/decide/drain/recorded-node.ts';
+import { drainsOfNode } from '../../../../src/decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../../../src/decide/node-label.ts';
+import { cacheOfMap } from '../../../support/maintenance/indexes.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 
 describe('what a change of a maintenance concerns', () => {
@@ -60,17 +64,38 @@ describe('the index of pods', () => {
   });
 
   it('the index of pods names the nodes that become empty, or are empty no longer', () => {
-    const index = createPodIndex();
-    assert.deepEqual(index.note('n/a', podOn('one')), ['one']);
-    assert.deepEqual(index.note('n/a', podOn('one')), []);
-    assert.deepEqual(index.note('n/b', podOn('one')), []);
-    assert.deepEqual(index.note('n/unbound', podOn(undefined)), []);
-    assert.deepEqual(index.note('n/a', podOn('one', 'Succeeded')), []);
+    const pods = new Map<string, Pod>();
+    const index = createPodIndex(cacheOfMap(pods));
+    const turned = (key: string, pod: Pod | undefined): readonly string[] => {
+      if (pod === undefined) pods.delete(key);
+      else pods.set(key, pod);
+      return index.note(key).turned;
+    };
+    assert.deepEqual(turned('n/a', podOn('one')), ['one']);
+    assert.deepEqual(turned('n/a', podOn('one')), []);
+    assert.deepEqual(turned('n/b', podOn('one')), []);
+    assert.deepEqual(turned('n/unbound', podOn(undefined)), []);
+    assert.equal(index.on('one').length, 2);
+    assert.deepEqual(turned('n/a', podOn('one', 'Succeeded')), []);
     assert.equal(index.isEmpty('one'), false);
-    assert.deepEqual(index.note('n/b', podOn('two')), ['one', 'two']);
+    assert.deepEqual(turned('n/b', podOn('two')), ['one', 'two']);
     assert.deepEqual([index.isEmpty('one'), index.isEmpty('two')], [true, false]);
-    assert.deepEqual(index.note('n/b', undefined), ['two']);
+    assert.deepEqual(turned('n/b', undefined), ['two']);
     assert.equal(index.isEmpty('two'), true);
+  });
+
+  it('the index of pods finds those that wait for one node, until they are bound', () => {
+    const requirement = { key: 'metadata.name', operator: 'In', values: ['one'] };
+    const nodeSelectorTerms = [{ matchFields: [requirement] }];
+    const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+    const pod: Pod = { metadata: { name: 'p', namespace: 'n' }, spec: { affinity: { nodeAffinity } } };
+    const pods = new Map([['n/p', pod]]);
+    const index = createPodIndex(cacheOfMap(pods));
+    assert.deepEqual(index.note('n/p').nodes, ['one']);
+    assert.deepEqual(index.meantFor('one'), [pod]);
+    pods.set('n/p', podOn('one'));
+    assert.deepEqual(index.note('n/p').turned, ['one']);
+    assert.deepEqual([index.meantFor('one').length, index.on('one').length], [0, 1]);
   });
 });
 
@@ -80,10 +105,40 @@ describe('the index of EvictionRequests', () => {
     const labels = { [NODE_LABEL]: nodeLabel(node) };
     assert.ok(nodeLabel(node).length <= 63);
     const spec = { target: { pod: { name: 'web', uid: 'u' } } };
-    const index = createRequestIndex();
-    index.note('n/u', { metadata: { name: 'u', namespace: 'n', labels, annotations: nodeAnnotation(node) }, spec });
-    assert.deepEqual([index.onNode(node), index.ofPod('n/web'), index.podOf('n/u')], [['n/u'], ['n/u'], 'n/web']);
-    index.note('n/u', undefined);
-    assert.deepEqual([index.onNode(node), index.ofPod('n/web'), index.podOf('n/u')], [[], [], undefined]);
+    const metadata = { name: 'u', namespace: 'n', labels, annotations: nodeAnnotation(node) };
+    const requests = new Map([['n/u', { metadata, spec }]]);
+    const index = createRequestIndex(cacheOfMap(requests));
+    assert.deepEqual(index.note('n/u'), { pods: ['n/web'], nodes: [node] });
+    assert.deepEqual([[...index.onNode(node)], [...index.ofPod('n/web')]], [['n/u'], ['n/u']]);
+    requests.delete('n/u');
+    assert.deepEqual(index.note('n/u'), { pods: ['n/web'], nodes: [node] });
+    assert.deepEqual([[...index.onNode(node)], [...index.ofPod('n/web')]], [[], []]);
+  });
+});
+
+describe('what the status of a large maintenance has of one node', () => {
+  const names = Array.from({ length: 10 }, (_, index) => `n-${index}`);
+  const drainTargets = [{ podType: 'Default', podPriority: 0 }] as const;
+  const statusOf = (position: number | undefined): NonNullable<NodeMaintenance['status']> => ({
+    drainPlanPosition: 3,
+    nodeStatuses: names.map((name, index) => {
+      const drainPlanPosition = index === 0 ? {} : position === undefined ? {} : { drainPlanPosition: position };
+      return { nodeRef: { name }, drainTargets, ...drainPlanPosition };
+    }),
+  });
+
+  it('the node is recorded and has begun where it is so in the whole status, and nowhere else', () => {
+    for (const position of [undefined, 3]) {
+      const whole: NodeMaintenance = { ...drainOf('m', names), status: statusOf(position) };
+      const recorded = createRecordedStatuses();
+      recorded.note('m', whole);
+      assert.deepEqual([...recorded.by('n-5')], ['m']);
+      for (const name of [...names, 'other']) {
+        const seen = recorded.asSeenFrom(name, whole);
+        assert.ok((seen.status?.nodeStatuses?.length ?? 0) <= 2);
+        assert.deepEqual(drainsOfNode([seen], name), drainsOfNode([whole], name));
+        assert.deepEqual(begunNode(seen.status, { name }), begunNode(whole.status, { name }));
+      }
+    }
   });
 });

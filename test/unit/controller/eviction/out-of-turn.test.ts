@@ -60,9 +60,8 @@ describe('a drain whose pod has a spent request', () => {
   it('a drain leaves the DaemonSet pod of a node alone that has just left its selector', async () => {
     const scene = createEvictionScene();
     const key = scene.put(request([DAEMON_SET], 0), pod({ ownerReferences: [owner] }));
-    const node = { metadata: { name: 'n', labels: {} as Record<string, string> } };
-    const context = { ...scene.context, nodes: { ...scene.context.nodes, get: () => node } };
-    const step = scene.loop(createDaemonSetInterceptor(context));
+    scene.nodes.set('n', { metadata: { name: 'n', labels: {} } });
+    const step = scene.loop(createDaemonSetInterceptor(scene.context));
     scene.drain(ALL);
     const maintenance = scene.maintenances.get('m');
     assert.ok(maintenance !== undefined);
@@ -72,7 +71,7 @@ describe('a drain whose pod has a spent request', () => {
     scene.maintenances.set('m', { ...maintenance, spec, status: { drainPlanPosition: 12, nodeStatuses } });
     await step(key);
     assert.deepEqual(scene.calls(), []);
-    node.metadata.labels = { drain: '' };
+    scene.nodes.set('n', { metadata: { name: 'n', labels: { drain: '' } } });
     await step(key);
     assert.equal(scene.calls()[0], 'DELETE pods/web');
   });

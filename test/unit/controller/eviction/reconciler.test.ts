@@ -40,7 +40,7 @@ describe('the memory of requests', () => {
       pods: { get: () => pod, list: () => [] },
       nodes: { get: () => undefined, list: () => [] },
       budgets: { get: () => undefined, list: () => [] },
-      maintenances: { get: () => undefined, list: () => [] },
+      maintenances: { get: () => undefined, list: () => [], on: () => [] },
     };
     const context = part as unknown as ControllerContext;
     const notes = createRequestNotes<TargetNotes>(() => ({ seen: false }));

@@ -4,6 +4,7 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
+import { indexesOf } from '../../../support/maintenance/indexes.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
@@ -28,13 +29,7 @@ function requestedOf(pods: readonly Pod[], requests: readonly EvictionRequest[])
   const part = {
     options: { maxEvictionsPerNode: 2, maxEvictionTime: 60 * MINUTE },
     ungated: { on: () => [] },
-    maintenances: { list: () => [maintenance] },
-    requests: {
-      list: () => requests,
-      get: (key: string) => requests.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === key),
-    },
-    nodes: { list: () => [node], get: () => node },
-    pods: { list: () => pods, get: (key: string) => pods.find(({ metadata }) => `n/${metadata.name}` === key) },
+    ...indexesOf({ maintenances: [maintenance], requests, pods, nodes: [node] }),
   };
   const { intents } = createDrainObserver(part as unknown as ControllerContext).observe(maintenance, NOW);
   return intents.map(({ pod }) => pod.name).toSorted();

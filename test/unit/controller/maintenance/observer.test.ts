@@ -5,6 +5,7 @@ import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
 import { isSettled } from '../../../../src/decide/maintenance/maintenance.ts';
+import { indexesOf, type ListedObjects } from '../../../support/maintenance/indexes.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -23,14 +24,11 @@ function maintenance(
 /** A cluster whose cache still has `copy` of the maintenance. */
 function clusterOf(copy: NodeMaintenance, pods: readonly Pod[], uid = 'uid-one'): ControllerContext {
   const node = { metadata: { name: 'one', uid } };
-  const part = {
-    options: {},
-    ungated: { on: () => [] },
-    maintenances: { list: () => [copy] },
-    requests: { list: () => [], get: () => undefined },
-    nodes: { list: () => [node], get: () => node },
-    pods: { list: () => pods, get: () => undefined },
-  };
+  return contextOf({ maintenances: [copy], pods, nodes: [node] });
+}
+
+function contextOf(objects: ListedObjects): ControllerContext {
+  const part = { options: {}, ungated: { on: () => [] }, ...indexesOf(objects) };
   return part as unknown as ControllerContext;
 }
 
@@ -81,8 +79,9 @@ describe('a drain that is throttled', () => {
   it('the drain records what others have reached on the node, and goes on from there when they have ended', () => {
     const throttled = named('late', undefined, '2026-01-02T00:00:00Z');
     const cluster = clusterOf(throttled, pods);
-    const all = { ...cluster.maintenances, list: () => [...others, throttled] };
-    const { status } = createDrainObserver({ ...cluster, maintenances: all }).observe(throttled, NOW);
+    const nodes = [{ metadata: { name: 'one', uid: 'uid-one' } }];
+    const crowd = contextOf({ maintenances: [...others, throttled], pods, nodes });
+    const { status } = createDrainObserver(crowd).observe(throttled, NOW);
     assert.equal(status.conditions?.[0]?.reason, 'Waiting');
     const [node] = status.nodeStatuses ?? [];
     assert.deepEqual(node?.drainTargets, targets);
@@ -116,12 +115,8 @@ describe('a member of the control plane that joins a drain which has begun', () 
         nodeStatuses: [{ nodeRef: { name: 'cp-a', uid: 'uid-cp-a' }, drainPlanPosition: 1 }],
       },
     };
-    const cluster = clusterOf(drain, pods);
-    const copies = { list: () => nodes, get: (name: string) => nodes.find(({ metadata }) => metadata.name === name) };
-    const observe = (each: NodeMaintenance): ReturnType<ReturnType<typeof createDrainObserver>['observe']> => {
-      const own = { ...cluster, nodes: copies, maintenances: { list: () => [each] } } as unknown as ControllerContext;
-      return createDrainObserver(own).observe(each, NOW);
-    };
+    const observe = (each: NodeMaintenance): ReturnType<ReturnType<typeof createDrainObserver>['observe']> =>
+      createDrainObserver(contextOf({ maintenances: [each], pods, nodes })).observe(each, NOW);
     const { status, intents } = observe(drain);
     assert.deepEqual(
       intents.map(({ pod }) => pod.name),
@@ -139,7 +134,6 @@ describe('very many maintenances', () => {
   /** A cluster of 500 nodes with 20 pods each, and maintenances of some of its nodes, each with a plan of its own. */
   function hostileCluster(count: number, nodeOf: (index: number) => string): ControllerContext {
     const nodes = Array.from({ length: 500 }, (_, index) => ({ metadata: { name: `n-${index}` } }));
-    const byName = new Map(nodes.map((node) => [node.metadata.name, node]));
     const pods = nodes.flatMap(({ metadata }) =>
       Array.from({ length: 20 }, (_, index) => {
         const name = `${metadata.name}-${index}`;
@@ -161,15 +155,7 @@ describe('very many maintenances', () => {
         },
       };
     });
-    const part = {
-      options: {},
-      ungated: { on: () => [] },
-      maintenances: { list: () => maintenances },
-      requests: { list: () => [], get: () => undefined },
-      nodes: { list: () => nodes, get: (name: string) => byName.get(name) },
-      pods: { list: () => pods, get: () => undefined },
-    };
-    return part as unknown as ControllerContext;
+    return contextOf({ maintenances, pods, nodes });
   }
 
   it('very many maintenances of one node take no longer than a few, and all but twenty of them wait and say so', (context) => {
@@ -193,13 +179,11 @@ describe('very many maintenances', () => {
     const cluster = hostileCluster(1_000, (index) => `n-${index % 500}`);
     const [first] = cluster.maintenances.list();
     assert.ok(first !== undefined);
-    const alone = {
-      ...cluster,
-      maintenances: {
-        ...cluster.maintenances,
-        list: () => cluster.maintenances.list().filter((_, index) => index % 500 === 0),
-      },
-    };
+    const alone = contextOf({
+      maintenances: cluster.maintenances.list().filter((_, index) => index % 500 === 0),
+      pods: cluster.pods.list(),
+      nodes: cluster.nodes.list(),
+    });
     assert.deepEqual(createDrainObserver(cluster).observe(first, NOW), createDrainObserver(alone).observe(first, NOW));
   });
 });

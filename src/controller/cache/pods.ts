@@ -1,0 +1,58 @@
+import type { Pod } from '../../api/pod.ts';
+import { isTerminal, targetNodeOf } from '../../decide/pod.ts';
+import type { ObjectCache } from '../../kube/watch.ts';
+import { createGrouping } from './grouping.ts';
+
+/** What a change of a pod means for the index. */
+export interface PodChange {
+  /** The nodes that the pod was on or meant for, and those that it is on or meant for now. */
+  readonly nodes: readonly string[];
+  /** Those that it was the last pod to leave or the first one to come to. */
+  readonly turned: readonly string[];
+}
+
+/** The controller's copies of pods, found by their nodes. */
+export interface PodIndex extends ObjectCache<Pod> {
+  /** The pods on the node that have not ended. */
+  on(node: string): readonly Pod[];
+  /** The pods that wait to be scheduled on this node and on no other, as those of DaemonSets do. */
+  meantFor(node: string): readonly Pod[];
+  isEmpty(node: string): boolean;
+  /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
+  note(key: string): PodChange;
+}
+
+/** Indexes the cached pods; each change has to be noted. */
+export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
+  const bound = createGrouping();
+  const unbound = createGrouping();
+  const found = (keys: ReadonlySet<string>): readonly Pod[] => {
+    const pods: Pod[] = [];
+    for (const key of keys) {
+      const pod = cache.get(key);
+      if (pod !== undefined) pods.push(pod);
+    }
+    return pods;
+  };
+  return {
+    ...cache,
+    on: (node) => found(bound.under(node)),
+    meantFor: (node) => found(unbound.under(node)),
+    isEmpty: (node) => bound.under(node).size === 0,
+    note: (key) => {
+      const pod = cache.get(key);
+      const before = bound.valuesOf(key);
+      const meantBefore = unbound.valuesOf(key);
+      const node = pod?.spec.nodeName ?? '';
+      const isBound = node !== '';
+      const after = pod === undefined || !isBound || isTerminal(pod) ? [] : [node];
+      const target = pod === undefined || isBound ? undefined : targetNodeOf(pod);
+      const meant = target === undefined ? [] : [target];
+      const hadPods = new Map([...before, ...after].map((each) => [each, bound.under(each).size > 0]));
+      bound.set(key, after);
+      unbound.set(key, meant);
+      const turned = [...hadPods].filter(([each, had]) => had !== bound.under(each).size > 0).map(([each]) => each);
+      return { nodes: [...new Set([...before, ...after, ...meantBefore, ...meant])], turned };
+    },
+  };
+}

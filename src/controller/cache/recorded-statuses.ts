@@ -1,0 +1,51 @@
+import type { NodeMaintenance, NodeStatus } from '../../api/node-maintenance.ts';
+import { nodeStatusesOf } from '../../decide/drain/recorded-node.ts';
+import { createGrouping } from './grouping.ts';
+
+/** What the statuses of maintenances have of each node, so that nobody looks through the nodes of a large one. */
+export interface RecordedStatuses {
+  /** Notes the maintenance of the name; undefined for one that is gone. */
+  note(name: string, maintenance: NodeMaintenance | undefined): void;
+  /** The names of the maintenances whose status has the node. */
+  by(node: string): ReadonlySet<string>;
+  /** The maintenance with what its status has of this node, and nothing of other nodes that says anything of this one. */
+  asSeenFrom(node: string, maintenance: NodeMaintenance): NodeMaintenance;
+}
+
+interface Recorded {
+  readonly byNode: ReadonlyMap<string, NodeStatus>;
+  /** One that has a position: it tells a status of this version from one of an older version. */
+  readonly positioned: NodeStatus | undefined;
+}
+
+/** A shorter status is left as it is. */
+const FEW = 4;
+
+export function createRecordedStatuses(): RecordedStatuses {
+  const nodes = createGrouping();
+  const known = new Map<string, Recorded>();
+  return {
+    by: (node) => nodes.under(node),
+    note: (name, maintenance) => {
+      const statuses = nodeStatusesOf(maintenance?.status);
+      nodes.set(
+        name,
+        statuses.map(({ nodeRef }) => nodeRef.name),
+      );
+      if (statuses.length <= FEW) {
+        known.delete(name);
+        return;
+      }
+      const byNode = new Map(statuses.map((each) => [each.nodeRef.name, each]));
+      known.set(name, { byNode, positioned: statuses.find((each) => each.drainPlanPosition !== undefined) });
+    },
+    asSeenFrom: (node, maintenance) => {
+      const recorded = known.get(maintenance.metadata.name);
+      if (recorded === undefined) return maintenance;
+      const own = recorded.byNode.get(node);
+      const nodeStatuses = [...new Set([own, recorded.positioned])].filter((each) => each !== undefined);
+      const { nodeGroups: _, ...status } = maintenance.status ?? {};
+      return { ...maintenance, status: { ...status, nodeStatuses } };
+    },
+  };
+}

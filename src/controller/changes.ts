@@ -1,0 +1,127 @@
+import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
+import type { WorkQueue } from '../kube/queue.ts';
+import { keyOf } from '../kube/resource.ts';
+import { createMaintenanceReach } from './cache/maintenance-reach.ts';
+import type { ControllerContext } from './context.ts';
+import type { DaemonSetGate } from './daemon-set/gate.ts';
+import type { ImperativeEviction } from './eviction/imperative.ts';
+import { isMarkedInVain } from './eviction/marks.ts';
+
+/** The queues of a leader, and what decides which of their keys a change concerns. */
+export interface Queues {
+  readonly imperative: ImperativeEviction;
+  readonly gate: DaemonSetGate;
+  readonly maintenance: WorkQueue;
+  readonly node: WorkQueue;
+  readonly requester: WorkQueue;
+  readonly request: WorkQueue;
+  readonly daemonSet: WorkQueue;
+  readonly gated: WorkQueue;
+  readonly rollout: WorkQueue;
+  readonly eviction: WorkQueue;
+  readonly marks: WorkQueue;
+}
+
+/** What a leader is told: the keys of objects that were added, changed or deleted. */
+export interface Changes {
+  onMaintenance(key: string): void;
+  onRequest(key: string): void;
+  onPod(key: string): void;
+  onNode(key: string): void;
+  onBudget(key: string): void;
+}
+
+/** Adds what a change concerns to the queues. */
+interface Adding {
+  request(key: string): void;
+  /** The node, and the requests of its pods. */
+  node(name: string): void;
+  /** The maintenances of the node. Those that are complete stay for people to look at: they are left alone. */
+  maintenancesOn(node: string): void;
+  /** The nodes for which the maintenance is another one now, with all that is on them. */
+  reach(maintenance: string): void;
+  mark(pod: string): void;
+}
+
+function createAdding(context: ControllerContext, queues: Queues): Adding {
+  const { maintenances, requests, pods } = context;
+  const reach = createMaintenanceReach();
+  const addNode = (name: string): void => {
+    queues.node.add(name);
+    for (const key of requests.onNode(name)) {
+      for (const queue of [queues.requester, queues.daemonSet, queues.eviction]) queue.add(key);
+    }
+  };
+  const addMaintenancesOn = (node: string): void => {
+    for (const name of maintenances.unsettledOn(node)) queues.maintenance.add(name);
+  };
+  return {
+    request: (key) => {
+      for (const queue of [queues.requester, queues.request, queues.daemonSet, queues.eviction]) queue.add(key);
+    },
+    node: addNode,
+    maintenancesOn: addMaintenancesOn,
+    reach: (name) => {
+      const selected = maintenances.nodesOf(name).map(({ metadata }) => metadata.name);
+      for (const node of reach.note(name, maintenances.get(name), selected)) {
+        addNode(node);
+        addMaintenancesOn(node);
+        for (const pod of pods.meantFor(node)) queues.gated.add(keyOf(pod));
+      }
+    },
+    mark: (key) => {
+      const pod = pods.get(key);
+      if (pod !== undefined && isMarkedInVain(context, pod)) queues.marks.add(key);
+    },
+  };
+}
+
+/** Notes changes in the indexes, and adds the keys that they concern to the queues. */
+export function createChanges(context: ControllerContext, queues: Queues): Changes {
+  const { maintenances, requests, pods, ungated } = context;
+  const { gate, imperative } = queues;
+  const add = createAdding(context, queues);
+  return {
+    onRequest: (key) => {
+      const change = requests.note(key);
+      for (const pod of change.pods) {
+        add.mark(pod);
+        const { nodeName } = pods.get(pod)?.spec ?? {};
+        if (nodeName !== undefined) add.maintenancesOn(nodeName);
+      }
+      for (const node of change.nodes) add.maintenancesOn(node);
+      add.request(key);
+    },
+    onPod: (key) => {
+      const change = pods.note(key);
+      for (const node of change.turned) queues.node.add(node);
+      for (const node of change.nodes) {
+        maintenances.groups.touchNode(node);
+        add.maintenancesOn(node);
+      }
+      for (const request of requests.ofPod(key)) add.request(request);
+      add.mark(key);
+      if (gate.podChanged(key)) queues.gated.add(key);
+      const rollout = gate.rolloutOf(key);
+      if (rollout !== undefined) queues.rollout.add(rollout);
+    },
+    onMaintenance: (key) => {
+      for (const node of maintenances.note(key)) add.maintenancesOn(node);
+      queues.maintenance.add(key);
+      add.reach(key);
+      ungated.forget((node) => drainsOfNode(maintenances.on(node), node).length > 0);
+    },
+    onNode: (name) => {
+      const change = maintenances.noteNode(name);
+      for (const maintenance of change.maintenances) {
+        queues.maintenance.add(maintenance);
+        add.reach(maintenance);
+      }
+      add.node(name);
+      for (const node of [name, ...change.nodes]) add.maintenancesOn(node);
+    },
+    onBudget: (key) => {
+      for (const request of imperative.budgetChanged(key)) queues.eviction.add(request);
+    },
+  };
+}

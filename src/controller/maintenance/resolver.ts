@@ -1,0 +1,202 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import type { DueTiers } from '../../decide/deadline/budget.ts';
+import { deadlineOf, dueTiersOf } from '../../decide/deadline/maintenance.ts';
+import { drainOfMaintenance } from '../../decide/drain/drain-of.ts';
+import type { Drain } from '../../decide/drain/field.ts';
+import { type DrainResolution, isSameResolution, resolveDrains } from '../../decide/drain/resolution.ts';
+import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
+import { throttleDrains } from '../../decide/maintenance/throttle.ts';
+import { type DrainPod, drainPodOf } from '../../decide/pod.ts';
+import type { DrainGroup } from '../cache/drain-groups.ts';
+import type { ControllerContext } from '../context.ts';
+import { createKnownDrains, type Draining } from './known-drains.ts';
+
+/** What one drain of a group may do now. */
+export type Verdict =
+  /** Why it may not begin. */
+  | { readonly kind: 'waits'; readonly why: string }
+  | {
+      readonly kind: 'drains';
+      readonly resolution: DrainResolution;
+      readonly plan: Drain['plan'];
+      /** Those of its nodes that wait, because they joined it later, each with the reason. */
+      readonly joiningLater: ReadonlyMap<string, string>;
+    };
+
+/** The drains that share nodes, and what each of them may do. */
+export interface ResolvedGroup {
+  readonly drains: ReadonlyMap<string, Draining>;
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+}
+
+/** Resolves drains group by group; a group that has not changed is not resolved again. */
+export interface GroupResolver {
+  /** The group of the maintenance, which may be newer than our copy of it. */
+  resolve(maintenance: NodeMaintenance, now: number): ResolvedGroup;
+  /** Forgets a maintenance that is not in the stage Drain any more; it may be the turn of others then. */
+  forget(name: string): void;
+}
+
+/** What the resolver is told, and tells. */
+export interface ResolverParts {
+  /** The maintenance as our last write left it, where our copy does not show that yet. */
+  readonly latest: (copy: NodeMaintenance) => NodeMaintenance;
+  /** Called with the names of other drains for which the change of a group has changed something. */
+  readonly onChange: (name: string) => void;
+}
+
+interface Memo extends ResolvedGroup {
+  readonly revision: number;
+  /** The revision of all drains, where their number is limited. */
+  readonly turnsAt: number | undefined;
+  /** Until when, in milliseconds since the epoch: then a deadline makes the next tier due. */
+  readonly until: number;
+}
+
+const NO_WAITING: ReadonlyMap<string, string> = new Map();
+
+/** How far the deadline of a drain takes it now. */
+export function dueOf(
+  { pods }: Pick<ControllerContext, 'pods'>,
+  { maintenance, nodes }: Draining,
+  now: number,
+): DueTiers {
+  if (deadlineOf(maintenance) === undefined) return { position: 0 };
+  const own = nodes.flatMap((name): readonly Pod[] => pods.on(name));
+  return dueTiersOf(maintenance, own, now);
+}
+
+function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean {
+  if (a?.kind === 'drains' && b?.kind === 'drains') {
+    const isSameWaiting =
+      a.joiningLater.size === b.joiningLater.size &&
+      [...a.joiningLater].every(([node, why]) => b.joiningLater.get(node) === why);
+    return isSameWaiting && isSameResolution(a.resolution, b.resolution);
+  }
+  return a?.kind === 'waits' && b?.kind === 'waits' && a.why === b.why;
+}
+
+/** A drain with how far its deadline takes it. */
+interface DueDrain {
+  readonly drain: Drain;
+  readonly nextAt: number;
+}
+
+/** These drains with the pods of their nodes; several drains of a node have the same list of its pods. */
+function withPods(context: ControllerContext, draining: readonly Draining[], now: number): readonly DueDrain[] {
+  const drainPods = new Map<string, readonly DrainPod[]>();
+  const podsOn = (node: string): readonly DrainPod[] => {
+    const known = drainPods.get(node) ?? context.pods.on(node).map(drainPodOf);
+    drainPods.set(node, known);
+    return known;
+  };
+  return draining.map((each) => {
+    const nodes = each.identities.map((node) => ({ ...node, pods: podsOn(node.name) }));
+    const { position: due, nextAt = Infinity } = dueOf(context, each, now);
+    return { drain: drainOfMaintenance(each.maintenance, { nodes, isWhole: true, due }), nextAt };
+  });
+}
+
+/** A drain without those of its nodes that wait. */
+function withoutWaiting(drain: Draining, waiting: ReadonlyMap<string, string> = NO_WAITING): Draining {
+  if (waiting.size === 0) return drain;
+  const identities = drain.identities.filter(({ name }) => !waiting.has(name));
+  return { ...drain, identities, nodes: identities.map(({ name }) => name) };
+}
+
+/** A group, the drains that it has to be judged with, and those of all these that wait for their turn, with the reason. */
+interface Turns {
+  readonly drains: ReadonlyMap<string, Draining>;
+  readonly judged: readonly Draining[];
+  readonly throttled: ReadonlyMap<string, string>;
+}
+
+function verdictsOf(
+  context: ControllerContext,
+  { drains, judged, throttled }: Turns,
+  now: number,
+): { readonly verdicts: ReadonlyMap<string, Verdict>; readonly until: number } {
+  const begun = judged.filter(({ name }) => !throttled.has(name));
+  const joiningLater = guardJoiningNodes(context.nodes.controlPlane(), begun);
+  const free = [...drains.values()].filter(({ name }) => !throttled.has(name));
+  const moving = withPods(
+    context,
+    free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
+    now,
+  );
+  const resolutions = resolveDrains(moving.map(({ drain }) => drain));
+  const verdicts = new Map<string, Verdict>();
+  for (const { drain } of moving) {
+    const { name, plan } = drain;
+    const resolution = resolutions.get(name);
+    if (resolution === undefined) continue;
+    verdicts.set(name, { kind: 'drains', resolution, plan, joiningLater: joiningLater.get(name) ?? NO_WAITING });
+  }
+  for (const name of drains.keys()) {
+    const why = throttled.get(name);
+    if (why !== undefined) verdicts.set(name, { kind: 'waits', why });
+  }
+  return { verdicts, until: Math.min(...moving.map(({ nextAt }) => nextAt)) };
+}
+
+/** Creates the resolver of a term. */
+export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
+  const { maintenances, nodes, options } = context;
+  const known = createKnownDrains(context, latest);
+  const isLimited = options.maxParallelNodes !== undefined;
+  const memos = new WeakMap<DrainGroup, Memo>();
+  /** What each drain was told last. */
+  const told = new Map<string, Verdict>();
+  let turns: { readonly revision: number; readonly throttled: ReadonlyMap<string, string> } | undefined;
+  /** Where the number of nodes is limited, one drain that ends is the turn of another one anywhere. */
+  const turnsOfAll = (given?: NodeMaintenance): ReadonlyMap<string, string> => {
+    const { revision } = maintenances.drains;
+    if (turns?.revision === revision) return turns.throttled;
+    const all = known.among(maintenances.drains.names, given);
+    const throttled = throttleDrains(nodes.controlPlane(), [...all.values()], options.maxParallelNodes);
+    const before = turns?.throttled ?? NO_WAITING;
+    turns = { revision, throttled };
+    for (const name of new Set([...before.keys(), ...throttled.keys()])) {
+      if (before.get(name) !== throttled.get(name)) onChange(name);
+    }
+    return throttled;
+  };
+  /** The control plane is guarded against all drains that take members of it, whichever nodes these share. */
+  const guardsOf = (drains: ReadonlyMap<string, Draining>): readonly string[] => {
+    const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
+    const isMember = new Set(members);
+    const isGuarded =
+      members.length > 0 && [...drains.values()].some((each) => each.nodes.some((node) => isMember.has(node)));
+    return isGuarded ? members.flatMap((node) => maintenances.unsettledOn(node)) : [];
+  };
+  const compute = (group: DrainGroup, given: NodeMaintenance, now: number): Memo => {
+    const drains = known.among(group.members, given);
+    const judged = [...known.among(new Set([...drains.keys(), ...guardsOf(drains)]), given).values()];
+    const throttled = isLimited ? turnsOfAll(given) : throttleDrains(nodes.controlPlane(), judged, undefined);
+    const turnsAt = isLimited ? maintenances.drains.revision : undefined;
+    return { drains, turnsAt, revision: group.revision, ...verdictsOf(context, { drains, judged, throttled }, now) };
+  };
+  return {
+    forget: (name) => {
+      told.delete(name);
+      if (isLimited) turnsOfAll();
+    },
+    resolve: (maintenance, now) => {
+      const { name } = maintenance.metadata;
+      const group = maintenances.groups.of(name);
+      const memo = memos.get(group);
+      const own = memo?.drains.get(name)?.maintenance;
+      const isSame = own?.spec === maintenance.spec && own.status === maintenance.status;
+      const isCurrent = memo?.revision === group.revision && now < memo.until;
+      if (isCurrent && isSame && (!isLimited || memo.turnsAt === maintenances.drains.revision)) return memo;
+      const fresh = compute(group, maintenance, now);
+      memos.set(group, fresh);
+      for (const [each, verdict] of fresh.verdicts) {
+        if (each !== name && !isSameVerdict(told.get(each), verdict)) onChange(each);
+        told.set(each, verdict);
+      }
+      return fresh;
+    },
+  };
+}
