@@ -9,6 +9,8 @@ export const HEARTBEAT_EVERY_MS = 3 * 60_000;
 
 /** An interceptor that has not begun to report may leave the end of a pod unreported for this time. */
 const QUIET_END_MS = 60_000;
+/** A kubelet takes this time after the grace period. It then deletes the pod once more, with a grace period of 0. */
+const KUBELET_MS = 15_000;
 
 /** What an interceptor has to say about its work. */
 export interface Progress {
@@ -54,11 +56,11 @@ export function decideHeartbeat(
 
 /**
  * For how many milliseconds the interceptor `name` need not report that a pod is ending, because the pod itself shows it: for
- * its grace period, and for a minute at most (KEP-4563, "Interceptor": a report every 3 minutes is enough). 0 where nothing
+ * its grace period and some time of its kubelet, and for a minute at most (KEP-4563, "Interceptor": a report every 3 minutes is enough). 0 where nothing
  * ends, and where an earlier report says something else, which would stay there. `now` is in milliseconds since the epoch.
  */
 export function quietMs(request: EvictionRequest, name: string, end: PodEnd | undefined, now: number): number {
   const said = interceptorEntry(request, name)?.message ?? '';
   if (end === undefined || said !== '') return 0;
-  return Math.max(0, Math.min(end.endsAt, end.toldAt + QUIET_END_MS) - now);
+  return Math.max(0, Math.min(end.endsAt + KUBELET_MS, end.toldAt + QUIET_END_MS) - now);
 }

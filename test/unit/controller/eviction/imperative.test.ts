@@ -67,7 +67,8 @@ describe('the report of an eviction', () => {
     return { ...gone, spec: { ...gone.spec, terminationGracePeriodSeconds: graceSec } };
   };
   const cases: readonly (readonly [string, number, number])[] = [
-    ['when its grace period is over', 20, 20_000],
+    ['15 s after its grace period', 20, 35_000],
+    ['15 s after its kubelet has deleted it for good', 0, 15_000],
     ['after a minute of a longer grace period', 600, 60_000],
   ];
   for (const [when, graceSec, quietMs] of cases) {
