@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs node-maintenance-agent on a Debian machine, upgrades it, or removes it. Run it as root from a checkout in which
-# "npm ci && npm run build" was run. It never overwrites a configuration.
+# Installs node-maintenance-agent on a machine, upgrades it, or removes it. Run it as root from an unpacked release, or from a
+# checkout in which "npm ci && npm run build" was run. It never overwrites a configuration. The packages run it too: they
+# bring a release, in /usr/libexec/nodemaint, and this script does the rest.
 #
 # Each installation is a separate folder below /usr/lib/nodemaint/versions: program, Node.js, lock holder and units.
 # systemd and people reach it through links that go through /usr/lib/nodemaint/current. One rename switches that link. So an
@@ -24,6 +25,8 @@ usage: install.sh [install|rollback|uninstall] [options]
   uninstall            stop the agent and remove it; refuses while manifests are parked
     --restart-kubelet    restart the kubelet if its drop-in was removed
     --purge              remove the configuration and the state too
+  --package            with any of them, for the packages: their own files are the commands in /usr/bin; nothing is started
+                       where systemd does not run, as in a chroot, or where the machine has no kubeconfig yet
 TEXT
 }
 
@@ -52,10 +55,13 @@ polkit=/etc/polkit-1/rules.d/10-nodemaint.rules
 paths_drop_in=$admin_units/nodemaint.service.d/50-paths.conf
 config=/etc/nodemaint/config.yaml
 state=/var/lib/nodemaint
+# The places that purge needs when the program is gone; only an uninstallation by a package leaves it.
+places_file=/etc/nodemaint/.places
 # The files that the agent writes into its state directory.
 state_files='record.json journal running notices.json pods.json static-pods.json kubelet-drop-in kubelet-stopped'
 up_sec=180
 
+package=no
 action=install
 kubeconfig=
 standalone=no
@@ -81,6 +87,7 @@ while [ $# -gt 0 ]; do
     --no-start) start=no ;;
     --restart-kubelet) restart_kubelet=yes ;;
     --purge) purge=yes ;;
+    --package) package=yes ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; fail "unknown option $1" ;;
   esac
@@ -88,7 +95,12 @@ while [ $# -gt 0 ]; do
 done
 
 [ "$(id -u)" = 0 ] || fail "run it as root"
-[ -d /run/systemd/system ] || fail "systemd does not run on this machine"
+systemd=yes
+if [ ! -d /run/systemd/system ]; then
+  [ "$package" = yes ] || fail "systemd does not run on this machine"
+  systemd=no
+  start=no
+fi
 exec 9> /run/nodemaint-install.lock
 flock -n 9 || fail "another install.sh runs on this machine"
 
@@ -123,7 +135,8 @@ find_build() {
     aarch64) arch=arm64 ;;
     *) fail "no Node.js for $(uname -m); the agent runs on x86_64 and aarch64" ;;
   esac
-  node=$here/node_modules/node-linux-$arch/bin/node
+  node=$here/node
+  [ -x "$node" ] || node=$here/node_modules/node-linux-$arch/bin/node
   [ -x "$node" ] || fail "no $node; run npm ci in $here first"
   [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
 }
@@ -138,8 +151,13 @@ stage() {
   find "$versions" -mindepth 1 -maxdepth 1 -name '.*' -exec rm -rf {} +
   staged=$versions/.staged
   install -d -m 0755 "$staged"
-  install -m 0755 "$node" "$staged/node"
-  install -m 0644 "$here/dist/nodemaint.cjs" "$staged/nodemaint.cjs"
+  # The 120 MB of a package are on the disk once: the package manager replaces its files, and never writes into them.
+  if [ "$package" = no ] || ! ln "$node" "$staged/node" 2> /dev/null; then install -m 0755 "$node" "$staged/node"; fi
+  install -m 0644 "$here"/dist/*.cjs "$staged"
+  rm -f "$staged/interceptor.cjs"
+  for file in LICENSE NOTICE NODE_LICENSE dist/THIRD_PARTY_NOTICES; do
+    [ ! -f "$here/$file" ] || install -m 0644 "$here/$file" "$staged"
+  done
   install -m 0755 "$here/systemd/libexec/lock-holder" "$staged/lock-holder"
   files_in "$here/systemd" | while read -r file; do
     install -D -m 0644 "$here/systemd/$file" "$staged/systemd/$file"
@@ -176,7 +194,8 @@ write_config() {
     kubeconfig=
   elif [ -z "$kubeconfig" ]; then
     kubeconfig=/etc/kubernetes/kubelet.conf
-    [ -f "$kubeconfig" ] || fail "no $kubeconfig; name the kubelet's kubeconfig with --kubeconfig, or use --standalone"
+    [ -f "$kubeconfig" ] || [ "$package" = yes ] ||
+      fail "no $kubeconfig; name the kubelet's kubeconfig with --kubeconfig, or use --standalone"
   else
     kubeconfig=$(absolute "$kubeconfig")
   fi
@@ -203,11 +222,20 @@ prepare_config() {
     candidate=$config.new
     write_config > "$candidate"
   fi
-  "$versions/$new/nodemaint" config check --config "$candidate" > /dev/null || {
+  rm -f "$places_file"
+  code=0
+  answer=$("$versions/$new/nodemaint" config check --config "$candidate" 2>&1) || code=$?
+  kubeconfig=
+  [ "$code" = 2 ] || kubeconfig=$("$versions/$new/nodemaint" config show kubeconfig --config "$candidate")
+  if [ "$code" != 0 ] && [ "$package" = yes ] && [ ! -e "$current" ] && [ -n "$kubeconfig" ] && [ ! -e "$kubeconfig" ]; then
+    # The package was installed before the node has joined its cluster, or into the image of a machine.
+    echo "no $kubeconfig yet; the agent starts at the next boot, or with: systemctl start nodemaint"
+    start=no
+  elif [ "$code" != 0 ]; then
+    echo "$answer" >&2
     [ "$candidate" = "$config" ] || rm -f "$candidate"
     fail "the agent would not start with this configuration; nothing was changed"
-  }
-  kubeconfig=$("$versions/$new/nodemaint" config show kubeconfig --config "$candidate")
+  fi
   case $kubeconfig in
     /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $kubeconfig, because it sees no home directories; put the kubeconfig elsewhere" ;;
   esac
@@ -291,7 +319,7 @@ switch_to() {
     link "current/$name" "$lib/$name" || return 1
   done
   for name in nodemaint kubectl-nodemaint; do
-    link "$lib/nodemaint" "/usr/local/bin/$name" || return 1
+    [ "$package" = yes ] || link "$lib/nodemaint" "/usr/local/bin/$name" || return 1
   done
   remove_unit_links -xtype l
   files_in "$current/systemd/system" | while read -r file; do
@@ -302,7 +330,7 @@ switch_to() {
   sync -f "$lib" && sync -f "$units" && sync -f "$(dirname "$logind")" || return 1
   enable_unit
   reload_logind
-  systemctl daemon-reload
+  reload_units
 }
 
 # Does what "systemctl enable" does, which itself would follow all links to the unit of this one installation.
@@ -328,7 +356,11 @@ put_polkit() {
 
 # logind reads its drop-ins only on SIGHUP, and applies them within a second.
 reload_logind() {
-  systemctl kill --signal=HUP systemd-logind.service || true
+  [ "$systemd" = no ] || systemctl kill --signal=HUP systemd-logind.service || true
+}
+
+reload_units() {
+  [ "$systemd" = no ] || systemctl daemon-reload
 }
 
 # --- whether the agent that runs is up
@@ -496,7 +528,7 @@ do_rollback() {
 }
 
 ask_places() {
-  PATH=$lib:$PATH "$1" config show staticPodPath parkedPath stateDirectory --config "$asked"
+  PATH=$lib:$here:$PATH "$@" config show staticPodPath parkedPath stateDirectory --config "$asked"
 }
 
 # Asks the program where this machine's manifests and state are. If an older program cannot tell, asks the one of this checkout.
@@ -510,7 +542,7 @@ find_places() {
     standalone=yes
     write_config > "$asked"
   fi
-  places=$(ask_places "$lib/nodemaint" || ask_places "$here/dist/nodemaint.cjs") ||
+  places=$(ask_places "$lib/nodemaint" || ask_places node "$here/dist/nodemaint.cjs") ||
     fail "the program cannot tell where manifests may be parked; repair $config, or install a working program first"
   [ "$asked" = "$config" ] || rm -f "$asked"
   { read -r static; read -r parked; read -r state; } <<TEXT
@@ -538,21 +570,25 @@ undo_kubelet_drop_in() {
 }
 
 remove_program() {
-  systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
-  systemctl stop nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
+  if [ "$systemd" = yes ]; then
+    systemctl disable --quiet --now nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
+    systemctl stop nodemaint.service nodemaint-inhibitor.service 2> /dev/null || true
+  fi
   # Units that an earlier version of this script installed.
   files_in "$here/systemd/system" | while read -r file; do
     rm -f "$admin_units/$file"
     rmdir "$(dirname "$admin_units/$file")" 2> /dev/null || true
   done
   rm -f "$logind" "$polkit" "$paths_drop_in" "$wanted" /usr/local/bin/nodemaint /usr/local/bin/kubectl-nodemaint
+  [ "$package" = no ] || [ ! -d "$(dirname "$places_file")" ] || printf '%s\n' "$state" "$parked" > "$places_file"
   rmdir "$(dirname "$paths_drop_in")" 2> /dev/null || true
   remove_unit_links
   rm -rf "$lib"
-  systemctl daemon-reload
+  reload_units
   reload_logind
 }
 
+# purge: the packages have a copy of this function, which runs when this script is gone already.
 # Removes the agent's files. In directories that a configuration may have named, it removes only our own files.
 purge() {
   for name in $state_files; do rm -f "$state/$name" "$state/.$name.new"; done
@@ -562,6 +598,7 @@ purge() {
     rmdir "$dir" 2> /dev/null || warn "left $dir, in which are: $(find "$dir" -mindepth 1 -maxdepth 1 | head -n 5 | tr '\n' ' ')"
   done
 }
+# end of purge
 
 do_uninstall() {
   find_places

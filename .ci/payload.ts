@@ -1,0 +1,49 @@
+/** The files of a release, as they lie in its archive and, in the packages, below /usr/libexec/nodemaint. */
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type Architecture, nodeFolder } from './architecture.ts';
+import type { TarFile } from './tar.ts';
+
+const ROOT = path.join(import.meta.dirname, '..');
+/** What install.sh needs, and what tells people of their rights. */
+const ON_A_NODE = [
+  'install.sh',
+  'systemd/**/*',
+  'dist/*.cjs',
+  'dist/THIRD_PARTY_NOTICES',
+  'dist/nodemaint.cdx.json',
+  'LICENSE',
+  'NOTICE',
+];
+const PROGRAMS = new Set(['install.sh', 'systemd/libexec/lock-holder']);
+/** The chart is a package of its own. */
+const FOR_THE_CLUSTER = ['manifests/**/*.yaml', 'CHANGELOG.md', 'README.md'];
+const EXCLUDED = ['manifests/chart/**', 'dist/interceptor.cjs'];
+
+async function filesOf(patterns: readonly string[]): Promise<readonly TarFile[]> {
+  const found = globSync([...patterns], { cwd: ROOT, exclude: EXCLUDED, withFileTypes: true });
+  const names = found.filter((entry) => entry.isFile()).map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)));
+  return await Promise.all(
+    [...names].sort().map(async (name) => ({
+      name,
+      mode: PROGRAMS.has(name) ? 0o755 : 0o644,
+      data: await readFile(path.join(ROOT, name)),
+    })),
+  );
+}
+
+/** What an installation on a node of this architecture needs. */
+export async function nodePayload(architecture: Architecture): Promise<readonly TarFile[]> {
+  const folder = await nodeFolder(architecture);
+  return [
+    ...(await filesOf(ON_A_NODE)),
+    { name: 'NODE_LICENSE', mode: 0o644, data: await readFile(path.join(folder, 'LICENSE')) },
+    { name: 'node', mode: 0o755, data: await readFile(path.join(folder, 'bin', 'node')) },
+  ];
+}
+
+/** What the archive has beside that. */
+export async function clusterPayload(): Promise<readonly TarFile[]> {
+  return await filesOf(FOR_THE_CLUSTER);
+}

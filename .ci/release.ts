@@ -1,0 +1,64 @@
+/**
+ * `npm run release`: makes everything that a release consists of, in dist/release, for each architecture: the archive, the
+ * .deb and the .rpm, the image, the software bill of materials, and SHA256SUMS over all of them. The same commit makes the
+ * same bytes.
+ */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import packageJson from '../package.json' with { type: 'json' };
+import { type Architecture, ARCHITECTURES } from './architecture.ts';
+import { completions, manualPages } from './manual.ts';
+import { makePackage, PACKAGE_FORMATS } from './package.ts';
+import { clusterPayload, nodePayload } from './payload.ts';
+import { tarOf } from './tar.ts';
+
+const ROOT = path.join(import.meta.dirname, '..');
+const TARGET = path.join(ROOT, 'dist', 'release');
+
+/** The time of everything in the release: that of the commit; 0 without git. */
+async function epoch(): Promise<number> {
+  const log = promisify(execFile)('git', ['log', '-1', '--format=%ct'], { cwd: ROOT });
+  return await log.then(
+    ({ stdout }) => Number(stdout),
+    () => 0,
+  );
+}
+
+async function makeArchive(architecture: Architecture): Promise<void> {
+  const folder = `nodemaint-${packageJson.version}-linux-${architecture}`;
+  const files = [
+    ...(await nodePayload(architecture)),
+    ...(await clusterPayload()),
+    ...manualPages().map((page) => ({ ...page, name: `man/${page.name}` })),
+    ...completions('site-functions').map((file) => ({ ...file, name: `completions/${path.basename(file.name)}` })),
+  ];
+  const names = new Set(files.map(({ name }) => name));
+  if (names.size !== files.length) throw new Error('two files of the archive have one name');
+  const tar = tarOf(files.map((file) => ({ ...file, name: `${folder}/${file.name}` })));
+  await writeFile(path.join(TARGET, `${folder}.tar.gz`), gzipSync(tar, { level: 9 }));
+}
+
+async function writeChecksums(): Promise<void> {
+  const names = (await readdir(TARGET)).sort();
+  const lines = names.map(async (name) => {
+    const data = await readFile(path.join(TARGET, name));
+    console.log(`${(data.length / 1e6).toFixed(1).padStart(7)} MB  ${name}`);
+    return `${createHash('sha256').update(data).digest('hex')}  ${name}\n`;
+  });
+  await writeFile(path.join(TARGET, 'SHA256SUMS'), (await Promise.all(lines)).join(''));
+}
+
+const { signal } = new AbortController();
+const epochSec = await epoch();
+await rm(TARGET, { recursive: true, force: true });
+await mkdir(TARGET, { recursive: true });
+for (const architecture of ARCHITECTURES) {
+  await makeArchive(architecture);
+  for (const format of PACKAGE_FORMATS) await makePackage({ architecture, format, epochSec, target: TARGET }, signal);
+}
+await copyFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), path.join(TARGET, `nodemaint-${packageJson.version}.cdx.json`));
+await writeChecksums();

@@ -1,0 +1,143 @@
+/** The .deb on a whole machine with a real systemd: installed, upgraded in mid-drain, removed and purged. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { makePackage } from '../../../.ci/package.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { CHECKOUT, NODE, startSystemContainer, type SystemContainer } from '../../systemd/container.ts';
+
+const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64';
+const CONFIG = `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
+kind: AgentConfiguration
+kubeconfig: ''
+kubeletHealthz: ''
+`;
+const MANIFEST = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{}}';
+const OURS =
+  'find /etc /usr /var/lib /var/cache /run -name "*nodemaint*" ! -path "/var/lib/nodemaint-*" ! -name nodemaint-install.lock | sort';
+const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep -q "^nodemaint .*delay"';
+
+/** A runtime in which nothing runs: until it answers, the agent does not know whether the pod has ended. */
+const RUNTIME = `const { startDemoRuntime } = await import("${CHECKOUT}/src/demo/runtime.ts");
+await startDemoRuntime({ staticPodPath: "/root/none", socketPath: "/run/containerd/containerd.sock", nodeName: "n" }, new AbortController().signal);`;
+
+async function unpack(file: string, folder: string): Promise<void> {
+  await promisify(execFile)('dpkg-deb', ['-R', file, folder]);
+}
+
+describe('the .deb', () => {
+  let folder: string;
+  let first: string;
+  let next: string;
+  let container: SystemContainer;
+
+  before(async () => {
+    folder = await makeTestFolder('package');
+    const options = { architecture: ARCHITECTURE, format: 'deb', epochSec: 0, target: folder } as const;
+    first = await makePackage(options, new AbortController().signal);
+    next = path.join(folder, 'next.deb');
+    const tree = await mkdtemp(path.join(folder, 'tree-'));
+    await unpack(first, tree);
+    const change = `sed -i 's/^Version:.*/Version: 99.0.0/' DEBIAN/control && echo '// next' >> usr/libexec/nodemaint/dist/nodemaint.cjs`;
+    await promisify(execFile)('sh', ['-c', `${change} && dpkg-deb --root-owner-group -Znone -b . ${next}`], {
+      cwd: tree,
+    });
+    await rm(tree, { recursive: true });
+  });
+
+  after(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  beforeEach(async () => {
+    container = await startSystemContainer(AbortSignal.timeout(60_000));
+    await container.must('mkdir -p /etc/kubernetes/manifests');
+  });
+
+  afterEach(async () => {
+    await container?.[Symbol.asyncDispose]();
+  });
+
+  const phase = async (): Promise<string> => {
+    const status = JSON.parse(await container.must('nodemaint status -o json')) as { phase: { kind: string } };
+    return status.phase.kind;
+  };
+
+  const write = async (file: string, text: string): Promise<void> => {
+    await container.must(`mkdir -p ${path.dirname(file)} && cat > ${file} && chmod 644 ${file}`, text);
+  };
+
+  it('the .deb is installed, upgraded in mid-drain, kept while a manifest is parked, then removed and purged', async () => {
+    const before = await container.must(OURS);
+    await write('/etc/nodemaint/config.yaml', CONFIG);
+    await write('/etc/kubernetes/manifests/web.json', MANIFEST);
+    assert.match(await container.must(`dpkg -i ${first}`), /is installed, runs, and holds the lock/);
+    await container.must(`test -x /usr/bin/kubectl-nodemaint && test ! -e /usr/local/bin/nodemaint && ${IS_HELD}`);
+    await container.must('gzip -t /usr/share/man/man1/nodemaint-drain.1.gz');
+
+    await container.must('nodemaint trigger --reason upgrade');
+    await container.must('until test -e /etc/kubernetes/nodemaint-parked/web.json; do sleep 0.2; done');
+    const watch = `while :; do ${IS_HELD} || echo lost >> /root/lost; test -e /root/stop && exit; sleep 0.2; done`;
+    const watched = container.run(watch);
+    await container.must(`dpkg -i ${next}`);
+    await container.must('touch /root/stop');
+    await watched;
+    assert.equal((await container.run('cat /root/lost')).stdout, '', 'the lock was not held all the time');
+    assert.equal(await phase(), 'draining');
+    assert.match(
+      await container.must('readlink -f /usr/bin/nodemaint; tail -n 1 /usr/lib/nodemaint/nodemaint.cjs'),
+      /\/\/ next/,
+    );
+
+    const refused = await container.run('dpkg -r nodemaint');
+    assert.notEqual(refused.code, 0);
+    assert.match(
+      refused.stderr + refused.stdout,
+      /these manifests are parked:\n\/etc\/kubernetes\/nodemaint-parked\/web\.json/,
+    );
+    assert.match(await container.must('dpkg-query -W -f "\\${Status}" nodemaint'), /installed$/);
+    assert.equal(await phase(), 'draining');
+
+    await container.must('nodemaint cancel');
+    await container.must(
+      `mkdir -p /run/containerd /root/none && systemd-run --quiet ${NODE} --input-type=module -e '${RUNTIME}'`,
+    );
+    await container.must('until test -e /etc/kubernetes/manifests/web.json; do sleep 0.2; done');
+    await container.must('dpkg -r nodemaint');
+    assert.equal((await container.run(IS_HELD)).code, 1);
+    await container.must(
+      'test -e /etc/nodemaint/config.yaml && test ! -e /usr/lib/nodemaint && test ! -e /usr/libexec/nodemaint',
+    );
+    await container.must('dpkg -P nodemaint');
+    assert.equal(await container.must(OURS), before);
+    assert.equal(await container.must('cat /etc/kubernetes/manifests/web.json'), MANIFEST);
+  });
+
+  it('the .deb keeps the old agent where the new one does not come up, and the next upgrade repairs it', async () => {
+    await write('/etc/nodemaint/config.yaml', CONFIG);
+    await container.must(`dpkg -i ${first}`);
+    await write('/etc/nodemaint/config.d/10.yaml', `${CONFIG}apiWaitSec: soon\n`);
+    const refused = await container.run(`dpkg -i ${next}`);
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.stderr, /config\.d\/10\.yaml:5: apiWaitSec: is "soon"[^]*nothing was changed/);
+    await container.must(`nodemaint status > /dev/null && ${IS_HELD}`);
+    await container.must('rm /etc/nodemaint/config.d/10.yaml && dpkg --configure -a');
+    assert.match(await container.must('tail -n 1 /usr/lib/nodemaint/nodemaint.cjs'), /\/\/ next/);
+  });
+
+  it('the .deb is installed where the node has not joined its cluster yet, and where systemd does not run', async () => {
+    assert.match(
+      await container.must(`dpkg -i ${first}`),
+      /no \/etc\/kubernetes\/kubelet\.conf yet; the agent starts at the next boot/,
+    );
+    assert.match(await container.must('systemctl is-enabled nodemaint'), /^enabled/);
+    await container.must('dpkg -P nodemaint');
+    await container.must('mv /run/systemd /run/systemd.away');
+    await container.must(`dpkg -i ${first}; test -L /etc/systemd/system/multi-user.target.wants/nodemaint.service`);
+    await container.must('dpkg -P nodemaint && mv /run/systemd.away /run/systemd && test ! -e /usr/lib/nodemaint');
+  });
+});

@@ -1,0 +1,58 @@
+/** What a release is made of, as far as no package is made: the manual pages, the scripts, and the list of files. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { manualPages } from '../../../.ci/manual.ts';
+import { purgeFunction } from '../../../.ci/package.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const run = promisify(execFile);
+
+describe('the manual pages', () => {
+  const pages = new Map(manualPages().map(({ name, data }) => [name, String(data)]));
+
+  it('the manual pages have one for each command that the help shows', () => {
+    for (const name of ['nodemaint', 'nodemaint-drain', 'nodemaint-config-check', 'nodemaint-static-pods-park']) {
+      assert.ok(pages.has(`${name}.1`), name);
+    }
+    assert.ok(![...pages.keys()].some((name) => name.includes('__complete')));
+  });
+
+  it('the manual pages say what the help says: options, exit codes, and the pages of other commands', () => {
+    const page = pages.get('nodemaint-config-check.1') ?? '';
+    assert.match(page, /^\.SH NAME\nnodemaint\\-config\\-check \\- check that the agent can start with it$/m);
+    assert.match(page, /^\\fB\\-\\-config <file>\\fR$/m);
+    assert.match(page, /^\.SH EXIT CODES\n\.nf\n {2}0 {2}the agent can start with it$/m);
+    assert.match(page, /^\.BR nodemaint\\-config \(1\)$/m);
+  });
+
+  it('the manual pages have no line that begins with a request of roff which is none of theirs', () => {
+    const known = /^\.(?:TH|SH|TP|PP|B|BR|nf|fi)(?: |$)/;
+    for (const [name, text] of pages) {
+      for (const line of text.split('\n').filter((each) => /^[.']/.test(each))) assert.match(line, known, name);
+    }
+  });
+});
+
+describe('the purge of a package', () => {
+  it('the purge of a package removes what install.sh would remove, and names what it leaves', async (t) => {
+    const root = await temporaryFolder(t, 'purge');
+    const [state, etc] = [path.join(root, 'state'), path.join(root, 'etc')];
+    for (const folder of [state, etc]) await mkdir(folder);
+    for (const name of ['record.json', 'journal', '.journal.new', 'mine.txt'])
+      await writeFile(path.join(state, name), '');
+    await symlink('/nonexistent', path.join(state, 'running'));
+    const text = purgeFunction(await readFile(path.join(ROOT, 'install.sh'), 'utf8'))
+      .replaceAll('/etc/nodemaint', etc)
+      .replaceAll('/var/lib/nodemaint', state)
+      .replaceAll(/\/(?:var\/cache|run)\/nodemaint/g, path.join(root, 'none'));
+    const script = `set -eu; warn() { echo "$*" >&2; }; state='${state}'; parked='${root}/parked'; ${text}\npurge`;
+    const { stderr } = await run('sh', ['-c', script]);
+    assert.equal((await run('find', [root, '-mindepth', '1'])).stdout, `${state}\n${state}/mine.txt\n`);
+    assert.match(stderr, /left .*state, in which are: .*mine\.txt/);
+  });
+});
