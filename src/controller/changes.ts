@@ -31,13 +31,16 @@ export interface Changes {
   onBudget(key: string): void;
 }
 
+/** A maintenance of more nodes is not looked at for each of them at once. */
+const FEW_NODES = 8;
+
 /** Adds what a change concerns to the queues. */
 interface Adding {
   request(key: string): void;
   /** The node, and the requests of its pods. */
   node(name: string): void;
-  /** The maintenances of the node. Those that are complete stay for people to look at: they are left alone. */
-  maintenancesOn(node: string): void;
+  /** The maintenances of the node, at once or, where nobody waits for it, soon. Those that are complete are left alone. */
+  maintenancesOn(node: string, when?: 'now' | 'soon'): void;
   /** The nodes for which the maintenance is another one now, with all that is on them. */
   reach(maintenance: string): void;
   mark(pod: string): void;
@@ -52,8 +55,11 @@ function createAdding(context: ControllerContext, queues: Queues): Adding {
       for (const queue of [queues.requester, queues.daemonSet, queues.eviction]) queue.add(key);
     }
   };
-  const addMaintenancesOn = (node: string): void => {
-    for (const name of maintenances.unsettledOn(node)) queues.maintenance.add(name);
+  const addMaintenancesOn: Adding['maintenancesOn'] = (node, when = 'soon') => {
+    for (const name of maintenances.unsettledOn(node)) {
+      if (when === 'now' && maintenances.sizeOf(name) <= FEW_NODES) queues.maintenance.add(name);
+      else queues.maintenance.addSoon(name);
+    }
   };
   return {
     request: (key) => {
@@ -97,7 +103,7 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
       for (const node of change.turned) queues.node.add(node);
       for (const node of change.nodes) {
         maintenances.groups.touchNode(node);
-        add.maintenancesOn(node);
+        add.maintenancesOn(node, change.turned.includes(node) ? 'now' : 'soon');
       }
       for (const request of requests.ofPod(key)) add.request(request);
       add.mark(key);
@@ -107,7 +113,8 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
     },
     onMaintenance: (key) => {
       for (const node of maintenances.note(key)) add.maintenancesOn(node);
-      queues.maintenance.add(key);
+      // Our own writes come back too: what they say is known.
+      queues.maintenance.addSoon(key);
       add.reach(key);
       ungated.forget((node) => drainsOfNode(maintenances.on(node), node).length > 0);
     },
@@ -118,7 +125,8 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
         add.reach(maintenance);
       }
       add.node(name);
-      for (const node of [name, ...change.nodes]) add.maintenancesOn(node);
+      add.maintenancesOn(name, change.isOtherwiseCordoned ? 'now' : 'soon');
+      for (const node of change.nodes) add.maintenancesOn(node);
     },
     onBudget: (key) => {
       for (const request of imperative.budgetChanged(key)) queues.eviction.add(request);

@@ -1,6 +1,7 @@
+import { stageOf } from '../decide/maintenance/maintenance.ts';
 import type { Interceptor } from '../kube/eviction/interceptor.ts';
 import { createInterceptorLoop } from '../kube/eviction/interceptor-loop.ts';
-import { createWorkQueue, type Reconcile, type WorkQueue } from '../kube/queue.ts';
+import { createWorkQueue, type QueueDependencies, type Reconcile, type WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { ControllerContext } from './context.ts';
 import { createDaemonSetInterceptor } from './daemon-set/interceptor.ts';
@@ -19,6 +20,7 @@ import { type Changes, createChanges, type Queues } from './changes.ts';
 import { createTargets } from './cache/targets.ts';
 
 const PARALLEL_REQUESTS = 16;
+const PARALLEL_LOOKS = 16;
 /** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
 const PARALLEL_EVICTIONS = 64;
 /** After this time the runs under way are cut short when the leader is to stop. */
@@ -35,7 +37,12 @@ export interface Work extends Changes {
   run(stop: AbortSignal, signal: AbortSignal): Promise<void>;
 }
 
-type QueueOf = (name: string, reconcile: Reconcile, parallel: number) => WorkQueue;
+type QueueOf = (
+  name: string,
+  reconcile: Reconcile,
+  parallel: number,
+  order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait'>,
+) => WorkQueue;
 
 /** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
 function createMaintenanceQueues(
@@ -62,7 +69,22 @@ function createMaintenanceQueues(
     maintenance.add(name);
   };
   const step = createMaintenanceReconciler(context, { refused, onChange, want });
-  const maintenance = queueOf('nodemaintenances', step, 1);
+  /** Where the number of nodes is limited, drains begin one by one, each after what the one before it has written. */
+  const isBeginning = (name: string): boolean => {
+    const known = maintenances.get(name);
+    if (context.options.maxParallelNodes === undefined || known === undefined) return false;
+    return stageOf(known) === 'Drain' && (known.status?.drainPlanPosition ?? 0) === 0;
+  };
+  const maintenance = queueOf('nodemaintenances', step, PARALLEL_LOOKS, {
+    isUrgent: (name) => maintenances.isUrgent(name),
+    // What drains that share nodes have reached is decided one by one, each from what the one before it has written.
+    hasToWait: (name, running) => {
+      for (const other of running) {
+        if (maintenances.areDecidedTogether(name, other) || (isBeginning(name) && isBeginning(other))) return true;
+      }
+      return false;
+    },
+  });
   return { maintenance, node, requester };
 }
 
@@ -72,8 +94,8 @@ function createQueues(context: ControllerContext): Queues {
   const copies = { nodemaintenances, evictionrequests: requests, pods, nodes, poddisruptionbudgets };
   // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
   const mayRun = createCurrencyCheck(copies, context);
-  const queueOf: QueueOf = (name, reconcile, parallel) =>
-    createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun });
+  const queueOf: QueueOf = (name, reconcile, parallel, order = {}) =>
+    createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun, ...order });
   const targets = createTargets(pods, clock);
   const interceptorQueue = (name: string, interceptor: Interceptor, parallel: number): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {

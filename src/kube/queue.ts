@@ -2,6 +2,7 @@ import type { Clock } from '../host/clock.ts';
 import { describeError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { QueueObserver } from '../telemetry/metrics.ts';
+import { Rests, WaitingKeys } from './waiting-keys.ts';
 
 /** Reconciles one object by its key; may ask to be called again after some milliseconds. */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<{ readonly againMs?: number }>;
@@ -9,6 +10,11 @@ export type Reconcile = (key: string, signal: AbortSignal) => Promise<{ readonly
 /** A queue of keys, as in controller-runtime: level-based, one run of a key at a time, pauses that grow after errors. */
 export interface WorkQueue {
   add(key: string): void;
+  /**
+   * Adds the key where nobody waits for it: after its last run it rests for a while, the longer the run took, so that many
+   * small changes are looked at together.
+   */
+  addSoon(key: string): void;
   /** Adds the key after a delay; an earlier time that is already set for it stays. */
   addAfter(key: string, delayMs: number): void;
   /**
@@ -23,6 +29,10 @@ export interface QueueDependencies {
   readonly observer?: QueueObserver;
   /** Asked before each run; while it says no, the keys wait. They may always run unless it is given. */
   readonly mayRun?: () => boolean;
+  /** Whether the key has to wait because of one of those that run; none does unless it is given. */
+  readonly hasToWait?: (key: string, running: Iterable<string>) => boolean;
+  /** Whether the key goes before others; asked when it is added. */
+  readonly isUrgent?: (key: string) => boolean;
 }
 
 /** The pause after the first error of a key; it doubles with each further one. */
@@ -48,8 +58,10 @@ function backoffMs(failures: number): number {
 class KeyQueue implements WorkQueue {
   readonly #options: QueueOptions;
   readonly #dependencies: QueueDependencies;
-  /** The keys that wait, by the time since which they do. */
-  readonly #waiting = new Map<string, number>();
+  readonly #waiting = new WaitingKeys();
+  readonly #rests = new Rests();
+  /** The keys that run and were added meanwhile by `addSoon`. */
+  readonly #soon = new Set<string>();
   /** The keys that are being reconciled, by the time since which they are. */
   readonly #running = new Map<string, number>();
   /** How many errors in a row each key had. */
@@ -68,13 +80,22 @@ class KeyQueue implements WorkQueue {
   }
 
   add(key: string): void {
-    const { clock, observer } = this.#dependencies;
-    if (!this.#waiting.has(key)) {
-      this.#waiting.set(key, clock.monotonic());
+    const { clock, observer, isUrgent } = this.#dependencies;
+    if (this.#waiting.add(key, isUrgent?.(key) === true, clock.monotonic())) {
       observer?.added();
       observer?.depth(this.#waiting.size);
     }
     this.#wake();
+  }
+
+  addSoon(key: string): void {
+    if (this.#running.has(key)) {
+      this.#soon.add(key);
+      return;
+    }
+    const restMs = this.#rests.leftMs(key, this.#dependencies.clock.monotonic());
+    if (restMs > 0) this.addAfter(key, restMs);
+    else this.add(key);
   }
 
   addAfter(key: string, delayMs: number): void {
@@ -122,8 +143,8 @@ class KeyQueue implements WorkQueue {
   /** The key that has waited longest among those that are not being reconciled; undefined while no more may run. */
   #next(): string | undefined {
     if (this.#running.size >= this.#options.parallel) return undefined;
-    for (const key of this.#waiting.keys()) if (!this.#running.has(key)) return key;
-    return undefined;
+    const { hasToWait } = this.#dependencies;
+    return this.#waiting.find((key) => !this.#running.has(key) && hasToWait?.(key, this.#running.keys()) !== true);
   }
 
   async #untilWoken(stop: AbortSignal): Promise<void> {
@@ -137,8 +158,8 @@ class KeyQueue implements WorkQueue {
   #start(key: string): void {
     const { clock, observer } = this.#dependencies;
     const now = clock.monotonic();
-    observer?.started(now - (this.#waiting.get(key) ?? now));
-    this.#waiting.delete(key);
+    const since = this.#waiting.take(key) ?? now;
+    observer?.started(now - since);
     observer?.depth(this.#waiting.size);
     this.#running.set(key, now);
   }
@@ -154,7 +175,10 @@ class KeyQueue implements WorkQueue {
       if (!signal.aborted) this.#retry(key, error);
     } finally {
       this.#running.delete(key);
-      observer?.finished(clock.monotonic() - startedAt);
+      const ranMs = clock.monotonic() - startedAt;
+      this.#rests.begin(key, ranMs, clock.monotonic());
+      if (this.#soon.delete(key)) this.addSoon(key);
+      observer?.finished(ranMs);
       this.#wake();
     }
   }

@@ -1,10 +1,11 @@
 import { AGENT_LABEL, FORCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { agentNodeOf, isEndedByReboot, isSettled, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { createDrainGroups, type DrainGroups } from './drain-groups.ts';
-import type { NodeIndex } from './nodes.ts';
+import type { NodeFacts, NodeIndex } from './nodes.ts';
 import { createRecordedStatuses, type RecordedStatuses } from './recorded-statuses.ts';
 import { createSelections, type Selections } from './selections.ts';
 
@@ -24,10 +25,16 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   unsettledOn(node: string): readonly string[];
   /** The nodes that the maintenance selects, sorted by their names. */
   nodesOf(name: string): readonly Node[];
+  /** How many those are. */
+  sizeOf(name: string): number;
   /** The drains that share nodes. */
   readonly groups: Pick<DrainGroups, 'of' | 'touchNode'>;
   /** All drains. The revision grows with each change by which it may be the turn of others. */
   readonly drains: { readonly names: ReadonlySet<string>; readonly revision: number };
+  /** Whether what the one drain may do goes by what the other one has reached, so that they are looked at one by one. */
+  areDecidedTogether(name: string, other: string): boolean;
+  /** Whether a drain has little time: its machine goes down, or it has a deadline. */
+  isUrgent(name: string): boolean;
   /** Notes that the maintenance of the name came, changed or went. Returns the nodes whose drains have to be looked at for that. */
   note(name: string): readonly string[];
   /** Notes that the node came, changed or went. */
@@ -35,7 +42,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
 }
 
 /** What a change of a node means for maintenances. */
-export interface NodeChange {
+export interface NodeChange extends Pick<NodeFacts, 'isOtherwiseCordoned'> {
   /** The names of those that have gained or lost the node. */
   readonly maintenances: readonly string[];
   /** The other nodes whose drains have to be looked at. */
@@ -93,11 +100,12 @@ function createNotes(
       return selectsOthers || isOther ? touchControlPlane() : [];
     },
     noteNode: (name) => {
-      const isControlPlane = nodes.note(name);
+      const { isOtherControlPlane, isOtherwiseCordoned } = nodes.note(name);
       const changed = selections.noteNode(name);
       for (const each of changed) groups.regroup(each);
       groups.touchNode(name);
-      return { maintenances: changed, nodes: isControlPlane || changed.length > 0 ? touchControlPlane() : [] };
+      const others = isOtherControlPlane || changed.length > 0 ? touchControlPlane() : [];
+      return { maintenances: changed, nodes: others, isOtherwiseCordoned };
     },
   };
 }
@@ -138,6 +146,17 @@ export function createMaintenanceIndex(cache: ObjectCache<NodeMaintenance>, node
     on,
     unsettledOn: (node) => on(node).flatMap((each) => (isSettled(each) ? [] : [each.metadata.name])),
     nodesOf: (name) => selections.nodesOf(name).flatMap((node) => nodes.get(node) ?? []),
+    sizeOf: (name) => selections.nodesOf(name).length,
+    areDecidedTogether: (name, other) => {
+      if (groups.of(name).members.has(other)) return true;
+      const guarded = nodes.controlPlane().map(({ metadata }) => selections.by(metadata.name));
+      return guarded.some((by) => by.has(name)) && guarded.some((by) => by.has(other));
+    },
+    isUrgent: (name) => {
+      const maintenance = cache.get(name);
+      if (maintenance === undefined || stageOf(maintenance) !== 'Drain') return false;
+      return agentNodeOf(maintenance) !== undefined || deadlineOf(maintenance) !== undefined;
+    },
     groups,
     drains,
   };

@@ -95,4 +95,83 @@ describe('a queue of keys', () => {
     await running;
     assert.deepEqual(begun, ['a', 'b', 'c', 'a']);
   });
+
+  it('the queue lets a key rest after a run that nobody waits for, and looks once at all that came meanwhile', async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const stop = new AbortController();
+    let now = 0;
+    let runs = 0;
+    const clock = { ...dependencies.clock, monotonic: () => now };
+    const look = (): Promise<object> => {
+      runs += 1;
+      return Promise.resolve({});
+    };
+    const queue = createWorkQueue('test', look, 1, { ...dependencies, clock });
+    const running = queue.run(stop.signal);
+    const pass = async (ms: number): Promise<void> => {
+      now += ms;
+      context.mock.timers.tick(ms);
+      await settle();
+    };
+    queue.addSoon('a');
+    await settle();
+    assert.equal(runs, 1, 'the first one is looked at at once');
+    for (let change = 0; change < 50; change += 1) queue.addSoon('a');
+    await pass(50);
+    assert.equal(runs, 1);
+    queue.addSoon('b');
+    await settle();
+    assert.equal(runs, 2, 'another key has not run');
+    await pass(50);
+    assert.equal(runs, 3);
+    queue.addSoon('a');
+    queue.add('a');
+    await settle();
+    assert.equal(runs, 4, 'somebody waits for it');
+    stop.abort();
+    await running;
+  });
+
+  it('the queue takes urgent keys first, and lets others have a turn between many of them', async () => {
+    const stop = new AbortController();
+    const order: string[] = [];
+    const queue = createWorkQueue(
+      'test',
+      (key) => {
+        order.push(key);
+        if (order.length === 24) stop.abort();
+        return Promise.resolve({});
+      },
+      1,
+      { ...dependencies, isUrgent: (key) => key.startsWith('urgent') },
+    );
+    for (let key = 0; key < 4; key += 1) queue.add(`patient-${key}`);
+    for (let key = 0; key < 20; key += 1) queue.add(`urgent-${key}`);
+    await queue.run(stop.signal);
+    const patient = order.flatMap((key, index) => (key.startsWith('patient') ? [index] : []));
+    assert.deepEqual(patient, [8, 17, 22, 23]);
+  });
+
+  it('the queue runs no key beside one that it has to wait for, and others meanwhile', async () => {
+    const stop = new AbortController();
+    const order: string[] = [];
+    const under = new Set<string>();
+    const queue = createWorkQueue(
+      'test',
+      async (key) => {
+        assert.ok(![...under].some((other) => other[0] === key[0]), `${key} beside ${[...under].join(', ')}`);
+        under.add(key);
+        order.push(key);
+        await settle();
+        under.delete(key);
+        if (order.length === 4) stop.abort();
+        return {};
+      },
+      4,
+      { ...dependencies, hasToWait: (key, running) => [...running].some((other) => other[0] === key[0]) },
+    );
+    for (const key of ['a1', 'a2', 'a3', 'b1']) queue.add(key);
+    await queue.run(stop.signal);
+    assert.deepEqual(order, ['a1', 'b1', 'a2', 'a3']);
+  });
 });
