@@ -19,6 +19,8 @@ export const COMPLETION_FINALIZER = 'nodemaintenance.k8s.io/maintenance-completi
 
 /** On an EvictionRequest: the node of the target pod, so that an agent can watch only the requests of its node. */
 export const NODE_LABEL = 'nodemaintenance.x-k8s.io/node';
+/** On an EvictionRequest: the UID of the maintenance whose drain made it, or was the first to join it. */
+export const MAINTENANCE_UID_LABEL = 'nodemaintenance.x-k8s.io/maintenance-uid';
 /** On a NodeMaintenance: the node whose agent created it. */
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 /** On a NodeMaintenance that an agent created: the boot ID of the node at that time, as in the Node's `nodeInfo.bootID`. */

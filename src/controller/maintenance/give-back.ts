@@ -6,7 +6,7 @@ import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideRetention, drainsOn, type RetentionStep } from '../../decide/maintenance/retention.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
-import { deleteRequest, withdrawEntry } from '../../kube/eviction/requester-entry.ts';
+import { withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
 import { transformMaintenance } from '../../kube/transform.ts';
@@ -14,6 +14,7 @@ import type { MaintenanceIndex } from '../cache/maintenances.ts';
 import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from '../daemon-set/shared-read.ts';
+import { createRequestRemoval } from './request-removal.ts';
 
 /** In this time of a term a copy of a maintenance may be older than what the former leader did by it. */
 const YOUNG_TERM_MS = 60_000;
@@ -75,6 +76,10 @@ export function createRequestReturn(context: ControllerContext): RequestReturn {
     const wasWithdrawn = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;
     return retentionOf(context, request, on, wasWithdrawn);
   };
+  const removal = createRequestRemoval(context);
+  /** Whether a drain may make requests on the node of this one meanwhile, with the same labels. */
+  const mayGetMore = ({ metadata }: EvictionRequest): boolean =>
+    maintenances.on(requestNodeOf(metadata)).some((each) => stageOf(each) === 'Drain');
   /** Whether our copy of a maintenance may not show yet by which targets the request was made. */
   const mayBeOld = (request: EvictionRequest): boolean => {
     const node = nodeOf(context, request);
@@ -84,14 +89,16 @@ export function createRequestReturn(context: ControllerContext): RequestReturn {
   };
   return {
     act: async (request, signal) => {
-      const step = stepOf(request, (node) => maintenances.on(node));
+      let on: MaintenanceIndex['on'] = (node) => maintenances.on(node);
+      const step = stepOf(request, on);
       if (step === 'keep') return;
       if (mayBeOld(request)) {
         const fresh = await readMaintenances(signal);
-        if (stepOf(request, () => fresh) !== step) return;
+        on = () => fresh;
+        if (stepOf(request, on) !== step) return;
       }
       if (step === 'delete') {
-        await deleteRequest(client, request, signal);
+        await removal.remove(request, (other) => stepOf(other, on) === 'delete' && !mayGetMore(other), signal);
         return;
       }
       if (!(await withdrawEntry(client, request, signal))) return;
@@ -100,6 +107,7 @@ export function createRequestReturn(context: ControllerContext): RequestReturn {
     },
     forget: (key) => {
       withdrawn.delete(key);
+      removal.forget(key);
     },
   };
 }

@@ -4,6 +4,7 @@ import {
   EVICTION_REQUEST_API_VERSION,
   INTERCEPTOR_DEADLINE_ANNOTATION,
   MAINTENANCE_REQUESTER,
+  MAINTENANCE_UID_LABEL,
   NODE_LABEL,
 } from '../../api/names.ts';
 import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/labels.ts';
@@ -45,6 +46,20 @@ interface Applied {
   labels?: string;
 }
 
+/** An intent, and the maintenance that has it. */
+interface DrainIntent extends EvictionIntent {
+  readonly maintenanceUid: string | undefined;
+}
+
+/** The label of the maintenance that asked first. */
+function maintenanceLabel(
+  known: EvictionRequest | undefined,
+  uid: string | undefined,
+): Readonly<Record<string, string>> {
+  const value = known?.metadata.labels?.[MAINTENANCE_UID_LABEL] ?? uid;
+  return value === undefined ? {} : { [MAINTENANCE_UID_LABEL]: value };
+}
+
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
@@ -57,7 +72,7 @@ interface Scope {
  */
 async function requestEviction(
   { context, applied }: Scope,
-  { node, pod }: EvictionIntent,
+  { node, pod, maintenanceUid }: DrainIntent,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -74,7 +89,8 @@ async function requestEviction(
   );
   const found = context.pods.get(`${namespace}/${pod.name}`);
   const target = found?.metadata.uid === uid ? found : undefined;
-  const labels = { ...(target === undefined ? {} : copiedLabels(target)), [NODE_LABEL]: nodeLabel(node) };
+  const own = { [NODE_LABEL]: nodeLabel(node), ...maintenanceLabel(known, maintenanceUid) };
+  const labels = { ...(target === undefined ? {} : copiedLabels(target)), ...own };
   const text = labelsText(labels);
   if (known !== undefined && isCurrent && isRequestedBy(known, MAINTENANCE_REQUESTER)) {
     // The apply takes away labels that it set before and that the pod no longer has.
@@ -123,10 +139,11 @@ export function createRequestReconciler(
   refusals: Refusals,
 ): Reconcile {
   /** The intent of a maintenance that still drains in our copies: its loop may have had no turn since. */
-  const intentOf = (key: string): EvictionIntent | undefined => {
+  const intentOf = (key: string): DrainIntent | undefined => {
     for (const [name, intent] of intents.of(key)) {
       const maintenance = context.maintenances.get(name);
-      if (maintenance !== undefined && stageOf(maintenance) === 'Drain') return intent;
+      if (maintenance === undefined || stageOf(maintenance) !== 'Drain') continue;
+      return { ...intent, maintenanceUid: maintenance.metadata.uid };
     }
     return undefined;
   };

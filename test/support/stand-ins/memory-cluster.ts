@@ -131,11 +131,21 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     store(kind, key, { ...old, metadata: { ...old.metadata, deletionTimestamp } });
     return { status: 200, headers: {}, body: {} };
   };
+  /** Deletes the EvictionRequests of a namespace by their labels. */
+  const removeLabelled = (path: string, query = ''): KubeResponse => {
+    const labels = (new URLSearchParams(query).get('labelSelector') ?? '').split(',').map((each) => each.split('='));
+    for (const [key, { metadata }] of of('Request')) {
+      const isSelected = labels.every(([label = '', value]) => metadata.labels?.[label] === value);
+      if (isSelected && path.includes(`/namespaces/${metadata.namespace}/`)) remove({} as KubeRequest, 'Request', key);
+    }
+    return { status: 200, headers: {}, body: {} };
+  };
   const send = (request: KubeRequest): KubeResponse => {
     const given = cluster.answer(request);
     if (given !== undefined) return { status: given.status, headers: {}, body: { message: given.message } };
-    const [path = ''] = request.path.split('?');
+    const [path = '', query] = request.path.split('?');
     const found = locate(path);
+    if (found === undefined && request.method === 'DELETE') return removeLabelled(path, query);
     if (found === undefined) {
       const kind = (Object.keys(KINDS) as Kind[]).find((each) => path.endsWith(`/${KINDS[each].plural}`));
       const items = kind === undefined ? [] : [...of(kind).values()];
