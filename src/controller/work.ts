@@ -58,10 +58,16 @@ function createMaintenanceQueues(
     for (const name of intents.of(key).keys()) maintenance.add(name);
     for (const nodeName of requests.nodesOf(key)) lookOn(nodeName);
   };
+  const isUntouched = (nodeName: string): boolean => {
+    for (const _ of requests.onNode(nodeName)) return false;
+    return true;
+  };
   const refused = { nodes: createRefusals(clock, lookOn), requests: createRefusals(clock, lookFor) };
   const node = queueOf('nodes', createNodeReconciler(context, refused.nodes), PARALLEL_REQUESTS);
   const requestStep = createRequestReconciler(context, intents, refused.requests);
-  const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS);
+  const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS, {
+    isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
+  });
   const want: DrainEffects['want'] = (...wanted) => {
     for (const key of intents.replace(...wanted)) requester.add(key);
   };
@@ -97,6 +103,8 @@ function createQueues(context: ControllerContext): Queues {
   const queueOf: QueueOf = (name, reconcile, parallel, order = {}) =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun, ...order });
   const targets = createTargets(pods, clock);
+  /** Where many nodes are drained at once, no node waits for all pods of those that were begun before it. */
+  const firstOfNode = { isUrgent: (key: string) => requests.isFirstOfNode(key) };
   const interceptorQueue = (name: string, interceptor: Interceptor, parallel: number): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {
       client,
@@ -105,10 +113,10 @@ function createQueues(context: ControllerContext): Queues {
       request: (key) => requests.get(key),
       pod: (request) => Promise.resolve(targets(request)),
     });
-    return queueOf(name, reconcile, parallel);
+    return queueOf(name, reconcile, parallel, firstOfNode);
   };
   const imperative = createImperativeEviction(context);
-  const request = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS);
+  const request = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS, firstOfNode);
   const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context), PARALLEL_REQUESTS);
   const gate = createDaemonSetGate(context);
   const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);

@@ -162,6 +162,9 @@ class KeyQueue implements WorkQueue {
     observer?.started(now - since);
     observer?.depth(this.#waiting.size);
     this.#running.set(key, now);
+    // This run says itself when the next one is due; a timer for an object that is gone would stay for its hour.
+    clearTimeout(this.#timers.get(key)?.timer);
+    this.#timers.delete(key);
   }
 
   async #runOne(key: string, signal: AbortSignal): Promise<void> {

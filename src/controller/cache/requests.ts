@@ -18,6 +18,8 @@ export interface RequestIndex extends ObjectCache<EvictionRequest> {
   ofPod(podKey: string): Iterable<string>;
   /** The keys of those that have the label of the node. */
   onNode(nodeName: string): Iterable<string>;
+  /** Whether no other request was noted before it among those of its node: many nodes are begun before one is gone on with. */
+  isFirstOfNode(key: string): boolean;
   /** The node that the label of the request names, if there is such a request. */
   nodesOf(key: string): readonly string[];
   /** Notes that the request of the key came, changed or went. */
@@ -32,6 +34,11 @@ export function createRequestIndex(cache: ObjectCache<EvictionRequest>): Request
     ...cache,
     ofPod: (podKey) => byPod.under(podKey),
     onNode: (nodeName) => byNode.under(nodeName),
+    isFirstOfNode: (key) =>
+      byNode.valuesOf(key).every((node) => {
+        const [first] = byNode.under(node);
+        return first === key;
+      }),
     nodesOf: (key) => byNode.valuesOf(key),
     note: (key) => {
       const request = cache.get(key);

@@ -172,7 +172,7 @@ export function createMaintenanceReconciler(context: ControllerContext, effects:
     const stage = context.maintenances.isEndedByReboot(key) ? 'Complete' : stageOf(known);
     if (stage === 'Idle') return {};
     const maintenance = await prepare(parts, known, stage, signal);
-    if (maintenance === undefined) return {};
+    if (maintenance === undefined) return { againMs: OBSERVE_AGAIN_MS };
     if (stage !== 'Drain') {
       observer.forget(key);
       effects.want(key, []);

@@ -174,4 +174,26 @@ describe('a queue of keys', () => {
     await queue.run(stop.signal);
     assert.deepEqual(order, ['a1', 'b1', 'a2', 'a3']);
   });
+
+  it('the queue forgets the time that a key was to be run at when a later run asks for no other', async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const stop = new AbortController();
+    let runs = 0;
+    const look = (): Promise<{ againMs?: number }> => {
+      runs += 1;
+      return Promise.resolve(runs === 1 ? { againMs: 3_600_000 } : {});
+    };
+    const queue = createWorkQueue('test', look, 1, dependencies);
+    const running = queue.run(stop.signal);
+    queue.add('a');
+    await settle();
+    queue.add('a');
+    await settle();
+    assert.equal(runs, 2);
+    context.mock.timers.tick(7_200_000);
+    await settle();
+    assert.equal(runs, 2);
+    stop.abort();
+    await running;
+  });
 });
