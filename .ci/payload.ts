@@ -47,3 +47,9 @@ export async function nodePayload(architecture: Architecture): Promise<readonly 
 export async function clusterPayload(): Promise<readonly TarFile[]> {
   return await filesOf(FOR_THE_CLUSTER);
 }
+
+/** The program in a container image, with the licences of what is in it. */
+export async function programLayer(): Promise<readonly TarFile[]> {
+  const files = await filesOf(['dist/*.cjs', 'dist/THIRD_PARTY_NOTICES', 'LICENSE', 'NOTICE']);
+  return files.map((file) => ({ ...file, name: `usr/lib/nodemaint/${path.basename(file.name)}` }));
+}

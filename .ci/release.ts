@@ -10,10 +10,13 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import packageJson from '../package.json' with { type: 'json' };
-import { type Architecture, ARCHITECTURES } from './architecture.ts';
+import { type Architecture, ARCHITECTURES, nodeFolder, nodePackage } from './architecture.ts';
+import { debianBase } from './debian.ts';
 import { completions, manualPages } from './manual.ts';
+import { archiveOf, describeImage, type Image, imageOf, USER_FILES } from './oci.ts';
 import { makePackage, PACKAGE_FORMATS } from './package.ts';
-import { clusterPayload, nodePayload } from './payload.ts';
+import { clusterPayload, nodePayload, programLayer } from './payload.ts';
+import { type BomComponent, bomOf, nodeComponent } from './provenance.ts';
 import { tarOf } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -42,6 +45,32 @@ async function makeArchive(architecture: Architecture): Promise<void> {
   await writeFile(path.join(TARGET, `${folder}.tar.gz`), gzipSync(tar, { level: 9 }));
 }
 
+/** The image for an architecture, and what it has beside the program. */
+async function makeImage(architecture: Architecture): Promise<{ image: Image; components: readonly BomComponent[] }> {
+  const { files, components } = await debianBase(architecture);
+  const folder = await nodeFolder(architecture);
+  const node = [
+    { name: 'usr/bin/node', mode: 0o755, data: await readFile(path.join(folder, 'bin', 'node')) },
+    { name: 'usr/share/doc/node/LICENSE', mode: 0o644, data: await readFile(path.join(folder, 'LICENSE')) },
+  ];
+  const image = imageOf(architecture, [
+    ['libraries of Debian', [...USER_FILES, ...files]],
+    [`${nodePackage(architecture)} ${packageJson.optionalDependencies[nodePackage(architecture)]}`, node],
+    [`${packageJson.name} ${packageJson.version}`, await programLayer()],
+  ]);
+  console.log(describeImage(image));
+  return { image, components: [...components, nodeComponent(nodePackage(architecture))] };
+}
+
+async function makeImages(): Promise<void> {
+  const made = [];
+  for (const architecture of ARCHITECTURES) made.push(await makeImage(architecture));
+  await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.tar`), archiveOf(made.map(({ image }) => image)));
+  const bom = JSON.parse(await readFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), 'utf8')) as { components: BomComponent[] };
+  const components = [...made.flatMap(({ components: others }) => others), ...bom.components];
+  await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.cdx.json`), bomOf(components));
+}
+
 async function writeChecksums(): Promise<void> {
   const names = (await readdir(TARGET)).sort();
   const lines = names.map(async (name) => {
@@ -60,5 +89,6 @@ for (const architecture of ARCHITECTURES) {
   await makeArchive(architecture);
   for (const format of PACKAGE_FORMATS) await makePackage({ architecture, format, epochSec, target: TARGET }, signal);
 }
+await makeImages();
 await copyFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), path.join(TARGET, `nodemaint-${packageJson.version}.cdx.json`));
 await writeChecksums();

@@ -1,14 +1,15 @@
-/** A file of an archive; a name that ends in a slash is a folder. */
+/** A file of an archive; a name that ends in a slash is a folder; with `link`, a symbolic link to there. */
 export interface TarFile {
   readonly name: string;
   readonly mode: number;
   readonly data?: Buffer;
+  readonly link?: string;
 }
 
 const BLOCK = 512;
 
-function headerOf({ name, mode, data }: TarFile): Buffer {
-  if (Buffer.byteLength(name) > 100) throw new Error(`too long for an archive: ${name}`);
+function headerOf({ name, mode, data, link = '' }: TarFile): Buffer {
+  if (Math.max(Buffer.byteLength(name), Buffer.byteLength(link)) > 100) throw new Error(`too long for an archive: ${name}`);
   const header = Buffer.alloc(BLOCK);
   const octal = (value: number, offset: number, length: number): void => {
     header.write(`${value.toString(8).padStart(length - 1, '0')}\0`, offset);
@@ -21,7 +22,8 @@ function headerOf({ name, mode, data }: TarFile): Buffer {
   // The same content is to make the same archive, whenever it is made.
   octal(0, 136, 12);
   header.write(' '.repeat(8), 148);
-  header.write(name.endsWith('/') ? '5' : '0', 156);
+  header.write(link !== '' ? '2' : name.endsWith('/') ? '5' : '0', 156);
+  header.write(link, 157);
   header.write('ustar\x0000', 257, 'latin1');
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);

@@ -1,12 +1,15 @@
 /** What a release is made of, as far as no package is made: the manual pages, the scripts, and the list of files. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { manualPages } from '../../../.ci/manual.ts';
+import { archiveOf, imageOf } from '../../../.ci/oci.ts';
 import { purgeFunction } from '../../../.ci/package.ts';
+import { tarOf } from '../../../.ci/tar.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -54,5 +57,49 @@ describe('the purge of a package', () => {
     const { stderr } = await run('sh', ['-c', script]);
     assert.equal((await run('find', [root, '-mindepth', '1'])).stdout, `${state}\n${state}/mine.txt\n`);
     assert.match(stderr, /left .*state, in which are: .*mine\.txt/);
+  });
+});
+
+interface Descriptor {
+  readonly digest: string;
+  readonly platform?: { readonly architecture: string };
+}
+
+describe('the image of a release', () => {
+  const image = (architecture: 'amd64' | 'arm64') =>
+    imageOf(architecture, [['a file', [{ name: 'etc/x', mode: 0o644, data: Buffer.from(architecture) }]]]);
+
+  it('the image of a release has one index for both architectures, and each blob is what its name says', async (t) => {
+    const root = await temporaryFolder(t, 'image');
+    const archive = path.join(root, 'image.tar');
+    await writeFile(archive, archiveOf([image('amd64'), image('arm64')]));
+    await run('tar', ['-xf', archive, '-C', root]);
+    const blob = async ({ digest }: Descriptor): Promise<Record<string, unknown>> => {
+      const data = await readFile(path.join(root, 'blobs', digest.replace(':', '/')));
+      assert.equal(`sha256:${createHash('sha256').update(data).digest('hex')}`, digest);
+      return JSON.parse(String(data)) as Record<string, unknown>;
+    };
+    const top = JSON.parse(await readFile(path.join(root, 'index.json'), 'utf8')) as { manifests: Descriptor[] };
+    assert.equal(top.manifests.length, 1);
+    const { manifests } = (await blob(top.manifests[0] as Descriptor)) as unknown as { manifests: Descriptor[] };
+    assert.deepEqual(
+      manifests.map(({ platform }) => platform?.architecture),
+      ['amd64', 'arm64'],
+    );
+    for (const manifest of manifests) {
+      const { config } = (await blob(manifest)) as unknown as { config: Descriptor };
+      assert.equal((await blob(config))['architecture'], manifest.platform?.architecture);
+    }
+  });
+
+  it('the image of a release keeps symbolic links', async (t) => {
+    const root = await temporaryFolder(t, 'link');
+    const file = { name: 'lib/libx.so.1.0', mode: 0o755, data: Buffer.from('x') };
+    await writeFile(
+      path.join(root, 'x.tar'),
+      tarOf([file, { name: 'lib/libx.so.1', mode: 0o777, link: 'libx.so.1.0' }]),
+    );
+    await run('tar', ['-xf', path.join(root, 'x.tar'), '-C', root]);
+    assert.equal(await readlink(path.join(root, 'lib/libx.so.1')), 'libx.so.1.0');
   });
 });
