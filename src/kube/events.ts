@@ -53,6 +53,9 @@ interface RecordedEvent {
 const REPEAT_MS = 5 * 60_000;
 /** An event that was not repeated for this long is forgotten; API servers delete Events after an hour too. */
 const FORGET_MS = 60 * 60_000;
+/** Further ones of the same object within a minute are left out. */
+const MAX_PER_MINUTE = 30;
+const MINUTE_MS = 60_000;
 /** A longer message is cut. */
 const MAX_MESSAGE = 1_000;
 /** When this many events are recorded, the oldest one is forgotten for each new one. */
@@ -135,6 +138,9 @@ class CountingEventRecorder implements EventRecorder {
   /** The events by NAMESPACE/NAME, in the order in which they were first recorded. */
   readonly #recorded = new Map<string, RecordedEvent>();
   readonly #queue: WorkQueue;
+  /** How many Events each object had since this minute of the monotonic clock began. */
+  readonly #counts = new Map<string, number>();
+  #minute = -1;
 
   constructor(component: string, dependencies: EventRecorderDependencies) {
     this.#component = component;
@@ -152,6 +158,14 @@ class CountingEventRecorder implements EventRecorder {
       known.lastAt = now;
       return;
     }
+    const object = `${subject.kind} ${namespaceOf(subject)}/${subject.metadata.name}`;
+    const minute = Math.floor(now.monotonic / MINUTE_MS);
+    if (minute !== this.#minute) this.#counts.clear();
+    this.#minute = minute;
+    const count = (this.#counts.get(object) ?? 0) + 1;
+    this.#counts.set(object, count);
+    if (count === MAX_PER_MINUTE + 1) this.#dependencies.log.warn({ object }, 'Events of an object are left out');
+    if (count > MAX_PER_MINUTE) return;
     if (this.#recorded.size >= MAX_RECORDED) this.#recorded.delete(this.#recorded.keys().next().value ?? '');
     this.#recorded.set(key, { subject, text, name, firstAt: now.wall, lastAt: now, count: 1, written: 0 });
     this.#queue.add(key);

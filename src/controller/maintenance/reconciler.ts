@@ -155,7 +155,9 @@ async function prepare(
 /** The NodeMaintenance controller (KEP-4212, "NodeMaintenance Controller"): one step of one maintenance. */
 export function createMaintenanceReconciler(context: ControllerContext, effects: DrainEffects): Reconcile {
   const notifier = createPodNotifier(context);
-  const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS);
+  const status = createMaintenanceStatusWriter(context.client, context.clock, COUNT_EVERY_MS, () => {
+    return context.maintenances.drains.names.size;
+  });
   const { refused, onChange } = effects;
   const observer = createDrainObserver(context, { refused, onChange, latest: (copy) => status.peek(copy) });
   const parts: Parts = { context, observer, status, notifier, effects };

@@ -38,11 +38,19 @@ export interface MaintenanceStatusWriter {
 /** The counts of more nodes are written less often, in proportion, so that the bytes written in a second are bounded. */
 const NODES_AT_ONCE = 200;
 
-/** Each pod that leaves changes a count: `countEveryMs` is the time between two writes that say nothing else. */
+/** So are those of more drains, up to this multiple of the time. */
+const DRAINS_AT_ONCE = 30;
+const MOST_TIMES = 15;
+
+/**
+ * Each pod that leaves changes a count: `countEveryMs` is the time between two writes that say nothing else, where few drains
+ * are under way; `drains` tells how many there are.
+ */
 export function createMaintenanceStatusWriter(
   client: KubeClient,
   clock: Clock,
   countEveryMs: number,
+  drains: () => number = () => 1,
 ): MaintenanceStatusWriter {
   const ownWrites = createRecentWrites<NodeMaintenance>();
   /** By name: the copy that was decided on last. */
@@ -60,7 +68,8 @@ export function createMaintenanceStatusWriter(
       const status = boundedStatus(maintenance, whole);
       if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status))
         return { kind: 'recorded', status };
-      const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE);
+      const drainTimes = Math.min(drains() / DRAINS_AT_ONCE, MOST_TIMES);
+      const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE, drainTimes);
       const againMs = (writtenAt.get(name) ?? -Infinity) + everyMs - clock.monotonic();
       if (againMs > 0 && !isSignificantChange(maintenance.status, status)) return { kind: 'throttled', againMs };
       if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };

@@ -119,4 +119,21 @@ describe('the recorder of Events', () => {
     assert.deepEqual(methodsOf(bench), ['POST']);
     await bench.stop();
   });
+
+  it('the recorder leaves out what is too much of one object in a minute, and nothing of others', async (context) => {
+    const bench = startBench(context);
+    for (let index = 0; index < 200; index += 1) bench.recorder.record(SUBJECT, { ...TEXT, message: `${index}` });
+    bench.recorder.record({ ...SUBJECT, metadata: { ...SUBJECT.metadata, name: 'other' } }, TEXT);
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+    const created = (): number => {
+      const posts = bench.sent.filter(({ method }) => method === 'POST');
+      return new Set(posts.map(({ body }) => (body as { readonly message: string }).message)).size;
+    };
+    assert.equal(created(), 31);
+    await bench.advance(MINUTE_MS);
+    bench.recorder.record(SUBJECT, { ...TEXT, message: 'later' });
+    await settle();
+    assert.equal(created(), 32);
+    await bench.stop();
+  });
 });

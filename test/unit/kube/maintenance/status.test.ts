@@ -30,6 +30,20 @@ describe('the writer of the status of a maintenance', () => {
     assert.deepEqual(asked, [PATCH]);
   });
 
+  it('the writer puts counts off for longer where many drains are under way', async () => {
+    for (const [drains, againMs] of [
+      [10, 5_000],
+      [90, 15_000],
+      [10_000, 75_000],
+    ] as const) {
+      const { client } = createObjectServer();
+      const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000, () => drains);
+      await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL);
+      const count = await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(1, 2), SIGNAL);
+      assert.deepEqual(count, { kind: 'throttled', againMs });
+    }
+  });
+
   it('the writer puts off a count that follows another write too soon, but no target', async () => {
     const { client, asked } = createObjectServer();
     const clock = createSteppingClock();
