@@ -29,6 +29,10 @@ export const BOOT_ANNOTATION = 'nodemaintenance.x-k8s.io/boot-id';
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
+/** On a Node: the maintenances of others that have it, so that its agent needs to watch no others (JSON; `nodeNote`). */
+export const NODE_NOTE_ANNOTATION = 'nodemaintenance.x-k8s.io/maintenances';
+/** On the Lease of the controller: the identity of a controller that writes that annotation. */
+export const NOTES_BY_ANNOTATION = 'nodemaintenance.x-k8s.io/notes-by';
 /** On a NodeMaintenance and its EvictionRequests: when the node goes away, RFC 3339. */
 export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
 /** On an EvictionRequest: until when interceptors must have finished before the node goes away, RFC 3339. */

@@ -1,4 +1,5 @@
 import type { Lease, LeaseSpec } from '../api/lease.ts';
+import { NOTES_BY_ANNOTATION } from '../api/names.ts';
 
 /**
  * A Lease that has not changed for this long has expired (as --leader-elect-lease-duration of kube-controller-manager). Agents
@@ -57,6 +58,16 @@ export function observeLease(
   if (before === undefined) return { lease, since: now, changed: false };
   if (isSame(before.lease, lease)) return { ...before, lease };
   return { lease, since: now, changed: true };
+}
+
+/**
+ * Whether the controller that has the Lease, or had it last, writes notes onto Nodes (`nodeNote`). An older one that takes the
+ * Lease leaves the annotation as it is, with the identity of another.
+ */
+export function writesNotes(lease: Lease | undefined): boolean {
+  const by = lease?.metadata.annotations?.[NOTES_BY_ANNOTATION];
+  const holder = lease?.spec?.holderIdentity ?? '';
+  return by !== undefined && (holder === '' || holder === by);
 }
 
 function durationMsOf(spec: LeaseSpec | undefined, fallbackMs: number): number {

@@ -21,6 +21,8 @@ export interface LeaseWrite {
   /** The Lease as it was read, which is replaced; undefined where there was none, and it is created. */
   readonly old: Lease | undefined;
   readonly spec: LeaseSpec;
+  /** Those that are to be on it beside the ones that it has. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -30,18 +32,19 @@ export interface LeaseWrite {
 export async function writeLease(
   client: KubeClient,
   place: LeaseName,
-  { old, spec }: LeaseWrite,
+  { old, spec, annotations = {} }: LeaseWrite,
   signal: AbortSignal,
 ): Promise<Lease | undefined> {
   const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
   if (old === undefined) {
     const path = collectionPath(LEASES, place.namespace);
-    const body = { ...kind, metadata: place, spec };
+    const body = { ...kind, metadata: { ...place, annotations }, spec };
     return await sendForObject<Lease>(client, { method: 'POST', path, body }, [409], signal);
   }
   const path = objectPath(LEASES, place);
   // Not a patch: the resourceVersion in the body makes the write fail where another client has written since, and a Lease that
   // was deleted is not created again.
-  const body = { ...kind, metadata: old.metadata, spec };
+  const metadata = { ...old.metadata, annotations: { ...old.metadata.annotations, ...annotations } };
+  const body = { ...kind, metadata, spec };
   return await sendForObject<Lease>(client, { method: 'PUT', path, body }, [404, 409], signal);
 }

@@ -1,6 +1,7 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { nodeStatusOf } from '../../decide/drain/recorded-node.ts';
-import { soleNodeOf } from '../../decide/maintenance/maintenance.ts';
+import { reachesStaticPods } from '../../decide/drain/plan.ts';
+import { drainsOfNode, soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { holdsUnrecorded, releasingMaintenances, type RetentionFacts } from '../../decide/static-pod/retention.ts';
 import { describeError } from '../../errors.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
@@ -34,10 +35,14 @@ interface Reading {
   readonly found: NodeMaintenance | undefined;
 }
 
+function drainsStaticPods(maintenance: NodeMaintenance, nodeName: string): boolean {
+  return drainsOfNode([maintenance], nodeName).some(({ drainTargets }) => reachesStaticPods(drainTargets));
+}
+
 /** Creates the search for the node of `dependencies`; nothing is asked before the first call. */
 export function createUnrecordedMaintenances(
   { client, clock, log, nodeName }: ClusterDependencies,
-  maintenances: Pick<NodeMaintenances, 'get'>,
+  maintenances: Pick<NodeMaintenances, 'get' | 'watchesAll'>,
   ownNode: OwnNode,
 ): UnrecordedMaintenances {
   const readings = new Map<string, Reading>();
@@ -55,14 +60,24 @@ export function createUnrecordedMaintenances(
     return found;
   };
 
-  const holds = async (name: string, signal: AbortSignal): Promise<boolean> => {
-    const copy = maintenances.get(name);
-    if (copy === undefined) return false;
-    if (nodeStatusOf(copy.status, nodeName) !== undefined) return false;
-    const whole = soleNodeOf(copy) === nodeName ? copy : await readWhole(name, signal);
+  /** Whether it has the node although its status does not record that. */
+  const selects = async (whole: NodeMaintenance | undefined, signal: AbortSignal): Promise<boolean> => {
     const node = await ownNode.observe(MAX_AGE_MS, signal);
     if (node.kind === 'unknown') return true;
     return whole !== undefined && holdsUnrecorded(whole, node.kind === 'present' ? node.node : undefined);
+  };
+
+  const holds = async (name: string, signal: AbortSignal): Promise<boolean> => {
+    if (!maintenances.watchesAll()) {
+      // What the note on the Node says may be late: the maintenance itself tells whether it still drains static pods here.
+      const whole = await readWhole(name, signal);
+      const isRecorded = nodeStatusOf(whole?.status, nodeName) !== undefined;
+      return isRecorded && whole !== undefined ? drainsStaticPods(whole, nodeName) : await selects(whole, signal);
+    }
+    const copy = maintenances.get(name);
+    if (copy === undefined) return false;
+    if (nodeStatusOf(copy.status, nodeName) !== undefined) return false;
+    return await selects(soleNodeOf(copy) === nodeName ? copy : await readWhole(name, signal), signal);
   };
 
   return {

@@ -31,7 +31,7 @@ const OBSERVE_EVERY_MS = 2_000;
 export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', maintenances: [] };
 
 export function createControllerWatch(
-  cluster: Pick<NodeMaintenances, 'synced' | 'list'>,
+  cluster: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll'>,
   liveness: ControllerLiveness,
   giveBack: Pick<GiveBack, 'owe' | 'isOwed' | 'leaveToController'>,
   nodeName: string,
@@ -49,6 +49,11 @@ export function createControllerWatch(
         return NOTHING_KNOWN;
       }
       const { kind } = await liveness.observe(OBSERVE_EVERY_MS, signal);
+      if (kind === 'dead' && !cluster.watchesAll()) {
+        // What is known of the node's maintenances is what the controller has noted: to go on without it is not enough.
+        cluster.wantAll();
+        return { controller: 'unknown', maintenances };
+      }
       if (need === 'give-back' && kind === 'alive') giveBack.leaveToController();
       return { controller: kind, maintenances };
     },

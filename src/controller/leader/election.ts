@@ -1,3 +1,4 @@
+import { NOTES_BY_ANNOTATION } from '../../api/names.ts';
 import { decideLease, type LeaseObservation, observeLease, releasedLease } from '../../decide/lease.ts';
 import { describeError } from '../../errors.ts';
 import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
@@ -146,7 +147,12 @@ class Candidate {
     const begun = momentOf(clock);
     this.#isFresh = false;
     this.#mayHold = true;
-    const written = await writeLease(client, place, { old: observation.lease, spec: decision.spec }, signal);
+    const written = await writeLease(
+      client,
+      place,
+      { old: observation.lease, spec: decision.spec, annotations: { [NOTES_BY_ANNOTATION]: identity } },
+      signal,
+    );
     if (written === undefined) return { kind: 'failed' };
     this.#observation = observeLease(observation, written, clock.monotonic());
     this.#isFresh = true;

@@ -1,5 +1,7 @@
-import { CORDONED_ANNOTATION } from '../../api/names.ts';
+import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
+import { identityOf } from '../../decide/drain/recorded-node.ts';
+import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeStateOf } from '../../decide/maintenance/retention.ts';
 import { syncConditions } from '../../kube/maintenance/conditions.ts';
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
@@ -8,17 +10,23 @@ import type { ControllerContext } from '../context.ts';
 import type { Refusals } from './refusals.ts';
 
 /**
- * Keeps the node cordoned while a maintenance wants it, and gives it back when none does (KEP-4212, "Cordon", "Uncordon").
- * Returns whether it has changed the node.
+ * Keeps the node cordoned while a maintenance wants it, and gives it back when none does (KEP-4212, "Cordon", "Uncordon"),
+ * with the note for its agent. Returns whether it has changed the node.
  */
 async function keepCordon(
-  { client, events, log }: ControllerContext,
+  { client, events, log, maintenances: copies }: ControllerContext,
   node: Node,
   maintenances: readonly string[],
   signal: AbortSignal,
 ): Promise<boolean> {
   const { name } = node.metadata;
-  if ((await syncCordon(client, { node, wantedBy: maintenances }, signal)) !== 'changed') return false;
+  const note = nodeNote(
+    maintenances.flatMap((each) => copies.get(each) ?? []),
+    identityOf(node.metadata),
+  );
+  const annotations = { [NODE_NOTE_ANNOTATION]: note };
+  const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations }, signal);
+  if (outcome !== 'changed') return outcome === 'annotated';
   log.info({ node: name, maintenances }, maintenances.length > 0 ? 'cordoned node' : 'uncordoned node');
   // The annotation says that it was cordoned for a maintenance before.
   if (maintenances.length > 0 && node.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined) {

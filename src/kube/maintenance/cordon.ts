@@ -9,13 +9,18 @@ export interface CordonIntent {
   /** A copy of the node, or its name to have it read. */
   readonly node: Node | string;
   readonly wantedBy: readonly string[];
+  /** Annotations that the node is to have, undefined for those that it is not to have; others stay as they are. */
+  readonly annotations?: Readonly<Record<string, string | undefined>>;
   /** Asked right before a write; without it every write is allowed. */
   readonly mayWrite?: () => Promise<boolean>;
 }
 
 export type CordonOutcome =
   | 'unchanged'
+  /** The cordon is another one than before. */
   | 'changed'
+  /** Only annotations are. */
+  | 'annotated'
   | 'not-allowed'
   /** The given copy is not the latest: what it was to become has to be decided anew. */
   | 'conflict';
@@ -47,19 +52,23 @@ export async function syncCordon(
 async function changeNode(
   client: KubeClient,
   node: Node,
-  { wantedBy, mayWrite }: CordonIntent,
+  { wantedBy, annotations = {}, mayWrite }: CordonIntent,
   signal: AbortSignal,
 ): Promise<CordonOutcome> {
   const decided = decideCordon(node, wantedBy);
-  if (decided === undefined) return 'unchanged';
+  const different = Object.entries(annotations).filter(([key, value]) => node.metadata.annotations?.[key] !== value);
+  if (decided === undefined && different.length === 0) return 'unchanged';
   if (mayWrite !== undefined && !(await mayWrite())) return 'not-allowed';
   const { resourceVersion } = node.metadata;
   const guard = resourceVersion === undefined ? {} : { resourceVersion };
-  const body = { ...decided, metadata: { ...decided.metadata, ...guard } };
+  const others = Object.fromEntries(different.map(([key, value]) => [key, value ?? null]));
+  const body = { ...decided, metadata: { annotations: { ...others, ...decided?.metadata.annotations }, ...guard } };
   const change = { method: 'PATCH', path: objectPath(NODES, node.metadata), body, patch: { kind: 'merge' } } as const;
   const response = await client.send(change, signal);
   if (response.status === 409) return 'conflict';
-  if (response.status === 404 || (response.status >= 200 && response.status < 300)) return 'changed';
+  if (response.status === 404 || (response.status >= 200 && response.status < 300)) {
+    return decided === undefined ? 'annotated' : 'changed';
+  }
   const message = statusMessage(response);
   throw new NodemaintError('API_REFUSED', `the API server refused ${change.method} ${change.path}: ${message}`);
 }

@@ -77,6 +77,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     (clock) => {
       const { client, asked } = countingClient();
       const gates = createSelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
+      gates.arm();
       return Promise.resolve(async () => {
         await gates.release(SIGNAL);
         return asked();

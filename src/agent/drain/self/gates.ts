@@ -14,16 +14,17 @@ import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 /** An account that may do this and nothing else (manifests/rbac/agent.yaml); a node's own identity may not. */
 const RELEASE_ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-agent-release';
 const MAX_LABEL = 63;
-const AT_ONCE = 8;
+/** After the start of a whole cluster all nodes ask in the same minutes. */
+const AT_ONCE = 2;
 const TRY_EVERY_MS = 5_000;
 
 interface List {
   readonly items: readonly KubeObject[];
 }
 
-/** How many pods went, and why not more where something was refused. */
+/** The namespaces in which pods went or that were refused, where more may follow; and why something was refused. */
 interface Release {
-  readonly released: number;
+  readonly unfinished: readonly string[];
   readonly refusal: string | undefined;
 }
 
@@ -52,8 +53,8 @@ export interface SelfGates {
 type State =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'armed' }
-  /** Released once already; `triedAt` is on the monotonic clock. */
-  | { readonly kind: 'retrying'; readonly triedAt: number }
+  /** Released once already; `triedAt` is on the monotonic clock. Without `namespaces` it goes on in all of them. */
+  | { readonly kind: 'retrying'; readonly triedAt: number; readonly namespaces?: readonly string[] }
   | { readonly kind: 'clear' };
 
 /** Deletes the pods at the gate in one namespace and returns how many they were. */
@@ -77,21 +78,25 @@ async function namespacesToAsk({ client }: ClusterDependencies, signal: AbortSig
   return [...new Set(found.items)];
 }
 
-/** Releases in all namespaces: one that is refused keeps no other from its release. */
-async function releaseAll(dependencies: ClusterDependencies, signal: AbortSignal): Promise<Release> {
-  const namespaces = await namespacesToAsk(dependencies, signal);
-  let released = 0;
+/** Releases in the namespaces: one that is refused keeps no other from its release. */
+async function releaseAll(
+  dependencies: ClusterDependencies,
+  namespaces: readonly string[],
+  signal: AbortSignal,
+): Promise<Release> {
+  const unfinished: string[] = [];
   let refusal: string | undefined;
-  const releaseOne = (name: string): Promise<number> =>
-    releaseIn(dependencies, name, signal).catch((error: unknown) => {
+  const releaseOne = async (name: string): Promise<void> => {
+    const released = await releaseIn(dependencies, name, signal).catch((error: unknown) => {
       refusal ??= refusalOf(error);
-      return 0;
+      return 1;
     });
+    if (released > 0) unfinished.push(name);
+  };
   for (let first = 0; first < namespaces.length; first += AT_ONCE) {
-    const counts = await Promise.all(namespaces.slice(first, first + AT_ONCE).map(releaseOne));
-    for (const count of counts) released += count;
+    await Promise.all(namespaces.slice(first, first + AT_ONCE).map(releaseOne));
   }
-  return { released, refusal };
+  return { unfinished, refusal };
 }
 
 export function createSelfGates(dependencies: ClusterDependencies): SelfGates {
@@ -111,18 +116,23 @@ export function createSelfGates(dependencies: ClusterDependencies): SelfGates {
     release: async (signal) => {
       const now = clock.monotonic();
       if (state.kind === 'retrying' && now - state.triedAt < TRY_EVERY_MS) return;
-      const isFirst = state.kind !== 'retrying';
-      state = { kind: 'retrying', triedAt: now };
+      const before = state;
+      state = { ...before, kind: 'retrying', triedAt: now };
       if (nodeName.length > MAX_LABEL) {
         log.warn({ node: nodeName }, 'gated DaemonSet pods of a node with so long a name wait for a controller');
         state = { kind: 'clear' };
         return;
       }
       try {
-        const { released, refusal } = await releaseAll(dependencies, signal);
+        const known = before.kind === 'retrying' ? before.namespaces : undefined;
+        const namespaces = known ?? (await namespacesToAsk(dependencies, signal));
+        const { unfinished, refusal } = await releaseAll(dependencies, namespaces, signal);
         warnOnce(refusal);
         // API servers' copies of the maintenances lag: a pod that is created right after a maintenance can still be gated.
-        if (released === 0 && !isFirst && refusal === undefined) state = { kind: 'clear' };
+        // After a boot it ended long before.
+        if (before.kind === 'armed') state = { kind: 'retrying', triedAt: now };
+        else if (unfinished.length > 0) state = { kind: 'retrying', triedAt: now, namespaces: unfinished };
+        else state = { kind: 'clear' };
       } catch (error) {
         warnOnce(refusalOf(error));
       }

@@ -26,7 +26,7 @@ function maintenance(stage: string, nodeSelector: object = BY_LABEL, status?: ob
 const RECORDED = maintenance('Drain', BY_LABEL, { nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets: [STATIC] }] });
 
 /** An agent with a manifest that is parked for the maintenance `m`, in a cluster where it and the Node are so. */
-function open(found: NodeMaintenance | undefined, node: object | undefined) {
+function open(found: NodeMaintenance | undefined, node: object | undefined, noted?: readonly NodeMaintenance[]) {
   const server = createObjectServer({
     ...(found === undefined ? {} : { [PATH]: found }),
     ...(node === undefined ? {} : { [NODE_PATH]: node }),
@@ -35,13 +35,14 @@ function open(found: NodeMaintenance | undefined, node: object | undefined) {
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n', onChange: () => undefined };
   const copy = found && createMaintenanceTransform('n')(found);
   const get = (name: string): NodeMaintenance | undefined => (name === 'm' ? copy : undefined);
-  const unrecorded = createUnrecordedMaintenances(dependencies, { get }, createOwnNode(dependencies));
+  const maintenances = { get, watchesAll: () => noted === undefined };
+  const unrecorded = createUnrecordedMaintenances(dependencies, maintenances, createOwnNode(dependencies));
   const facts: RetentionFacts = {
     phase: { kind: 'watching' },
     onBoot: 'complete',
     clusterConfigured: true,
     own: [],
-    drains: drainsOfNode(copy === undefined ? [] : [copy], 'n'),
+    drains: drainsOfNode(noted ?? (copy === undefined ? [] : [copy]), 'n'),
     apiSilent: false,
   };
   return {
@@ -101,4 +102,21 @@ describe('a manifest that is parked for a maintenance', () => {
     rig.clock.pass(1);
     assert.equal(await rig.isKept(), false);
   });
+
+  const withoutStatic = [{ podType: 'Default', podPriority: 5 }];
+  for (const [what, found, kept] of [
+    ['the maintenance drains static pods here', RECORDED, true],
+    [
+      'the maintenance drains other pods here',
+      maintenance('Drain', BY_LABEL, { nodeStatuses: [{ nodeRef: { name: 'n' }, drainTargets: withoutStatic }] }),
+      false,
+    ],
+    ['the maintenance has just begun', maintenance('Drain'), true],
+    ['the maintenance is over', { ...RECORDED, spec: { ...RECORDED.spec, stage: 'Complete' as const } }, false],
+    ['the maintenance is gone', undefined, false],
+  ] as const) {
+    it(`a manifest ${kept ? 'stays parked' : 'comes back'} where the note on the Node says nothing and ${what}`, async () => {
+      assert.equal(await open(found, LABELLED, []).isKept(), kept);
+    });
+  }
 });

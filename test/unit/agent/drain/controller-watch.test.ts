@@ -25,11 +25,23 @@ const MAINTENANCE: NodeMaintenance = {
 };
 
 /** A watch over a cluster and a Lease that the test sets. */
-function open(world: { maintenances: NodeMaintenance[]; owed: boolean; life: ControllerState['kind'] }) {
+function open(world: {
+  maintenances: NodeMaintenance[];
+  owed: boolean;
+  life: ControllerState['kind'];
+  source?: 'note' | 'all';
+}) {
   const reads: number[] = [];
   let last: ControllerState | undefined;
   const watch = createControllerWatch(
-    { synced: () => true, list: () => world.maintenances },
+    {
+      synced: () => true,
+      list: () => world.maintenances,
+      watchesAll: () => world.source !== 'note',
+      wantAll: () => {
+        world.source = 'all';
+      },
+    },
     {
       observe: (maxAgeMs) => {
         reads.push(maxAgeMs);
@@ -57,6 +69,12 @@ function open(world: { maintenances: NodeMaintenance[]; owed: boolean; life: Con
 }
 
 describe('the watch on the controller', () => {
+  it('the watch asks for all maintenances before it says that no controller is alive', async () => {
+    const { watch } = open({ maintenances: [MAINTENANCE], owed: false, life: 'dead', source: 'note' });
+    assert.equal((await watch.observe(RETENTION, SIGNAL)).controller, 'unknown');
+    assert.equal((await watch.observe(RETENTION, SIGNAL)).controller, 'dead');
+  });
+
   it('the watch reads no Lease on a node that nothing drains and that owes nothing', async () => {
     const { watch, reads } = open({ maintenances: [], owed: false, life: 'alive' });
     assert.deepEqual(await watch.observe(RETENTION, SIGNAL), { controller: 'unknown', maintenances: [] });

@@ -21,6 +21,28 @@ describe('syncCordon', () => {
     });
   });
 
+  it('syncCordon writes annotations with the cordon, and alone where the cordon is right', async () => {
+    const server = createObjectServer();
+    const wanted = { wantedBy: ['m'], annotations: { note: 'text' } };
+    assert.equal(await syncCordon(server.client, { node: FREE, ...wanted }, SIGNAL), 'changed');
+    assert.equal(await syncCordon(server.client, { node: OURS, ...wanted }, SIGNAL), 'annotated');
+    const noted = {
+      ...OURS,
+      metadata: { ...OURS.metadata, annotations: { ...OURS.metadata.annotations, note: 'text' } },
+    };
+    assert.equal(await syncCordon(server.client, { node: noted, ...wanted }, SIGNAL), 'unchanged');
+    const none = { wantedBy: [], annotations: { note: undefined } };
+    assert.equal(await syncCordon(server.client, { node: noted, ...none }, SIGNAL), 'changed');
+    assert.deepEqual(
+      server.requests.map(({ body }) => (body as { metadata: object }).metadata),
+      [
+        { annotations: { note: 'text', [CORDONED_ANNOTATION]: 'm' } },
+        { annotations: { note: 'text' } },
+        { annotations: { note: null, [CORDONED_ANNOTATION]: null } },
+      ],
+    );
+  });
+
   it('syncCordon takes back its own cordon alone', async () => {
     const server = createObjectServer();
     assert.equal(await syncCordon(server.client, { node: OURS, wantedBy: [] }, SIGNAL), 'changed');
