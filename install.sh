@@ -287,7 +287,7 @@ adopt_flat_layout() {
   flat=$versions/.flat
   rm -rf "$flat"
   install -d -m 0755 "$flat"
-  cp -p "$lib/node" "$lib/nodemaint.cjs" "$lib/lock-holder" "$flat"
+  cp -p "$lib/node" "$lib"/*.cjs "$lib/lock-holder" "$flat"
   files_in "$here/systemd" | while read -r file; do
     old=$admin_units/${file#system/}
     [ "$file" != logind.conf.d/zz-nodemaint.conf ] || old=$logind

@@ -1,11 +1,12 @@
 /**
- * `npm run build`: bundles the program into one file, dist/nodemaint.cjs, that runs with nothing but Node.js, and the kit
- * for interceptors into another, dist/interceptor.cjs. Beside them: the licences of the packages in them, and the software bill
- * of materials.
+ * `npm run build`: bundles the program into files of one folder that run with nothing but Node.js. dist/nodemaint.cjs loads
+ * dist/agent.cjs for the agent, with dist/kubeconfig.cjs for kubeconfigs that are not plain, and dist/commands.cjs for every
+ * other command. The kit for interceptors is dist/interceptor.cjs. Beside them: the licences of the packages in
+ * them, and the software bill of materials.
  */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { build, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
+import { build, type BuildOptions, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
 import { bomComponentOf, bomOf, componentsOf, noticesOf } from './provenance.ts';
 
 const CLIENT = '@kubernetes/client-node';
@@ -33,8 +34,48 @@ const lean: Plugin = {
   },
 };
 
-const { metafile } = await build({
-  entryPoints: { nodemaint: 'src/main.ts', interceptor: 'src/interceptor.ts' },
+const ROOT = path.join(import.meta.dirname, '..');
+/** The modules that the program loads when it needs them, by the file of dist that each becomes. */
+const PARTS: Readonly<Record<string, string>> = {
+  'src/cli/agent.ts': './agent.cjs',
+  'src/cli/program.ts': './commands.cjs',
+  'src/kube/access/library.ts': './kubeconfig.cjs',
+};
+
+/**
+ * Files of their own for parts of the program. Node.js keeps the text of each file that it loads, and a closure for each
+ * function in it; in one file those of the commands and the controller would be half of an idle agent's heap. Each part has
+ * a copy of what it shares with the others. The agent loads its parts at its start only: an upgrade of the files, or a disk
+ * that fails later, takes nothing away from an agent that runs.
+ */
+const parts: Plugin = {
+  name: 'parts',
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path: specifier, resolveDir, kind }) => {
+      if (kind !== 'dynamic-import') return undefined;
+      const part = PARTS[path.relative(ROOT, path.join(resolveDir, specifier))];
+      return part === undefined ? undefined : { path: part, external: true };
+    });
+  },
+};
+
+/** Modules that libraries load at their start for what this program does without, and all that it has in their place. */
+const UNUSED: Readonly<Record<string, string>> = {
+  // Introspection and proxies of dbus-next.
+  xml2js: 'exports.Builder = class {}; exports.Parser = class {};',
+  // Transports of pino, with a thread for each.
+  'thread-stream': '',
+};
+const unused: Plugin = {
+  name: 'unused',
+  setup: (bundler) => {
+    const namespace = 'unused-module';
+    bundler.onResolve({ filter: /^(xml2js|thread-stream)$/ }, ({ path: name }) => ({ path: name, namespace }));
+    bundler.onLoad({ filter: /.*/, namespace }, ({ path: name }) => ({ contents: UNUSED[name] ?? '' }));
+  },
+};
+
+const OPTIONS = {
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
   bundle: true,
@@ -43,6 +84,8 @@ const { metafile } = await build({
   // Not ESM: there every import of a Node.js module by anything in the bundle, used or not, is loaded at start, with the
   // lazy getters of each evaluated, fetch and the cluster module among them: 20 MB of an idle agent.
   format: 'cjs',
+  // Of a file that is not in the bundle: by require(), which does not load the module system of ESM.
+  supported: { 'dynamic-import': false },
   minify: true,
   metafile: true,
   // The licences are in THIRD_PARTY_NOTICES: in the bundle every agent would load them.
@@ -50,9 +93,15 @@ const { metafile } = await build({
   banner: { js: '/* Apache-2.0. The licences of the packages in this file: THIRD_PARTY_NOTICES */' },
   // Optional native helpers of dbus-next that this program does without.
   external: ['usocket', 'abstract-socket', 'x11'],
-  plugins: [lean],
-});
+} as const satisfies BuildOptions;
 
-const components = await componentsOf(path.join(import.meta.dirname, '..'), metafile);
+const agent = { nodemaint: 'src/main.ts', agent: 'src/cli/agent.ts', kubeconfig: 'src/kube/access/library.ts' };
+const others = { commands: 'src/cli/program.ts', interceptor: 'src/interceptor.ts' };
+const { metafile: first } = await build({ ...OPTIONS, entryPoints: agent, plugins: [lean, unused, parts] });
+const { metafile: second } = await build({ ...OPTIONS, entryPoints: others, plugins: [lean, unused] });
+
+const inputs = { ...first.inputs, ...second.inputs };
+const outputs = { ...first.outputs, ...second.outputs };
+const components = await componentsOf(ROOT, { inputs, outputs });
 await writeFile('dist/THIRD_PARTY_NOTICES', noticesOf(components));
 await writeFile('dist/nodemaint.cdx.json', bomOf(components.map(bomComponentOf)));

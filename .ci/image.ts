@@ -1,6 +1,6 @@
 /**
  * `npm run image`: makes dist/nodemaint-image.tar, a container image for this machine's architecture, without Docker and
- * without a registry: the Node.js that runs this, the libraries it has loaded, and dist/nodemaint.cjs. It is an OCI image
+ * without a registry: the Node.js that runs this, the libraries it has loaded, and the bundle of the controller. It is an OCI image
  * layout that `docker load`, `podman load`, `skopeo copy oci-archive:…` and `ctr images import` take. The image of a release
  * has the libraries of Debian instead.
  */

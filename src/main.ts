@@ -2,9 +2,20 @@
 /** The entry point: reads the command line, handles process signals and sets the exit code. */
 import process from 'node:process';
 import { inspect } from 'node:util';
-import { runProgram } from './cli/program.ts';
-import { createTerminal } from './cli/terminal/terminal.ts';
+import { agentConfigPath } from './cli/agent-line.ts';
+import { createTerminal, type Terminal } from './cli/terminal/terminal.ts';
 import { escaped } from './printable.ts';
+
+/** Runs the command line; loads of the program what it needs, so that an idle agent keeps no command in its memory. */
+async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const configPath = agentConfigPath(argv);
+  if (configPath !== undefined) {
+    const { runAgentProgram } = await import('./cli/agent.ts');
+    return await runAgentProgram(configPath, terminal);
+  }
+  const { runProgram } = await import('./cli/program.ts');
+  return await runProgram(argv, terminal);
+}
 
 async function main(): Promise<void> {
   const stop = new AbortController();
@@ -29,7 +40,7 @@ async function main(): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   try {
-    process.exitCode = await runProgram(process.argv.slice(2), terminal);
+    process.exitCode = await run(process.argv.slice(2), terminal);
   } finally {
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);

@@ -116,7 +116,7 @@ function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['las
 }
 
 /** Puts the agent together from its parts and the record that was read from the disk. */
-export function createAgent(context: AgentContext, initial: AgentRecord): Agent {
+export function createAgent(context: AgentContext, initial: AgentRecord, releaseMemory = (): void => undefined): Agent {
   const { clock, log, state, node, machine, notices, people, cluster, staticPods, drain } = context;
   const askingSinceBootMs = clock.monotonic();
   const retentionFacts = retentionReader(context, askingSinceBootMs);
@@ -147,6 +147,7 @@ export function createAgent(context: AgentContext, initial: AgentRecord): Agent 
     ...context.loop,
     rest: () => {
       machine.runtime.close();
+      releaseMemory();
     },
   };
   return {

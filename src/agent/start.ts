@@ -3,6 +3,7 @@ import { uncleanShutdownEvent } from '../decide/shutdown/events.ts';
 import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
 import { describeError } from '../errors.ts';
 import { openStateFiles } from '../host/files/state-files.ts';
+import { createMemoryRelease } from '../host/memory.ts';
 import { loadClusterAccess } from '../kube/access/cluster.ts';
 import { type Agent, createAgent } from './agent.ts';
 import type { AgentContext } from './context.ts';
@@ -113,7 +114,7 @@ export async function runAgent(
   const beginning = await readBeginning(foundation, recorded, locator);
   const opened = await openContext(foundation, beginning, { locator, manual });
   const { context } = opened;
-  const agent = createAgent(context, beginning.record);
+  const agent = createAgent(context, beginning.record, createMemoryRelease(clock, globalThis.gc, living));
   serveControl(control, agent, context);
   // Where a shutdown was held, its phase tells how that ended.
   const isUntold = beginning.wasUnclean && beginning.record.phase.kind === 'watching';

@@ -7,6 +7,9 @@ import { loadAgentConfig } from '../config/load.ts';
 import type { MachineFacts } from '../decide/notice/provider.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createLog } from '../telemetry/log.ts';
+import { EXIT } from './terminal/exit-code.ts';
+import { failedExitCode } from './terminal/outcome.ts';
+import type { Terminal } from './terminal/terminal.ts';
 
 const fact = z.string().max(1000);
 const machineFactsSchema = z.object({ manufacturer: fact, model: fact, serial: fact, uuid: fact, assetTag: fact });
@@ -19,10 +22,14 @@ async function readMachineFacts(signal: AbortSignal): Promise<MachineFacts> {
   return machineFactsSchema.parse(JSON.parse(stdout));
 }
 
-/** `nodemaint machine-facts`: what the firmware reports of this machine, as JSON for the agent. */
-export async function machineFactsCommand(): Promise<string> {
-  const { readMachineFacts: read } = await import('../host/facts.ts');
-  return `${JSON.stringify(await read())}\n`;
+/** Runs the agent as the only command of this process, for a command line that `agentConfigPath` has read. Returns the exit code. */
+export async function runAgentProgram(configPath: string, terminal: Terminal): Promise<number> {
+  try {
+    await agentCommand(configPath, terminal.stop, terminal.signal);
+    return EXIT.done;
+  } catch (error) {
+    return failedExitCode(error, terminal);
+  }
 }
 
 /** `nodemaint agent`: runs the node daemon until `stop`, and at the latest until `signal`. */

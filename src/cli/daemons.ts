@@ -19,7 +19,7 @@ export function addAgent(program: Command, terminal: Terminal): void {
     });
 
   program.command('machine-facts', { hidden: true }).action(async () => {
-    const { machineFactsCommand } = await import('./agent.ts');
+    const { machineFactsCommand } = await import('./machine-facts.ts');
     terminal.write(await machineFactsCommand());
   });
 }

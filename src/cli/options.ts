@@ -1,5 +1,6 @@
 /** The flags that several commands share, with one text each. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { AGENT_CONFIG_PATH } from './paths.ts';
 
 /** How a command sets the exit code of the program. */
 export type ExitWith = (code: number) => void;
@@ -12,7 +13,7 @@ export function nonEmpty(text: string): string {
 
 /** The flag --config of the commands that read the agent's configuration. */
 export function configOption(): Option {
-  return new Option('--config <file>', "the agent's configuration file").default('/etc/nodemaint/config.yaml');
+  return new Option('--config <file>', "the agent's configuration file").default(AGENT_CONFIG_PATH);
 }
 
 /** The flag --output of the commands that print a table for people. */

@@ -1,6 +1,5 @@
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { NodemaintError } from '../errors.ts';
 import { addCompletion } from './completion/program.ts';
 import { addConfig } from './config/program.ts';
 import { addAgent, addController } from './daemons.ts';
@@ -12,6 +11,7 @@ import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
 import { addStatus } from './status/program.ts';
 import { EXIT } from './terminal/exit-code.ts';
+import { failedExitCode } from './terminal/outcome.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { addUninstall } from './uninstall/program.ts';
 
@@ -72,9 +72,6 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    if (terminal.signal.aborted) return EXIT.failed;
-    if (!(error instanceof NodemaintError)) throw error;
-    terminal.warn(`nodemaint: ${error.message}\n`);
-    return error.code === 'CONFIG_INVALID' || error.code === 'USAGE' ? EXIT.usage : EXIT.failed;
+    return failedExitCode(error, terminal);
   }
 }

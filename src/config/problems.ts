@@ -1,5 +1,7 @@
 /** Sentences about values that a configuration may not have, each with the fix. */
 import * as z from 'zod';
+// By name: by way of `z.core` the agent would load all of the library, with its messages in all languages.
+import { toDotPath } from 'zod/v4/core';
 import { parseDuration } from '../decide/duration.ts';
 import { type ConfigLayer, type ConfigPath, layerOf, placeOf, valueAt } from './layers.ts';
 
@@ -118,7 +120,7 @@ export function describeProblems(
   });
   const lines = problems.map(({ path, text }) => {
     const layer = layerOf(layers, path) ?? layerOf(layers, path.slice(0, 1)) ?? layers[0];
-    return `${layer === undefined ? '' : `${placeOf(layer, path)}: `}${z.core.toDotPath(path)}: ${text}`;
+    return `${layer === undefined ? '' : `${placeOf(layer, path)}: `}${toDotPath(path)}: ${text}`;
   });
   return lines.join('\n');
 }

@@ -3,6 +3,7 @@
  * installed, against a real API server and a real logind.
  */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { access, mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
@@ -22,7 +23,8 @@ import { benchShutdownLatency } from './shutdown-latency.ts';
 import { benchStaticPods } from './static-pods.ts';
 import { makeTestFolder } from '../support/folder.ts';
 
-const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'nodemaint.cjs');
+const ROOT = path.join(import.meta.dirname, '..', '..');
+const BUNDLE = path.join(ROOT, 'dist', 'nodemaint.cjs');
 const IDLE_MS = 15_000;
 const STARTS = 7;
 /** The whole bench of many nodes takes about an hour. */
@@ -38,14 +40,20 @@ function median(values: readonly number[]): number {
 }
 
 const PROGRAM: readonly [string, ...string[]] = [process.execPath, BUNDLE];
-/** The agent with the flag that its unit gives it. */
-const AGENT: readonly [string, ...string[]] = [process.execPath, '--max-semi-space-size=1', BUNDLE];
+
+/** The flags that the agent's unit gives to Node.js. */
+function flagsOfUnit(): readonly string[] {
+  const unit = readFileSync(path.join(ROOT, 'systemd', 'system', 'nodemaint.service'), 'utf8');
+  return (/^ExecStart=\S+ (.*) \S+nodemaint\.cjs/m.exec(unit)?.[1] ?? '').split(' ');
+}
+const AGENT: readonly [string, ...string[]] = [process.execPath, ...flagsOfUnit(), BUNDLE];
 
 function startAgent(configFile: string, logind: Logind, log: string): Program {
   // As the unit runs it: with a cache of compiled code, which its first run fills.
   const env = {
     DBUS_SYSTEM_BUS_ADDRESS: logind.address,
     NODE_COMPILE_CACHE: path.join(path.dirname(configFile), 'cache'),
+    MALLOC_ARENA_MAX: '1',
   };
   return startProgram([...AGENT, 'agent', '--config', configFile], log, env);
 }

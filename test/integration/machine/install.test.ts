@@ -106,7 +106,7 @@ describe('install.sh', () => {
       await container.must(INSTALL);
       await container.must(`systemctl stop nodemaint nodemaint-inhibitor; cp ${CONFIG} /root`);
       await container.must(`${CHECKOUT}/install.sh uninstall --purge; install -D -m 644 /root/config.yaml ${CONFIG}`);
-      const flat = `install -d ${LIB} && cp ${NODE} ${CHECKOUT}/dist/nodemaint.cjs ${CHECKOUT}/systemd/libexec/lock-holder ${LIB}
+      const flat = `install -d ${LIB} && cp ${NODE} ${CHECKOUT}/dist/*.cjs ${CHECKOUT}/systemd/libexec/lock-holder ${LIB}
 cp -r ${CHECKOUT}/systemd/system/. /etc/systemd/system && cp -r ${CHECKOUT}/systemd/logind.conf.d /etc/systemd
 systemctl daemon-reload && systemctl enable --quiet --now nodemaint`;
       await container.must(flat);
