@@ -1,11 +1,14 @@
 #!/bin/sh
 # Installs node-maintenance-agent on a machine, upgrades it, or removes it. Run it as root from an unpacked release, or from a
 # checkout in which "npm ci && npm run build" was run. It never overwrites a configuration. The packages run it too: they
-# bring a release, in /usr/libexec/nodemaint, and this script does the rest.
+# bring a release, in /usr/libexec/nodemaint, and this script does the rest. So does the container image for the installer.
 #
 # Each installation is a separate folder below /usr/lib/nodemaint/versions: program, Node.js, lock holder and units.
 # systemd and people reach it through links that go through /usr/lib/nodemaint/current. One rename switches that link. So an
 # interrupted installation leaves either the old or the new one, complete; and going back is the same rename.
+#
+# Where /usr cannot be written, all of it lies below /opt/nodemaint, and the units are copies in /etc/systemd/system: /opt may
+# be mounted after systemd has read its units, and links into it would lead nowhere then.
 set -eu
 umask 022
 
@@ -14,16 +17,20 @@ usage() {
 usage: install.sh [install|rollback|uninstall] [options]
 
   install              install or upgrade the agent and start it (default); goes back by itself if the agent does not start
-    --kubeconfig FILE    kubeconfig of the agent (default: the kubelet's, /etc/kubernetes/kubelet.conf)
+    --kubeconfig FILE    kubeconfig of the agent (default: that of the running kubelet, else one of the usual files)
     --standalone         without a cluster: hold shutdowns only for the static pods of this machine
     --static-pods DIR    the kubelet's staticPodPath (default: as the running kubelet has it)
-    --runtime SOCKET     CRI socket (default: /run/containerd/containerd.sock)
+    --runtime SOCKET     CRI socket (default: that of the running kubelet, else one of the usual sockets)
+    --prefix DIR         the program lies in DIR/nodemaint (default: /usr/lib; /opt if /usr cannot be written)
+    --unless-current     do nothing if exactly this program is installed, runs, and holds the lock
     --disable-kubelet-graceful-shutdown
                          switch the kubelet's own graceful shutdown off by a drop-in; restarts the kubelet
     --no-start           install, but do not start
+    --when-idle          change nothing while the machine goes down, the agent drains, or manifests are parked; exit code 75
   rollback             go back to the previous installation
   uninstall            stop the agent and remove it; refuses while manifests are parked
     --restart-kubelet    restart the kubelet if its drop-in was removed
+    --when-idle          as for install
     --purge              remove the configuration and the state too
   --package            with any of them, for the packages: their own files are the commands in /usr/bin; nothing is started
                        where systemd does not run, as in a chroot, or where the machine has no kubeconfig yet
@@ -40,13 +47,8 @@ fail() {
 }
 
 here=$(cd "$(dirname "$0")" && pwd)
-lib=/usr/lib/nodemaint
-versions=$lib/versions
-current=$lib/current
-previous=$lib/previous
-# This file exists from the switch to an installation until that installation was seen to work.
-unproven=$lib/unproven
-units=/usr/lib/systemd/system
+usual_lib=/usr/lib/nodemaint
+usual_units=/usr/lib/systemd/system
 # Earlier versions of this script put the units here; administrators put theirs here.
 admin_units=/etc/systemd/system
 wanted=$admin_units/multi-user.target.wants/nodemaint.service
@@ -66,8 +68,11 @@ action=install
 kubeconfig=
 standalone=no
 static_pods=
-runtime=/run/containerd/containerd.sock
+runtime=
+prefix=
 start=yes
+when_idle=no
+unless_current=no
 disable_kubelet_shutdown=no
 restart_kubelet=no
 purge=no
@@ -84,7 +89,10 @@ while [ $# -gt 0 ]; do
     --static-pods) [ $# -ge 2 ] || fail "$1 needs a folder"; static_pods=$2; shift ;;
     --runtime) [ $# -ge 2 ] || fail "$1 needs a socket"; runtime=$2; shift ;;
     --disable-kubelet-graceful-shutdown) disable_kubelet_shutdown=yes ;;
+    --prefix) [ $# -ge 2 ] || fail "$1 needs a folder"; prefix=$2; shift ;;
     --no-start) start=no ;;
+    --when-idle) when_idle=yes ;;
+    --unless-current) unless_current=yes ;;
     --restart-kubelet) restart_kubelet=yes ;;
     --purge) purge=yes ;;
     --package) package=yes ;;
@@ -103,6 +111,59 @@ if [ ! -d /run/systemd/system ]; then
 fi
 exec 9> /run/nodemaint-install.lock
 flock -n 9 || fail "another install.sh runs on this machine"
+
+# --- places
+
+# Where the program of the installed unit lies; nothing if none is installed. All of that folder is removed in the end, so
+# its name is always nodemaint, and it must have what this script puts there.
+installed_lib() {
+  for unit in "$admin_units/nodemaint.service" "$usual_units/nodemaint.service"; do
+    [ ! -e "$unit" ] || sed -n 's,^ExecStart=\(/.*/nodemaint\)/node .*,\1,p' "$unit"
+  done | while read -r found; do
+    if [ -d "$found/versions" ] || [ -f "$found/nodemaint.cjs" ]; then echo "$found"; break; fi
+  done
+}
+
+# Whether files can be made in DIR, which may not exist yet.
+is_writable() {
+  dir=$1
+  while [ ! -e "$dir" ]; do dir=$(dirname "$dir"); done
+  [ -w "$dir" ]
+}
+
+choose_places() {
+  lib=$(installed_lib)
+  case ${prefix:-/} in
+    *[!A-Za-z0-9/._-]* | [!/]*) fail "--prefix $prefix is not an absolute path of letters, digits and ./_-" ;;
+  esac
+  # The packages have links to the usual place.
+  [ "$package" = no ] || prefix=/usr/lib
+  [ -z "$prefix" ] || prefix=${prefix%/}/nodemaint
+  if [ -n "$prefix" ] && [ -n "$lib" ] && [ "$prefix" != "$lib" ]; then
+    fail "the agent is installed in $lib; uninstall it before you install it in $prefix"
+  fi
+  lib=${prefix:-$lib}
+  if [ -z "$lib" ]; then
+    lib=$usual_lib
+    is_writable "$lib" && is_writable "$usual_units" || lib=/opt/nodemaint
+  fi
+  units=$admin_units
+  [ "$lib" != "$usual_lib" ] || units=$usual_units
+  bin=/usr/local/bin
+  is_writable "$bin" || bin=/opt/bin
+  versions=$lib/versions
+  current=$lib/current
+  previous=$lib/previous
+  # This file exists from the switch to an installation until that installation was seen to work.
+  unproven=$lib/unproven
+}
+
+# Changes nothing where a part of the installation could not be written.
+check_places() {
+  for place in "$lib" "$units" "$wanted" "$logind" "$paths_drop_in" "$config" "$state" "$bin"; do
+    is_writable "$place" || fail "$place cannot be written, because $dir is read-only; nothing was changed. Choose another place for the program with --prefix, or use the image or package that your system takes"
+  done
+}
 
 # --- files
 
@@ -137,8 +198,24 @@ find_build() {
   esac
   node=$here/node
   [ -x "$node" ] || node=$here/node_modules/node-linux-$arch/bin/node
+}
+
+check_build() {
   [ -x "$node" ] || fail "no $node; run npm ci in $here first"
   [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
+}
+
+# A sum over all files that an installation is made of.
+sum_of_build() {
+  {
+    (cd "$(dirname "$node")" && sha256sum node)
+    (cd "$here/dist" && sha256sum ./*.cjs)
+    (cd "$here/systemd" && find . -type f | sort | xargs sha256sum)
+  } | sha256sum | cut -d ' ' -f 1
+}
+
+is_current() {
+  [ "$(cat "$current/build.sum" 2> /dev/null || true)" = "$(sum_of_build)" ] && [ ! -e "$unproven" ] && is_up
 }
 
 # Writes the command nodemaint of the folder DIR. It keeps using the Node.js of that folder after an upgrade.
@@ -161,7 +238,10 @@ stage() {
   install -m 0755 "$here/systemd/libexec/lock-holder" "$staged/lock-holder"
   files_in "$here/systemd" | while read -r file; do
     install -D -m 0644 "$here/systemd/$file" "$staged/systemd/$file"
+    sed -i "s,$usual_lib/,$lib/,g" "$staged/systemd/$file"
   done
+  sum_of_build > "$staged/build.sum"
+  label_staged
   try_staged
   new=$version-$(date -u +%Y%m%dT%H%M%SZ)-$$
   write_wrapper "$staged" "$versions/$new"
@@ -169,6 +249,17 @@ stage() {
   sync -f "$staged"
   mv -T "$staged" "$versions/$new"
   sync "$versions"
+}
+
+# SELinux lets systemd start programs with this label; what lies below /usr/lib or /opt would get another one.
+label_staged() {
+  command -v selinuxenabled > /dev/null && selinuxenabled || return 0
+  write_wrapper "$staged" "$staged"
+  chcon -t bin_t "$staged/node" "$staged/nodemaint" "$staged/lock-holder" ||
+    fail "the programs cannot get the SELinux label bin_t, without which systemd would not start them; nothing was changed"
+  pattern="$versions/[^/]+/(node|nodemaint|lock-holder)"
+  semanage fcontext -a -t bin_t "$pattern" 2> /dev/null || semanage fcontext -m -t bin_t "$pattern" 2> /dev/null ||
+    warn "warning: SELinux does not record the label bin_t of $pattern: there is no semanage. A relabeling of the file system would take it away, and then the agent would not start"
 }
 
 try_staged() {
@@ -190,26 +281,31 @@ quoted() {
 }
 
 write_config() {
-  if [ "$standalone" = yes ]; then
-    kubeconfig=
-  elif [ -z "$kubeconfig" ]; then
-    kubeconfig=/etc/kubernetes/kubelet.conf
-    [ -f "$kubeconfig" ] || [ "$package" = yes ] ||
-      fail "no $kubeconfig; name the kubelet's kubeconfig with --kubeconfig, or use --standalone"
-  else
-    kubeconfig=$(absolute "$kubeconfig")
-  fi
   case ${runtime#unix://} in
-    /*) ;;
+    /* | '') ;;
     *) fail "--runtime $runtime is not a socket; name an absolute path, such as /run/containerd/containerd.sock" ;;
   esac
-  cat <<TEXT
-apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
-kind: AgentConfiguration
-kubeconfig: $(quoted "$kubeconfig")
-containerRuntimeEndpoint: $(quoted "unix://${runtime#unix://}")
-TEXT
+  echo "apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1"
+  echo "kind: AgentConfiguration"
+  if [ "$standalone" = yes ]; then
+    echo "kubeconfig: ''"
+  elif [ -n "$kubeconfig" ]; then
+    echo "kubeconfig: $(quoted "$(absolute "$kubeconfig")")"
+  else
+    detected kubeconfig || [ "$package" = yes ] ||
+      fail "no kubelet runs here that names its kubeconfig, and none of the usual files exists; name the kubelet's kubeconfig with --kubeconfig, or use --standalone; nothing was changed"
+  fi
+  if [ -n "$runtime" ]; then
+    echo "containerRuntimeEndpoint: $(quoted "unix://${runtime#unix://}")"
+  else
+    detected containerRuntimeEndpoint || true
+  fi
   [ -z "$static_pods" ] || echo "staticPodPath: $(quoted "$(absolute "$static_pods")")"
+}
+
+# The line of the configuration for this key, as the running kubelet and the files of this machine have it.
+detected() {
+  "${program:-$lib/nodemaint}" config detect | grep "^$1: "
 }
 
 # Checks the configuration, new or existing, with the new program.
@@ -220,6 +316,7 @@ prepare_config() {
   else
     install -d -m 0755 "$(dirname "$config")"
     candidate=$config.new
+    program=$versions/$new/nodemaint
     write_config > "$candidate"
   fi
   rm -f "$places_file"
@@ -319,18 +416,41 @@ switch_to() {
     link "current/$name" "$lib/$name" || return 1
   done
   for name in nodemaint kubectl-nodemaint; do
-    [ "$package" = yes ] || link "$lib/nodemaint" "/usr/local/bin/$name" || return 1
+    [ "$package" = yes ] || { install -d -m 0755 "$bin" && link "$lib/nodemaint" "$bin/$name"; } || return 1
   done
-  remove_unit_links -xtype l
-  files_in "$current/systemd/system" | while read -r file; do
-    install -d -m 0755 "$(dirname "$units/$file")" && link "$current/systemd/system/$file" "$units/$file" || exit 1
-  done || return 1
+  put_units || return 1
   put "$current/systemd/logind.conf.d/zz-nodemaint.conf" "$logind" || return 1
   put_polkit || return 1
   sync -f "$lib" && sync -f "$units" && sync -f "$(dirname "$logind")" || return 1
   enable_unit
   reload_logind
   reload_units
+}
+
+put_units() {
+  if [ "$units" = "$usual_units" ]; then
+    remove_unit_links -xtype l
+    files_in "$current/systemd/system" | while read -r file; do
+      install -d -m 0755 "$(dirname "$units/$file")" && link "$current/systemd/system/$file" "$units/$file" || exit 1
+    done
+  else
+    remove_unit_copies "$current"
+    files_in "$current/systemd/system" | while read -r file; do
+      put "$current/systemd/system/$file" "$units/$file" || exit 1
+    done
+  fi
+}
+
+# Removes the copies of units of all installations except those that the installation KEPT has.
+remove_unit_copies() {
+  for installation in "$versions"/*; do
+    [ -d "$installation/systemd/system" ] || continue
+    files_in "$installation/systemd/system" | while read -r file; do
+      [ ! -e "$1/systemd/system/$file" ] || continue
+      rm -f "$admin_units/$file"
+      rmdir "$(dirname "$admin_units/$file")" 2> /dev/null || true
+    done
+  done
 }
 
 # Does what "systemctl enable" does, which itself would follow all links to the unit of this one installation.
@@ -445,6 +565,8 @@ on_exit() {
   rm -rf "$versions/.staged" "$config.new"
   # The current program is not removed.
   [ -z "$new" ] || [ "$(version_of "$current")" = "$new" ] || rm -rf "${versions:?}/$new"
+  # Where nothing is installed, no folder of ours stays.
+  [ "$step" = finished ] || rmdir "$versions" "$lib" "$(dirname "$config")" 2> /dev/null || true
   [ -z "$meanwhile" ] || kill "$meanwhile" 2> /dev/null || true
   exit "$code"
 }
@@ -499,10 +621,18 @@ handle_kubelet_shutdown() {
 }
 
 do_install() {
-  find_build
+  check_build
+  check_places
+  refuse_while_busy
+  if [ "$unless_current" = yes ] && is_current; then
+    echo "exactly this node-maintenance-agent is installed, runs, and holds the lock"
+    return 0
+  fi
   install -d -m 0755 "$versions"
   stage
   step=staged
+  # Again, because the copying takes some seconds.
+  refuse_while_busy
   prepare_config
   write_paths "$new"
   adopt_flat_layout
@@ -540,6 +670,7 @@ find_places() {
   if [ ! -e "$config" ]; then
     asked=$(mktemp)
     standalone=yes
+    runtime=${runtime:-/run/containerd/containerd.sock}
     write_config > "$asked"
   fi
   places=$(ask_places "$lib/nodemaint" || ask_places node "$here/dist/nodemaint.cjs") ||
@@ -550,13 +681,34 @@ $places
 TEXT
 }
 
+parked_manifests() {
+  [ -d "$static" ] || static=$(dirname "$static")
+  find "$parked" -maxdepth 1 ! -type d ! -name '.*' 2> /dev/null | sort
+  find "$static/.nodemaint-leaving" "$parked/.nodemaint-leaving" ! -type d 2> /dev/null | sort
+}
+
+# Why this is no time to change anything; nothing if it is one. An agent that does not answer is no reason.
+busy_reason() {
+  preparing=$(busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager PreparingForShutdown) ||
+    { echo 'logind does not say whether the machine goes down'; return 0; }
+  [ "$preparing" = 'b false' ] || { echo 'the machine goes down'; return 0; }
+  [ -e "$lib/nodemaint" ] || return 0
+  phase=$(ask_agent) || phase=watching
+  [ "${phase%% *}" = watching ] || { echo "the agent is in the phase ${phase%% *}"; return 0; }
+  find_places
+  [ -z "$(parked_manifests)" ] || echo 'manifests are parked'
+}
+
+# Exit code 75 means: try again later (EX_TEMPFAIL of sysexits.h).
+refuse_while_busy() {
+  [ "$when_idle" = yes ] || return 0
+  busy=$(busy_reason) || exit 1
+  [ -z "$busy" ] || { warn "nothing was changed, because $busy"; exit 75; }
+}
+
 # Without the agent, parked manifests would never be put back.
 refuse_while_parked() {
-  [ -d "$static" ] || static=$(dirname "$static")
-  found=$(
-    find "$parked" -maxdepth 1 ! -type d ! -name '.*' 2> /dev/null | sort
-    find "$static/.nodemaint-leaving" "$parked/.nodemaint-leaving" ! -type d 2> /dev/null | sort
-  )
+  found=$(parked_manifests)
   [ -z "$found" ] || fail "these manifests are parked:
 $found
   end the maintenance first (nodemaint cancel, or complete its NodeMaintenance), or put them back: nodemaint restore --all"
@@ -579,10 +731,12 @@ remove_program() {
     rm -f "$admin_units/$file"
     rmdir "$(dirname "$admin_units/$file")" 2> /dev/null || true
   done
-  rm -f "$logind" "$polkit" "$paths_drop_in" "$wanted" /usr/local/bin/nodemaint /usr/local/bin/kubectl-nodemaint
+  rm -f "$logind" "$polkit" "$paths_drop_in" "$wanted" "$bin/nodemaint" "$bin/kubectl-nodemaint"
   [ "$package" = no ] || [ ! -d "$(dirname "$places_file")" ] || printf '%s\n' "$state" "$parked" > "$places_file"
+  remove_unit_copies /nonexistent
   rmdir "$(dirname "$paths_drop_in")" 2> /dev/null || true
   remove_unit_links
+  semanage fcontext -d "$versions/[^/]+/(node|nodemaint|lock-holder)" 2> /dev/null || true
   rm -rf "$lib"
   reload_units
   reload_logind
@@ -601,6 +755,7 @@ purge() {
 # end of purge
 
 do_uninstall() {
+  refuse_while_busy
   find_places
   refuse_while_parked
   undo_kubelet_drop_in
@@ -617,6 +772,8 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 trap on_exit EXIT
+find_build
+choose_places
 case $action in
   install) do_install ;;
   rollback) do_rollback ;;

@@ -62,7 +62,7 @@ export function imageOf(architecture: Architecture, layers: readonly (readonly [
     config: {
       User: `${NOBODY}:${NOBODY}`,
       Env: ['PATH=/usr/bin', 'NODE_ENV=production'],
-      Entrypoint: ['/usr/bin/node', '/usr/lib/nodemaint/nodemaint.cjs'],
+      Entrypoint: ['/usr/bin/node', '/usr/lib/nodemaint/dist/nodemaint.cjs'],
       Cmd: ['controller'],
       Labels: {
         'org.opencontainers.image.title': packageJson.name,

@@ -48,8 +48,8 @@ export async function clusterPayload(): Promise<readonly TarFile[]> {
   return await filesOf(FOR_THE_CLUSTER);
 }
 
-/** The program in a container image, with the licences of what is in it. */
+/** The program in a container image, with the licences of what is in it, and what the installer copies to a node. */
 export async function programLayer(): Promise<readonly TarFile[]> {
-  const files = await filesOf(['dist/*.cjs', 'dist/THIRD_PARTY_NOTICES', 'LICENSE', 'NOTICE']);
-  return files.map((file) => ({ ...file, name: `usr/lib/nodemaint/${path.basename(file.name)}` }));
+  const files = await filesOf(ON_A_NODE);
+  return files.map((file) => ({ ...file, name: `usr/lib/nodemaint/${file.name}` }));
 }

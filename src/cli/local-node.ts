@@ -46,7 +46,7 @@ function createTerminalLog(terminal: Terminal): Log {
 }
 
 /** Asks systemd over a connection that is closed at once, so that the command does not wait for the bus at its end. */
-const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) => {
+export const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) => {
   const lifetime = new AbortController();
   const ignore = (): void => undefined;
   const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };

@@ -5,6 +5,7 @@ import { addConfig } from './config/program.ts';
 import { addAgent, addController } from './daemons.ts';
 import { addDoctor } from './doctor/program.ts';
 import { addEvict } from './evict/program.ts';
+import { addInstaller } from './installer/program.ts';
 import { addMaintenanceCommands } from './maintenance/program.ts';
 import type { ExitWith } from './options.ts';
 import { addShutdown } from './shutdown/program.ts';
@@ -52,6 +53,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith): Command {
   program.commandsGroup('Services:');
   addAgent(program, terminal);
   addController(program, terminal);
+  addInstaller(program, terminal);
   program.commandsGroup('Other:');
   addDemo(program, terminal);
   addCompletion(program, terminal);

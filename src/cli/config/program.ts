@@ -41,6 +41,16 @@ export function addConfig(program: Command, terminal: Terminal): void {
       await showConfigCommand(keys, flags, terminal);
     });
   group
+    .command('detect')
+    .summary('show what this machine tells of its kubelet')
+    .description(
+      "Show kubeconfig and container runtime as the running kubelet has them, else the usual ones that exist, as keys of the agent's configuration. install.sh uses it.",
+    )
+    .action(async () => {
+      const { detectConfigCommand } = await import('./detect.ts');
+      await detectConfigCommand(terminal);
+    });
+  group
     .command('schema')
     .summary('print the JSON Schema of the configuration')
     .description('Print the JSON Schema of the configuration, for editors and for checks before a file reaches a node.')

@@ -20,6 +20,8 @@ const HOME = 'nodemaint-system';
 const OLD_SERVER = ['--kube-version', '1.33.0'];
 const NEW_SERVER = ['--kube-version', '1.36.0'];
 const NODE = 'node-z';
+/** No pod of the chart runs: there is no kubelet. */
+const SETTINGS = 'controller.replicas=0,installer.enabled=true,installer.nodeSelector.example=none';
 const KINDS =
   'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,services,deployments,networkpolicies';
 const CLUSTER_KINDS = 'validatingadmissionpolicies,mutatingadmissionpolicies,validatingwebhookconfigurations';
@@ -86,6 +88,9 @@ describe('the Helm chart', () => {
     const flags = ['--namespace', 'kube-system', '--set', 'crds.keep=false'];
     assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER)), current);
     assert.deepEqual(objectsOf(await render(...flags, ...OLD_SERVER)), older);
+    await writeFile(kustomization, JSON.stringify({ ...base, components: ['installer'] }));
+    const installing = objectsOf(await kubectl('kustomize', overlay));
+    assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER, '--set', 'installer.enabled=true')), installing);
   });
 
   it('the Helm chart puts its values into the Deployment, and leaves out what the values switch off', async () => {
@@ -106,11 +111,13 @@ describe('the Helm chart', () => {
         webhook: { enabled: false },
         networkPolicy: { enabled: false },
         crds: { install: false },
+        installer: { enabled: true, action: 'uninstall', extraArgs: ['--purge'], maxUnavailable: '10%' },
       }),
     );
     const objects = objectsOf(await render('--namespace', HOME, '--values', values, ...NEW_SERVER));
     const kinds = new Set([...objects.keys()].map((key) => key.split(' ')[0]));
-    for (const kind of ['Namespace', 'NetworkPolicy', 'ResourceQuota', 'CustomResourceDefinition']) {
+    assert.equal(objects.has(`Namespace /${HOME}`), false);
+    for (const kind of ['NetworkPolicy', 'ResourceQuota', 'CustomResourceDefinition']) {
       assert.equal(kinds.has(kind), false, kind);
     }
     assert.equal(kinds.has('ValidatingWebhookConfiguration'), false);
@@ -121,10 +128,14 @@ describe('the Helm chart', () => {
     assert.match(text, /"priorityClassName":"own"[^]*"tolerations":\[\{"operator":"Exists"\}\]/);
     assert.match(text, /"nodeAffinity":\{"requiredDuringSchedulingIgnoredDuringExecution"/);
     assert.match(text, /"replicas":3/);
+    const installer = JSON.stringify(objects.get('DaemonSet nodemaint-installer/nodemaint-installer'));
+    assert.match(installer, /"args":\["install-node","--","uninstall","--when-idle","--purge"\]/);
+    assert.match(installer, /"maxUnavailable":"10%"/);
+    assert.equal(installer.match(/"image":"registry\.example\.com:5000\/nodemaint@sha256:0{64}"/g)?.length, 2);
   });
 
   it('the Helm chart installs on a real API server, is upgraded in the middle of a drain with its custom resources, and uninstalls', async () => {
-    const flags = ['--namespace', HOME, '--create-namespace', '--set', 'controller.replicas=0'];
+    const flags = ['--namespace', HOME, '--create-namespace', '--set', SETTINGS];
     await helm(['install', 'nodemaint', CHART, ...flags]);
     const user = `system:serviceaccount:${HOME}:nodemaint-controller`;
     const groups = ['system:serviceaccounts', `system:serviceaccounts:${HOME}`, 'system:authenticated'];

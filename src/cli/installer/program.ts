@@ -1,0 +1,23 @@
+import path from 'node:path';
+import process from 'node:process';
+import type { Command } from 'commander';
+import type { Terminal } from '../terminal/terminal.ts';
+import type { InstallNodeFlags } from './install-node.ts';
+
+/** Adds the command of the installer's pod. */
+export function addInstaller(program: Command, terminal: Terminal): void {
+  program
+    .command('install-node')
+    .summary("run install.sh on this pod's machine")
+    .description(
+      'In the pod of the installer (manifests/installer): run install.sh with these arguments on the machine itself, as a unit of its systemd, and try again while the machine is busy. A pod that ends does not interrupt install.sh.',
+    )
+    .argument('[args...]', 'arguments of install.sh, after "--"')
+    .option('--kit <folder>', 'the folder with install.sh', path.dirname(path.dirname(process.argv[1] ?? '')))
+    .option('--work <folder>', 'a folder that the machine has at the same path', '/var/lib/nodemaint-installer')
+    .option('--units <folder>', "the machine's folder of transient units", '/run/systemd/system')
+    .action(async (args: readonly string[], flags: InstallNodeFlags) => {
+      const { installNodeCommand } = await import('./install-node.ts');
+      await installNodeCommand(args, flags, terminal);
+    });
+}

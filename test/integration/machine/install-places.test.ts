@@ -1,0 +1,158 @@
+/** install.sh on machines that are not like kubeadm on Debian: where it puts things, and what it says where it cannot. */
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
+
+const CONFIG = '/etc/nodemaint/config.yaml';
+const OURS =
+  'find /etc /usr /opt /var/lib /run -name "*nodemaint*" ! -path "/var/lib/nodemaint-*" ! -name nodemaint-install.lock | sort';
+const READ_ONLY = (folder: string): string => `mount --bind ${folder} ${folder}; mount -o remount,bind,ro ${folder}`;
+/** What the container image and the packages have: the script, program, Node.js and units. */
+const KIT = `mkdir -p /root/kit/dist; cp -r ${CHECKOUT}/install.sh ${CHECKOUT}/systemd ${NODE} /root/kit; cp ${CHECKOUT}/dist/*.cjs /root/kit/dist`;
+const write = (file: string): string => `mkdir -p $(dirname ${file}); cat > ${file}`;
+const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep "^nodemaint .*delay"';
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: none}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+`;
+
+describe('install.sh on other machines', () => {
+  let container: SystemContainer;
+  let before: string;
+
+  beforeEach(async () => {
+    container = await startSystemContainer(AbortSignal.timeout(60_000));
+    await container.must(`mkdir -p /etc/kubernetes/manifests; ${KIT}`);
+    before = await container.must(OURS);
+  });
+
+  afterEach(async () => {
+    await container?.[Symbol.asyncDispose]();
+  });
+
+  it('install.sh installs below /opt where /usr cannot be written, upgrades and goes back there, and leaves nothing', async () => {
+    await container.must(READ_ONLY('/usr'));
+    const said = await container.must('/root/kit/install.sh --standalone');
+    assert.match(said, /is installed, runs, and holds the lock/);
+    await container.must(`/opt/bin/nodemaint status && ${IS_HELD}`);
+    const unit = '/etc/systemd/system/nodemaint.service';
+    assert.match(await container.must(`test ! -L ${unit} && cat ${unit}`), /^ExecStart=\/opt\/nodemaint\/node /m);
+    const first = await container.must('readlink /opt/nodemaint/current');
+
+    await container.must(
+      `cd /root/kit; echo '# next' >> systemd/system/nodemaint.service; mv systemd/system/halt.target.d systemd/system/next.target.d; ./install.sh --standalone`,
+    );
+    assert.notEqual(await container.must('readlink /opt/nodemaint/current'), first);
+    const dropIn = (target: string): string => `test -e /etc/systemd/system/${target}.target.d/zz-nodemaint.conf`;
+    await container.must(`grep -q '^# next' ${unit}; ! ${dropIn('halt')} && ${dropIn('next')}`);
+    await container.must('/root/kit/install.sh rollback');
+    await container.must(`! grep -q '^# next' ${unit} && ${dropIn('halt')} && ! ${dropIn('next')} && ${IS_HELD}`);
+    await container.must('/root/kit/install.sh uninstall --purge');
+    assert.equal(await container.must(OURS), before);
+  });
+
+  it('install.sh changes nothing where a place cannot be written, and names the place', async () => {
+    await container.must(READ_ONLY('/etc/systemd'));
+    const { code, stderr } = await container.run('/root/kit/install.sh --standalone');
+    assert.equal(code, 1, stderr);
+    const place = '/etc/systemd/system/multi-user.target.wants';
+    assert.match(
+      stderr,
+      new RegExp(`${place}/nodemaint.service cannot be written, because ${place} is read-only; nothing`),
+    );
+    assert.equal(await container.must(OURS), before);
+  });
+
+  it('install.sh takes the kubeconfig of the running kubelet, else that of k3s or of a managed cluster, and says what to do without one', async () => {
+    const install = '/root/kit/install.sh --no-start';
+    const bare = await container.run(install);
+    assert.equal(bare.code, 1);
+    assert.match(
+      bare.stderr,
+      /no kubelet runs here [^]*name the kubelet's kubeconfig with --kubeconfig, or use --standalone/,
+    );
+    assert.equal(await container.must(OURS), before);
+
+    const places = [
+      ['/var/lib/rancher/k3s/agent/kubelet.kubeconfig', '/run/k3s/containerd/containerd.sock'],
+      ['/var/lib/kubelet/kubeconfig', '/run/crio/crio.sock'],
+    ] as const;
+    for (const [index, [kubeconfig, socket]] of places.entries()) {
+      await container.must(write(kubeconfig), KUBECONFIG);
+      const listen = `mkdir -p $(dirname ${socket}); systemd-run --quiet --unit=runtime-${index} --socket-property=ListenStream=${socket} true`;
+      await container.must(`${listen} && ${install}`);
+      const text = await container.must(`cat ${CONFIG}`);
+      assert.match(text, new RegExp(`^kubeconfig: ${kubeconfig}\ncontainerRuntimeEndpoint: unix://${socket}$`, 'm'));
+      await container.must(
+        `/root/kit/install.sh uninstall --purge; systemctl stop runtime-${index}.socket; rm ${kubeconfig} ${socket}`,
+      );
+    }
+
+    // A process of this name in a unit of this name is what the agent takes for the kubelet.
+    const kubeconfig = '/srv/kubelet.kubeconfig';
+    await container.must(write(kubeconfig), KUBECONFIG);
+    const flags = `--kubeconfig=${kubeconfig} --container-runtime-endpoint=unix:///run/own.sock`;
+    const kubelet = '/usr/local/bin/kubelet';
+    await container.must(`cp $(command -v bash) ${kubelet}`);
+    await container.must(`systemd-run --quiet --unit=kubelet ${kubelet} -c 'sleep 1000; true' ${flags}; ${install}`);
+    const text = await container.must(`cat ${CONFIG}`);
+    assert.match(
+      text,
+      /^kubeconfig: \/srv\/kubelet\.kubeconfig\ncontainerRuntimeEndpoint: unix:\/\/\/run\/own\.sock$/m,
+    );
+  });
+
+  it('install.sh gives programs below another prefix the SELinux label of programs, and takes the rule for it away again', async () => {
+    const stub = (name: string): string =>
+      `printf '#!/bin/sh\necho ${name} "$@" >> /root/calls\n' > /usr/local/bin/${name}; chmod 755 /usr/local/bin/${name}`;
+    await container.must(['selinuxenabled', 'chcon', 'semanage'].map(stub).join('; '));
+    await container.must(
+      '/root/kit/install.sh --standalone --no-start --prefix /srv/; /root/kit/install.sh uninstall --purge',
+    );
+    const calls = await container.must('grep -v selinuxenabled /root/calls');
+    const staged = '/srv/nodemaint/versions/.staged';
+    const pattern = '/srv/nodemaint/versions/[^/]+/(node|nodemaint|lock-holder)';
+    assert.deepEqual(calls.trim().split('\n'), [
+      `chcon -t bin_t ${staged}/node ${staged}/nodemaint ${staged}/lock-holder`,
+      `semanage fcontext -a -t bin_t ${pattern}`,
+      `semanage fcontext -d ${pattern}`,
+    ]);
+    await container.must('! test -e /srv/nodemaint && test -d /srv');
+    // A unit of somebody else, of this name, leads to no folder of ours.
+    const unit = '/etc/systemd/system/nodemaint.service';
+    await container.must(
+      `printf '[Service]\\nExecStart=/srv/nodemaint/node x\\n' > ${unit}; mkdir -p /srv/nodemaint/data`,
+    );
+    await container.must('/root/kit/install.sh uninstall; test -d /srv/nodemaint/data');
+  });
+
+  it('install.sh does nothing a second time with --unless-current, and with --when-idle nothing while the agent is busy', async () => {
+    const install = '/root/kit/install.sh --standalone --unless-current --when-idle';
+    await container.must(install);
+    const installed = 'readlink /usr/lib/nodemaint/current; systemctl show -P InvocationID nodemaint.service';
+    const first = await container.must(installed);
+    assert.match(await container.must(install), /exactly this node-maintenance-agent is installed/);
+    assert.equal(await container.must(installed), first);
+
+    await container.must("echo '// next' >> /root/kit/dist/nodemaint.cjs");
+    const expectBusy = async (action: string, says: RegExp): Promise<void> => {
+      const { code, stderr } = await container.run(action);
+      assert.equal(code, 75, stderr);
+      assert.match(stderr, says);
+      assert.equal(await container.must(installed), first);
+    };
+    await container.must('mkdir -p /etc/kubernetes/nodemaint-parked; touch /etc/kubernetes/nodemaint-parked/etcd.yaml');
+    await expectBusy(install, /nothing was changed, because manifests are parked/);
+    await container.must('rm /etc/kubernetes/nodemaint-parked/etcd.yaml');
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'low' }, spec: { containers: [] } };
+    await container.must('cat > /etc/kubernetes/manifests/low.yaml', JSON.stringify(pod));
+    await container.must("nodemaint trigger --reason 'a drain'");
+    const isDraining = 'nodemaint status | grep -q draining';
+    await container.must(`for i in $(seq 60); do ${isDraining} && break; sleep 0.5; done; ${isDraining}`);
+    await expectBusy(install, /nothing was changed, because the agent is in the phase draining/);
+    await expectBusy('/root/kit/install.sh uninstall --when-idle', /the agent is in the phase draining/);
+  });
+});
