@@ -2,7 +2,7 @@ import type { AuditedCall } from '../../audit-log.ts';
 import { pause } from '../../parallel.ts';
 import { percentile } from '../../quantile.ts';
 import { type Bench, type Case, nodeNames } from '../case.ts';
-import { type ScaleCluster, startScaleCluster } from '../cluster.ts';
+import { type ScaleCluster, startScaleCluster, USERS } from '../cluster.ts';
 import { deletePods, drainWithMaintenances, maintenancesOf } from '../drains.ts';
 import { startController, untilQuiet } from '../program.ts';
 import { type Finding, inFigures, type Row } from '../table.ts';
@@ -20,16 +20,31 @@ function createPace(signal: AbortSignal): (index: number) => Promise<void> {
   };
 }
 
-/** Milliseconds from the creation of each node's maintenance to the first eviction of one of its pods; Infinity for none. */
-function firstEvictions(calls: readonly AuditedCall[], nodes: readonly string[]): readonly number[] {
+const EVICTION = 'create pods/eviction';
+
+/**
+ * By verb and resource, milliseconds from the creation of each node's maintenance to the first call of the controller that is
+ * for this node; `nodeOf` says which node an EvictionRequest is for.
+ */
+function firstCalls(
+  calls: readonly AuditedCall[],
+  nodeOf: ReadonlyMap<string, string>,
+): ReadonlyMap<string, readonly number[]> {
   const created = new Map<string, number>();
-  const evicted = new Map<string, number>();
-  for (const { verb, resource, name, at } of calls) {
-    if (verb === 'create' && resource === 'nodemaintenances') created.set(name.replace(/^bench-/, ''), at);
-    const node = name.split('.')[0] ?? '';
-    if (resource === 'pods/eviction') evicted.set(node, Math.min(at, evicted.get(node) ?? Infinity));
+  const firsts = new Map<string, Map<string, number>>();
+  for (const { user, verb, resource, name, at } of calls) {
+    const node = nodeOf.get(name) ?? name.replace(/^bench-/, '').split('.')[0] ?? '';
+    if (user === USERS.person) created.set(node, at);
+    const what = `${verb} ${resource}`;
+    const byNode = firsts.get(what) ?? new Map<string, number>();
+    byNode.set(node, Math.min(at, byNode.get(node) ?? Infinity));
+    if (user === USERS.controller) firsts.set(what, byNode);
   }
-  return nodes.map((node) => (evicted.get(node) ?? Infinity) - (created.get(node) ?? 0));
+  const since = ([node, at]: readonly [string, number]): number[] => {
+    const from = created.get(node);
+    return from === undefined ? [] : [at - from];
+  };
+  return new Map([...firsts].map(([what, byNode]) => [what, [...byNode].flatMap(since)]));
 }
 
 /** Milliseconds from the turn of each node to the moment at which its first DELETE came. */
@@ -56,6 +71,7 @@ async function run({ program, signal }: Bench, count: number): Promise<Finding> 
   const deleted = await deletePods(cluster, nodes, createPace(signal));
   await using controller = await startController(program, cluster);
   await prepare(cluster, nodes);
+  const nodeOf = new Map(cluster.pods().map(({ metadata, spec }) => [metadata.uid ?? '', spec.nodeName ?? '']));
   await untilQuiet(controller, signal);
   const [used, looks, from] = [await controller.cpuMs(), await controller.looks(), Date.now()];
   const ours = await drainWithMaintenances(cluster, maintenancesOf('many', nodes), createPace(signal));
@@ -64,9 +80,13 @@ async function run({ program, signal }: Bench, count: number): Promise<Finding> 
   const seconds = (await controller.seconds()).filter(({ at }) => at > from);
   const worst = (of: 'lateMs' | 'busyMs' | 'residentMiB'): string =>
     inFigures(Math.max(...seconds.map((each) => each[of])));
-  const waits = firstEvictions(ours.calls, nodes);
-  const bare = firstDeletions(deleted.calls, nodes);
   const both = (name: string, a: string, b: string, aim = ''): Row => ({ name, aim, values: [a, b] });
+  const firsts = firstCalls(ours.calls, nodeOf);
+  const waits = firsts.get(EVICTION) ?? [];
+  const chain = [...firsts]
+    .filter(([, all]) => all.length === count)
+    .map(([what, all]) => both(`  ${what}, p50 / p99`, '', `${percentile(all, 0.5)} / ${percentile(all, 0.99)}`));
+  const bare = firstDeletions(deleted.calls, nodes);
   return {
     title: `${count} maintenances of one node each, one every ${PACE_MS} ms, ${PODS_PER_NODE} pods each`,
     columns: ['plain DELETE', 'ours'],
@@ -80,6 +100,8 @@ async function run({ program, signal }: Bench, count: number): Promise<Finding> 
         inFigures(percentile(waits, 0.99)),
         '≤ 2000',
       ),
+      both('first call for a node, ms:', '', ''),
+      ...chain,
       both(
         'API server processor per pod, ms',
         inFigures(deleted.apiServerMs / pods),
