@@ -1,8 +1,18 @@
 import type { ObjectMeta } from '../api/meta.ts';
-import type { EvictionRequest } from '../api/eviction-request.ts';
+import type { EvictionRequest, EvictionRequestStatus } from '../api/eviction-request.ts';
+import {
+  EVICT_ONLY_ANNOTATION,
+  EVICT_POLICY_ANNOTATION,
+  EVICT_WANTED_ANNOTATION,
+  EVICTION_IN_PROGRESS_ANNOTATION,
+  INTERCEPTOR_ANNOTATION_PREFIXES,
+  MIRROR_ANNOTATION,
+  OWN_LABEL_PREFIX,
+} from '../api/names.ts';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
 import { isReady, podTypeOf } from '../decide/pod.ts';
+import { NOT_SHARED, type SharedValues } from './shared-values.ts';
 
 const POD_SPEC = [
   'nodeName',
@@ -13,6 +23,27 @@ const POD_SPEC = [
   'workloadRef',
   'schedulingGroup',
 ] as const satisfies readonly (keyof Pod['spec'])[];
+
+/** What the rules read of the metadata of a pod, beside its labels, annotations and owners. */
+const POD_META = [
+  'name',
+  'uid',
+  'resourceVersion',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'finalizers',
+] as const satisfies readonly (keyof ObjectMeta)[];
+
+/** How the names of those annotations of pods begin that the rules read. */
+const POD_ANNOTATIONS = [
+  ...INTERCEPTOR_ANNOTATION_PREFIXES,
+  OWN_LABEL_PREFIX,
+  EVICT_ONLY_ANNOTATION,
+  EVICTION_IN_PROGRESS_ANNOTATION,
+  EVICT_POLICY_ANNOTATION,
+  EVICT_WANTED_ANNOTATION,
+  MIRROR_ANNOTATION,
+];
 
 /** What kubectl applied: a second copy of the whole object. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -38,14 +69,30 @@ function trimPodStatus(pod: Pod): NonNullable<Pod['status']> {
   return { ...kept, conditions: ready.map((each) => pick(each, ['type', 'status', 'lastTransitionTime'])) };
 }
 
-/** What the controller keeps of a pod: nothing of its containers and volumes. */
-export function transformPod(pod: Pod): Pod {
-  const { metadata, spec } = pod;
+function trimPodMeta(meta: ObjectMeta, shared: SharedValues): ObjectMeta {
+  const kept = Object.entries(meta.annotations ?? {}).filter(([name]) =>
+    POD_ANNOTATIONS.some((beginning) => name.startsWith(beginning)),
+  );
+  const { namespace, creationTimestamp, labels, ownerReferences } = meta;
   return {
-    metadata: trimMeta(metadata),
-    // Only a pod without a node is asked for the node that it is meant for.
-    spec: { ...pick(spec, POD_SPEC), ...(spec.nodeName === undefined ? pick(spec, ['affinity']) : {}) },
-    status: trimPodStatus(pod),
+    ...pick(meta, POD_META),
+    ...(namespace === undefined ? {} : { namespace: shared.of(namespace) }),
+    ...(creationTimestamp === undefined ? {} : { creationTimestamp: shared.of(creationTimestamp) }),
+    ...(labels === undefined ? {} : { labels: shared.of(labels) }),
+    ...(kept.length === 0 ? {} : { annotations: shared.of(Object.fromEntries(kept)) }),
+    ...(ownerReferences === undefined ? {} : { ownerReferences: shared.of(ownerReferences) }),
+  };
+}
+
+/** What the controller keeps of a pod: nothing of its containers and volumes. */
+export function transformPod(pod: Pod, shared: SharedValues = NOT_SHARED): Pod {
+  const { metadata, spec } = pod;
+  // Only a pod without a node is asked for the node that it is meant for.
+  const kept = { ...pick(spec, POD_SPEC), ...(spec.nodeName === undefined ? pick(spec, ['affinity']) : {}) };
+  return {
+    metadata: trimPodMeta(metadata, shared),
+    spec: shared.of(kept),
+    status: shared.of(trimPodStatus(pod)),
   };
 }
 
@@ -62,8 +109,26 @@ export function transformMaintenance(maintenance: NodeMaintenance): NodeMaintena
 }
 
 /** What the controller keeps of an EvictionRequest: all but managedFields. */
-export function transformRequest(request: EvictionRequest): EvictionRequest {
-  return { ...request, metadata: trimMeta(request.metadata) };
+export function transformRequest(request: EvictionRequest, shared: SharedValues = NOT_SHARED): EvictionRequest {
+  const { apiVersion, kind, metadata, spec, status } = request;
+  const { namespace, labels, annotations, ...meta } = trimMeta(metadata);
+  return {
+    ...(apiVersion === undefined ? {} : { apiVersion: shared.of(apiVersion) }),
+    ...(kind === undefined ? {} : { kind: shared.of(kind) }),
+    metadata: {
+      ...meta,
+      ...(namespace === undefined ? {} : { namespace: shared.of(namespace) }),
+      ...(labels === undefined ? {} : { labels: shared.of(labels) }),
+      ...(annotations === undefined ? {} : { annotations: shared.of(annotations) }),
+    },
+    spec: { ...spec, ...(spec.requesters === undefined ? {} : { requesters: shared.of(spec.requesters) }) },
+    ...(status === undefined ? {} : { status: sharedStatus(status, shared) }),
+  };
+}
+
+function sharedStatus(status: EvictionRequestStatus, shared: SharedValues): EvictionRequestStatus {
+  const entries = Object.entries(status).map(([name, value]) => [name, shared.of(value)]);
+  return Object.fromEntries(entries) as EvictionRequestStatus;
 }
 
 /** What the controller keeps of a PodDisruptionBudget. */

@@ -14,6 +14,7 @@ import { connectHost } from '../logind/host.ts';
 import { type Logind, startLogind } from '../logind/rig.ts';
 import { writeAgentFiles } from '../support/agent/files.ts';
 import { installManifests } from '../support/commands/nodemaint.ts';
+import { benchCopies } from './copies.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { benchNotices } from './notices.ts';
@@ -125,6 +126,7 @@ const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> 
   latency: (signal) => benchShutdownLatency(AGENT, signal),
   'static-pods': (signal) => benchStaticPods(AGENT, signal),
   notices: () => benchNotices(),
+  copies: () => benchCopies(),
   drain: (signal) => benchDrain(PROGRAM, signal),
   'eviction-requests': (signal) => benchEvictionRequests(PROGRAM, signal),
 };

@@ -17,6 +17,7 @@ import {
   transformPod,
   transformRequest,
 } from '../../kube/transform.ts';
+import { createSharedValues } from '../../kube/shared-values.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchDependencies } from '../../kube/watch.ts';
 
@@ -37,6 +38,7 @@ export function createCopies(
   onChange: (resource: CopiedResource, key: string) => void,
 ): Copies {
   const group = createWatchGroup(dependencies.clock);
+  const shared = createSharedValues();
   const copyOf = <T extends KubeObject>(
     resource: Resource,
     name: CopiedResource,
@@ -49,8 +51,8 @@ export function createCopies(
   };
   return {
     maintenances: copyOf(NODE_MAINTENANCES, 'Maintenance', transformMaintenance),
-    requests: copyOf(EVICTION_REQUESTS, 'Request', transformRequest),
-    pods: copyOf(PODS, 'Pod', transformPod),
+    requests: copyOf(EVICTION_REQUESTS, 'Request', (request) => transformRequest(request, shared)),
+    pods: copyOf(PODS, 'Pod', (pod) => transformPod(pod, shared)),
     nodes: copyOf(NODES, 'Node', transformNode),
     budgets: copyOf(DISRUPTION_BUDGETS, 'Budget', transformBudget),
   };

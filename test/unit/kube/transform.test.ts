@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { createSharedValues } from '../../../src/kube/shared-values.ts';
+import { transformPod, transformRequest } from '../../../src/kube/transform.ts';
+
+function pod(name: string, more: object = {}): Pod {
+  const annotations = {
+    'kubernetes.io/config.mirror': 'abc',
+    'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver',
+    'kubernetes.io/pod-evict-wanted': 'true',
+    'interceptor.evictionrequest.coordination.k8s.io/priority_a.example.com': '1/x',
+    'evacuation.coordination.k8s.io/priority_b.example.com': '2/x',
+    'descheduler.alpha.kubernetes.io/request-evict-only': '',
+    'nodemaintenance.x-k8s.io/notify': 'true',
+    'example.com/of-somebody-else': 'x'.repeat(10_000),
+  };
+  const metadata = {
+    name,
+    namespace: 'team',
+    uid: `uid-${name}`,
+    resourceVersion: '7',
+    finalizers: ['example.com/f'],
+    labels: { app: 'web' },
+    annotations,
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true }],
+    managedFields: [{}],
+    generateName: 'web-',
+  };
+  return {
+    metadata,
+    spec: { nodeName: 'n1', priority: 3, containers: [{}] },
+    status: { phase: 'Running' },
+    ...more,
+  } as Pod;
+}
+
+describe('the copy of a pod', () => {
+  it('keeps what the rules read, and of the annotations only those', () => {
+    const { metadata, spec } = transformPod(pod('a'));
+    const { 'example.com/of-somebody-else': _, ...read } = pod('a').metadata.annotations ?? {};
+    assert.deepEqual(metadata.annotations, read);
+    const { annotations: __, ...others } = metadata;
+    assert.deepEqual(others, {
+      name: 'a',
+      namespace: 'team',
+      uid: 'uid-a',
+      resourceVersion: '7',
+      finalizers: ['example.com/f'],
+      labels: { app: 'web' },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true }],
+    });
+    assert.deepEqual(spec, { nodeName: 'n1', priority: 3 });
+  });
+
+  it('shares equal labels, owners and specs with the copies of other pods', () => {
+    const shared = createSharedValues();
+    const [a, b] = [transformPod(pod('a'), shared), transformPod(pod('b'), shared)];
+    assert.notEqual(a.metadata.name, b.metadata.name);
+    assert.equal(a.metadata.labels, b.metadata.labels);
+    assert.equal(a.metadata.ownerReferences, b.metadata.ownerReferences);
+    assert.equal(a.spec, b.spec);
+    const other = transformPod(pod('c', { spec: { nodeName: 'n2' } }), shared);
+    assert.deepEqual(other.spec, { nodeName: 'n2' });
+  });
+
+  it('is right also after more different values than are remembered', () => {
+    const shared = createSharedValues();
+    for (let index = 0; index < 10_000; index += 1) {
+      const copy = transformPod(pod(`p${index}`, { spec: { nodeName: `n${index % 5_000}` } }), shared);
+      assert.equal(copy.spec.nodeName, `n${index % 5_000}`);
+    }
+  });
+});
+
+describe('the copy of an EvictionRequest', () => {
+  it('has everything but managedFields', () => {
+    const request = {
+      apiVersion: 'coordination.x-k8s.io/v1alpha1',
+      kind: 'EvictionRequest',
+      metadata: { name: 'u', namespace: 'team', uid: 'x', labels: { a: 'b' }, annotations: { c: 'd' }, generation: 2 },
+      spec: { target: { pod: { name: 'web', uid: 'u' } }, requesters: [{ name: 'somebody.example.com' }] },
+      status: { observedGeneration: 2, activeInterceptors: ['a.example.com'], interceptors: [] },
+    } as EvictionRequest;
+    const read = { ...request, metadata: { ...request.metadata, managedFields: [{}] } };
+    assert.deepEqual(transformRequest(read, createSharedValues()), request);
+    assert.deepEqual(transformRequest(read), request);
+  });
+});
