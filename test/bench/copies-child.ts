@@ -3,8 +3,8 @@ import process from 'node:process';
 import type { EvictionRequest } from '../../src/api/eviction-request.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { keyOf } from '../../src/kube/resource.ts';
-import { createSharedValues } from '../../src/kube/shared-values.ts';
-import { transformPod, transformRequest } from '../../src/kube/transform.ts';
+import { createSharedValues } from '../../src/kube/copy/shared-values.ts';
+import { transformPod, transformRequest } from '../../src/kube/copy/transform.ts';
 
 const COUNT = 10_000;
 const NODES = 1_000;

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
-import { transformRequest } from '../../kube/transform.ts';
+import { transformRequest } from '../../kube/copy/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { createEvictionRequester } from '../../kube/eviction/requester.ts';

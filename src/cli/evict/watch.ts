@@ -5,7 +5,7 @@ import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../
 import { describeError } from '../../errors.ts';
 import type { EvictionRequester } from '../../kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';
-import { transformPod, transformRequest } from '../../kube/transform.ts';
+import { transformPod, transformRequest } from '../../kube/copy/transform.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { printable } from '../../printable.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follow/follower.ts';

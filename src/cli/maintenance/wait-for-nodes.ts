@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { transformNode } from '../../kube/transform.ts';
+import { transformNode } from '../../kube/copy/transform.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';

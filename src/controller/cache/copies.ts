@@ -16,8 +16,8 @@ import {
   transformNode,
   transformPod,
   transformRequest,
-} from '../../kube/transform.ts';
-import { createSharedValues } from '../../kube/shared-values.ts';
+} from '../../kube/copy/transform.ts';
+import { createSharedValues } from '../../kube/copy/shared-values.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
 import { createObjectCache, type ObjectCache, type Transform, type WatchDependencies } from '../../kube/watch.ts';
 

@@ -10,7 +10,7 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createSharedRead } from './shared-read.ts';
-import { transformMaintenance } from '../../kube/transform.ts';
+import { transformMaintenance } from '../../kube/copy/transform.ts';
 
 /** The gate of DaemonSet pods, after their creation: one step of one pod, NAMESPACE/NAME. */
 export interface DaemonSetGate {

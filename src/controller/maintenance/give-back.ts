@@ -9,7 +9,7 @@ import { requestNodeOf } from '../../decide/node-label.ts';
 import { withdrawEntry } from '../../kube/eviction/requester-entry.ts';
 import { listAll } from '../../kube/list.ts';
 import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
-import { transformMaintenance } from '../../kube/transform.ts';
+import { transformMaintenance } from '../../kube/copy/transform.ts';
 import type { MaintenanceIndex } from '../cache/maintenances.ts';
 import { targetOf } from '../cache/targets.ts';
 import type { ControllerContext } from '../context.ts';

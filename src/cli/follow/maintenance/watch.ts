@@ -6,7 +6,7 @@ import { nodeStatusesOf } from '../../../decide/drain/recorded-node.ts';
 import { nodeLabel } from '../../../decide/node-label.ts';
 import { drainView, type DrainView, type SeenPods, withSeen } from '../../../decide/view/drain-progress.ts';
 import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
-import { transformPod, transformRequest } from '../../../kube/transform.ts';
+import { transformPod, transformRequest } from '../../../kube/copy/transform.ts';
 import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
 import type { DrainScreen } from './screen.ts';

@@ -30,13 +30,13 @@ async function createBench(t: TestContext, flags: readonly string[]): Promise<Be
   const kubeconfig = path.join(folder, 'kubeconfig');
   await writeFile(
     path.join(folder, 'kubelet.yaml'),
-    JSON.stringify({ ...HEAD, staticPodPath: folder, shutdownGracePeriodByPodPriority: GROUPS }),
+    JSON.stringify({ ...HEAD, staticPodPath: `${folder}/manifests`, shutdownGracePeriodByPodPriority: GROUPS }),
   );
   const child = await startFakeKubelet(folder, [`--kubeconfig=${kubeconfig}`, '--config=kubelet.yaml', ...flags]);
   const config = path.join(folder, 'config.yaml');
   await writeFile(
     config,
-    `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\nkubeconfig: ${kubeconfig}\nstaticPodPath: ${folder}\nstateDirectory: ${folder}/state\n`,
+    `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\nkubeconfig: ${kubeconfig}\nstaticPodPath: ${folder}/manifests\nstateDirectory: ${folder}/state\n`,
   );
   const endKubelet = (): Promise<void> => endFakeKubelet(child);
   t.after(async () => {

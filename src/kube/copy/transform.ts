@@ -1,5 +1,5 @@
-import type { ObjectMeta } from '../api/meta.ts';
-import type { EvictionRequest, EvictionRequestStatus } from '../api/eviction-request.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
+import type { EvictionRequest, EvictionRequestStatus } from '../../api/eviction-request.ts';
 import {
   EVICT_ONLY_ANNOTATION,
   EVICT_POLICY_ANNOTATION,
@@ -8,10 +8,10 @@ import {
   INTERCEPTOR_ANNOTATION_PREFIXES,
   MIRROR_ANNOTATION,
   OWN_LABEL_PREFIX,
-} from '../api/names.ts';
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node, Pod, PodDisruptionBudget } from '../api/pod.ts';
-import { isReady, podTypeOf } from '../decide/pod.ts';
+} from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { isReady, podTypeOf } from '../../decide/pod.ts';
 import { NOT_SHARED, type SharedValues } from './shared-values.ts';
 
 const POD_SPEC = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
-import type { Pod } from '../../../src/api/pod.ts';
-import { createSharedValues } from '../../../src/kube/shared-values.ts';
-import { transformPod, transformRequest } from '../../../src/kube/transform.ts';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { createSharedValues } from '../../../../src/kube/copy/shared-values.ts';
+import { transformPod, transformRequest } from '../../../../src/kube/copy/transform.ts';
 
 function pod(name: string, more: object = {}): Pod {
   const annotations = {
