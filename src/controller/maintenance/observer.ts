@@ -24,6 +24,9 @@ import { limitEvictions } from './limits.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
 import { createGroupResolver, dueOf, type ResolverParts, type Verdict } from './resolver.ts';
 
+/** Evictions of other nodes, which make room within the limits when they end, are not told to each drain that waits. */
+const LIMITED_AGAIN_MS = 1_000;
+
 /** A maintenance in the Drain stage as it is in our copies. */
 export interface DrainObservation {
   readonly status: NodeMaintenanceStatus;
@@ -31,8 +34,11 @@ export interface DrainObservation {
   readonly resolution: DrainResolution | undefined;
   /** In the order of the plan. */
   readonly intents: readonly EvictionIntent[];
-  /** When a deadline makes the next tier due, in milliseconds since the epoch; absent where none does. */
-  readonly dueAt?: number;
+  /**
+   * When it has to be observed again although nothing of its nodes changes, in milliseconds since the epoch: a deadline makes
+   * the next tier due, or pods wait for others, perhaps of other nodes, by the limits of evictions in flight.
+   */
+  readonly againAt?: number;
 }
 
 /** Observes drains as they are in our copies; writes nothing. */
@@ -128,7 +134,9 @@ function observeDrain(
       ungatedDaemonSets: context.ungated.on(node.name),
     };
   };
-  return { status: drainStatus(maintenance, resolution, observeNode, now), resolution, intents: admitted };
+  const status = drainStatus(maintenance, resolution, observeNode, now);
+  const again = overLimit.length === 0 ? {} : { againAt: now + LIMITED_AGAIN_MS };
+  return { status, resolution, intents: admitted, ...again };
 }
 
 export function createDrainObserver(
@@ -152,11 +160,12 @@ export function createDrainObserver(
         const nodes = waitingNodes(scope, new Map(own.nodes.map((node) => [node, verdict.why])), drains);
         return { ...nothing, status: waitingStatus(maintenance, nodes, verdict.why, now) };
       }
-      const { nextAt: dueAt } = dueOf(context, own, now);
+      const { nextAt: dueAt = Infinity } = dueOf(context, own, now);
       const observed = observeDrain(scope, maintenance, verdict, now);
       const waiting = waitingNodes(scope, verdict.joiningLater, drains);
       const status = withWaiting(maintenance, observed.status, waiting, now);
-      return { ...observed, status, ...(dueAt === undefined ? {} : { dueAt }) };
+      const againAt = Math.min(dueAt, observed.againAt ?? Infinity);
+      return { ...observed, status, ...(againAt === Infinity ? {} : { againAt }) };
     },
   };
 }

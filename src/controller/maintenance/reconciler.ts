@@ -68,8 +68,8 @@ function isCordoned({ context, effects }: Parts, name: string): boolean {
 async function drain(parts: Parts, maintenance: NodeMaintenance, signal: AbortSignal): Promise<number> {
   const { context, observer, notifier } = parts;
   const now = context.clock.now();
-  const { status, resolution, intents, dueAt = Infinity } = observer.observe(maintenance, now);
-  const againMs = Math.min(OBSERVE_AGAIN_MS, dueAt - now);
+  const { status, resolution, intents, againAt = Infinity } = observer.observe(maintenance, now);
+  const againMs = Math.min(OBSERVE_AGAIN_MS, againAt - now);
   // The targets are written before anything is done by them: agents and the gate go by the status.
   const outcome = await parts.status.write(maintenance, status, signal);
   if (outcome.kind === 'not-recorded') return againMs;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createDrainObserver } from '../../../../src/controller/maintenance/observer.ts';
+import { createDrainObserver, type DrainObservation } from '../../../../src/controller/maintenance/observer.ts';
 import { indexesOf } from '../../../support/maintenance/indexes.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 
@@ -22,8 +22,8 @@ function requestOf(pod: string, requester: string, ageMs: number): EvictionReque
   };
 }
 
-/** The pods whose eviction a maintenance of the node one asks for, with at most two in flight there. */
-function requestedOf(pods: readonly Pod[], requests: readonly EvictionRequest[]): readonly string[] {
+/** A maintenance of the node one, with at most two evictions in flight there. */
+function observe(pods: readonly Pod[], requests: readonly EvictionRequest[]): DrainObservation {
   const maintenance = drainOf('m', ['one']);
   const node = { metadata: { name: 'one', uid: 'uid-one' } };
   const part = {
@@ -31,8 +31,14 @@ function requestedOf(pods: readonly Pod[], requests: readonly EvictionRequest[])
     ungated: { on: () => [] },
     ...indexesOf({ maintenances: [maintenance], requests, pods, nodes: [node] }),
   };
-  const { intents } = createDrainObserver(part as unknown as ControllerContext).observe(maintenance, NOW);
-  return intents.map(({ pod }) => pod.name).toSorted();
+  return createDrainObserver(part as unknown as ControllerContext).observe(maintenance, NOW);
+}
+
+/** The pods whose eviction that maintenance asks for. */
+function requestedOf(pods: readonly Pod[], requests: readonly EvictionRequest[]): readonly string[] {
+  return observe(pods, requests)
+    .intents.map(({ pod }) => pod.name)
+    .toSorted();
 }
 
 describe('the evictions that a maintenance asks for within the limits', () => {
@@ -60,5 +66,10 @@ describe('the evictions that a maintenance asks for within the limits', () => {
   it('the evictions that are blocked for longer than the time leave their place to others, and go on', () => {
     const blocked = requestOf('x', 'nodemaintenance.k8s.io', 90 * MINUTE);
     assert.deepEqual(requestedOf(pods, [blocked]), ['a', 'b', 'x']);
+  });
+
+  it('a maintenance with pods beyond the limits is observed again a second later, whatever happens on its nodes', () => {
+    assert.equal(observe(pods, []).againAt, NOW + 1_000);
+    assert.equal(observe(pods.slice(0, 2), []).againAt, undefined);
   });
 });
