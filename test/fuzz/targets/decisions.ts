@@ -47,9 +47,9 @@ function drains({ maintenances, requests, pods, nodes }: World): void {
   } as unknown as ControllerContext;
   const observer = createDrainObserver(context);
   for (const maintenance of maintenances) {
-    const { status, resolution, intents, dueAt } = observer.observe(maintenance, NOW);
+    const { status, resolution, intents, againAt } = observer.observe(maintenance, NOW);
     assertFits(MAINTENANCE_STATUS, status, 'status');
-    assertFinite([status, dueAt ?? 0], 'drain');
+    assertFinite([status, againAt ?? 0], 'drain');
     for (const { pod, node } of intents) {
       const targets = resolution?.nodes.find(({ name }) => name === node)?.drainTargets ?? [];
       if (!targetsCover(targets, pod)) throw new Error(`${pod.name} is evicted although no drain target covers it`);
