@@ -11,9 +11,9 @@ export interface Wakeup {
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** In this time the loop may be woken once by events, and so many times ahead of that. */
+/** In this time the loop may be woken once by events, and so many times ahead of that: a shutdown begins with some ten of them. */
 const EVERY_MS = 250;
-const AHEAD = 4;
+const AHEAD = 12;
 
 export function createWakeup(clock: Pick<Clock, 'sleep' | 'monotonic'>): Wakeup {
   let pending = false;

@@ -22,18 +22,18 @@ describe('the wakeup of the loop', () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
     const times: number[] = [];
-    for (let turn = 0; turn < 10; turn += 1) {
+    for (let turn = 0; turn < 15; turn += 1) {
       waker.notify();
       await waker.wait(60_000, SIGNAL);
       times.push(clock.monotonic());
     }
-    assert.deepEqual(times, [0, 0, 0, 0, 250, 500, 750, 1_000, 1_250, 1_500]);
+    assert.deepEqual(times, [...Array<number>(12).fill(0), 250, 500, 750]);
   });
 
   it('the wakeup passes an event on at once again when there were none for a second', async () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
-    for (let turn = 0; turn < 8; turn += 1) {
+    for (let turn = 0; turn < 16; turn += 1) {
       waker.notify();
       await waker.wait(60_000, SIGNAL);
     }
@@ -48,7 +48,7 @@ describe('the wakeup of the loop', () => {
   it('the wakeup is never later than the loop wants to look again', async () => {
     const clock = createStandingClock();
     const waker = createWakeup(clock);
-    for (let turn = 0; turn < 4; turn += 1) {
+    for (let turn = 0; turn < 12; turn += 1) {
       waker.notify();
       await waker.wait(60_000, SIGNAL);
     }
