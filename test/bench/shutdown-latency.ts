@@ -168,8 +168,10 @@ async function buildRig(stack: AsyncDisposableStack, signal: AbortSignal): Promi
   const waiting = new Map<RegExp, (found: { name: string; at: number }) => void>();
   const known = new Set<string>();
   const onChange = (name: string): void => {
-    if (known.has(name)) return;
-    known.add(name);
+    // The name of a maintenance that is gone may be used again.
+    const uid = cache.get(name)?.metadata.uid;
+    if (uid === undefined || known.has(uid)) return;
+    known.add(uid);
     for (const [pattern, resolve] of waiting) {
       if (!pattern.test(name)) continue;
       waiting.delete(pattern);
