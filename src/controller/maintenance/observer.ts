@@ -22,7 +22,7 @@ import { type EvictionIntent, requestKeyOf } from './intents.ts';
 import type { Draining } from './known-drains.ts';
 import { limitEvictions } from './limits.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
-import { createGroupResolver, dueOf, type ResolverParts, type Verdict } from './resolver.ts';
+import { createGroupResolver, type ResolverParts, type Verdict } from './resolver.ts';
 
 /** Evictions of other nodes, which make room within the limits when they end, are not told to each drain that waits. */
 const LIMITED_AGAIN_MS = 1_000;
@@ -160,11 +160,10 @@ export function createDrainObserver(
         const nodes = waitingNodes(scope, new Map(own.nodes.map((node) => [node, verdict.why])), drains);
         return { ...nothing, status: waitingStatus(maintenance, nodes, verdict.why, now) };
       }
-      const { nextAt: dueAt = Infinity } = dueOf(context, own, now);
       const observed = observeDrain(scope, maintenance, verdict, now);
       const waiting = waitingNodes(scope, verdict.joiningLater, drains);
       const status = withWaiting(maintenance, observed.status, waiting, now);
-      const againAt = Math.min(dueAt, observed.againAt ?? Infinity);
+      const againAt = Math.min(verdict.nextAt, observed.againAt ?? Infinity);
       return { ...observed, status, ...(againAt === Infinity ? {} : { againAt }) };
     },
   };

@@ -22,6 +22,8 @@ export type Verdict =
       readonly plan: Drain['plan'];
       /** Those of its nodes that wait, because they joined it later, each with the reason. */
       readonly joiningLater: ReadonlyMap<string, string>;
+      /** When its deadline makes the next tier due, in milliseconds since the epoch; Infinity where none does. */
+      readonly nextAt: number;
     };
 
 /** The drains that share nodes, and what each of them may do. */
@@ -57,11 +59,7 @@ interface Memo extends ResolvedGroup {
 const NO_WAITING: ReadonlyMap<string, string> = new Map();
 
 /** How far the deadline of a drain takes it now. */
-export function dueOf(
-  { pods }: Pick<ControllerContext, 'pods'>,
-  { maintenance, nodes }: Draining,
-  now: number,
-): DueTiers {
+function dueOf({ pods }: Pick<ControllerContext, 'pods'>, { maintenance, nodes }: Draining, now: number): DueTiers {
   if (deadlineOf(maintenance) === undefined) return { position: 0 };
   const own = nodes.flatMap((name): readonly Pod[] => pods.on(name));
   return dueTiersOf(maintenance, own, now);
@@ -127,11 +125,12 @@ function verdictsOf(
   );
   const resolutions = resolveDrains(moving.map(({ drain }) => drain));
   const verdicts = new Map<string, Verdict>();
-  for (const { drain } of moving) {
+  for (const { drain, nextAt } of moving) {
     const { name, plan } = drain;
     const resolution = resolutions.get(name);
     if (resolution === undefined) continue;
-    verdicts.set(name, { kind: 'drains', resolution, plan, joiningLater: joiningLater.get(name) ?? NO_WAITING });
+    const waiting = joiningLater.get(name) ?? NO_WAITING;
+    verdicts.set(name, { kind: 'drains', resolution, plan, joiningLater: waiting, nextAt });
   }
   for (const name of drains.keys()) {
     const why = throttled.get(name);
