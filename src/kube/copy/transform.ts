@@ -1,5 +1,5 @@
 import type { ObjectMeta } from '../../api/meta.ts';
-import type { EvictionRequest, EvictionRequestStatus } from '../../api/eviction-request.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
 import {
   EVICT_ONLY_ANNOTATION,
   EVICT_POLICY_ANNOTATION,
@@ -54,6 +54,12 @@ function pick<T extends object, K extends keyof T>(object: T, keys: readonly K[]
   return Object.fromEntries(present.map((key) => [key, object[key]])) as Pick<T, K>;
 }
 
+/** The same, each field the one that equal objects have already. */
+function share<T extends object, K extends keyof T>(object: T, keys: readonly K[], shared: SharedValues): Pick<T, K> {
+  const present = keys.filter((key) => object[key] !== undefined);
+  return Object.fromEntries(present.map((key) => [key, shared.of(object[key])])) as Pick<T, K>;
+}
+
 function trimMeta(meta: ObjectMeta): ObjectMeta {
   const { managedFields: _, ...kept } = meta as ObjectMeta & { readonly managedFields?: unknown };
   if (kept.annotations?.[LAST_APPLIED] === undefined) return kept;
@@ -73,14 +79,10 @@ function trimPodMeta(meta: ObjectMeta, shared: SharedValues): ObjectMeta {
   const kept = Object.entries(meta.annotations ?? {}).filter(([name]) =>
     POD_ANNOTATIONS.some((beginning) => name.startsWith(beginning)),
   );
-  const { namespace, creationTimestamp, labels, ownerReferences } = meta;
   return {
     ...pick(meta, POD_META),
-    ...(namespace === undefined ? {} : { namespace: shared.of(namespace) }),
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp: shared.of(creationTimestamp) }),
-    ...(labels === undefined ? {} : { labels: shared.of(labels) }),
+    ...share(meta, ['namespace', 'creationTimestamp', 'labels', 'ownerReferences'], shared),
     ...(kept.length === 0 ? {} : { annotations: shared.of(Object.fromEntries(kept)) }),
-    ...(ownerReferences === undefined ? {} : { ownerReferences: shared.of(ownerReferences) }),
   };
 }
 
@@ -110,25 +112,14 @@ export function transformMaintenance(maintenance: NodeMaintenance): NodeMaintena
 
 /** What the controller keeps of an EvictionRequest: all but managedFields. */
 export function transformRequest(request: EvictionRequest, shared: SharedValues = NOT_SHARED): EvictionRequest {
-  const { apiVersion, kind, metadata, spec, status } = request;
-  const { namespace, labels, annotations, ...meta } = trimMeta(metadata);
+  const { metadata, spec, status } = request;
+  const meta = trimMeta(metadata);
   return {
-    ...(apiVersion === undefined ? {} : { apiVersion: shared.of(apiVersion) }),
-    ...(kind === undefined ? {} : { kind: shared.of(kind) }),
-    metadata: {
-      ...meta,
-      ...(namespace === undefined ? {} : { namespace: shared.of(namespace) }),
-      ...(labels === undefined ? {} : { labels: shared.of(labels) }),
-      ...(annotations === undefined ? {} : { annotations: shared.of(annotations) }),
-    },
-    spec: { ...spec, ...(spec.requesters === undefined ? {} : { requesters: shared.of(spec.requesters) }) },
-    ...(status === undefined ? {} : { status: sharedStatus(status, shared) }),
+    ...share(request, ['apiVersion', 'kind'], shared),
+    metadata: { ...meta, ...share(meta, ['namespace', 'labels', 'annotations'], shared) },
+    spec: { ...spec, ...share(spec, ['requesters'], shared) },
+    ...(status === undefined ? {} : { status: share(status, Object.keys(status) as (keyof typeof status)[], shared) }),
   };
-}
-
-function sharedStatus(status: EvictionRequestStatus, shared: SharedValues): EvictionRequestStatus {
-  const entries = Object.entries(status).map(([name, value]) => [name, shared.of(value)]);
-  return Object.fromEntries(entries) as EvictionRequestStatus;
 }
 
 /** What the controller keeps of a PodDisruptionBudget. */
