@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { promisify } from 'node:util';
+import { buildGo, cacheFolder, isProgram } from '../support/go-program.ts';
 
 const KUBERNETES = 'v1.36.3';
 const NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const;
@@ -20,21 +17,13 @@ const STAMPS = [
   'k8s.io/component-base/version.gitMinor=36',
   `k8s.io/client-go/pkg/version.gitVersion=${KUBERNETES}`,
 ];
-const LDFLAGS = `-s -w ${STAMPS.map((stamp) => `-X ${stamp}`).join(' ')}`;
-
-async function isProgram(file: string): Promise<boolean> {
-  return await access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-}
+const LDFLAGS = STAMPS.map((stamp) => `-X ${stamp}`).join(' ');
 
 /** Where built programs are kept, by what they were built from. */
 async function cacheDirectory(): Promise<string> {
-  const hash = createHash('sha256').update(LDFLAGS);
+  const hash = createHash('sha256').update(`-s -w ${LDFLAGS}`);
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(MODULE, file)));
-  const base = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
-  return path.join(base, 'nodemaint', 'control-plane', hash.digest('hex').slice(0, 16));
+  return path.join(cacheFolder('control-plane'), hash.digest('hex').slice(0, 16));
 }
 
 async function isComplete(directory: string): Promise<boolean> {
@@ -49,32 +38,15 @@ async function build(directory: string, signal: AbortSignal): Promise<void> {
   );
   await mkdir(path.dirname(directory), { recursive: true });
   const temporary = await mkdtemp(`${directory}.`);
-  const go = (await isProgram('/usr/local/go/bin/go')) ? '/usr/local/go/bin/go' : 'go';
   try {
-    const args = [
-      'build',
-      '-buildvcs=false',
-      '-trimpath',
-      `-ldflags=${LDFLAGS}`,
-      '-gcflags=all=-dwarf=false',
-      '-o',
-      `${temporary}/`,
-      'tool',
-    ];
-    // One process builds at a time, and a second one finds what the first one built.
-    const unlessBuilt = ['sh', '-c', 'test -x "$0" || exec "$@"', path.join(directory, 'kubelet')];
-    // The compiler takes a third less processor time without debug information, and as much less with more memory.
-    const env = { ...process.env, GOGC: '400' };
-    const options = { cwd: MODULE, signal, env, maxBuffer: 64 * 1024 * 1024 };
-    await promisify(execFile)('flock', [`${directory}.lock`, ...unlessBuilt, go, ...args], options);
+    const unless = { lock: `${directory}.lock`, program: path.join(directory, 'kubelet') };
+    await buildGo({ module: MODULE, ldflags: LDFLAGS, into: `${temporary}/`, unless }, signal);
     if (await isComplete(directory)) return;
     await rename(path.join(temporary, 'server'), path.join(temporary, 'etcd'));
     await rm(directory, { recursive: true, force: true });
     await rename(temporary, directory);
   } catch (error) {
-    if (!(await isComplete(directory))) {
-      throw new Error(`building the control plane of ${MODULE} with ${go}`, { cause: error });
-    }
+    if (!(await isComplete(directory))) throw error;
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }

@@ -7,11 +7,41 @@ import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
 
-async function isProgram(file: string): Promise<boolean> {
+/** Whether there is a program of this path. */
+export async function isProgram(file: string): Promise<boolean> {
   return await access(file, constants.X_OK).then(
     () => true,
     () => false,
   );
+}
+
+/** The folder in which what was built for tests is kept under `name`. */
+export function cacheFolder(name: string): string {
+  return path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'nodemaint', name);
+}
+
+/** What is built: the tools of the go.mod in the folder `module`. */
+export interface GoBuild {
+  readonly module: string;
+  /** For the linker. */
+  readonly ldflags: string;
+  /** The file or, with a slash at its end, the folder to build into. */
+  readonly into: string;
+  /** A lock of this name is held meanwhile. Nothing is built where this program is there once it is held. */
+  readonly unless: { readonly lock: string; readonly program: string };
+}
+
+/** Builds Go programs. One process builds at a time, and a second one finds what the first one built. */
+export async function buildGo({ module, ldflags, into, unless }: GoBuild, signal: AbortSignal): Promise<void> {
+  const go = (await isProgram('/usr/local/go/bin/go')) ? '/usr/local/go/bin/go' : 'go';
+  // The compiler takes a third less processor time without debug information, and as much less with more memory.
+  const flags = ['-buildvcs=false', '-trimpath', `-ldflags=-s -w ${ldflags}`, '-gcflags=all=-dwarf=false'];
+  const unlessBuilt = ['sh', '-c', 'test -x "$0" || exec "$@"', unless.program];
+  const options = { cwd: module, signal, env: { ...process.env, GOGC: '400' }, maxBuffer: 64 * 1024 * 1024 };
+  const args = [unless.lock, ...unlessBuilt, go, 'build', ...flags, '-o', into, 'tool'];
+  await promisify(execFile)('flock', args, options).catch((error: unknown) => {
+    throw new Error(`building the tools of ${module} with ${go}`, { cause: error });
+  });
 }
 
 /**
@@ -21,32 +51,19 @@ async function isProgram(file: string): Promise<boolean> {
 export async function goProgram(name: string, module: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(module, file)));
-  const base = process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache');
-  const folder = path.join(base, 'nodemaint', name);
+  const folder = cacheFolder(name);
   const program = path.join(folder, hash.digest('hex').slice(0, 16));
   if (await isProgram(program)) return program;
 
   process.stderr.write(`building ${name} from its Go module; some minutes, once\n`);
   await mkdir(folder, { recursive: true });
   const temporary = await mkdtemp(`${program}.`);
-  const go = (await isProgram('/usr/local/go/bin/go')) ? '/usr/local/go/bin/go' : 'go';
   try {
-    const built = path.join(temporary, name);
-    const flags = ['-buildvcs=false', '-trimpath', '-ldflags=-s -w', '-gcflags=all=-dwarf=false'];
-    // One process builds at a time, and a second one finds what the first one built.
-    const unlessBuilt = ['sh', '-c', 'test -x "$0" || exec "$@"', program];
-    // The compiler takes less processor time without debug information and with more memory.
-    const options = { cwd: module, signal, env: { ...process.env, GOGC: '400' }, maxBuffer: 64 * 1024 * 1024 };
-    await promisify(execFile)(
-      'flock',
-      [`${program}.lock`, ...unlessBuilt, go, 'build', ...flags, '-o', built, 'tool'],
-      options,
-    );
+    const into = path.join(temporary, name);
+    await buildGo({ module, ldflags: '', into, unless: { lock: `${program}.lock`, program } }, signal);
     // Whole or not at all.
-    if (!(await isProgram(program))) await rename(built, program);
+    if (!(await isProgram(program))) await rename(into, program);
     return program;
-  } catch (error) {
-    throw new Error(`building ${name} of ${module} with ${go}`, { cause: error });
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
