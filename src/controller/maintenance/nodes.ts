@@ -1,4 +1,5 @@
 import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { identityOf } from '../../decide/drain/recorded-node.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
@@ -14,16 +15,14 @@ import type { Refusals } from './refusals.ts';
  * with the note for its agent. Returns whether it has changed the node.
  */
 async function keepCordon(
-  { client, events, log, maintenances: copies }: ControllerContext,
+  { client, events, log }: ControllerContext,
   node: Node,
-  maintenances: readonly string[],
+  wanting: readonly NodeMaintenance[],
   signal: AbortSignal,
 ): Promise<boolean> {
   const { name } = node.metadata;
-  const note = nodeNote(
-    maintenances.flatMap((each) => copies.get(each) ?? []),
-    identityOf(node.metadata),
-  );
+  const maintenances = wanting.map(({ metadata }) => metadata.name);
+  const note = nodeNote(wanting, identityOf(node.metadata));
   const annotations = { [NODE_NOTE_ANNOTATION]: note };
   const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations }, signal);
   if (outcome !== 'changed') return outcome === 'annotated';
@@ -43,12 +42,15 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
     await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
       if (node === undefined) return;
-      const state = nodeStateOf(context.maintenances.on(name), node, context.pods.isEmpty(name));
+      // Of a status of very many nodes, they have what concerns this one.
+      const known = context.maintenances.on(name);
+      const state = nodeStateOf(known, node, context.pods.isEmpty(name));
+      const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const report = (): Promise<boolean> =>
         syncConditions(context.client, { node, state }, context.clock.now(), signal);
       let changed: boolean;
       try {
-        changed = await keepCordon(context, node, state.maintenances, signal);
+        changed = await keepCordon(context, node, wanting, signal);
       } catch (error) {
         // A node that cannot be cordoned says all the same that it is under maintenance.
         await report();

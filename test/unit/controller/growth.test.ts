@@ -14,7 +14,7 @@ const MARGIN = 1.5;
 
 /** What a drain made the controller do. */
 interface Work {
-  /** How often it read the metadata, spec or status of an object: the work of its rules and indexes. */
+  /** How often it read the metadata, spec or status of an object, or what a status has of a node: the work of its rules and indexes. */
   readonly reads: number;
   /** How often a queue called the function that looks at an object. */
   readonly looks: number;
@@ -24,7 +24,7 @@ interface Work {
 }
 
 /** The object, whose parts count how often they are read. */
-function counted<T extends KubeObject>(object: T, onRead: () => void): T {
+function counted<T extends object>(object: T, onRead: () => void): T {
   const parts = Object.entries(object).map(([name, value]): [string, PropertyDescriptor] => {
     const get = (): unknown => {
       onRead();
@@ -33,6 +33,14 @@ function counted<T extends KubeObject>(object: T, onRead: () => void): T {
     return [name, { enumerable: true, configurable: true, get }];
   });
   return Object.defineProperties({}, Object.fromEntries(parts)) as T;
+}
+
+/** The maintenance, whose status counts also how often what it has of a node is read. */
+function countedStatus(maintenance: NodeMaintenance, onRead: () => void): NodeMaintenance {
+  const { status } = maintenance;
+  if (status?.nodeStatuses === undefined) return maintenance;
+  const nodeStatuses = status.nodeStatuses.map((each) => counted(each, onRead));
+  return { ...maintenance, status: { ...status, nodeStatuses } };
 }
 
 /** Evicts pods at once, as an API server and kubelets do for pods that need no time to end. */
@@ -76,8 +84,9 @@ async function drain(nodes: readonly string[], maintenances: readonly NodeMainte
   cluster.keep = (kind, object) => {
     // Before its reads count: the test looks as often as it likes.
     const maintenance = object as KubeObject as NodeMaintenance;
-    if (kind === 'Maintenance' && isDrained(maintenance)) drained.set(object.metadata.name, maintenance);
-    return counted(object, onRead);
+    if (kind !== 'Maintenance') return counted(object, onRead);
+    if (isDrained(maintenance)) drained.set(object.metadata.name, maintenance);
+    return counted(countedStatus(maintenance, onRead) as KubeObject as typeof object, onRead);
   };
   evictAtOnce(cluster);
   for (const node of nodes) addNode(cluster, node);
