@@ -6,7 +6,7 @@ import {
 } from '../../decide/view/eviction-progress.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { printable } from '../../printable.ts';
-import { cut, type FrameSize, type FrameLine, type LineStyle } from '../terminal/paint.ts';
+import { type FrameSize, type FrameLine, type LineStyle, wrap } from '../terminal/paint.ts';
 import { fitFrame } from '../follow/screen.ts';
 import { formatSpan } from '../terminal/text.ts';
 
@@ -69,19 +69,6 @@ function clockTime(ms: number): string {
 
 function ahead(at: number, now: number): string {
   return at > now ? `in ${formatSpan(at - now)} (${clockTime(at)})` : `${formatSpan(now - at)} ago (${clockTime(at)})`;
-}
-
-/** Breaks a text into lines at spaces; what is beyond the last line is cut. */
-function wrap(text: string, width: number, maxLines: number): readonly string[] {
-  const lines: string[] = [];
-  let rest = text;
-  while (rest.length > width && lines.length < maxLines - 1) {
-    const space = rest.lastIndexOf(' ', width);
-    const end = space > 0 ? space : width;
-    lines.push(rest.slice(0, end));
-    rest = rest.slice(end).trimStart();
-  }
-  return [...lines, cut(rest, width)];
 }
 
 function turnLines(turn: ActiveInterceptor, now: number): readonly string[] {

@@ -91,6 +91,11 @@ function theOnly(name: string, maintenances: readonly NodeMaintenance[]): NodeMa
   throw new NodemaintError('USAGE', `node/${name} has several maintenances; name the one to watch: ${names}`);
 }
 
+/** Lines in a file are not broken: who reads it later breaks them. */
+function widthOf(terminal: Terminal): number {
+  return terminal.isTerminal ? terminal.size().columns : 1000;
+}
+
 async function showTarget(
   cluster: Cluster,
   target: TargetName,
@@ -116,7 +121,7 @@ async function showTarget(
   }
   if (flags.output === 'table') {
     if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
-    for (const view of views) terminal.draw(drainLines(view, terminal.now()), 0);
+    for (const view of views) terminal.draw(drainLines(view, widthOf(terminal), terminal.now()), 0);
   } else if (found.kind === 'maintenance') {
     for (const view of views) terminal.write(formatObject(view, flags.output));
   } else {

@@ -29,6 +29,19 @@ export function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }
 
+/** Breaks a text into lines at spaces; what is beyond the last line is cut. */
+export function wrap(text: string, width: number, maxLines: number): readonly string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width && lines.length < maxLines - 1) {
+    const space = rest.lastIndexOf(' ', width);
+    const end = space > 0 ? space : width;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, cut(rest, width)];
+}
+
 /** The room on a terminal, in characters. */
 export interface FrameSize {
   readonly columns: number;

@@ -10,6 +10,7 @@ import {
 import type { Pod } from '../../api/pod.ts';
 import { nodeStatusOf } from '../drain/recorded-node.ts';
 import { effectiveDrainPlan, entryCovers, targetsCover } from '../drain/plan.ts';
+import { type BlockingCause, blockingCauses, isHeldUp } from './blocking-causes.ts';
 import { type EvictProgress, evictProgress } from './eviction-progress.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
 import { type DrainPod, drainPodOf, isTerminal } from '../pod.ts';
@@ -29,7 +30,7 @@ export interface LeavingPod {
 export interface TierView {
   readonly entry: DrainPlanEntry;
   readonly state: 'done' | 'evicting' | 'waiting';
-  /** Pods of the tier that were seen so far, and those of them that are gone. */
+  /** Pods of the tier that this watch has seen so far, and those of them that are gone; who looks later has seen fewer. */
   readonly total: number;
   readonly gone: number;
   readonly pods: readonly LeavingPod[];
@@ -42,10 +43,12 @@ export interface NodeView {
   readonly drained: boolean;
   readonly total: number;
   readonly gone: number;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; absent while a pod waits for something that time alone does not end. */
   readonly expectedFinishAt?: number;
-  /** Tiers that have, or had, pods, in the order of the plan. */
+  /** Tiers that have, or had, pods, and those that the drain has reached, in the order of the plan. */
   readonly tiers: readonly TierView[];
+  /** What keeps pods on the node, each cause once. */
+  readonly causes: readonly BlockingCause[];
   readonly escapedDaemonSets: readonly string[];
 }
 
@@ -60,6 +63,10 @@ export interface DrainView {
   /** Milliseconds since the epoch at which the stage began; absent while no controller has taken it up. */
   readonly since?: number;
   readonly nodes: readonly NodeView[];
+  /** What the status has no room for, in a sentence; absent where it has everything. */
+  readonly leftOut?: string;
+  /** The pods of all nodes that wait, by reason; only where the status has no room to name them. */
+  readonly podsBlocking?: readonly { readonly reason: string; readonly pods: number }[];
 }
 
 /** Every pod ever seen on the nodes, by UID; pods that have left stay in it, so that they can be counted. */
@@ -104,16 +111,20 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
   const present = facts.pods.filter((pod) => pod.spec.nodeName === name && !isTerminal(pod));
   const byUid = new Map(present.map((pod) => [pod.metadata.uid ?? '', pod]));
   const all = [...seen.values()].filter(({ node }) => node === name);
-  const tiers = plan.flatMap((entry): TierView[] => {
+  const reached = status?.drainPlanPosition ?? 0;
+  const tiers = plan.flatMap((entry, index): TierView[] => {
     const own = all.filter((pod) => plan.find((each) => entryCovers(each, pod)) === entry);
-    if (own.length === 0) return [];
+    // A tier that was reached is shown by everybody, also by who looks when its pods have left.
+    if (own.length === 0 && index >= reached) return [];
     const left = own.flatMap(({ uid }) => byUid.get(uid) ?? []);
     const isTargeted = own.some((pod) => byUid.has(pod.uid) && targetsCover(targets, pod));
     const state = left.length === 0 ? 'done' : isTargeted ? 'evicting' : 'waiting';
     const pods = left.map((pod) => leavingPod(pod, facts, status, now));
     return [{ entry, state, total: own.length, gone: own.length - left.length, pods }];
   });
-  const expectedFinishAt = timeOf(status?.expectedFinishTime);
+  const leaving = tiers.flatMap((tier) => tier.pods);
+  const isHeld = leaving.some((pod) => isHeldUp(pod, now));
+  const expectedFinishAt = isHeld ? undefined : timeOf(status?.expectedFinishTime);
   // Only the controller knows of pods that left before watching began.
   const total = Math.max(status?.podsAtStart ?? 0, all.length);
   return {
@@ -124,6 +135,7 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
     gone: total - present.length,
     ...(expectedFinishAt === undefined ? {} : { expectedFinishAt }),
     tiers,
+    causes: blockingCauses(leaving),
     escapedDaemonSets: status?.escapedDaemonSets ?? [],
   };
 }
@@ -135,6 +147,7 @@ export function drainView(facts: DrainFacts, now: number): DrainView {
   const condition = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
   const started = maintenance.status?.stageStatuses?.find(({ name }) => name === stage);
   const since = timeOf(started?.startTimestamp);
+  const { leftOut, podsBlocking } = maintenance.status?.summary ?? {};
   const known = { ...facts, seen: withSeen(facts.seen, pods) };
   return {
     maintenance: maintenance.metadata.name,
@@ -144,5 +157,7 @@ export function drainView(facts: DrainFacts, now: number): DrainView {
     message: condition?.message ?? '',
     ...(since === undefined ? {} : { since }),
     nodes: facts.nodes.map((name) => nodeView(name, known, now)),
+    ...(leftOut === undefined ? {} : { leftOut }),
+    ...(podsBlocking === undefined ? {} : { podsBlocking }),
   };
 }

@@ -1,5 +1,6 @@
 import type { DrainView, NodeView } from '../../../decide/view/drain-progress.ts';
-import { podState, tierName } from './frame.ts';
+import { causeOf } from '../../../decide/view/blocking-causes.ts';
+import { causeText, podState, tierName } from './frame.ts';
 import { printable } from '../../../printable.ts';
 
 /** Turns each view of a maintenance into the lines that are new since the last one. */
@@ -8,9 +9,37 @@ export interface DrainChanges {
   next(view: DrainView): readonly string[];
 }
 
+const MAX_NAMES = 20;
+
+/** Makes the lines of what blocks a node: one where a cause comes, and one where it is over. */
+function createCauseChanges(): (node: NodeView) => readonly string[] {
+  const told = new Map<string, string>();
+  return ({ name, causes }) => {
+    const lines: string[] = [];
+    const open = new Set<string>();
+    for (const cause of causes) {
+      const text = causeText(cause);
+      // Without the number of its pods: else it would be told again for each pod that leaves.
+      const key = `${name} ${cause.reason} ${text.replace(/^\d+ pods? \S+ /, '')}`;
+      open.add(key);
+      if (told.has(key)) continue;
+      told.set(key, text);
+      const more = cause.pods.length > MAX_NAMES ? ` and ${cause.pods.length - MAX_NAMES} more` : '';
+      lines.push(`node/${name} ${text}: ${printable(cause.pods.slice(0, MAX_NAMES).join(', '))}${more}`);
+    }
+    for (const [key, text] of told) {
+      if (open.has(key) || !key.startsWith(`${name} `)) continue;
+      told.delete(key);
+      lines.push(`node/${name} no longer: ${text}`);
+    }
+    return lines;
+  };
+}
+
 /** Makes one that has written nothing yet. */
 export function createDrainChanges(): DrainChanges {
   const last = new Map<string, string>();
+  const causes = createCauseChanges();
   const pods = new Map<string, { readonly namespace: string; readonly name: string }>();
 
   const isNew = (key: string, text: string): boolean => {
@@ -32,7 +61,8 @@ export function createDrainChanges(): DrainChanges {
     }
     for (const { entry, state, total, pods: leaving } of node.tiers) {
       const name = tierName(entry);
-      if (state === 'waiting') continue;
+      // A tier that had no pods when this watch began is not told.
+      if (state === 'waiting' || total === 0) continue;
       const count = `${total} ${total === 1 ? 'pod' : 'pods'}`;
       say(`tier ${name}`, state === 'done' ? `done: ${name}` : `evicting ${name}: ${count}`);
       if (state === 'done') continue;
@@ -42,9 +72,12 @@ export function createDrainChanges(): DrainChanges {
         if (isNew(`began ${pod.uid}`, '')) lines.push(`node/${node.name} evicting pod ${pod.namespace}/${pod.name}`);
         // The controller takes a request up within a second; where it does not, the maintenance has a note of its own.
         if (pod.progress.state === 'requested' && pod.blocking === undefined) continue;
+        // What blocks it is told once for all its pods.
+        if (causeOf(pod) !== undefined) continue;
         say(`pod ${pod.uid}`, `pod/${pod.name} (namespace ${pod.namespace}): ${podState(pod)}`);
       }
     }
+    lines.push(...causes(node));
     if (node.escapedDaemonSets.length > 0)
       say('escaped', `DaemonSets that ignore the gate: ${node.escapedDaemonSets.join(', ')}`);
     const message = printable(node.message);

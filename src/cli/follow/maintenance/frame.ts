@@ -1,14 +1,20 @@
-import type { BlockingPod, DrainPlanEntry } from '../../../api/node-maintenance.ts';
+import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
+import { type BlockingCause, blockingOf, causeOf, gistOf } from '../../../decide/view/blocking-causes.ts';
 import type { DrainView, LeavingPod, NodeView, TierView } from '../../../decide/view/drain-progress.ts';
 import type { EvictProgress } from '../../../decide/view/eviction-progress.ts';
 import { printable } from '../../../printable.ts';
-import type { FrameLine, FrameSize, LineStyle } from '../../terminal/paint.ts';
-import { progressBar } from '../../terminal/progress-bar.ts';
+import { type FrameLine, type FrameSize, type LineStyle, wrap } from '../../terminal/paint.ts';
+import { shareBar } from '../../terminal/progress-bar.ts';
 import { formatSpan } from '../../terminal/text.ts';
 import { fitFrame } from '../screen.ts';
 
-/** At most this many pods of a tier are shown; the others are counted. */
+/** At most this many pods of a tier, and of a cause, are named; the others are counted. */
 const MAX_PODS = 8;
+const MAX_NAMES = 5;
+/** The most lines that a cause may take. */
+const MAX_CAUSE_LINES = 6;
+/** The width of the bar of a node, in characters, and from which width of the terminal on. */
+const BAR = { short: 12, long: 24, from: 110 };
 
 /** A selector as kubectl writes it. */
 function selectorText({ podSelector }: DrainPlanEntry): string {
@@ -34,25 +40,16 @@ export function tierName(entry: DrainPlanEntry): string {
   return `${entry.podType}, priority ≤ ${entry.podPriority}${selectorText(entry)}`;
 }
 
-/** The reasons that block a terminating pod; the status may still have another from before it was terminating. */
-const ENDING_REASONS: readonly BlockingPod['reason'][] = ['Finalizer', 'NodeUnreachable', 'NotEnding'];
-
-/** A message without the number of retries, which changes with every attempt. */
-function gist(message: string): string {
-  return printable(message).replace(/^.*number of retries: \d+\. /, '');
-}
-
 /** What a pod waits for, as plain text that differs only where something has changed. */
-export function podState({ progress, blocking }: LeavingPod): string {
-  const { state, message, turn, terminatingUntil, requesters } = progress;
-  const isEnding = terminatingUntil !== undefined;
+export function podState(pod: LeavingPod): string {
+  const { state, message, turn, terminatingUntil, requesters } = pod.progress;
+  const blocking = blockingOf(pod);
   // The message of the active interceptor is shown once, as its own.
-  const isShown =
-    blocking === undefined ||
-    (isEnding ? !ENDING_REASONS.includes(blocking.reason) : blocking.reason === 'Interceptor' && turn !== undefined);
+  const isShown = blocking === undefined || (blocking.reason === 'Interceptor' && turn !== undefined);
+  const gist = (text: string): string => gistOf(printable(text));
   const why = isShown ? '' : `; ${blocking.reason}: ${gist(blocking.message)}`;
   const withGist = (text: string): string => (text === '' ? '' : `: ${gist(text)}`);
-  if (isEnding) return `terminating${why}`;
+  if (terminatingUntil !== undefined) return `terminating${why}`;
   if (state === 'active' && turn !== undefined) {
     const place = turn.count > 1 ? ` (${turn.place} of ${turn.count})` : '';
     const isSaid = why !== '' && gist(turn.message) !== '' && why.includes(gist(turn.message));
@@ -85,40 +82,67 @@ const TIER_STYLES = { done: 'good', evicting: 'bold', waiting: 'dim' } as const 
 >;
 const TIER_SIGNS = { done: '+', evicting: '>', waiting: ' ' } as const satisfies Record<TierView['state'], string>;
 
+/** Names of pods, NAMESPACE/NAME, without a namespace that stands before them already. */
+function podNames(pods: readonly string[]): string {
+  const shown = pods.slice(0, MAX_NAMES).map((key, index) => {
+    const [namespace = '', name = ''] = key.split('/', 2);
+    return index > 0 && pods[index - 1]?.startsWith(`${namespace}/`) === true ? name : key;
+  });
+  const more = pods.length - shown.length;
+  return printable(`${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`);
+}
+
+/** A cause as a sentence; it differs only where the cause or its number of pods has changed. */
+export function causeText({ text }: BlockingCause): string {
+  return printable(text);
+}
+
+function causeLines(cause: BlockingCause, columns: number, now: number): readonly FrameLine[] {
+  const since = cause.since === undefined ? '' : `, for ${formatSpan(now - cause.since)}`;
+  const text = `${causeText(cause)}${since}: ${podNames(cause.pods)}`;
+  const [first = '', ...rest] = wrap(text, columns - 8, MAX_CAUSE_LINES);
+  return [`    ! ${first}`, ...rest.map((line) => `      ${line}`)].map((line) => ({ text: line, style: 'warn' }));
+}
+
 function tierLines(tier: TierView, width: number, now: number): readonly FrameLine[] {
-  const { entry, state, total, gone } = tier;
-  const name = `  ${TIER_SIGNS[state]} ${tierName(entry).padEnd(width)}  ${progressBar(gone, total, 'blocks')}`;
+  const { entry, state } = tier;
+  const left = tier.pods.length;
+  const count = left === 0 ? 'done' : `${left} ${left === 1 ? 'pod' : 'pods'} left`;
+  const name = `  ${TIER_SIGNS[state]} ${tierName(entry).padEnd(width)}  ${count}`;
   const head: FrameLine = { text: name, style: TIER_STYLES[state] };
   if (state !== 'evicting') return [head];
-  // Blocking pods come first, then those that have waited longest.
-  const order = tier.pods.toSorted(
-    (a, b) =>
-      Number(a.blocking === undefined) - Number(b.blocking === undefined) ||
-      (a.progress.turn?.since ?? now) - (b.progress.turn?.since ?? now),
-  );
+  // Pods that something blocks stand with their cause; of the others those come first that have waited longest.
+  const order = tier.pods
+    .filter((pod) => causeOf(pod) === undefined)
+    .toSorted((a, b) => (a.progress.turn?.since ?? now) - (b.progress.turn?.since ?? now));
   const lines = order.slice(0, MAX_PODS).map((pod): FrameLine => {
     const text = `      pod/${pod.name} (${pod.namespace})  ${podTimes(pod.progress, now)}${podState(pod)}`;
-    return { text, style: pod.blocking === undefined ? 'plain' : 'warn' };
+    return { text, style: 'plain' };
   });
   const more = order.length - lines.length;
   return [head, ...lines, ...(more > 0 ? [{ text: `      and ${more} more`, style: 'dim' } as const] : [])];
 }
 
-function nodeLines(node: NodeView, stage: DrainView['stage'], now: number): readonly FrameLine[] {
-  const { name, drained, total, gone, expectedFinishAt, tiers, message, escapedDaemonSets } = node;
+function finishText({ expectedFinishAt, causes }: NodeView, stage: DrainView['stage'], now: number): string {
+  if (stage !== 'Drain') return '';
+  if (causes.length > 0 && expectedFinishAt === undefined) return ', blocked';
+  if (expectedFinishAt === undefined) return '';
+  return expectedFinishAt > now
+    ? `, done in about ${formatSpan(expectedFinishAt - now)}`
+    : `, ${formatSpan(now - expectedFinishAt)} later than expected`;
+}
+
+function nodeLines(node: NodeView, stage: DrainView['stage'], columns: number, now: number): readonly FrameLine[] {
+  const { name, drained, total, gone, tiers, message, causes, escapedDaemonSets } = node;
   if (drained) return [{ text: `node/${name}  drained, ${gone} of ${total} pods gone`, style: 'good' }];
-  const left =
-    expectedFinishAt === undefined || stage !== 'Drain'
-      ? ''
-      : expectedFinishAt > now
-        ? `, done in about ${formatSpan(expectedFinishAt - now)}`
-        : `, ${formatSpan(now - expectedFinishAt)} later than expected`;
   const percent = total === 0 ? 100 : Math.floor((100 * gone) / total);
-  const head = `node/${name}  ${percent}%, ${gone} of ${total} pods gone${left}`;
+  const bar = shareBar(gone, total, columns < BAR.from ? BAR.short : BAR.long, 'blocks');
+  const head = `node/${name}  ${bar} ${percent}%, ${gone} of ${total} pods gone${finishText(node, stage, now)}`;
   const width = Math.max(0, ...tiers.map(({ entry }) => tierName(entry).length));
   const isShown = message !== '' && message !== 'Evacuating';
   return [
     { text: head, style: 'bold' },
+    ...causes.flatMap((cause) => causeLines(cause, columns, now)),
     ...tiers.flatMap((tier) => tierLines(tier, width, now)),
     ...(isShown ? [{ text: `    ${printable(message)}`, style: 'warn' } as const] : []),
     ...(escapedDaemonSets.length > 0
@@ -134,13 +158,22 @@ export function headLine(view: DrainView, now: number): string {
   return `nodemaintenance/${view.maintenance}  ${view.stage}${since}${reason}`;
 }
 
-/** A whole maintenance, in lines of any length. */
-export function drainLines(view: DrainView, now: number): readonly FrameLine[] {
+/** What the status has no room for; nothing where it has everything. */
+function leftOutLines({ leftOut, podsBlocking = [] }: DrainView, columns: number): readonly FrameLine[] {
+  if (leftOut === undefined) return [];
+  const reasons = podsBlocking.map(({ reason, pods }) => `${reason} ${pods}`).join(', ');
+  const text = printable(`${leftOut}${reasons === '' ? '' : ` Pods that wait, by reason: ${reasons}.`}`);
+  return wrap(text, columns - 2, MAX_CAUSE_LINES).map((line) => ({ text: `  ${line}`, style: 'dim' }));
+}
+
+/** A maintenance in lines for `columns` characters; only names that are too long for it are longer. */
+export function drainLines(view: DrainView, columns: number, now: number): readonly FrameLine[] {
   const open = view.nodes.filter(({ drained }) => !drained);
   const drained = view.nodes.filter((node) => node.drained);
   return [
     { text: headLine(view, now), style: 'bold' },
-    ...[...open, ...drained].flatMap((node) => nodeLines(node, view.stage, now)),
+    ...leftOutLines(view, columns),
+    ...[...open, ...drained].flatMap((node) => nodeLines(node, view.stage, columns, now)),
   ];
 }
 
@@ -151,5 +184,5 @@ export function drainFrame(
   size: FrameSize,
   now: number,
 ): readonly FrameLine[] {
-  return fitFrame(view === undefined ? [] : drainLines(view, now), note, size);
+  return fitFrame(view === undefined ? [] : drainLines(view, size.columns, now), note, size);
 }

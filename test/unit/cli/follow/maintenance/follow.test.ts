@@ -7,7 +7,8 @@ import type { DrainView, NodeView } from '../../../../../src/decide/view/drain-p
 import { recordTerminal } from '../../../../support/stand-ins/recorded-terminal.ts';
 
 function node(name: string, drained: boolean): NodeView {
-  return { name, drained, message: '', total: 1, gone: drained ? 1 : 0, tiers: [], escapedDaemonSets: [] };
+  const lists = { tiers: [], causes: [], escapedDaemonSets: [] };
+  return { name, drained, message: '', total: 1, gone: drained ? 1 : 0, ...lists };
 }
 
 function view(nodes: readonly NodeView[]): DrainView {

@@ -6,6 +6,7 @@ import { createDrainChanges } from '../../../../../src/cli/follow/maintenance/ch
 import { drainFrame } from '../../../../../src/cli/follow/maintenance/frame.ts';
 import { progressBar } from '../../../../../src/cli/terminal/progress-bar.ts';
 import { selectorOfNodes } from '../../../../../src/decide/drain/draft.ts';
+import type { DrainPod } from '../../../../../src/decide/pod.ts';
 import { drainView, type DrainView } from '../../../../../src/decide/view/drain-progress.ts';
 
 function pod(name: string, extra: { metadata?: object; spec?: object } = {}): Pod {
@@ -17,11 +18,22 @@ function maintenance(name: string, spec: Partial<NodeMaintenance['spec']>, meta:
   return { metadata: { name, uid: `uid-${name}`, ...meta }, spec: { nodeSelector: selectorOfNodes(['n']), ...spec } };
 }
 
+function seenPod({ metadata: { name, uid = '' }, spec }: Pod): DrainPod & { readonly node: string } {
+  const priority = spec.priority ?? 0;
+  return { namespace: 'default', name, uid, podType: 'Default', priority, labels: {}, node: 'n' };
+}
+
 describe('the view of a drain', () => {
   const targets = [{ podType: 'Default', podPriority: 1_000_000_000 }] as const;
   const view = (pods: readonly Pod[], seen: Parameters<typeof drainView>[0]['seen'] = new Map()): DrainView => {
     const nodeStatuses = [
-      { nodeRef: { name: 'n' }, drainTargets: targets, drainMessage: 'Evacuating', podsAtStart: 5 },
+      {
+        nodeRef: { name: 'n' },
+        drainTargets: targets,
+        drainMessage: 'Evacuating',
+        podsAtStart: 5,
+        drainPlanPosition: 1,
+      },
     ];
     const drain = { ...maintenance('m', { stage: 'Drain' }), status: { nodeStatuses } };
     return drainView({ maintenance: drain, nodes: ['n'], pods, requestOf: () => undefined, seen }, 0);
@@ -30,20 +42,7 @@ describe('the view of a drain', () => {
   const high = pod('high', { spec: { nodeName: 'n', priority: 2_000_000_000 } });
 
   it('pods that left are counted in their tier and, from before the look, on the node', () => {
-    const seen = new Map(
-      [low, high].map((each) => [
-        each.metadata.uid ?? '',
-        {
-          namespace: 'default',
-          name: each.metadata.name,
-          uid: each.metadata.uid ?? '',
-          podType: 'Default' as const,
-          priority: each.spec.priority ?? 0,
-          labels: {},
-          node: 'n',
-        },
-      ]),
-    );
+    const seen = new Map([low, high].map((each) => [each.metadata.uid ?? '', seenPod(each)]));
     const [node] = view([high], seen).nodes;
     assert.deepEqual(
       node?.tiers.map(({ state, gone, total }) => [state, gone, total]),
@@ -75,5 +74,58 @@ describe('the view of a drain', () => {
     assert.ok(!first.some((line) => line.includes('default/high')));
     assert.deepEqual(changes.next(view([low, high])), []);
     assert.deepEqual(changes.next(view([high]))[0], 'node/n pod/low evicted (namespace default), 4/5 gone');
+  });
+
+  const BUDGET =
+    'Could not evict a pod due to failing eviction requests, number of retries: 3. Blocked by PodDisruptionBudget p0: The disruption budget p0 needs 100 healthy pods and has 4 currently';
+  const blockedView = (count: number, extra: object = {}): DrainView => {
+    const pods = Array.from({ length: count }, (_, index) => pod(`web-${index}`));
+    const podsBlocking = pods.slice(0, 4).map(({ metadata: { name } }) => {
+      const since = '1970-01-01T00:00:00Z';
+      return { namespace: 'default', name, reason: 'PodDisruptionBudget' as const, message: BUDGET, since };
+    });
+    const expectedFinishTime = '1970-01-01T00:03:00Z';
+    const node = { nodeRef: { name: 'n' }, drainTargets: targets, drainPlanPosition: 1, expectedFinishTime };
+    const nodeStatuses = [{ ...node, podsAtStart: 2 * count, podsBlocking, ...extra }];
+    const summary = { nodes: 'n', leftOut: 'The status has no room for everything.' };
+    const drain = { ...maintenance('m', { stage: 'Drain' }), status: { nodeStatuses, summary } };
+    return drainView({ maintenance: drain, nodes: ['n'], pods, requestOf: () => undefined, seen: new Map() }, 120_000);
+  };
+  const SENTENCE = '4 pods wait for PodDisruptionBudget p0, which needs 100 healthy pods and has 4';
+
+  for (const columns of [80, 200]) {
+    for (const count of [5, 300]) {
+      it(`a frame of ${columns} columns and ${count} pods names once what blocks four of them, in whole words`, () => {
+        const lines = drainFrame(blockedView(count), undefined, { columns, rows: 24 }, 120_000).map(({ text }) => text);
+        const text = lines.join('\n').replaceAll(/\n\s+/g, ' ');
+        assert.equal(text.split(SENTENCE).length, 2, lines.join('\n'));
+        assert.match(text, /web-0, web-1, web-2, web-3/);
+        assert.match(text, new RegExp(`50%, ${count} of ${2 * count} pods gone, blocked`));
+        assert.match(text, /The status has no room for everything\./);
+        assert.doesNotMatch(text, /done in about/);
+        assert.ok(lines.every((line) => line.length <= columns) && lines.length <= 24);
+      });
+    }
+  }
+
+  it('a frame has an estimate where nothing blocks', () => {
+    const lines = drainFrame(blockedView(5, { podsBlocking: [] }), undefined, { columns: 80, rows: 24 }, 120_000);
+    assert.match(lines.map(({ text }) => text).join('\n'), /done in about 1m0s/);
+  });
+
+  it('a log has one line for a cause, and one when it is over', () => {
+    const changes = createDrainChanges();
+    const first = changes.next(blockedView(5)).filter((line) => line.includes('PodDisruptionBudget'));
+    assert.deepEqual(first, [`node/n ${SENTENCE}: default/web-0, default/web-1, default/web-2, default/web-3`]);
+    assert.deepEqual(changes.next(blockedView(5)), []);
+    const last = changes.next(blockedView(5, { podsBlocking: [] }));
+    assert.ok(last.includes(`node/n no longer: ${SENTENCE}`), last.join('\n'));
+  });
+
+  it('who looks later sees the same as a watch that began earlier', () => {
+    const seen = new Map([low, high].map((each) => [each.metadata.uid ?? '', seenPod(each)]));
+    const frame = (known: typeof seen): readonly string[] =>
+      drainFrame(view([high], known), undefined, { columns: 80, rows: 24 }, 0).map(({ text }) => text);
+    assert.deepEqual(frame(new Map()), frame(seen));
   });
 });
