@@ -1,4 +1,4 @@
-import type { DrainView, NodeView } from '../../../decide/view/drain-progress.ts';
+import type { DrainView, LeavingPod, NodeView } from '../../../decide/view/drain-progress.ts';
 import { causeOf } from '../../../decide/view/blocking-causes.ts';
 import { causeText, podState, tierName } from './frame.ts';
 import { printable } from '../../../printable.ts';
@@ -10,6 +10,14 @@ export interface DrainChanges {
 }
 
 const MAX_NAMES = 20;
+
+/** Whether a pod has no line of its own now. */
+function isUntold(pod: LeavingPod): boolean {
+  // What blocks it is told once for all its pods.
+  if (causeOf(pod) !== undefined) return true;
+  // The controller takes a request up within a second; where it does not, the maintenance has a note of its own.
+  return pod.progress.state === 'requested' && pod.blocking === undefined;
+}
 
 /** Makes the lines of what blocks a node: one where a cause comes, and one where it is over. */
 function createCauseChanges(): (node: NodeView) => readonly string[] {
@@ -70,10 +78,7 @@ export function createDrainChanges(): DrainChanges {
         pods.set(pod.uid, pod);
         last.set(`node ${pod.uid}`, node.name);
         if (isNew(`began ${pod.uid}`, '')) lines.push(`node/${node.name} evicting pod ${pod.namespace}/${pod.name}`);
-        // The controller takes a request up within a second; where it does not, the maintenance has a note of its own.
-        if (pod.progress.state === 'requested' && pod.blocking === undefined) continue;
-        // What blocks it is told once for all its pods.
-        if (causeOf(pod) !== undefined) continue;
+        if (isUntold(pod)) continue;
         say(`pod ${pod.uid}`, `pod/${pod.name} (namespace ${pod.namespace}): ${podState(pod)}`);
       }
     }
