@@ -43,7 +43,7 @@ const PERMITTED = new Set([
   'ISC',
   'Unlicense',
 ]);
-const LOCKED: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>> = lock.packages;
+const LOCKED: Readonly<Record<string, { readonly version?: string; readonly integrity?: string; readonly link?: boolean }>> = lock.packages;
 
 /** The folders of the packages of which code is in an output of the bundler, sorted. */
 export function packageFolders({ outputs }: Metafile): readonly string[] {
