@@ -24,13 +24,24 @@ function compares(
   return label !== undefined && bound !== undefined && values.length === 1 && holds(label, bound);
 }
 
+/** Lists that are at least so long are looked up in a set, which is made once for each list. */
+const LONG = 32;
+const longLists = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function includes(values: readonly string[], value: string): boolean {
+  if (values.length < LONG) return values.includes(value);
+  const known = longLists.get(values) ?? new Set(values);
+  longLists.set(values, known);
+  return known.has(value);
+}
+
 function requirementHolds({ key, operator, values = [] }: SelectorRequirement, labels: Labels): boolean {
   const value = labelOf(labels, key);
   switch (operator) {
     case 'In':
-      return value !== undefined && values.includes(value);
+      return value !== undefined && includes(values, value);
     case 'NotIn':
-      return value === undefined || !values.includes(value);
+      return value === undefined || !includes(values, value);
     case 'Exists':
       return value !== undefined;
     case 'DoesNotExist':

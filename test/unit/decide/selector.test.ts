@@ -15,6 +15,9 @@ const MAX_INT64 = '9223372036854775807';
 const rows: readonly Row[] = [
   ['In', ['a', 'b'], 'b', true],
   ['In', ['a'], undefined, false],
+  ['In', Array.from({ length: 40 }, (_, at) => `v-${at}`), 'v-39', true],
+  ['In', Array.from({ length: 40 }, (_, at) => `v-${at}`), 'v-40', false],
+  ['NotIn', Array.from({ length: 40 }, (_, at) => `v-${at}`), 'v-39', false],
   ['NotIn', ['a'], undefined, true],
   ['NotIn', ['a'], 'a', false],
   ['Exists', undefined, '', true],
