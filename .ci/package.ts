@@ -111,7 +111,7 @@ export function purgeFunction(installer: string): string {
 }
 
 /** Writes the maintainer scripts into a folder; returns how nfpm calls them. */
-async function writeScripts(folder: string, format: Format): Promise<Readonly<Record<string, string>>> {
+export async function writeScripts(folder: string, format: Format): Promise<Readonly<Record<string, string>>> {
   const installer = await readFile(path.join(ROOT, 'install.sh'), 'utf8');
   const names = { postinstall: 'postinst', preremove: 'prerm', ...(format === 'deb' ? { postremove: 'postrm' } : {}) };
   const written = Object.entries(names).map(async ([key, name]) => {

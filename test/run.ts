@@ -1,25 +1,22 @@
 /**
  * Runs test suites with node:test: `node test/run.ts unit property integration`.
- * A suite that needs what this machine lacks fails in CI; elsewhere it says in one line what it lacks and how to get it.
+ * As root on Debian or Ubuntu it first installs what the suites need; it asks a person who is at the terminal. A suite that
+ * needs what this machine still lacks fails in CI; elsewhere it says in one line what it lacks and how to get it.
  */
-import { accessSync, constants, globSync, mkdtempSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { nodeTestArguments, runFilesApart, runProgram } from './processes.ts';
-
-interface Requirement {
-  readonly lacks: string;
-  readonly how: string;
-  met(): boolean;
-}
+import { E2E, INTEGRATION, lacksOf, type Requirement } from './requirements.ts';
+import { setUp } from './set-up.ts';
 
 interface Suite {
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly requires: readonly Requirement[];
-  /** A script that makes, once, what no test should have to wait for. */
-  readonly prepare?: string;
+  /** Scripts that make, once, what no test should have to wait for. */
+  readonly prepare?: readonly string[];
   /** Whether each file runs in a process namespace of its own: its agents see no kubelet of another file. */
   readonly apart?: boolean;
   /** The files that take longest, which start first, so that none of them is left over at the end. */
@@ -28,30 +25,8 @@ interface Suite {
   readonly alone?: readonly string[];
 }
 
-function onPath(program: string): boolean {
-  const folders = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', '/sbin', '/usr/local/go/bin'];
-  return folders.some((folder) => {
-    try {
-      accessSync(path.join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-function programs(names: readonly string[], how: string): Requirement {
-  return { lacks: names.join(', '), how, met: () => names.every(onPath) };
-}
-
-const ROOT: Requirement = { lacks: 'root', how: 'run it as root', met: () => process.getuid?.() === 0 };
-const GO = programs(['go'], 'install Go 1.26 or later; it builds the metadata mock of EC2');
-const CONTROL_PLANE: Requirement = {
-  lacks: 'a Kubernetes control plane',
-  how: 'install Go 1.26 or later, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl 1.36',
-  met: () => process.env['KUBEBUILDER_ASSETS'] !== undefined || onPath('go'),
-};
-
+/** Some tests install the program as it is released. */
+const BUNDLE = '.ci/bundle.ts';
 const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
 const SUITES: Readonly<Record<string, Suite>> = {
   unit: {
@@ -61,7 +36,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
   property: { ...QUICK, timeoutMs: 300_000 },
   crash: QUICK,
   integration: {
-    prepare: 'test/control-plane/build.ts',
+    prepare: [BUNDLE, 'test/control-plane/build.ts'],
     // They wait more than they work.
     concurrency: 3,
     timeoutMs: 600_000,
@@ -93,39 +68,13 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'shutdown/schedule',
       'shutdown/watchdog',
     ],
-    requires: [
-      CONTROL_PLANE,
-      GO,
-      ROOT,
-      programs(
-        [
-          'containerd',
-          'runc',
-          'dbus-daemon',
-          'systemd-inhibit',
-          'busybox',
-          'openssl',
-          'pkill',
-          'unshare',
-          'zsh',
-          'fish',
-        ],
-        'apt-get install containerd runc dbus systemd busybox-static openssl procps util-linux zsh fish',
-      ),
-    ],
+    requires: INTEGRATION,
   },
   e2e: {
-    prepare: 'test/control-plane/build.ts',
+    prepare: [BUNDLE, 'test/build-all.ts'],
     concurrency: 1,
     timeoutMs: 2_400_000,
-    requires: [
-      CONTROL_PLANE,
-      ROOT,
-      programs(
-        ['qemu-system-x86_64', 'debootstrap', 'mke2fs', 'ssh'],
-        'apt-get install qemu-system-x86 qemu-utils debootstrap e2fsprogs openssh-client',
-      ),
-    ],
+    requires: E2E,
   },
 };
 
@@ -160,29 +109,27 @@ async function runSuite(name: string, suite: Suite): Promise<boolean> {
 
 /** Starts to make what the suites need, each thing once, while others already run. */
 function startPreparing(names: readonly string[]): ReadonlyMap<string, Promise<number>> {
-  const scripts = new Set(names.map((name) => SUITES[name]?.prepare).filter((script) => script !== undefined));
+  const scripts = new Set(names.flatMap((name) => SUITES[name]?.prepare ?? []));
   // At a low priority, for it takes all processors, and the quick tests measure times too.
   const run = (script: string): Promise<number> =>
     runProgram('nice', ['-n', '10', process.execPath, '--disable-warning=ExperimentalWarning', script]);
   return new Map([...scripts].map((script) => [script, run(script)]));
 }
 
-/** What the machine lacks for the suite, with how to get it; empty where it lacks nothing. */
-function lacksOf({ requires }: Suite): string {
-  const missing = requires.filter((requirement) => !requirement.met());
-  return missing.map(({ lacks, how }) => `${lacks} (${how})`).join('; ');
-}
-
 /** Runs the suites one after another; resolves to the exit code. */
-async function main(names: readonly string[]): Promise<number> {
+async function main(names: readonly string[], signal: AbortSignal): Promise<number> {
   const unknown = names.find((name) => SUITES[name] === undefined);
   if (unknown !== undefined) {
     console.error(`no suite ${unknown}; there are ${Object.keys(SUITES).join(', ')}`);
     return 2;
   }
+  await setUp(
+    names.flatMap((name) => SUITES[name]?.requires ?? []),
+    signal,
+  );
   const suites = names.flatMap((name) => {
     const suite = SUITES[name];
-    return suite === undefined ? [] : [{ name, suite, lacks: lacksOf(suite) }];
+    return suite === undefined ? [] : [{ name, suite, lacks: lacksOf(suite.requires) }];
   });
   const prepared = startPreparing(suites.filter(({ lacks }) => lacks === '').map(({ name }) => name));
   let passed = true;
@@ -193,7 +140,8 @@ async function main(names: readonly string[]): Promise<number> {
       continue;
     }
     console.error(`suite ${name}`);
-    const isReady = suite.prepare === undefined || (await prepared.get(suite.prepare)) === 0;
+    const codes = await Promise.all((suite.prepare ?? []).map(async (script) => await prepared.get(script)));
+    const isReady = codes.every((code) => code === 0);
     passed = isReady && (await runSuite(name, suite)) && passed;
   }
   return passed ? 0 : 1;
@@ -203,7 +151,7 @@ async function main(names: readonly string[]): Promise<number> {
 const compileCache = mkdtempSync(path.join(tmpdir(), 'nodemaint-compile-cache-'));
 process.env['NODE_COMPILE_CACHE'] ??= compileCache;
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main(process.argv.slice(2), new AbortController().signal);
 } finally {
   rmSync(compileCache, { recursive: true, force: true });
 }

@@ -37,7 +37,9 @@ export async function buildGo({ module, ldflags, into, unless }: GoBuild, signal
   // The compiler takes a third less processor time without debug information, and as much less with more memory.
   const flags = ['-buildvcs=false', '-trimpath', `-ldflags=-s -w ${ldflags}`, '-gcflags=all=-dwarf=false'];
   const unlessBuilt = ['sh', '-c', 'test -x "$0" || exec "$@"', unless.program];
-  const options = { cwd: module, signal, env: { ...process.env, GOGC: '400' }, maxBuffer: 64 * 1024 * 1024 };
+  // The Go of a distribution is older than some modules ask for, and is often set not to fetch the one that they ask for.
+  const env = { ...process.env, GOGC: '400', GOTOOLCHAIN: 'auto' };
+  const options = { cwd: module, signal, env, maxBuffer: 64 * 1024 * 1024 };
   const args = [unless.lock, ...unlessBuilt, go, 'build', ...flags, '-o', into, 'tool'];
   await promisify(execFile)('flock', args, options).catch((error: unknown) => {
     throw new Error(`building the tools of ${module} with ${go}`, { cause: error });
