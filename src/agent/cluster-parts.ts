@@ -1,8 +1,10 @@
+import type { DoctorResult } from '../decide/fleet/presence.ts';
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
+import { type AgentPresence, createPresence } from './cluster/presence.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
 import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './cluster/unrecorded.ts';
@@ -16,6 +18,7 @@ export interface ClusterParts {
   readonly dependencies: ClusterDependencies;
   readonly cluster: Cluster;
   readonly ownNode: OwnNode;
+  readonly presence: AgentPresence;
   readonly unrecorded: UnrecordedMaintenances;
   readonly interceptor: KubeletInterceptor;
   readonly overduePods: OverduePods;
@@ -26,11 +29,13 @@ export interface ClusterPartOptions {
   /** The kernel's boot id, where this node's drains end with the boot. */
   readonly endsWithBoot: string | undefined;
   readonly runtime: ContainerRuntime;
+  /** Runs the checks of `nodemaint doctor`. */
+  readonly readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
 }
 
 /** Creates the parts; nothing is asked of the API server before the cluster runs. Their watches end with `lifetime`. */
 export function openCluster(
-  { server, endsWithBoot, runtime }: ClusterPartOptions,
+  { server, endsWithBoot, runtime, readDoctor }: ClusterPartOptions,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): ClusterParts {
@@ -42,6 +47,7 @@ export function openCluster(
     dependencies,
     cluster,
     ownNode,
+    presence: createPresence(dependencies, readDoctor),
     unrecorded: createUnrecordedMaintenances(dependencies, cluster.maintenances, ownNode),
     interceptor: createKubeletInterceptor({ ...dependencies, cluster }),
     overduePods: createOverduePods(cluster.maintenances, runtime, dependencies, lifetime),

@@ -1,5 +1,6 @@
 import process from 'node:process';
 import type { AgentConfig } from '../config/schema.ts';
+import type { DoctorResult } from '../decide/fleet/presence.ts';
 import type { MachineFacts } from '../decide/notice/provider.ts';
 import type { Clock } from '../host/clock.ts';
 import { type StateFiles } from '../host/files/state-files.ts';
@@ -45,6 +46,8 @@ export interface AgentDependencies {
   readonly log: Log;
   /** What the firmware says of this machine. */
   readonly readMachineFacts: (signal: AbortSignal) => Promise<MachineFacts>;
+  /** The worst result of the checks of `nodemaint doctor`. */
+  readonly readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
 }
 
 /** What the agent's parts are built on. */
@@ -100,11 +103,11 @@ function openClusterOf(
   bootId: string,
 ): ClusterParts | undefined {
   if (access === undefined) return undefined;
-  const { clock, log } = dependencies;
+  const { clock, log, readDoctor } = dependencies;
   const endsWithBoot = config.onBoot === 'complete' ? kernelBootIdOf(bootId) : undefined;
   const client = createKubeClient(access, 'nodemaint-agent');
   return openCluster(
-    { server: access.server.origin, endsWithBoot, runtime: machine.runtime },
+    { server: access.server.origin, endsWithBoot, runtime: machine.runtime, readDoctor },
     { client, clock, log, nodeName, onChange: wake },
     living,
   );

@@ -56,6 +56,7 @@ async function runParts(
   const { cluster, notices, staticPods, machine } = context;
   const running = Promise.all([
     cluster?.cluster.run(living),
+    cluster?.presence.run(living),
     events?.run(living),
     watchdog.run(living),
     notices.run(living),

@@ -1,10 +1,12 @@
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/retention.ts';
-import type { Phase } from '../decide/shutdown/phase.ts';
+import { holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import type { ClusterParts } from './cluster-parts.ts';
+import type { PresenceFacts } from './cluster/presence.ts';
 import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './cluster/shutdown-maintenance.ts';
 import type { AgentContext } from './context.ts';
 import { keepDeadline } from './drain/deadline.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
+import type { LockReconciler } from './shutdown/lock.ts';
 import { createRelocation } from './static-pods/relocation.ts';
 import type { PassPhases, StaticPodPasses } from './static-pods/pass.ts';
 import type { Step } from './step.ts';
@@ -72,10 +74,21 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
   ];
 }
 
+/** What the agent says of itself on its Node. */
+function presenceOf(phase: Phase, lock: ReturnType<LockReconciler['status']>): PresenceFacts {
+  const isMissing = !lock.held && holdsLock(phase) && lock.kind !== 'none';
+  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? phase.reason : '';
+  return {
+    phase: phase.kind,
+    lock: lock.held ? 'held' : lock.kind === 'none' ? 'none' : 'missing',
+    reason: isMissing ? lock.message : shutdown,
+  };
+}
+
 /** The steps that write to the cluster; none where no cluster is configured. */
 function clusterSteps(
-  { config, log, node, notices, drain }: AgentContext,
-  { cluster, overduePods }: ClusterParts,
+  { config, log, node, notices, drain, machine }: AgentContext,
+  { cluster, overduePods, presence }: ClusterParts,
   isDrained: (phase: Phase) => boolean,
 ): readonly Step[] {
   const removeFailedPods = createFailedPodRemoval(cluster, log);
@@ -98,6 +111,12 @@ function clusterSteps(
       name: 'remove failed pods',
       run: async ({ phase }, signal) => {
         if (config.removeFailedPods) await removeFailedPods(phase, signal);
+      },
+    },
+    {
+      name: 'show the agent on its Node',
+      run: async ({ phase }) => {
+        presence.show(presenceOf(phase, machine.lock.status(phase)));
       },
     },
     {

@@ -31,6 +31,10 @@ export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
 /** On a Node: the maintenances of others that have it, so that its agent needs to watch no others (JSON; `nodeNote`). */
 export const NODE_NOTE_ANNOTATION = 'nodemaintenance.x-k8s.io/maintenances';
+/** On a Node: what its agent says of itself (JSON; `presenceText`). */
+export const AGENT_STATUS_ANNOTATION = 'nodemaintenance.x-k8s.io/agent-status';
+/** On the Lease of the controller: the version of the controller that wrote it last. */
+export const VERSION_ANNOTATION = 'nodemaintenance.x-k8s.io/version';
 /** On the Lease of the controller: the identity of a controller that writes that annotation. */
 export const NOTES_BY_ANNOTATION = 'nodemaintenance.x-k8s.io/notes-by';
 /** On a NodeMaintenance and its EvictionRequests: when the node goes away, RFC 3339. */

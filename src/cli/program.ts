@@ -1,5 +1,4 @@
 import { Command, CommanderError } from 'commander';
-import packageJson from '../../package.json' with { type: 'json' };
 import { addCompletion } from './completion/program.ts';
 import { addConfig } from './config/program.ts';
 import { addAgent, addController } from './daemons.ts';
@@ -15,6 +14,10 @@ import { EXIT } from './terminal/exit-code.ts';
 import { failedExitCode } from './terminal/outcome.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { addUninstall } from './uninstall/program.ts';
+import { VERSION } from '../version.ts';
+import { addCheck } from './check/program.ts';
+import { addNodes } from './nodes/program.ts';
+import { addVersion } from './version/program.ts';
 
 function addDemo(program: Command, terminal: Terminal): void {
   program
@@ -30,7 +33,7 @@ function addDemo(program: Command, terminal: Terminal): void {
 export function createProgram(terminal: Terminal, exitWith: ExitWith): Command {
   const program = new Command('nodemaint')
     .description("Makes a Kubernetes node's shutdown wait for its applications.")
-    .version(packageJson.version)
+    .version(VERSION)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => {
@@ -47,6 +50,8 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith): Command {
   addConfig(program, terminal);
   addStaticPods(program, terminal, exitWith);
   program.commandsGroup('The cluster:');
+  addNodes(program, terminal);
+  addCheck(program, terminal, exitWith);
   addMaintenanceCommands(program, terminal, exitWith);
   addEvict(program, terminal, exitWith);
   addUninstall(program, terminal, exitWith);
@@ -55,6 +60,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith): Command {
   addController(program, terminal);
   addInstaller(program, terminal);
   program.commandsGroup('Other:');
+  addVersion(program, terminal);
   addDemo(program, terminal);
   addCompletion(program, terminal);
   return program;

@@ -20,6 +20,8 @@ export interface KubeRequest {
   readonly patch?: Patch;
   /** Whether a list has only the metadata of its objects. */
   readonly namesOnly?: boolean;
+  /** How the answer is wanted instead: the metadata of one object, or a table with the metadata of each row. */
+  readonly answer?: 'metadata' | 'table';
   /**
    * Whether admission webhooks of others may keep the answer back, as for the end of a pod: such requests have connections of
    * their own, so that they delay no others, and wait for the API server's own time-out, whose answer says what was slow.
@@ -62,6 +64,10 @@ const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NAMES_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+const ANSWERS = {
+  metadata: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+  table: 'application/json;as=Table;g=meta.k8s.io;v=v1',
+} as const;
 
 /** The Content-Type of a patch, as the API server expects it. */
 function contentType(patch: Patch | undefined): string {
@@ -82,7 +88,8 @@ function withManager({ path, patch }: KubeRequest): string {
 /** The headers of a request, except those of its credentials; `body` is the text that is sent. */
 function headersOf(request: KubeRequest, body: string | undefined, userAgent: string): Record<string, string> {
   const headers: Record<string, string> = { 'User-Agent': userAgent };
-  headers['Accept'] = request.namesOnly === true ? NAMES_ONLY : 'application/json';
+  const wanted = request.answer === undefined ? 'application/json' : ANSWERS[request.answer];
+  headers['Accept'] = request.namesOnly === true ? NAMES_ONLY : wanted;
   if (request.as !== undefined) headers['Impersonate-User'] = request.as;
   if (body !== undefined) {
     headers['Content-Type'] = contentType(request.patch);

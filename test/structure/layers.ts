@@ -14,7 +14,7 @@ const LAYERS: readonly Layer[] = [
   { parts: ['agent', 'controller'], joined: false },
   { parts: ['demo', 'kube', 'static-pods', 'cloud', 'host', 'telemetry', 'config'], joined: true },
   { parts: ['decide'], joined: true },
-  { parts: ['api', 'errors.ts', 'printable.ts'], joined: true },
+  { parts: ['api', 'errors.ts', 'printable.ts', 'version.ts'], joined: true },
 ];
 
 /** The layers in one line, for the table. */

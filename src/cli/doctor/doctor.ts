@@ -1,12 +1,11 @@
 /** `nodemaint doctor`: whether this node is set up so that a shutdown will wait for its pods. */
 import { lookup } from 'node:dns/promises';
 import { access, constants, stat, statfs } from 'node:fs/promises';
-import { stringify } from 'yaml';
 import * as z from 'zod';
 import { askKubelet } from '../../agent/static-pods/directory.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
-import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';
+import { examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/detection.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -21,12 +20,11 @@ import { createKubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
-import { EXIT } from '../terminal/exit-code.ts';
 import { readUntrustedPaths, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../local-node.ts';
 import { readStatus } from '../agent-status.ts';
-import { formatTable } from '../terminal/text.ts';
+import { printChecks } from '../terminal/checks.ts';
 
 /** The value, or the reason why it cannot be read. */
 async function orWhy<T>(value: Promise<T>, signal: AbortSignal): Promise<T | string> {
@@ -161,15 +159,6 @@ async function readFacts(
   };
 }
 
-function format(checks: readonly Check[], output: StaticPodsFlags['output']): string {
-  if (output === 'json') return `${JSON.stringify(checks, null, 2)}\n`;
-  if (output === 'yaml') return stringify(checks);
-  const rows = checks.map(({ name, result, message }) => [result, name, message]);
-  const fixes = checks.filter(({ fix }) => fix !== '').map(({ name, fix }) => `  ${name}: ${fix}`);
-  const table = formatTable([['RESULT', 'CHECK', 'FINDING'], ...rows]);
-  return `${table}\n${fixes.length === 0 ? '' : `\nHow to fix it:\n${fixes.join('\n')}\n`}`;
-}
-
 /** Checks this node. Returns the exit code: 1 where a check fails. Throws CONFIG_INVALID. */
 export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<number> {
   // What openLocalNode warns of is in the table.
@@ -187,8 +176,7 @@ export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal):
       terminal.stop,
     );
     const checks = examineNode(facts);
-    terminal.write(format(checks, flags.output));
-    return checks.some(({ result }) => result === 'fail') ? EXIT.failed : EXIT.done;
+    return printChecks(checks, flags.output, terminal);
   } finally {
     lifetime.abort();
   }

@@ -1,6 +1,6 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { MAINTENANCE_REQUESTER, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
+import { AGENT_STATUS_ANNOTATION, MAINTENANCE_REQUESTER, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { applyMark } from '../../controller/eviction/marks.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
@@ -35,7 +35,7 @@ export async function listOf<T extends KubeObject>(
 const NOTHING = { maintenances: [], draining: [], drained: false } as const;
 
 async function giveNodeBack({ client, clock, say }: ReleaseContext, name: string, signal: AbortSignal): Promise<void> {
-  const annotations = { [NODE_NOTE_ANNOTATION]: undefined };
+  const annotations = { [NODE_NOTE_ANNOTATION]: undefined, [AGENT_STATUS_ANNOTATION]: undefined };
   if ((await syncCordon(client, { node: name, wantedBy: [], annotations }, signal)) === 'changed') {
     say(`Node ${name} is uncordoned.`);
   }

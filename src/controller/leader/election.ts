@@ -1,10 +1,11 @@
-import { NOTES_BY_ANNOTATION } from '../../api/names.ts';
+import { NOTES_BY_ANNOTATION, VERSION_ANNOTATION } from '../../api/names.ts';
 import { decideLease, type LeaseObservation, observeLease, releasedLease } from '../../decide/lease.ts';
 import { describeError } from '../../errors.ts';
 import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type LeaseName, readLease, writeLease } from '../../kube/lease.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { VERSION } from '../../version.ts';
 import { createTerm, type Term } from './term.ts';
 
 /** Times of an election, in milliseconds, as the flags --leader-elect-… have them. */
@@ -150,7 +151,11 @@ class Candidate {
     const written = await writeLease(
       client,
       place,
-      { old: observation.lease, spec: decision.spec, annotations: { [NOTES_BY_ANNOTATION]: identity } },
+      {
+        old: observation.lease,
+        spec: decision.spec,
+        annotations: { [NOTES_BY_ANNOTATION]: identity, [VERSION_ANNOTATION]: VERSION },
+      },
       signal,
     );
     if (written === undefined) return { kind: 'failed' };

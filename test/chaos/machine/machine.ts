@@ -141,12 +141,15 @@ export async function openMachine(controlPlane: ControlPlane, product: Product, 
       if (running !== undefined) return 'it runs already';
       const [stop, kill] = [new AbortController(), new AbortController()];
       const readMachineFacts = (): Promise<never> => Promise.reject(new Error('the firmware is asked'));
-      const ended = product.runAgent(config, { clock, log, readMachineFacts }, stop.signal, kill.signal).then(
-        () => undefined,
-        (error: unknown) => {
-          if (!kill.signal.aborted) failure = String(error);
-        },
-      );
+      const readDoctor = (): Promise<'ok'> => Promise.resolve('ok');
+      const ended = product
+        .runAgent(config, { clock, log, readMachineFacts, readDoctor }, stop.signal, kill.signal)
+        .then(
+          () => undefined,
+          (error: unknown) => {
+            if (!kill.signal.aborted) failure = String(error);
+          },
+        );
       running = { stop, kill, ended };
       calm(START_MS);
       return await Promise.resolve('started');

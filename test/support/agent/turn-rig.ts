@@ -157,6 +157,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
         return [];
       },
     },
+    presence: { show: () => undefined, run: () => Promise.resolve() },
     ownNode: {
       observe: () => {
         const { nodeGoneAt } = world;

@@ -50,6 +50,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
         client,
         clock,
         cluster,
+        presence: { show: () => undefined },
         ownNode: { observe: () => Promise.resolve({ kind: 'unknown' }) },
         config,
         log: SILENT_LOG,

@@ -24,7 +24,12 @@ function open(t: TestContext, endsWithBoot: string | undefined): { parts: Cluste
     nodeName: 'node-a',
     onChange: () => undefined,
   };
-  const options = { server: 'https://api.example:6443', endsWithBoot, runtime };
+  const options = {
+    server: 'https://api.example:6443',
+    endsWithBoot,
+    runtime,
+    readDoctor: () => Promise.resolve('ok' as const),
+  };
   return { parts: openCluster(options, dependencies, lifetime.signal), server };
 }
 

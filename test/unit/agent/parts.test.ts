@@ -37,9 +37,10 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
   const find = (): Promise<undefined> => Promise.resolve(undefined);
   const located = await findStaticPods({ config, state, nodeName: 'node-a', find, log }, signal);
   const readMachineFacts = (): never => assert.fail('the firmware is asked');
+  const readDoctor = (): never => assert.fail('the checks are run');
   const foundation: Foundation = {
     config,
-    dependencies: { clock, log, readMachineFacts },
+    dependencies: { clock, log, readMachineFacts, readDoctor },
     nodeName: 'node-a',
     access,
     machine,

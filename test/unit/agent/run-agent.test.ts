@@ -19,7 +19,8 @@ async function runIn(sandbox: AgentSandbox, lines: string[]): Promise<AsyncDispo
   const config = await loadAgentConfig(sandbox.configFile);
   const log = createRecordingLog();
   const stop = new AbortController();
-  const dependencies = { clock: createSystemClock(), log, readMachineFacts: () => Promise.resolve(FACTS) };
+  const readDoctor = () => Promise.resolve('ok' as const);
+  const dependencies = { clock: createSystemClock(), log, readMachineFacts: () => Promise.resolve(FACTS), readDoctor };
   const running = runAgent(config, dependencies, stop.signal, AbortSignal.timeout(60_000));
   return {
     [Symbol.asyncDispose]: async () => {

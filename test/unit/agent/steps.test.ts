@@ -46,6 +46,7 @@ describe('the steps of a turn', () => {
       'complete the maintenances',
       'cordon for a notice',
       'remove failed pods',
+      'show the agent on its Node',
       'watch the eviction requests',
     ]);
   });

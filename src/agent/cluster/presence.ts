@@ -1,0 +1,143 @@
+import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
+import {
+  type DoctorResult,
+  type Presence,
+  presenceDueMs,
+  PRESENCE_EVERY_MS,
+  presenceText,
+  type PresenceWrite,
+} from '../../decide/fleet/presence.ts';
+import { rfc3339 } from '../../decide/time.ts';
+import { describeError } from '../../errors.ts';
+import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
+import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
+import { VERSION } from '../../version.ts';
+import { createWakeup, type Wakeup } from '../wakeup.ts';
+import type { ClusterDependencies } from './dependencies.ts';
+
+/** What the agent's loop knows of itself. */
+export type PresenceFacts = Pick<Presence, 'phase' | 'lock' | 'reason'>;
+
+/** Says on the Node object of this machine that its agent is there, and how it is. */
+export interface AgentPresence {
+  /** Takes what the loop knows; never waits, never throws. */
+  show(facts: PresenceFacts): void;
+  /** Writes until `signal` is aborted; then that the agent has ended, unless the machine goes down. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** An agent that ends so soon after its start, again and again, does not write. */
+const FIRST_AFTER_MS = 5_000;
+const WRITE_MS = 10_000;
+const LAST_WRITE_MS = 1_000;
+/** The checks run once the agent has settled, and then as often as the presence is written. */
+const DOCTOR_AFTER_MS = 60_000;
+
+class PresenceWriter implements AgentPresence {
+  readonly #dependencies: ClusterDependencies;
+  readonly #readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
+  readonly #wakeup: Wakeup;
+  readonly #warnOnce: LogOnce;
+  #facts: PresenceFacts | undefined;
+  /** Milliseconds since the epoch. */
+  #phaseSince = 0;
+  #lockSince = 0;
+  #doctor: DoctorResult = 'unknown';
+  #last: PresenceWrite | undefined;
+
+  constructor(dependencies: ClusterDependencies, readDoctor: (signal: AbortSignal) => Promise<DoctorResult>) {
+    this.#dependencies = dependencies;
+    this.#readDoctor = readDoctor;
+    this.#wakeup = createWakeup(dependencies.clock);
+    this.#warnOnce = createLogOnce((reason) => {
+      dependencies.log.warn({ reason }, 'cannot write the state of the agent onto its Node');
+    });
+  }
+
+  show(facts: PresenceFacts): void {
+    const before = this.#facts;
+    const isNews = before?.phase !== facts.phase || before.lock !== facts.lock || before.reason !== facts.reason;
+    if (!isNews) return;
+    const now = this.#dependencies.clock.now();
+    if (facts.phase !== before?.phase) this.#phaseSince = now;
+    if (facts.lock !== before?.lock) this.#lockSince = now;
+    this.#facts = facts;
+    this.#wakeup.notify();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    // Both end with the signal, which ends their sleep.
+    await Promise.allSettled([this.#runDoctor(signal), this.#runWrites(signal)]);
+    await this.#writeEnd();
+  }
+
+  #presenceOf(facts: PresenceFacts, phase: Presence['phase']): Presence {
+    return {
+      ...facts,
+      version: VERSION,
+      phase,
+      phaseSince: rfc3339(this.#phaseSince),
+      lockSince: rfc3339(this.#lockSince),
+      doctor: this.#doctor,
+    };
+  }
+
+  async #write(presence: Presence, signal: AbortSignal): Promise<void> {
+    const { client, clock, nodeName } = this.#dependencies;
+    const at = clock.monotonic();
+    const text = presenceText(presence, rfc3339(clock.now()));
+    const body = { metadata: { annotations: { [AGENT_STATUS_ANNOTATION]: text } } };
+    const path = objectPath(NODES, { name: nodeName });
+    const request = { method: 'PATCH', path, body, patch: { kind: 'merge' }, answer: 'metadata' } as const;
+    try {
+      // 404: the node is not registered yet, or is no more.
+      const written = await sendForObject(client, request, [404], signal);
+      this.#last = { presence, at, succeeded: written !== undefined };
+      this.#warnOnce(undefined);
+    } catch (error) {
+      this.#last = { presence, at, succeeded: false };
+      if (!signal.aborted) this.#warnOnce(describeError(error));
+    }
+  }
+
+  /** Says that the agent has ended, where that is news and the API server answered the last time. */
+  async #writeEnd(): Promise<void> {
+    const facts = this.#facts;
+    if (facts === undefined || this.#last?.succeeded !== true) return;
+    if (facts.phase !== 'watching' && facts.phase !== 'recovering') return;
+    await this.#write(this.#presenceOf(facts, 'stopped'), AbortSignal.timeout(LAST_WRITE_MS));
+  }
+
+  async #runDoctor(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#dependencies;
+    await clock.sleep(DOCTOR_AFTER_MS, signal);
+    while (!signal.aborted) {
+      // Not while the machine goes down: the checks would only take time from the drain.
+      if (this.#facts?.phase === 'watching') {
+        this.#doctor = await this.#readDoctor(signal).catch(() => 'unknown' as const);
+        this.#wakeup.notify();
+      }
+      await clock.sleep(PRESENCE_EVERY_MS, signal);
+    }
+  }
+
+  async #runWrites(signal: AbortSignal): Promise<void> {
+    const { clock, nodeName } = this.#dependencies;
+    await clock.sleep(FIRST_AFTER_MS, signal);
+    while (!signal.aborted) {
+      const presence = this.#facts && this.#presenceOf(this.#facts, this.#facts.phase);
+      const now = clock.monotonic();
+      const dueMs = presence === undefined ? PRESENCE_EVERY_MS : presenceDueMs(this.#last, presence, nodeName, now);
+      if (presence === undefined || dueMs > 0) await this.#wakeup.wait(dueMs, signal);
+      else await this.#write(presence, AbortSignal.any([signal, AbortSignal.timeout(WRITE_MS)]));
+    }
+  }
+}
+
+/** Creates it; nothing is written before `run`. `readDoctor` runs the checks of `nodemaint doctor`; it may reject. */
+export function createPresence(
+  dependencies: ClusterDependencies,
+  readDoctor: (signal: AbortSignal) => Promise<DoctorResult>,
+): AgentPresence {
+  return new PresenceWriter(dependencies, readDoctor);
+}

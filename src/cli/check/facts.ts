@@ -1,0 +1,232 @@
+/** Reads what `nodemaint check` needs to know of a cluster. */
+import { X509Certificate } from 'node:crypto';
+import { VERSION_ANNOTATION } from '../../api/names.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import type {
+  ClusterFacts,
+  ControllerFact,
+  Fact,
+  PolicyFacts,
+  ResourceFact,
+  WebhookFacts,
+} from '../../decide/fleet/cluster-checks.ts';
+import {
+  INSTALLED_RESOURCES,
+  type InstalledResource,
+  MUTATING_POLICIES,
+  NEEDED_RIGHTS,
+  type NeededRight,
+  VALIDATING_POLICIES,
+} from '../../decide/fleet/installed.ts';
+import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/lease.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
+import { refusal } from '../../kube/refusal.ts';
+import { collectionPath, type Resource } from '../../kube/resource.ts';
+import { VERSION } from '../../version.ts';
+import { readFleet } from '../nodes/nodes.ts';
+
+const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+const SLICES: Resource = { root: '/apis/discovery.k8s.io/v1', plural: 'endpointslices', namespaced: true };
+const LEASE_POLL_MS = 500;
+
+/** Thrown where the person may not read something. */
+class Forbidden extends Error {}
+
+/** The object of a path; undefined where there is none. */
+async function get<T>(client: KubeClient, path: string, signal: AbortSignal): Promise<T | undefined> {
+  const response = await client.send({ method: 'GET', path }, signal);
+  if (response.status === 404) return undefined;
+  if (response.status === 403) throw new Forbidden(refusal(response).message);
+  if (response.status !== 200) throw refusal(response);
+  return response.body as T;
+}
+
+async function factOf<T>(reading: Promise<T>, signal: AbortSignal): Promise<Fact<T>> {
+  try {
+    return { kind: 'known', value: await reading };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof NodemaintError && error.code === 'API_UNREACHABLE') throw error;
+    return { kind: error instanceof Forbidden ? 'forbidden' : 'failed', why: describeError(error) };
+  }
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+interface Crd {
+  readonly spec?: {
+    readonly versions?: readonly {
+      readonly name: string;
+      readonly served?: boolean;
+      readonly schema?: { readonly openAPIV3Schema?: Schema };
+    }[];
+  };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+function hasField(schema: Schema | undefined, field: string): boolean {
+  let at = schema;
+  for (const part of field.split('.')) at = at?.properties?.[part];
+  return at !== undefined;
+}
+
+async function readResource(
+  client: KubeClient,
+  { crd, version, fields }: InstalledResource,
+  signal: AbortSignal,
+): Promise<ResourceFact> {
+  const found = await get<Crd>(client, `${CRDS}/${crd}`, signal);
+  if (found === undefined) return { crd, state: 'missing', fields: [] };
+  const served = found.spec?.versions?.find(({ name, served: isServed }) => name === version && isServed === true);
+  const isEstablished = found.status?.conditions?.some(
+    ({ type, status }) => type === 'Established' && status === 'True',
+  );
+  if (served === undefined || isEstablished !== true) return { crd, state: 'not-served', fields: [] };
+  const missing = fields.filter((field) => !hasField(served.schema?.openAPIV3Schema, field));
+  return { crd, state: missing.length === 0 ? 'right' : 'older', fields: missing };
+}
+
+interface Policy extends KubeObject {
+  readonly status?: {
+    readonly typeChecking?: { readonly expressionWarnings?: readonly { readonly warning: string }[] };
+  };
+}
+
+/** The objects of a collection by name; none where the server does not have the resource. */
+async function byName<T extends KubeObject>(
+  client: KubeClient,
+  plural: string,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, T>> {
+  const list = await get<{ readonly items?: readonly T[] }>(client, `${REGISTRATION}/${plural}`, signal);
+  return new Map((list?.items ?? []).map((item) => [item.metadata.name, item]));
+}
+
+async function readPolicies(client: KubeClient, signal: AbortSignal): Promise<PolicyFacts> {
+  const [validating, validatingBindings, mutating, mutatingBindings] = await Promise.all([
+    byName<Policy>(client, 'validatingadmissionpolicies', signal),
+    byName<KubeObject>(client, 'validatingadmissionpolicybindings', signal),
+    byName<Policy>(client, 'mutatingadmissionpolicies', signal),
+    byName<KubeObject>(client, 'mutatingadmissionpolicybindings', signal),
+  ]);
+  const [gate] = MUTATING_POLICIES;
+  // Before Kubernetes 1.36 the manifests have no policies that mutate.
+  const refusesPods = validating.has(gate) && !mutating.has(gate);
+  const missing: string[] = [];
+  const want = (name: string, policies: ReadonlyMap<string, unknown>, bindings: ReadonlyMap<string, unknown>): void => {
+    if (!policies.has(name)) missing.push(name);
+    else if (!bindings.has(name)) missing.push(`the binding of ${name}`);
+  };
+  for (const name of VALIDATING_POLICIES) want(name, validating, validatingBindings);
+  if (refusesPods) want(gate, validating, validatingBindings);
+  else for (const name of MUTATING_POLICIES) want(name, mutating, mutatingBindings);
+  const warnings = [...VALIDATING_POLICIES].flatMap((name) =>
+    (validating.get(name)?.status?.typeChecking?.expressionWarnings ?? []).map(
+      ({ warning }) => `${name}: ${warning.slice(0, 200)}`,
+    ),
+  );
+  return { missing, warnings, refusesPods };
+}
+
+const IDENTITIES = {
+  // The policies, not RBAC, restrict a node to itself: any name of a node will do.
+  agents: { user: 'system:node:nodemaint-check', groups: ['system:nodes', 'system:authenticated'] },
+  controller: {
+    user: 'system:serviceaccount:nodemaint-system:nodemaint-controller',
+    groups: ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'],
+  },
+} as const;
+
+/** Whether the identity has the right, by a SubjectAccessReview, which stores nothing. */
+async function hasRight(
+  client: KubeClient,
+  { who, ...attributes }: NeededRight,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { ...IDENTITIES[who], resourceAttributes: attributes },
+  };
+  const response = await client.send({ method: 'POST', path: REVIEWS, body }, signal);
+  if (response.status === 403) throw new Forbidden(refusal(response).message);
+  if (response.status !== 201) throw refusal(response);
+  return (response.body as { status?: { allowed?: boolean } }).status?.allowed === true;
+}
+
+async function readMissingRights(client: KubeClient, signal: AbortSignal): Promise<readonly NeededRight[]> {
+  const allowed = await Promise.all(NEEDED_RIGHTS.map((right) => hasRight(client, right, signal)));
+  return NEEDED_RIGHTS.filter((_right, place) => allowed[place] !== true);
+}
+
+/** Observes the Lease until it changes, or has not for so long that its holder does not live. */
+async function readController(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<ControllerFact> {
+  let observation: LeaseObservation | undefined;
+  for (;;) {
+    const lease = await readLease(client, CONTROLLER_LEASE, signal);
+    if (lease === undefined) return { state: 'missing', holder: '', version: '' };
+    observation = observeLease(observation, lease, clock.monotonic());
+    const state = controllerAlive(observation, clock.monotonic());
+    const version = lease.metadata.annotations?.[VERSION_ANNOTATION] ?? '';
+    if (state !== 'unknown') return { state, holder: lease.spec?.holderIdentity ?? '', version };
+    await clock.sleep(LEASE_POLL_MS, signal);
+  }
+}
+
+interface WebhookConfiguration {
+  readonly webhooks?: readonly { readonly clientConfig?: { readonly caBundle?: string } }[];
+}
+
+interface EndpointSlices {
+  readonly items?: readonly {
+    readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[];
+  }[];
+}
+
+/** When the certificate expires; undefined for what is no certificate. */
+function expiryOf(bundle: string | undefined): number | undefined {
+  try {
+    return new X509Certificate(Buffer.from(bundle ?? '', 'base64')).validToDate.getTime();
+  } catch {
+    return undefined;
+  }
+}
+
+async function readWebhook(client: KubeClient, signal: AbortSignal): Promise<WebhookFacts> {
+  const query = new URLSearchParams({ labelSelector: 'kubernetes.io/service-name=nodemaint-webhook' }).toString();
+  const [configuration, slices] = await Promise.all([
+    get<WebhookConfiguration>(client, `${REGISTRATION}/validatingwebhookconfigurations/nodemaint-webhook`, signal),
+    get<EndpointSlices>(client, `${collectionPath(SLICES, 'nodemaint-system')}?${query}`, signal),
+  ]);
+  const expiries = (configuration?.webhooks ?? []).map(({ clientConfig }) => expiryOf(clientConfig?.caBundle));
+  const ready = (slices?.items ?? [])
+    .flatMap(({ endpoints = [] }) => endpoints)
+    .filter(({ conditions }) => conditions?.ready !== false);
+  return {
+    isConfigured: configuration !== undefined,
+    caUntil: expiries.every((at) => at !== undefined) && expiries.length > 0 ? Math.min(...expiries) : undefined,
+    endpoints: ready.length,
+  };
+}
+
+/** Reads everything. Throws API_UNREACHABLE; what cannot be read otherwise is part of the facts. */
+export async function readClusterFacts(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<ClusterFacts> {
+  const now = clock.now();
+  const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
+  const [resourceFacts, policies, missingRights, controller, webhook, nodes] = await Promise.all([
+    factOf(resources, signal),
+    factOf(readPolicies(client, signal), signal),
+    factOf(readMissingRights(client, signal), signal),
+    factOf(readController(client, clock, signal), signal),
+    factOf(readWebhook(client, signal), signal),
+    factOf(readFleet(client, '', now, signal), signal),
+  ]);
+  return { now, version: VERSION, resources: resourceFacts, policies, missingRights, controller, webhook, nodes };
+}

@@ -1,0 +1,140 @@
+/** `nodemaint nodes`: which nodes of a cluster are guarded. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { VERSION_ANNOTATION } from '../../api/names.ts';
+import { countStates, type FleetNode, fleetNode, newestVersion } from '../../decide/fleet/node-state.ts';
+import { readPresence } from '../../decide/fleet/presence.ts';
+import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
+import { timeOf } from '../../decide/time.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import type { UserAccessFlags } from '../../kube/access/user.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { listFleet } from '../../kube/fleet.ts';
+import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
+import { formatObject, withCluster } from '../cluster.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { formatSpan, formatTable } from '../terminal/text.ts';
+
+/** The flags of `nodemaint nodes`. */
+export interface NodesFlags extends UserAccessFlags {
+  readonly selector?: string;
+  readonly watch?: boolean;
+  readonly output: 'table' | 'wide' | 'json' | 'yaml' | 'name';
+}
+
+/** With --watch the list is read again so often. */
+const WATCH_EVERY_MS = 5_000;
+const HEAD = ['NAME', 'STATE', 'REASON'];
+const WIDE_HEAD = ['NAME', 'STATE', 'NODE', 'VERSION', 'PHASE', 'LOCK', 'DOCTOR', 'REPORTED', 'REASON'];
+const API_VERSION = 'cli.nodemaintenance.x-k8s.io/v1alpha1';
+
+/** The version of the controller that had the Lease last; undefined where none is known or it may not be read. */
+export async function controllerVersion(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const lease = await readLease(client, CONTROLLER_LEASE, signal);
+    return lease?.metadata.annotations?.[VERSION_ANNOTATION];
+  } catch (error) {
+    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
+    throw error;
+  }
+}
+
+/** The nodes that the selector matches, sorted by name. Throws API_UNREACHABLE and API_REFUSED. */
+export async function readFleet(
+  client: KubeClient,
+  selector: string,
+  now: number,
+  signal: AbortSignal,
+): Promise<readonly FleetNode[]> {
+  const [listed, controller] = await Promise.all([
+    listFleet(client, selector, signal),
+    controllerVersion(client, signal),
+  ]);
+  const versions = listed.map(
+    ({ metadata }) => readPresence(metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.version ?? '',
+  );
+  const newest = controller ?? newestVersion(versions.filter((version) => version !== ''));
+  return listed
+    .map((node) => fleetNode(node, newest, now))
+    .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function age(text: string | undefined, now: number): string {
+  const at = timeOf(text);
+  return at === undefined ? '-' : formatSpan(now - at);
+}
+
+function cellsOf({ name, state, reason, nodeStatus, agent }: FleetNode, isWide: boolean, now: number): string[] {
+  if (!isWide) return [name, state, reason];
+  const lock = agent === undefined ? '-' : `${agent.lock} ${age(agent.lockSince, now)}`;
+  const { version = '-', phase = '-', doctor = '-' } = agent ?? {};
+  return [name, state, nodeStatus, version, phase, lock, doctor, age(agent?.at, now), reason];
+}
+
+function summaryOf(nodes: readonly FleetNode[]): string {
+  const counts = Object.entries(countStates(nodes)).map(([state, count]) => `${count} ${state}`);
+  return `${nodes.length} nodes: ${counts.join(', ')}`;
+}
+
+function format(nodes: readonly FleetNode[], { output }: NodesFlags, now: number): string {
+  if (output === 'name') return nodes.map(({ name }) => `node/${name}\n`).join('');
+  if (output === 'json' || output === 'yaml') {
+    return formatObject({ apiVersion: API_VERSION, kind: 'NodeList', items: nodes }, output);
+  }
+  if (nodes.length === 0) return 'No nodes.\n';
+  const isWide = output === 'wide';
+  const rows = nodes.map((node) => cellsOf(node, isWide, now));
+  return `${formatTable([isWide ? WIDE_HEAD : HEAD, ...rows])}\n\n${summaryOf(nodes)}\n`;
+}
+
+/** The lines of the nodes that are different from before; a node that is gone is said to be. */
+function changesOf(before: readonly FleetNode[], after: readonly FleetNode[]): readonly FleetNode[] {
+  const known = new Map(before.map((node) => [node.name, node]));
+  const names = new Set(after.map(({ name }) => name));
+  const isChanged = (node: FleetNode): boolean => {
+    const old = known.get(node.name);
+    return old?.state !== node.state || old.reason !== node.reason || old.nodeStatus !== node.nodeStatus;
+  };
+  const gone = before.filter(({ name }) => !names.has(name));
+  return [...after.filter(isChanged), ...gone.map((node) => ({ ...node, reason: 'the Node object was deleted' }))];
+}
+
+async function watchFleet(
+  client: KubeClient,
+  first: readonly FleetNode[],
+  flags: NodesFlags,
+  terminal: Terminal,
+): Promise<void> {
+  const { stop } = terminal;
+  let before = first;
+  let problem: string | undefined;
+  while (!stop.aborted) {
+    await delay(WATCH_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
+    if (stop.aborted) return;
+    try {
+      const nodes = await readFleet(client, flags.selector ?? '', terminal.now(), stop);
+      const at = new Date(terminal.now()).toISOString().slice(11, 19);
+      for (const node of changesOf(before, nodes))
+        terminal.write(`${at}  ${node.name}  ${node.state}  ${node.reason}\n`);
+      before = nodes;
+      problem = undefined;
+    } catch (error) {
+      if (stop.aborted) return;
+      const reason = describeError(error);
+      if (reason !== problem) terminal.warn(`nodemaint: ${reason}; trying again\n`);
+      problem = reason;
+    }
+  }
+}
+
+/** Lists the nodes, and with --watch those that change. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE and API_REFUSED. */
+export async function nodesCommand(flags: NodesFlags, terminal: Terminal): Promise<void> {
+  const isText = flags.output === 'table' || flags.output === 'wide';
+  if (flags.watch === true && !isText) {
+    throw new NodemaintError('USAGE', `--watch prints text: it cannot be used with --output ${flags.output}`);
+  }
+  await withCluster(flags, 'nodemaint-nodes', terminal, async ({ client }) => {
+    const nodes = await readFleet(client, flags.selector ?? '', terminal.now(), terminal.stop);
+    terminal.write(format(nodes, flags, terminal.now()));
+    if (flags.watch === true) await watchFleet(client, nodes, flags, terminal);
+  });
+}

@@ -1,0 +1,28 @@
+import { type Command, Option } from 'commander';
+import { addAccessOptions } from '../options.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import type { NodesFlags } from './nodes.ts';
+
+/** Adds the command that shows which nodes of a cluster are guarded. */
+export function addNodes(program: Command, terminal: Terminal): void {
+  addAccessOptions(program.command('nodes'))
+    .summary('show which nodes are guarded by an agent')
+    .description(
+      'Show each node as guarded, unguarded, outdated, going-down or back, with the reason. Each agent reports on its Node object when something changes, and once an hour.',
+    )
+    .option('-l, --selector <labels>', 'only nodes with these labels, such as role=worker')
+    .option('-w, --watch', 'print the nodes that change, until interrupted')
+    .addOption(
+      new Option('-o, --output <format>', 'output format')
+        .choices(['table', 'wide', 'json', 'yaml', 'name'])
+        .default('table'),
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  nodemaint nodes\n  nodemaint nodes -l role=worker -o wide\n  nodemaint nodes --watch',
+    )
+    .action(async (flags: NodesFlags) => {
+      const { nodesCommand } = await import('./nodes.ts');
+      await nodesCommand(flags, terminal);
+    });
+}

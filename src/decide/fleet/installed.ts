@@ -1,0 +1,114 @@
+/** What the manifests of this version install in a cluster, as far as `nodemaint check` looks for it. */
+import { EVICTION_REQUEST_GROUP, NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
+
+/** A custom resource, and fields of its schema: the newest ones that this version needs. */
+export interface InstalledResource {
+  readonly crd: string;
+  readonly version: string;
+  readonly fields: readonly string[];
+}
+
+export const INSTALLED_RESOURCES: readonly InstalledResource[] = [
+  {
+    crd: `nodemaintenances.${NODE_MAINTENANCE_GROUP}`,
+    version: 'v1alpha1',
+    fields: ['spec.drainPlan', 'status.nodeStatuses', 'status.nodeGroups', 'status.summary', 'status.conditions'],
+  },
+  {
+    crd: `evictionrequests.${EVICTION_REQUEST_GROUP}`,
+    version: 'v1alpha1',
+    fields: [
+      'spec.target',
+      'spec.requesters',
+      'status.activeInterceptors',
+      'status.processedInterceptors',
+      'status.conditions',
+    ],
+  },
+];
+
+/** The admission policies; each has a binding of the same name. */
+export const VALIDATING_POLICIES = [
+  'nodemaint-controller-pods',
+  'nodemaint-controller-pod-deletions',
+  'nodemaint-controller-nodes',
+  'nodemaint-controller-node-status',
+  'nodemaint-controller-secrets',
+  'nodemaint-controller-webhook',
+  'nodemaint-cordons',
+  'nodemaint-eviction-request-status',
+  'nodemaint-eviction-requests',
+  'nodemaint-held-pods',
+  'nodemaint-held-pods-in-time',
+  'nodemaint-node-maintenance-names',
+  'nodemaint-node-maintenances',
+  'nodemaint-node-eviction-requests',
+  'nodemaint-node-maintenance-nodes',
+  'nodemaint-pod-interceptors',
+] as const;
+/** The policies that mutate, or before Kubernetes 1.36 what stands in for them: a validating one of the name, or nothing. */
+export const MUTATING_POLICIES = ['nodemaint-daemonset-gate', 'nodemaint-node-maintenance-plan'] as const;
+
+/** Something that an identity of this program must be allowed to do. */
+export interface NeededRight {
+  readonly who: 'agents' | 'controller';
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+const NAMESPACE = 'nodemaint-system';
+const COORDINATION = 'coordination.k8s.io';
+
+/** One right of each role that the manifests bind. */
+export const NEEDED_RIGHTS: readonly NeededRight[] = [
+  { who: 'agents', verb: 'create', group: NODE_MAINTENANCE_GROUP, resource: 'nodemaintenances' },
+  { who: 'agents', verb: 'patch', group: NODE_MAINTENANCE_GROUP, resource: 'nodemaintenances', subresource: 'status' },
+  { who: 'agents', verb: 'watch', group: EVICTION_REQUEST_GROUP, resource: 'evictionrequests' },
+  {
+    who: 'agents',
+    verb: 'get',
+    group: COORDINATION,
+    resource: 'leases',
+    namespace: NAMESPACE,
+    name: 'nodemaint-controller',
+  },
+  {
+    who: 'agents',
+    verb: 'impersonate',
+    group: '',
+    resource: 'serviceaccounts',
+    namespace: NAMESPACE,
+    name: 'nodemaint-agent-release',
+  },
+  {
+    who: 'controller',
+    verb: 'patch',
+    group: NODE_MAINTENANCE_GROUP,
+    resource: 'nodemaintenances',
+    subresource: 'status',
+  },
+  { who: 'controller', verb: 'create', group: EVICTION_REQUEST_GROUP, resource: 'evictionrequests' },
+  { who: 'controller', verb: 'deletecollection', group: EVICTION_REQUEST_GROUP, resource: 'evictionrequests' },
+  { who: 'controller', verb: 'create', group: '', resource: 'pods', subresource: 'eviction' },
+  { who: 'controller', verb: 'patch', group: '', resource: 'nodes' },
+  { who: 'controller', verb: 'watch', group: 'policy', resource: 'poddisruptionbudgets' },
+  {
+    who: 'controller',
+    verb: 'update',
+    group: COORDINATION,
+    resource: 'leases',
+    namespace: NAMESPACE,
+    name: 'nodemaint-controller',
+  },
+  {
+    who: 'controller',
+    verb: 'patch',
+    group: 'admissionregistration.k8s.io',
+    resource: 'validatingwebhookconfigurations',
+    name: 'nodemaint-webhook',
+  },
+];

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { type ClusterFacts, examineCluster, type Fact } from '../../../../src/decide/fleet/cluster-checks.ts';
+import { INSTALLED_RESOURCES, MUTATING_POLICIES, VALIDATING_POLICIES } from '../../../../src/decide/fleet/installed.ts';
+import type { FleetNode } from '../../../../src/decide/fleet/node-state.ts';
+
+const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
+const NOW = Date.UTC(2026, 0, 1);
+
+function known<T>(value: T): Fact<T> {
+  return { kind: 'known', value };
+}
+
+function nodeOf(name: string, state: FleetNode['state']): FleetNode {
+  return { name, state, reason: '', nodeStatus: 'Ready' };
+}
+
+const RIGHT: ClusterFacts = {
+  now: NOW,
+  version: '0.1.0',
+  resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
+  policies: known({ missing: [], warnings: [], refusesPods: false }),
+  missingRights: known([]),
+  controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
+  webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
+  nodes: known([nodeOf('a', 'guarded')]),
+};
+
+interface ManifestObject {
+  readonly kind?: string;
+  readonly metadata?: { readonly name: string };
+  readonly spec?: { readonly versions: readonly { readonly name: string; readonly schema: unknown }[] };
+}
+
+async function manifestObjects(): Promise<readonly ManifestObject[]> {
+  const files = globSync(['crds/*.yaml', 'policies/*.yaml'], { cwd: MANIFESTS });
+  const texts = await Promise.all(files.map((file) => readFile(path.join(MANIFESTS, file), 'utf8')));
+  return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as ManifestObject));
+}
+
+/** The result of the only check that is not ok, with its message. */
+function finding(change: Partial<ClusterFacts>): string {
+  const wrong = examineCluster({ ...RIGHT, ...change }).filter(({ result }) => result !== 'ok');
+  assert.equal(wrong.length, 1, JSON.stringify(wrong));
+  const [check] = wrong;
+  assert.notEqual(check?.fix, '');
+  return `${check?.result} ${check?.name}: ${check?.message}`;
+}
+
+describe('the checks of a cluster', () => {
+  it('a cluster that is right has no finding', () => {
+    for (const { result, fix, name } of examineCluster(RIGHT)) assert.deepEqual([result, fix], ['ok', ''], name);
+  });
+
+  const right = { who: 'agents', verb: 'create', group: 'g', resource: 'things' } as const;
+  const cases: readonly [string, Partial<ClusterFacts>, RegExp][] = [
+    [
+      'a missing resource',
+      { resources: known([{ crd: 'x', state: 'missing', fields: [] }]) },
+      /^fail .*x is not installed/,
+    ],
+    [
+      'an older resource',
+      { resources: known([{ crd: 'x', state: 'older', fields: ['status.a'] }]) },
+      /^fail .*without status\.a/,
+    ],
+    [
+      'a missing policy',
+      { policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false }) },
+      /^fail .*p, the binding of q/,
+    ],
+    [
+      'a policy that does not fit the cluster',
+      { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false }) },
+      /^warn .*p: bad/,
+    ],
+    ['a missing right', { missingRights: known([right]) }, /^fail rights: agents may not create things\.g/],
+    [
+      'no controller',
+      { controller: known({ state: 'missing', holder: '', version: '' }) },
+      /^fail controller: no controller has ever led/,
+    ],
+    ['a dead controller', { controller: known({ state: 'dead', holder: 'c', version: '' }) }, /^fail controller/],
+    [
+      'an older controller',
+      { controller: known({ state: 'alive', holder: 'c', version: '0.0.9' }) },
+      /^warn controller: c leads with version 0\.0\.9/,
+    ],
+    [
+      'a webhook without endpoints',
+      { webhook: known({ isConfigured: true, caUntil: NOW + 1, endpoints: 0 }) },
+      /^fail webhook/,
+    ],
+    [
+      'a webhook without a certificate',
+      { webhook: known({ isConfigured: true, caUntil: undefined, endpoints: 1 }) },
+      /^fail webhook: .*caBundle/,
+    ],
+    [
+      'an expired certificate',
+      { webhook: known({ isConfigured: true, caUntil: NOW, endpoints: 1 }) },
+      /^fail webhook: .*expired/,
+    ],
+    [
+      'an unguarded node',
+      { nodes: known([nodeOf('a', 'guarded'), nodeOf('b', 'unguarded')]) },
+      /^fail agents: 1 of 2 nodes are unguarded: b/,
+    ],
+    ['an outdated agent', { nodes: known([nodeOf('a', 'outdated')]) }, /^warn versions of agents: .*a$/],
+    [
+      'what the person may not read',
+      { policies: { kind: 'forbidden', why: 'no right' } },
+      /^warn policies: not checked: no right/,
+    ],
+    [
+      'what the server refuses',
+      { policies: { kind: 'failed', why: 'it answered 500' } },
+      /^fail policies: it answered 500/,
+    ],
+  ];
+  for (const [what, change, expected] of cases) {
+    it(`${what} is found, with a fix`, () => {
+      assert.match(finding(change), expected);
+    });
+  }
+
+  it('the policies and bindings that are looked for are those of the manifests', async () => {
+    const objects = await manifestObjects();
+    const names = (kind: string): readonly string[] =>
+      objects
+        .filter((each) => each.kind === kind)
+        .map(({ metadata }) => metadata?.name ?? '')
+        .toSorted();
+    assert.deepEqual(names('ValidatingAdmissionPolicy'), VALIDATING_POLICIES.toSorted());
+    assert.deepEqual(names('ValidatingAdmissionPolicyBinding'), VALIDATING_POLICIES.toSorted());
+    assert.deepEqual(names('MutatingAdmissionPolicy'), MUTATING_POLICIES.toSorted());
+    assert.deepEqual(names('MutatingAdmissionPolicyBinding'), MUTATING_POLICIES.toSorted());
+  });
+
+  it('the fields that are looked for are in the custom resources of the manifests', async () => {
+    const objects = await manifestObjects();
+    for (const { crd, version, fields } of INSTALLED_RESOURCES) {
+      const found = objects
+        .find(({ metadata }) => metadata?.name === crd)
+        ?.spec?.versions.find(({ name }) => name === version);
+      for (const field of fields) {
+        let at: unknown = (found?.schema as { openAPIV3Schema?: unknown } | undefined)?.openAPIV3Schema;
+        for (const part of field.split('.'))
+          at = (at as { properties?: Record<string, unknown> } | undefined)?.properties?.[part];
+        assert.ok(at !== undefined, `${crd} ${field}`);
+      }
+    }
+  });
+});
