@@ -1,3 +1,4 @@
+import { nodeStatusOf } from '../decide/drain/recorded-node.ts';
 import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../decide/static-pod/retention.ts';
 import type { AgentContext } from './context.ts';
@@ -9,6 +10,7 @@ import { type LoopDependencies, runLoop } from './loop.ts';
 import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
 import { createPhaseMachine, type PhaseMachine } from './shutdown/phase-machine.ts';
 import type { AgentRecord } from './shutdown/record.ts';
+import type { TurnSight } from './shutdown/story-recorder.ts';
 import { createStaticPodPasses, type StaticPodPasses } from './static-pods/pass.ts';
 import { createStepRunner } from './step.ts';
 import { createSteps } from './steps.ts';
@@ -103,6 +105,23 @@ function statusReader(
   return () => buildStatus(dependencies);
 }
 
+/** What the story of a shutdown takes from the status at the end of a turn. */
+function sightReader(
+  { cluster, node }: AgentContext,
+  record: () => AgentRecord,
+  status: () => AgentStatus,
+): () => TurnSight {
+  return () => {
+    const { phase, offlineTargets } = record();
+    const name = phase.kind === 'watching' ? '' : phase.maintenance;
+    const recorded = nodeStatusOf(cluster?.cluster.maintenances.get(name)?.status, node.name)?.drainTargets;
+    const last = (offlineTargets.length > 0 ? offlineTargets : (recorded ?? [])).at(-1);
+    const tier = last === undefined ? undefined : { podType: last.podType, podPriority: last.podPriority };
+    const { waitingFor, parked } = status();
+    return { waitingFor, parked, tier };
+  };
+}
+
 /** Whether requests, moves or ending pods are followed, of which no event tells everything. */
 function isBusy({ cluster, drain }: AgentContext, lastPass: StaticPodPasses['last']): boolean {
   const { decision, unrecorded } = lastPass() ?? {};
@@ -135,9 +154,10 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
   const status = statusReader(context, phases, passes.last, storage.problem);
   const shown = { phase: () => phases.record().phase, problem: storage.problem, status };
   const showStatus = createSystemdStatus(shown, (line) => people.notify(line), clock);
+  const sight = sightReader(context, phases.record, status);
   const loop: LoopDependencies = {
     machine: phases,
-    steps: createSteps(context, { phases, passes, retentionFacts, storage, showStatus }),
+    steps: createSteps(context, { phases, passes, retentionFacts, storage, sight, showStatus }),
     runner: createStepRunner(log),
     lastPass: passes.last,
     isBusy: () => isBusy(context, passes.last),

@@ -14,6 +14,7 @@ import type { Notices } from './notices/notices.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { Hooks } from './shutdown/hooks.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
+import type { StoryRecorder } from './shutdown/story-recorder.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
@@ -51,6 +52,8 @@ export interface PeopleParts {
   /** Shows one line in `systemctl status nodemaint`. */
   notify(line: string): Promise<void>;
   readonly hooks: Hooks;
+  /** Keeps what a shutdown did, for `nodemaint report`. */
+  readonly story: StoryRecorder;
 }
 
 /** What wakes the loop, and the watchdog that is told that the loop does not hang. */

@@ -29,6 +29,8 @@ import { createShutdownDetector } from './shutdown/detector.ts';
 import { createHooks } from './shutdown/hooks.ts';
 import { createLockReconciler } from './shutdown/lock.ts';
 import { createShutdownLock } from './shutdown/lock-kind.ts';
+import { openStoryFiles } from './shutdown/story-files.ts';
+import { openStoryRecorder } from './shutdown/story-recorder.ts';
 import { createOtherLocks } from './shutdown/other-locks.ts';
 import { type AgentRecord } from './shutdown/record.ts';
 import { type StaticPodLocator } from './static-pods/locator.ts';
@@ -191,6 +193,10 @@ export async function openContext(
     people: {
       announce: createAnnouncer({ nodeName, events, wall: host !== undefined, log }, living),
       notify: (line) => notifySystemd({ READY: '1', STATUS: line }, signal),
+      story: await openStoryRecorder(
+        { nodeName, files: openStoryFiles(config.stateDirectory), clock, log },
+        record.phase,
+      ),
       hooks: createHooks(hookOptions, { clock, log, markProgress }),
     },
     staticPods,

@@ -53,13 +53,14 @@ async function runParts(
   lifetime: AbortController,
   living: AbortSignal,
 ): Promise<void> {
-  const { cluster, notices, staticPods, machine } = context;
+  const { cluster, notices, staticPods, machine, people } = context;
   const running = Promise.all([
     cluster?.cluster.run(living),
     cluster?.presence.run(living),
     events?.run(living),
     watchdog.run(living),
     notices.run(living),
+    people.story.run(living),
     metrics.serve(() => cluster?.cluster.maintenances.synced() !== false, living),
   ]);
   try {

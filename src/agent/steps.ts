@@ -7,6 +7,7 @@ import type { AgentContext } from './context.ts';
 import { keepDeadline } from './drain/deadline.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
+import type { TurnSight } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/relocation.ts';
 import type { PassPhases, StaticPodPasses } from './static-pods/pass.ts';
 import type { Step } from './step.ts';
@@ -18,6 +19,8 @@ export interface StepDependencies {
   readonly passes: StaticPodPasses;
   readonly retentionFacts: (phase: Phase) => RetentionFacts;
   readonly storage: Storage;
+  /** What this turn has seen of the drain. */
+  readonly sight: () => TurnSight;
   /** Shows the state to systemd. */
   readonly showStatus: () => Promise<void>;
 }
@@ -134,8 +137,8 @@ function clusterSteps(
  * leave, and the state is shown last.
  */
 export function createSteps(context: AgentContext, dependencies: StepDependencies): readonly Step[] {
-  const { cluster, staticPods } = context;
-  const { phases, passes, retentionFacts, storage, showStatus } = dependencies;
+  const { cluster, staticPods, people } = context;
+  const { phases, passes, retentionFacts, storage, sight, showStatus } = dependencies;
   const isDrained = (phase: Phase): boolean => effectiveDrains(retentionFacts(phase)).length > 0;
   const relocate = createRelocation(
     ({ phase }) => isDrained(phase),
@@ -150,6 +153,12 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     {
       name: 'watch the static pod directory',
       run: () => staticPods.directoryWatch.set((passes.last()?.view.parked ?? []).length > 0),
+    },
+    {
+      name: 'record what the shutdown does',
+      run: async (turn) => {
+        if (turn.phase.kind !== 'watching' || turn.transition !== undefined) people.story.observe(turn, sight());
+      },
     },
     { name: 'write again what the disk refused', run: () => storage.retry() },
     { name: 'show the state to systemd', run: showStatus },

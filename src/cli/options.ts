@@ -48,6 +48,11 @@ export function addClusterOptions(command: Command): Command {
   return addAccessOptions(command).addOption(outputOption());
 }
 
+/** A part of a help text: command lines that people need often. */
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+}
+
 /** The end of a help text: what each exit code means. */
 export function exitCodes(meanings: Readonly<Record<number, string>>): string {
   const lines = Object.entries(meanings).map(([code, meaning]) => `  ${code}  ${meaning}`);

@@ -7,6 +7,7 @@ import { addEvict } from './evict/program.ts';
 import { addInstaller } from './installer/program.ts';
 import { addMaintenanceCommands } from './maintenance/program.ts';
 import type { ExitWith } from './options.ts';
+import { addReport } from './report/program.ts';
 import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
 import { addStatus } from './status/program.ts';
@@ -46,6 +47,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith): Command {
   program.commandsGroup('This machine:');
   addStatus(program, terminal, exitWith);
   addShutdown(program, terminal);
+  addReport(program, terminal, exitWith);
   addDoctor(program, terminal, exitWith);
   addConfig(program, terminal);
   addStaticPods(program, terminal, exitWith);

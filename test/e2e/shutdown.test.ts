@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertBack, assertOrder, journalOfShutdown, say, startClusterNode } from './machine/cluster-node.ts';
+import { assertReport } from './machine/report.ts';
 import { witnessed } from './machine/witness.ts';
 
 /** Until the first pod is told to end. */
@@ -30,6 +31,7 @@ describe('systemctl reboot on a real machine with a real kubelet', () => {
     console.log(journal.join('\n'));
     assertOrder(journal);
     await assertBack(node);
+    await assertReport(machine, journal);
     say(await controlPlane.kubectl(['get', 'nm', '-o', 'wide']));
 
     say(

@@ -54,17 +54,23 @@ export function isHeldUp(pod: BlockedPod, now: number): boolean {
 /** What the API server says of a budget, and what the interceptor puts before it. */
 const BUDGET = /^Blocked by PodDisruptionBudget (\S+): .*needs (\d+) healthy pods and has (\d+)/s;
 
+/** What an interceptor says, in fewer words where a budget blocks: "PodDisruptionBudget p0, which needs 3 healthy pods and has 3". */
+export function shortCause(message: string): string {
+  const said = gistOf(message);
+  const [, budget, needs, has] = BUDGET.exec(said) ?? [];
+  return budget === undefined
+    ? said
+    : `PodDisruptionBudget ${budget}, which needs ${needs} healthy pods and has ${has}`;
+}
+
 /** The cause as the part of a sentence that follows the number of pods: its verb for one pod, for several, and the rest. */
 type Words = readonly [one: string, several: string, rest: string];
 
 function wordsOf({ reason, message }: BlockingPod): Words {
   const said = gistOf(message).replace(/\.$/, '');
   switch (reason) {
-    case 'PodDisruptionBudget': {
-      const [, budget, needs, has] = BUDGET.exec(said) ?? [];
-      if (budget === undefined) return ['waits', 'wait', `for a PodDisruptionBudget: ${said}`];
-      return ['waits', 'wait', `for PodDisruptionBudget ${budget}, which needs ${needs} healthy pods and has ${has}`];
-    }
+    case 'PodDisruptionBudget':
+      return ['waits', 'wait', BUDGET.test(said) ? `for ${shortCause(said)}` : `for a PodDisruptionBudget: ${said}`];
     case 'EvictionRefused':
       return ['is', 'are', `refused the eviction: ${said}`];
     case 'Interceptor':

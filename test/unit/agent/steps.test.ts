@@ -11,6 +11,7 @@ function stepNames(isCluster: boolean): readonly string[] {
     phases: { record: () => assert.fail(), saveTargets: () => assert.fail() },
     passes: { run: () => assert.fail(), last: () => undefined },
     retentionFacts: () => assert.fail(),
+    sight: () => assert.fail(),
     storage: { problem: () => undefined, retry: () => assert.fail() },
     showStatus: () => assert.fail(),
   };

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Phase } from '../../decide/shutdown/phase.ts';
+import {
+  begunStory,
+  isStoryOf,
+  type ShutdownStory,
+  type StoryTier,
+  withLook,
+  withReturned,
+  withTransition,
+} from '../../decide/story/story.ts';
+import { describeError } from '../../errors.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { Turn } from '../step.ts';
+import type { Waiting } from '../waiting.ts';
+import type { StoryFiles } from './story-files.ts';
+
+/** What is seen at the end of a turn. */
+export interface TurnSight {
+  readonly waitingFor: readonly Waiting[];
+  /** The entry of the drain plan that was reached last. */
+  readonly tier: StoryTier | undefined;
+  /** Files of the manifests that are parked. */
+  readonly parked: readonly string[];
+}
+
+/** Keeps the story of each shutdown. It never makes the loop wait for a disk, and what it cannot write it does without. */
+export interface StoryRecorder {
+  /** Adds what this turn has seen. Never throws. */
+  observe(turn: Turn, sight: TurnSight): void;
+  /** Writes what is not written yet when `living` is aborted. */
+  run(living: AbortSignal): Promise<void>;
+}
+
+export interface StoryRecorderDependencies {
+  readonly nodeName: string;
+  readonly files: StoryFiles;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/** The time between two writes in which no transition happened; each costs the disk some syncs. */
+const WRITE_EVERY_MS = 5_000;
+/** How long the end of the agent waits for the last write. */
+const LAST_WRITE_MS = 2_000;
+
+/** The present as the story counts it: the clock may be set while a shutdown is held, which moves nothing in it. */
+function storyNow(phase: Phase, clock: StoryRecorderDependencies['clock']): number {
+  const { since, sinceBootMs } = phase.kind === 'watching' ? { since: 0, sinceBootMs: undefined } : phase;
+  const isHeld = phase.kind === 'draining' || phase.kind === 'released';
+  return isHeld && sinceBootMs !== undefined ? since + clock.monotonic() - sinceBootMs : clock.now();
+}
+
+class Recorder implements StoryRecorder {
+  readonly #dependencies: StoryRecorderDependencies;
+  #story: ShutdownStory | undefined;
+  #parked: readonly string[] = [];
+  /** What was given to the writer last, and when. */
+  #queued: ShutdownStory | undefined;
+  #queuedAt = -Infinity;
+  /** What the writer takes next. */
+  #wanted: ShutdownStory | undefined;
+  #writing: Promise<void> | undefined;
+  #problem = '';
+
+  constructor(dependencies: StoryRecorderDependencies, story: ShutdownStory | undefined) {
+    this.#dependencies = dependencies;
+    this.#story = story;
+    this.#queued = story;
+  }
+
+  observe({ phase, transition }: Turn, sight: TurnSight): void {
+    const { nodeName, clock } = this.#dependencies;
+    if (transition !== undefined && transition.name !== 'begin' && this.#story !== undefined) {
+      this.#story = withTransition(this.#story, transition, this.#timeOf(transition.to));
+    }
+    if (phase.kind === 'draining') {
+      if (this.#story === undefined || !isStoryOf(this.#story, phase)) this.#story = begunStory(nodeName, phase);
+      const { waitingFor, tier } = sight;
+      this.#story = withLook(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
+    }
+    if (this.#story !== undefined && (phase.kind === 'recovering' || transition?.name === 'settle')) {
+      const returned = this.#parked.filter((file) => !sight.parked.includes(file));
+      this.#story = withReturned(this.#story, returned, clock.now());
+    }
+    this.#parked = sight.parked;
+    this.#save(transition !== undefined);
+    // What is over is written, and no later shutdown adds to it.
+    if (phase.kind === 'watching') this.#story = undefined;
+  }
+
+  async run(living: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      if (living.aborted) resolve();
+      else living.addEventListener('abort', () => resolve(), { once: true });
+    });
+    this.#save(true);
+    const limit = new AbortController();
+    await Promise.race([
+      this.#writing,
+      delay(LAST_WRITE_MS, undefined, { signal: limit.signal }).catch(() => undefined),
+    ]);
+    limit.abort();
+  }
+
+  /** A released phase has the time of its release, the others happened now. */
+  #timeOf(phase: Phase): number {
+    return phase.kind === 'released' ? phase.releasedAt : storyNow(phase, this.#dependencies.clock);
+  }
+
+  #save(isUrgent: boolean): void {
+    const { clock } = this.#dependencies;
+    if (this.#story === undefined || this.#story === this.#queued) return;
+    if (!isUrgent && clock.monotonic() - this.#queuedAt < WRITE_EVERY_MS) return;
+    this.#queued = this.#story;
+    this.#queuedAt = clock.monotonic();
+    this.#wanted = this.#story;
+    this.#writing ??= this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    const { files, log } = this.#dependencies;
+    for (let story = this.#wanted; story !== undefined; story = this.#wanted) {
+      this.#wanted = undefined;
+      try {
+        await files.write(story);
+        this.#problem = '';
+      } catch (error) {
+        const reason = describeError(error);
+        if (reason !== this.#problem) log.warn({ reason }, 'the story of the shutdown cannot be written');
+        this.#problem = reason;
+      }
+    }
+    this.#writing = undefined;
+  }
+}
+
+/** Goes on with the story of the shutdown that `phase` is in, where an earlier agent has begun it. Never throws. */
+export async function openStoryRecorder(dependencies: StoryRecorderDependencies, phase: Phase): Promise<StoryRecorder> {
+  const story = phase.kind === 'watching' ? undefined : await dependencies.files.read(phase.since);
+  return new Recorder(dependencies, story);
+}

@@ -1,0 +1,48 @@
+import { type Command, Option } from 'commander';
+import { addAccessOptions, configOption, type ExitWith, exitCodes, examples, outputOption } from '../options.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import type { HistoryFlags, ReportFlags } from './report.ts';
+
+/** Adds the commands that tell what the last shutdowns of this machine did. */
+export function addReport(program: Command, terminal: Terminal, exitWith: ExitWith): void {
+  program
+    .command('history')
+    .description('list the last shutdowns of this machine: how long each was held, and what that added')
+    .addOption(configOption())
+    .addOption(outputOption())
+    .addHelpText('after', examples('sudo nodemaint history', 'sudo nodemaint history -o json'))
+    .addHelpText('after', exitCodes({ 0: 'done', 1: 'the record cannot be read', 2: 'usage error' }))
+    .action(async (flags: HistoryFlags) => {
+      const { historyCommand } = await import('./report.ts');
+      exitWith(await historyCommand(flags, terminal));
+    });
+
+  const report = program
+    .command('report')
+    .summary('draw one shutdown as a time line')
+    .description(
+      'Draw one shutdown of this machine as a time line: each pod from first asked to gone, what it waited for, and what the hold added to the time of the applications. With nm/NAME: a maintenance of the cluster. The picture and the page are one file, and load and run nothing.',
+    )
+    .argument('[what]', 'number of a shutdown as "nodemaint history" lists them, or nm/NAME', '1')
+    .addOption(configOption())
+    .addOption(
+      new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'svg', 'html']).default('text'),
+    );
+  addAccessOptions(report)
+    .addHelpText(
+      'after',
+      examples(
+        'sudo nodemaint report',
+        'sudo nodemaint report 2 -o html > shutdown.html',
+        'nodemaint report nm/worker-1',
+      ),
+    )
+    .addHelpText(
+      'after',
+      exitCodes({ 0: 'done', 1: 'there is nothing to report, or it cannot be read', 2: 'usage error' }),
+    )
+    .action(async (what: string, flags: ReportFlags) => {
+      const { reportCommand } = await import('./report.ts');
+      exitWith(await reportCommand(what, flags, terminal));
+    });
+}

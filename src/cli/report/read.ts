@@ -1,0 +1,79 @@
+/** Finds the shutdown that a report is about: on this machine's disk, or in the cluster. */
+import { openStoryFiles, type StoryFiles, storyDirectory } from '../../agent/shutdown/story-files.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { NODE_LABEL } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { loadAgentConfig } from '../../config/load.ts';
+import { nodesOf } from '../../decide/maintenance/choice.ts';
+import { nodeLabel } from '../../decide/node-label.ts';
+import { storyOfMaintenance } from '../../decide/story/from-cluster.ts';
+import type { ShutdownStory } from '../../decide/story/story.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
+import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import { EVICTION_REQUESTS, onNode, PODS } from '../../kube/resource.ts';
+import { usage } from '../arguments.ts';
+
+/** The stories of this machine. */
+export interface LocalStories {
+  readonly directory: string;
+  readonly files: StoryFiles;
+  /** When each shutdown began, the newest first. */
+  readonly times: readonly number[];
+}
+
+/** Opens the stories of this machine's agent. Throws CONFIG_INVALID, and FILE_OPERATION_FAILED where they cannot be read. */
+export async function openLocalStories(configPath: string): Promise<LocalStories> {
+  const { stateDirectory } = await loadAgentConfig(configPath);
+  const directory = storyDirectory(stateDirectory);
+  const files = openStoryFiles(stateDirectory);
+  try {
+    return { directory, files, times: await files.list() };
+  } catch (error) {
+    const who = errorCodeOf(error) === 'EACCES' ? '; only root may read it: use sudo' : '';
+    const message = `cannot read the shutdowns in ${directory}: ${describeError(error)}${who}`;
+    throw new NodemaintError('FILE_OPERATION_FAILED', message, { cause: error });
+  }
+}
+
+/** The story number `number` of this machine, where 1 is the newest. Throws USAGE, FILE_OPERATION_FAILED. */
+export async function readLocalStory(
+  { directory, files, times }: LocalStories,
+  number: number,
+): Promise<ShutdownStory> {
+  if (times.length === 0) {
+    throw new NodemaintError('FILE_OPERATION_FAILED', `no shutdown is recorded in ${directory} yet`);
+  }
+  const begunAt = times[number - 1];
+  if (begunAt === undefined) {
+    throw usage(`there is no shutdown ${number}: ${times.length} are recorded; list them with: nodemaint history`);
+  }
+  const story = await files.read(begunAt);
+  if (story !== undefined) return story;
+  const what = `${directory}/${begunAt}.json is damaged, or was written by another version of nodemaint`;
+  throw new NodemaintError('FILE_OPERATION_FAILED', what);
+}
+
+/** The stories of a maintenance, one for each of its nodes. Throws API_REFUSED where it has not begun to drain. */
+export async function readClusterStories(
+  client: MaintenanceClient,
+  name: string,
+  signal: AbortSignal,
+): Promise<readonly ShutdownStory[]> {
+  const [all, nodes] = await Promise.all([client.maintenances(signal), client.nodes(signal)]);
+  const maintenance: NodeMaintenance | undefined = all.find(({ metadata }) => metadata.name === name);
+  if (maintenance === undefined) throw new NodemaintError('API_REFUSED', `nodemaintenances "${name}" not found`);
+  const stories: ShutdownStory[] = [];
+  for (const node of nodesOf(maintenance, nodes)) {
+    const label = encodeURIComponent(`${NODE_LABEL}=${nodeLabel(node)}`);
+    const requests = await client.list<EvictionRequest>(EVICTION_REQUESTS, `labelSelector=${label}`, signal);
+    const pods = await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(node))}`, signal);
+    const story = storyOfMaintenance(maintenance, { node, requests, pods });
+    if (story !== undefined) stories.push(story);
+  }
+  if (stories.length > 0) return stories;
+  throw new NodemaintError(
+    'API_REFUSED',
+    `nodemaintenance/${name} has not begun to drain a node; there is nothing to report`,
+  );
+}

@@ -1,0 +1,54 @@
+import { rfc3339 } from '../../decide/time.ts';
+import type { Row, Timeline } from '../../decide/story/timeline.ts';
+import { printable } from '../../printable.ts';
+import { cut } from '../terminal/paint.ts';
+import { formatSpan, formatTable } from '../terminal/text.ts';
+import { offsetText, outcomeText, partsOf, sentenceOf } from './words.ts';
+
+const SIGNS = { ending: '█', interceptor: '▓', waiting: '░' } as const;
+const NAME_WIDTH = 36;
+
+/** A pod as a bar of `width` characters on the axis of the whole hold. */
+function barOf({ spans, from, to }: Row, line: Timeline, width: number): string {
+  const scale = width / Math.max(1, line.to - line.from);
+  const columnOf = (at: number): number => Math.min(width - 1, Math.max(0, Math.floor((at - line.from) * scale)));
+  const cells = Array.from({ length: width }, () => ' ');
+  cells.fill('·', columnOf(from), columnOf(to) + 1);
+  for (const span of spans) {
+    cells.fill(SIGNS[span.kind], columnOf(span.from), Math.max(columnOf(span.from) + 1, columnOf(span.to)));
+  }
+  return cells.join('').trimEnd();
+}
+
+/** The report of a shutdown as text for `columns` characters. */
+export function formatReport(line: Timeline, columns: number): string {
+  const width = Math.max(20, Math.min(100, columns - NAME_WIDTH - 12));
+  const facts = [
+    ['Node:', line.node],
+    ['Asked by:', `${line.reason} (${line.origin}, ${line.maintenance})`],
+    ['Held:', `${rfc3339(line.from)} to ${rfc3339(line.to)}: ${outcomeText(line)}`],
+    ...(line.awayMs === undefined ? [] : [['Away:', `${formatSpan(line.awayMs)}, until the agent was back`]]),
+  ];
+  const parts = partsOf(line).map(({ name, ms }) => [`  ${formatSpan(ms)}`, name]);
+  const causes = line.causes
+    .filter(({ kind }) => kind !== 'ending')
+    .map(({ ms, pods, text }) => [`  ${formatSpan(ms)}`, `${pods} ${pods === 1 ? 'pod' : 'pods'}`, text]);
+  const tiers = line.tiers.flatMap(({ name, from, to, rows }) => [
+    `  ${printable(name)}, ${offsetText(from, line.from)} to ${offsetText(to, line.from)}`,
+    ...rows.map((row) => {
+      const took = `${formatSpan(row.to - row.from)}${row.gone ? '' : ', left'}`;
+      return `    ${cut(printable(row.pod), NAME_WIDTH).padEnd(NAME_WIDTH)} ${took.padEnd(8)} ${barOf(row, line, width)}`.trimEnd();
+    }),
+  ]);
+  const moments = line.moments.map(({ at, text }) => [`  ${rfc3339(at)}`, text]);
+  const blocks = [
+    formatTable(facts),
+    sentenceOf(line),
+    ...(parts.length === 0 ? [] : [formatTable(parts)]),
+    ...(causes.length === 0 ? [] : [`Waited for:\n${formatTable(causes)}`]),
+    ...(tiers.length === 0 ? [] : [`Pods (█ ends by itself, ▓ its interceptor acts, ░ waits):\n${tiers.join('\n')}`]),
+    ...(line.podsLeftOut === 0 ? [] : [`${line.podsLeftOut} more pods are not recorded.`]),
+    `What happened:\n${formatTable(moments)}`,
+  ];
+  return `${blocks.join('\n\n')}\n`;
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import type { Machine } from './machine.ts';
+
+/** The part of a report that the journal of the same shutdown knows too. */
+interface Report {
+  readonly outcome: string;
+  readonly began: string;
+  readonly ended: string;
+  readonly tiers: readonly { readonly pods: readonly { readonly pod: string; readonly gone?: string }[] }[];
+}
+
+/** The time of the agent's line about a transition, in milliseconds since the epoch. */
+function loggedAt(journal: readonly string[], transition: string): number {
+  const line = journal.find((each) => each.includes(`"transition":"${transition}"`)) ?? '';
+  return Date.parse(/"time":"([^"]+)"/.exec(line)?.[1] ?? '');
+}
+
+/** Checks that the report of the last shutdown has the times of its journal, to the second. */
+export async function assertReport(machine: Machine, journal: readonly string[]): Promise<void> {
+  const report = JSON.parse(await machine.must('nodemaint report -o json')) as Report;
+  assert.equal(report.outcome, 'drained');
+  for (const [mine, logged] of [
+    [report.began, loggedAt(journal, 'begin')],
+    [report.ended, loggedAt(journal, 'finish')],
+  ] as const) {
+    assert.ok(Math.abs(Date.parse(mine) - logged) < 1000, `${mine} ${new Date(logged).toISOString()}`);
+  }
+  // The agent learns of an end from the API server or the runtime, a moment after the pod's own last line.
+  const pods = report.tiers.flatMap((tier) => tier.pods);
+  assert.ok(pods.length > 0 && pods.every(({ gone }) => gone !== undefined), JSON.stringify(pods));
+  console.log(await machine.must('nodemaint history; nodemaint report'));
+}

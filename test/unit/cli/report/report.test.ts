@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { drawHtml } from '../../../../src/cli/report/html.ts';
+import { drawSvg } from '../../../../src/cli/report/svg.ts';
+import { formatReport } from '../../../../src/cli/report/text.ts';
+import { axisStepMs } from '../../../../src/cli/report/words.ts';
+import { begunStory, type ShutdownStory, withLook } from '../../../../src/decide/story/story.ts';
+import { timelineOf } from '../../../../src/decide/story/timeline.ts';
+import { inSandbox, withAgent } from '../../../support/agent/sandbox.ts';
+import { runNodemaint } from '../../../support/commands/nodemaint.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+const START = Date.UTC(2026, 0, 1);
+const EVIL = '"><script>alert(1)</script>&amp;\u001B[2J\u202E\uFFFE\uD800';
+
+function story(pods: number): ShutdownStory {
+  const shutdown = { maintenance: 'm', mode: 'cluster', origin: 'logind', reason: EVIL, since: START, bootId: 'b' };
+  let so = begunStory('n', { ...shutdown, mode: 'cluster', origin: 'logind' });
+  const waitingFor = Array.from({ length: pods }, (_, index) => ({
+    what: `a/${index}${EVIL}`,
+    on: EVIL,
+    message: `${EVIL} waits`,
+  }));
+  for (const sec of [1, 100]) so = withLook(so, { at: START + sec * 1000, tier: undefined, waitingFor });
+  return withLook(so, { at: START + 200_000, tier: undefined, waitingFor: [] });
+}
+
+/** The names of the open elements; throws where one is closed that is not the last open one. */
+function openElements(markup: string): readonly string[] {
+  const open: string[] = [];
+  for (const [, end = '', name = '', rest = ''] of markup.matchAll(/<(\/?)([a-zA-Z][\w-]*)([^<>]*)>/g)) {
+    if (end === '/') assert.equal(open.pop(), name);
+    else if (!rest.endsWith('/') && name !== 'meta') open.push(name);
+  }
+  return open;
+}
+
+describe('the report of a shutdown', () => {
+  for (const pods of [0, 3, 500]) {
+    const line = timelineOf(story(pods), START + 300_000);
+
+    it(`a picture of ${pods} pods is well formed, loads nothing, and says texts from outside as texts`, () => {
+      for (const text of [drawSvg(line), drawHtml([line, line])]) {
+        assert.deepEqual(openElements(text.replace('<!doctype html>', '')), []);
+        assert.doesNotMatch(text, /<script|javascript:|\son\w+=|href=|src=|url\(|@import|http-equiv="refresh"/i);
+        assert.doesNotMatch(text.replaceAll(/[\n]/g, ''), /[\p{Cc}\p{Cf}\uFFFE]/u);
+        assert.ok(text.isWellFormed());
+        assert.match(text, /prefers-color-scheme:dark/);
+        assert.deepEqual(
+          [...text.matchAll(/https?:\/\/[^"'\s<]+/g)]
+            .map(([url]) => url)
+            .filter((url) => url !== 'http://www.w3.org/2000/svg'),
+          [],
+        );
+        assert.doesNotMatch(text, /NaN|Infinity|undefined/);
+      }
+    });
+
+    it(`a text of ${pods} pods has no line that controls a terminal`, () => {
+      const text = formatReport(line, 80);
+      assert.doesNotMatch(text, /[[\p{Cc}\p{Cf}]--[\n]]/v);
+    });
+  }
+
+  it('the axis has round steps, of which few fit', () => {
+    assert.deepEqual(
+      [10_000, 291_000, 86_400_000].map((ms) => axisStepMs(ms, 8)),
+      [2_000, 60_000, 21_600_000],
+    );
+  });
+});
+
+describe('the report of an agent', () => {
+  it('the report of a shutdown says the same times as the log of the agent, to the second', async () => {
+    await inSandbox(async (sandbox) => {
+      const { configFile, runDirectory } = sandbox;
+      const flags = ['--run-directory', runDirectory];
+      const text = await withAgent(sandbox, async () => {
+        assert.equal((await runNodemaint(['trigger', '--reason', 'a test', ...flags])).code, 0);
+        const phase = async (): Promise<string> => (await runNodemaint(['status', '-o', 'json', ...flags])).stdout;
+        await waitFor('the shutdown is released', async () => (await phase()).includes('"kind": "released"'));
+      });
+      const transitions = text
+        .split('\n')
+        .filter((line) => line.includes('"transition"'))
+        .map((line) => JSON.parse(line) as { time: string; transition: string });
+      const loggedAt = (name: string): number =>
+        Date.parse(transitions.find(({ transition }) => transition === name)?.time ?? '');
+      const { stdout, stderr } = await runNodemaint(['report', '-o', 'json', '--config', configFile]);
+      const report = JSON.parse(stdout) as { kind: string; began: string; ended: string; heldSeconds: number };
+      assert.equal(report.kind, 'ShutdownReport', stderr);
+      // The record has the time of the decision, the log that of its line some milliseconds later.
+      for (const [mine, logged] of [
+        [Date.parse(report.began), loggedAt('begin')],
+        [Date.parse(report.ended), loggedAt('finish')],
+        [report.heldSeconds * 1000, loggedAt('finish') - loggedAt('begin')],
+      ] as const) {
+        assert.ok(Math.abs(mine - logged) < 1000, `${mine} ${logged}\n${stdout}\n${text}`);
+      }
+      const list = await runNodemaint(['history', '--config', configFile]);
+      assert.match(list.stdout, /^1 +20\S+Z +.*every pod left before the machine went down +.*a test/m, list.stderr);
+      const wrong = await runNodemaint(['report', '7', '--config', configFile]);
+      assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+      assert.match(wrong.stderr, /there is no shutdown 7: 1 are recorded; list them with: nodemaint history/);
+    });
+  });
+});
