@@ -63,7 +63,9 @@ function header(line: Timeline): Block {
     body: [
       fitted(`Shutdown of node ${line.node}`, width, 24, { x: EDGE, y: 48, 'font-weight': 600 }),
       fitted(`${new Date(line.from).toISOString().slice(0, 19).replace('T', ' ')} UTC · ${line.reason}`, width, 13, {
-        ...{ x: EDGE, y: 72, class: 'soft' },
+        x: EDGE,
+        y: 72,
+        class: 'soft',
       }),
       fitted(outcomeText(line), width, 13, { x: EDGE, y: 92, style: `fill:var(--${outcome})` }),
       ...figures,
@@ -109,7 +111,9 @@ function spanShape(span: Span, scale: Scale, row: { readonly y: number; readonly
   const isNamed = span.kind !== 'ending' && width > 90 && row.height >= 14;
   const words = isNamed
     ? fitted(span.text, width - 12, 10, {
-        ...{ x: x + 6, y: row.y + row.height - 4, class: span.kind === 'waiting' ? 'onwaiting' : 'on' },
+        x: x + 6,
+        y: row.y + row.height - 4,
+        class: span.kind === 'waiting' ? 'onwaiting' : 'on',
       })
     : '';
   return titled(`${formatSpan(span.to - span.from)}: ${span.text}`, rect + words);
@@ -119,8 +123,11 @@ function rowShape(row: Row, scale: Scale, y: number, height: number): string {
   const bar = { y: y + 2, height: height - 4 };
   const from = scale.xOf(row.from);
   const track = element('rect', {
-    ...{ x: from, y: bar.y + bar.height / 2 - 1, height: 2 },
-    ...{ width: Math.max(2, scale.xOf(row.to) - from), class: 'track' },
+    x: from,
+    y: bar.y + bar.height / 2 - 1,
+    height: 2,
+    width: Math.max(2, scale.xOf(row.to) - from),
+    class: 'track',
   });
   const size = height >= 18 ? 12 : 9;
   const took = `${formatSpan(row.to - row.from)}${row.gone ? '' : ' left'}`;
@@ -145,7 +152,9 @@ function tiers(line: Timeline, scale: Scale, top: number): Block & { readonly gr
     grounds.push(element('rect', { x: EDGE, y, width: WIDTH - 2 * EDGE, height: all, rx: 6, class: 'band' }));
     const shapes = [
       fitted(`${tier.name} · ${tier.rows.length} ${tier.rows.length === 1 ? 'pod' : 'pods'} · ${took}`, 700, 12, {
-        ...{ x: EDGE + 12, y: y + 20, 'font-weight': 600 },
+        x: EDGE + 12,
+        y: y + 20,
+        'font-weight': 600,
       }),
       ...tier.rows.map((row, index) => rowShape(row, scale, y + 28 + index * height, height)),
     ];
@@ -212,7 +221,12 @@ export function drawSvg(line: Timeline): string {
     element('desc', {}, markup(sentenceOf(line))),
     element('style', {}, STYLE),
     element('rect', { width: WIDTH, height, rx: 10, class: 'paper' }),
-    ...[head.body, share.body, rows.grounds, axis(line, scale, top, rows.height), rows.body, list.body],
+    head.body,
+    share.body,
+    rows.grounds,
+    axis(line, scale, top, rows.height),
+    rows.body,
+    list.body,
   ].join('\n');
   const frame = { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${WIDTH} ${Math.ceil(height)}` };
   return `${element('svg', { ...frame, width: WIDTH, height: Math.ceil(height), class: 'report', role: 'img' }, body)}\n`;

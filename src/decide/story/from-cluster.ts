@@ -1,5 +1,6 @@
 /** The story of a NodeMaintenance on one of its nodes, from what the cluster's objects have kept of it. */
 import { EVICTED, type EvictionRequest } from '../../api/eviction-request.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
 import { drainPodOf } from '../pod.ts';
@@ -44,6 +45,10 @@ function podOf(request: EvictionRequest, tier: StoryTier | undefined, begunAt: n
         message: said,
       };
     });
+  // The Eviction API as the only interceptor writes nothing while a pod ends as planned.
+  const isActed = (status?.targetInterceptors ?? []).length > 0;
+  if (waits.length === 0 && isActed)
+    waits.push({ from: askedAt, kind: 'ending', on: IMPERATIVE_INTERCEPTOR, message: '' });
   return {
     pod: `${metadata.namespace ?? 'default'}/${textOf(spec.target.pod.name)}`,
     askedAt,
@@ -84,7 +89,11 @@ export function storyOfMaintenance(
       : [{ at: completedAt, what: 'settle', text: 'the maintenance is complete' } as const]),
   ];
   return {
-    ...{ node, maintenance: maintenance.metadata.name, origin: 'maintenance', begunAt, events },
+    node,
+    maintenance: maintenance.metadata.name,
+    origin: 'maintenance',
+    begunAt,
+    events,
     reason: textOf(maintenance.spec.reason ?? ''),
     pods: own.slice(0, STORY_LIMITS.pods).map((each) => podOf(each, tiers.get(each.spec.target.pod.uid), begunAt)),
     podsLeftOut: Math.max(0, own.length - STORY_LIMITS.pods),

@@ -2,6 +2,7 @@
  * The story of one shutdown of a node: who asked, when each pod was asked to leave and was gone, what it waited for, and
  * what came back afterwards. It is bounded, whatever the node runs: the agent keeps it on its disk.
  */
+import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import { shortCause } from '../view/blocking-causes.ts';
 import { printable, shortened } from '../../printable.ts';
 import type { Phase, Shutdown } from '../shutdown/phase.ts';
@@ -91,7 +92,8 @@ const OWN = /\.k8s\.io$|^kubelet$|^container runtime$|controller$/;
 
 /** What a pod does that is waited for. */
 export function waitKindOf(on: string, message: string): WaitKind {
-  if (ENDING.test(message)) return 'ending';
+  // The last resort says nothing while a pod ends as planned, and says at once what refuses an eviction.
+  if (ENDING.test(message) || (on === IMPERATIVE_INTERCEPTOR && message === '')) return 'ending';
   return on.includes('.') && !OWN.test(on) ? 'interceptor' : 'waiting';
 }
 

@@ -110,8 +110,8 @@ function endOf({ events, begunAt }: ShutdownStory, now: number): number {
 }
 
 /** The last resort of an eviction says itself what it waits for. */
-function textOf({ on, message }: StoryWait): string {
-  if (message === '') return on;
+function textOf({ kind, on, message }: StoryWait): string {
+  if (message === '') return kind === 'ending' ? 'it ends by itself' : on;
   return on === IMPERATIVE_INTERCEPTOR ? message : `${on}: ${message}`;
 }
 
@@ -200,7 +200,13 @@ export function timelineOf(story: ShutdownStory, now: number): Timeline {
   const released = events.find(({ what }) => what === 'finish' || what === 'force');
   const boot = events.find(({ what }) => what === 'boot');
   return {
-    ...{ node, maintenance, origin, reason, outcome: outcomeOf(story), from: begunAt, to },
+    node,
+    maintenance,
+    origin,
+    reason,
+    outcome: outcomeOf(story),
+    from: begunAt,
+    to,
     ...(forced === undefined ? {} : { why: forced }),
     spent: timeSpent(begunAt, to, rows),
     causes: causesOf(rows),

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { Condition } from '../../../../src/api/meta.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { storyOfMaintenance } from '../../../../src/decide/story/from-cluster.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
 import {
@@ -55,6 +59,55 @@ function story(...steps: readonly ((story: ShutdownStory) => ShutdownStory)[]): 
 
 const RELEASED: Phase = { kind: 'released', releasedAt: at(60), ...SHUTDOWN };
 const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+
+describe('the story of a maintenance', () => {
+  const begunAt = '2026-01-01T00:00:00Z';
+  const request = (name: string, status: object): EvictionRequest => ({
+    metadata: { name: `uid-${name}`, namespace: 'a', creationTimestamp: '2026-01-01T00:00:01Z' },
+    spec: { target: { pod: { name, uid: `uid-${name}` } } },
+    status: { targetInterceptors: [{ name: 'imperative-eviction.k8s.io' }], ...status },
+  });
+  const gone = (lastTransitionTime: string): Condition => {
+    return { type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime };
+  };
+  const maintenance = (stageStatuses: NonNullable<NodeMaintenance['status']>['stageStatuses']): NodeMaintenance => ({
+    metadata: { name: 'm', uid: 'u' },
+    spec: { nodeSelector: { nodeSelectorTerms: [] }, reason: 'kernel' },
+    status: {
+      ...(stageStatuses === undefined ? {} : { stageStatuses }),
+      conditions: [{ ...gone('2026-01-01T00:00:31Z'), type: 'Drained' }],
+    },
+  });
+
+  it('the story of a maintenance is made from its status and the times of the requests', () => {
+    const name = 'imperative-eviction.k8s.io';
+    const blocked = { name, startTime: '2026-01-01T00:00:02Z', message: BUDGET.message };
+    const requests = [
+      request('web', { conditions: [gone('2026-01-01T00:00:11Z')] }),
+      request('db', { interceptors: [blocked], conditions: [gone('2026-01-01T00:00:31Z')] }),
+    ];
+    const so = storyOfMaintenance(maintenance([{ name: 'Drain', startTimestamp: begunAt }]), {
+      node: 'n',
+      requests,
+      pods: [],
+    });
+    assert.ok(so !== undefined);
+    const { outcome, spent, reason } = timelineOf(so, at(500));
+    assert.deepEqual([outcome, reason], ['drained', 'kernel']);
+    assert.deepEqual(spent, {
+      heldMs: 31_000,
+      endingMs: 10_000,
+      interceptorMs: 0,
+      waitingMs: 20_000,
+      betweenMs: 1_000,
+      addedMs: 21_000,
+    });
+  });
+
+  it('a maintenance that has not begun to drain has no story', () => {
+    assert.equal(storyOfMaintenance(maintenance(undefined), { node: 'n', requests: [], pods: [] }), undefined);
+  });
+});
 
 describe('the story of a shutdown', () => {
   const whole = story(
@@ -145,6 +198,7 @@ describe('the story of a shutdown', () => {
     ['live-migration.example.com', 'Moving the data.', 'interceptor'],
     ['kubelet.k8s.io', 'its manifest cannot be moved', 'waiting'],
     ['eviction request controller', '', 'waiting'],
+    ['imperative-eviction.k8s.io', '', 'ending'],
   ] as const) {
     it(`a pod on ${on}, of which "${message}" is said, is ${kind}`, () => {
       assert.equal(waitKindOf(on, message), kind);
