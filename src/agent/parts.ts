@@ -20,7 +20,7 @@ import { createOfflinePods } from './drain/offline/offline-pods.ts';
 import { createDrainParts } from './drain/parts.ts';
 import { kubeletUnitOf, type Machine } from './machine-parts.ts';
 import { openNoticeMemory } from './notices/memory.ts';
-import { type AgentMetrics, openAgentMetrics } from './notices/metrics.ts';
+import { type AgentMetrics, openAgentMetrics } from './metrics/metrics.ts';
 import { createNotices, type Notices } from './notices/notices.ts';
 import { findNoticeSources } from './notices/sources.ts';
 import { createAnnouncer } from './shutdown/announce.ts';
@@ -191,7 +191,7 @@ export async function openContext(
       offlinePods,
     },
     people: {
-      announce: createAnnouncer({ nodeName, events, wall: host !== undefined, log }, living),
+      announce: createAnnouncer({ nodeName, events, wall: host !== undefined, log, metrics }, living),
       notify: (line) => notifySystemd({ READY: '1', STATUS: line }, signal),
       story: await openStoryRecorder(
         { nodeName, files: openStoryFiles(config.stateDirectory), clock, log },

@@ -49,11 +49,12 @@ function serveControl(control: ControlDispatcher, agent: Agent, { machine, notic
 /** Runs the loop and everything beside it; what is beside it ends with `lifetime`, after the loop. */
 async function runParts(
   { context, watchdog, events, metrics }: Opened,
-  run: () => Promise<void>,
+  { run, status }: { readonly run: () => Promise<void>; readonly status: Agent['status'] },
   lifetime: AbortController,
   living: AbortSignal,
 ): Promise<void> {
-  const { cluster, notices, staticPods, machine, people } = context;
+  const { cluster, clock, notices, staticPods, machine, people } = context;
+  const isReady = (): boolean => cluster?.cluster.maintenances.synced() !== false;
   const running = Promise.all([
     cluster?.cluster.run(living),
     cluster?.presence.run(living),
@@ -61,7 +62,7 @@ async function runParts(
     watchdog.run(living),
     notices.run(living),
     people.story.run(living),
-    metrics.serve(() => cluster?.cluster.maintenances.synced() !== false, living),
+    metrics.serve({ isReady, status, now: () => clock.now() }, living),
   ]);
   try {
     await run();
@@ -129,5 +130,5 @@ export async function runAgent(
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, runDirectory, signal);
     await unmarkRunning(state);
   };
-  await runParts(opened, run, lifetime, living);
+  await runParts(opened, { run, status: () => agent.status() }, lifetime, living);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../host/clock.ts';
 import { describeError } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
-import type { QueueObserver } from '../telemetry/metrics.ts';
+import type { QueueObserver } from '../telemetry/queue-metrics.ts';
 import { Rests, WaitingKeys } from './waiting-keys.ts';
 
 /** Reconciles one object by its key; may ask to be called again after some milliseconds. */

@@ -1,8 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { MaintenanceCounts } from '../decide/drain/counts.ts';
 import type { Notice } from '../decide/notice/notices.ts';
+import { type AgentGauges, createAgentGauges, registerBuildInfo, registerProcess } from './agent-metrics.ts';
 import type { MetricsText } from './http.ts';
 import { setCounts } from './labelled-counts.ts';
+import { createQueueMetrics, type QueueObserver } from './queue-metrics.ts';
 import { createMaintenanceMetrics, type MaintenanceMetrics } from './maintenance-metrics.ts';
 
 /** Numbers that are counted when the metrics are read. */
@@ -26,6 +28,8 @@ export interface ControllerMetrics extends MetricsText, Pick<MaintenanceMetrics,
   evictionAttempted(outcome: string): void;
   /** Counts a request whose first interceptor becomes active. */
   evictionBegun(): void;
+  /** Counts a request that has ended, so many seconds after it was made. */
+  evictionEnded(outcome: 'evicted' | 'canceled', seconds: number): void;
   /** Sets whether this replica leads. */
   leading(isLeader: boolean): void;
   /** Creates the observer of the work queue of this name. */
@@ -33,7 +37,8 @@ export interface ControllerMetrics extends MetricsText, Pick<MaintenanceMetrics,
 }
 
 const PREFIX = 'evictionrequest_controller';
-const SECONDS = [0.001, 0.01, 0.1, 1, 10];
+/** From a second to a day. */
+const EVICTION_SECONDS = [1, 5, 15, 30, 60, 300, 1_800, 7_200, 86_400];
 
 /**
  * The metrics of KEP-4563 ("Monitoring Requirements") and KEP-1397 ("Metrics") and of maintenances, with labels whose number does not grow with
@@ -43,17 +48,9 @@ const SECONDS = [0.001, 0.01, 0.1, 1, 10];
 export function createControllerMetrics(count: () => ControllerCounts, countEveryMs = 5_000): ControllerMetrics {
   const registry = new Registry();
   const registers = [registry];
-  const evictions = new Counter({
-    name: `${PREFIX}_imperative_evictions`,
-    help: 'Attempts at the Eviction API by outcome; "blocked" is a failed one.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const evacuations = new Counter({
-    name: 'pod_evacuations',
-    help: 'Pods whose eviction was requested, each once.',
-    registers,
-  });
+  registerBuildInfo(registry);
+  registerProcess(registry);
+  const evictions = createEvictionCounters(registry);
   const master = new Gauge({
     name: 'leader_election_master_status',
     help: 'Whether this replica leads: 1, or 0.',
@@ -77,18 +74,49 @@ export function createControllerMetrics(count: () => ControllerCounts, countEver
       }
       return registry.metrics();
     },
-    evictionAttempted: (outcome) => {
-      evictions.inc({ outcome });
-    },
-    evictionBegun: () => {
-      evacuations.inc();
-    },
+    ...evictions,
     leading: (isLeader) => {
       master.set({ name: 'nodemaint-controller' }, isLeader ? 1 : 0);
     },
     queue,
     drained: (seconds) => {
       maintenances.drained(seconds);
+    },
+  };
+}
+
+/** Registers what is counted of evictions, each as it happens. */
+function createEvictionCounters(
+  registry: Registry,
+): Pick<ControllerMetrics, 'evictionAttempted' | 'evictionBegun' | 'evictionEnded'> {
+  const registers = [registry];
+  const evictions = new Counter({
+    name: `${PREFIX}_imperative_evictions_total`,
+    help: 'Attempts at the Eviction API by outcome; "blocked" is a failed one.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const evacuations = new Counter({
+    name: 'pod_evacuations_total',
+    help: 'Pods whose eviction was requested, each once.',
+    registers,
+  });
+  const durations = new Histogram({
+    name: `${PREFIX}_eviction_duration_seconds`,
+    help: 'Seconds from the creation of an eviction request to its end, by outcome: evicted or canceled.',
+    labelNames: ['outcome'],
+    buckets: EVICTION_SECONDS,
+    registers,
+  });
+  return {
+    evictionAttempted: (outcome) => {
+      evictions.inc({ outcome });
+    },
+    evictionBegun: () => {
+      evacuations.inc();
+    },
+    evictionEnded: (outcome, seconds) => {
+      durations.observe({ outcome }, seconds);
     },
   };
 }
@@ -120,49 +148,6 @@ function createCountGauges(registry: Registry): (counts: ControllerCounts) => vo
   };
 }
 
-/** Registers the metrics of work queues; the returned function creates the observer of one queue. */
-function createQueueMetrics(registry: Registry): (name: string) => QueueObserver {
-  const registers = [registry];
-  const ofQueue = { labelNames: ['name'], registers } as const;
-  const depth = new Gauge({ name: 'workqueue_depth', help: 'Keys that wait.', ...ofQueue });
-  const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added.', ...ofQueue });
-  const retriesHelp = 'Keys added again after an error.';
-  const retries = new Counter({ name: 'workqueue_retries_total', help: retriesHelp, ...ofQueue });
-  const histogram = (name: string, help: string): Histogram<'name'> =>
-    new Histogram({ name, help, buckets: SECONDS, ...ofQueue });
-  const waited = histogram('workqueue_queue_duration_seconds', 'How long a key waited.');
-  const worked = histogram('workqueue_work_duration_seconds', 'How long a key was worked on.');
-  const underWay = new Map<string, () => number>();
-  const unfinished = new Gauge({
-    name: 'workqueue_unfinished_work_seconds',
-    help: 'Seconds of work under way that is not counted as work yet.',
-    ...ofQueue,
-    collect: () => {
-      for (const [name, seconds] of underWay) unfinished.set({ name }, seconds());
-    },
-  });
-  return (name) => ({
-    depth: (keys) => {
-      depth.set({ name }, keys);
-    },
-    added: () => {
-      adds.inc({ name });
-    },
-    retried: () => {
-      retries.inc({ name });
-    },
-    started: (waitedMs) => {
-      waited.observe({ name }, waitedMs / 1000);
-    },
-    finished: (workedMs) => {
-      worked.observe({ name }, workedMs / 1000);
-    },
-    unfinished: (seconds) => {
-      underWay.set(name, seconds);
-    },
-  });
-}
-
 /** Observes the sources of notices, for metrics. */
 export interface NoticeObserver {
   /** A new notice appeared. */
@@ -173,9 +158,25 @@ export interface NoticeObserver {
   failed(source: string): void;
 }
 
-/** The metrics of notices. Label values are words of this program, never texts of a metadata service. */
-export function createNoticeMetrics(): NoticeObserver & MetricsText {
+/** The metrics of an agent. */
+export interface AgentRegistry extends MetricsText {
+  readonly notices: NoticeObserver;
+  readonly gauges: AgentGauges;
+}
+
+/** Creates the metrics of an agent. */
+export function createAgentMetrics(): AgentRegistry {
   const registry = new Registry();
+  return {
+    notices: createNoticeMetrics(registry),
+    gauges: createAgentGauges(registry),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+/** Registers the metrics of notices. Label values are words of this program, never texts of a metadata service. */
+function createNoticeMetrics(registry: Registry): NoticeObserver {
   const registers = [registry];
   const notices = new Counter({
     name: 'nodemaint_notices_total',
@@ -207,18 +208,5 @@ export function createNoticeMetrics(): NoticeObserver & MetricsText {
     failed: (source) => {
       errors.inc({ source });
     },
-    text: () => registry.metrics(),
-    contentType: registry.contentType,
   };
-}
-
-/** Observes a work queue, for metrics. */
-export interface QueueObserver {
-  depth(keys: number): void;
-  added(): void;
-  retried(): void;
-  started(waitedMs: number): void;
-  finished(workedMs: number): void;
-  /** Registers a function that returns the seconds of all work under way. */
-  unfinished(seconds: () => number): void;
 }

@@ -1,9 +1,10 @@
-import { type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
+import { CANCELED, EVICTED, type EvictionRequest, PROGRESSING } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
+import { timeOf } from '../../decide/time.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
@@ -79,9 +80,16 @@ async function synchronizeLabels(
   return fresh ?? request;
 }
 
+/** How the request ends with this status; undefined where it goes on. */
+function outcomeOf({ conditions = [] }: NonNullable<EvictionDecision['status']>): 'evicted' | 'canceled' | undefined {
+  const isTrue = (wanted: string): boolean =>
+    conditions.some(({ type, status }) => type === wanted && status === 'True');
+  return isTrue(EVICTED) ? 'evicted' : isTrue(CANCELED) ? 'canceled' : undefined;
+}
+
 /** Writes what was decided of the request, and an Event for each step that people should know of. */
 async function write(
-  { client, events, log, metrics }: ControllerContext,
+  { client, clock, events, log, metrics }: ControllerContext,
   request: EvictionRequest,
   decision: EvictionDecision,
   signal: AbortSignal,
@@ -95,6 +103,11 @@ async function write(
   const done = await sendForObject(client, change, [404, 409], signal);
   if (done === undefined) return;
   if (status.targetInterceptors !== undefined) metrics.evictionBegun();
+  const outcome = finishedAt(request) === undefined ? outcomeOf(status) : undefined;
+  const since = timeOf(request.metadata.creationTimestamp);
+  if (outcome !== undefined && since !== undefined) {
+    metrics.evictionEnded(outcome, Math.max(0, (clock.now() - since) / 1000));
+  }
   const progress = status.conditions?.find(({ type }) => type === PROGRESSING);
   const pod = request.spec.target.pod.name;
   log.info({ request: keyOf(request), pod, progress: progress?.message }, 'eviction request moved on');

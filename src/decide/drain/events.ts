@@ -1,40 +1,51 @@
-import { type BlockingPod, DRAINED, type NodeMaintenanceStatus, type NodeStatus } from '../../api/node-maintenance.ts';
+import { DRAINED, type NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { POD_TYPES } from './plan.ts';
 import { nodeStatusesOf } from './recorded-node.ts';
 import { namesText } from './summary.ts';
 
 /** What an Event of a NodeMaintenance says. */
 export interface DrainEvent {
   readonly type: 'Normal' | 'Warning';
-  readonly reason: 'DrainBegun' | 'DrainWaiting' | 'DrainBlocked' | 'Drained';
+  readonly reason: 'DrainBegun' | 'TierBegun' | 'DrainWaiting' | 'DrainBlocked' | 'Drained';
   readonly message: string;
 }
-
-/** So many blocking pods are reported by one write of a status; the status itself has more. */
-const MAX_BLOCKED = 10;
 
 function drainedOf({ conditions = [] }: NodeMaintenanceStatus): { readonly is: string; readonly message: string } {
   const condition = conditions.find(({ type }) => type === DRAINED);
   return { is: `${condition?.status} ${condition?.reason}`, message: condition?.message ?? '' };
 }
 
-function blockingKey(node: NodeStatus, { namespace, name, reason }: BlockingPod): string {
-  return `${node.nodeRef.name} ${namespace}/${name} ${reason}`;
+const TIERS = ['Default pods', 'DaemonSet pods', 'static pods'];
+
+/** How far the furthest node of the drain is: the place of the last type of pods that its targets have, -1 before the first. */
+function tierOf({ nodeStatuses = [], nodeGroups = [] }: NodeMaintenanceStatus): number {
+  const targets = [...nodeStatuses, ...nodeGroups].flatMap(({ drainTargets = [] }) => drainTargets);
+  return targets.reduce((furthest, { podType }) => Math.max(furthest, POD_TYPES.indexOf(podType)), -1);
 }
 
-/** The pods that have begun to block, each once for each reason. */
+/** The names of the blocking pods by the reason for which they block. */
+function blockingByReason(status: NodeMaintenanceStatus): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { podsBlocking = [] } of status.nodeStatuses ?? []) {
+    for (const { namespace, name, reason } of podsBlocking) {
+      const names = found.get(reason);
+      if (names === undefined) found.set(reason, [`${namespace}/${name}`]);
+      else names.push(`${namespace}/${name}`);
+    }
+  }
+  return found;
+}
+
+/** The reasons that block now and did not before, each once for the whole maintenance; its status names every pod. */
 function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenanceStatus): readonly DrainEvent[] {
-  const known = new Set(
-    before.nodeStatuses?.flatMap((node) => (node.podsBlocking ?? []).map((pod) => blockingKey(node, pod))),
-  );
-  const fresh = (after.nodeStatuses ?? []).flatMap((node) =>
-    (node.podsBlocking ?? []).filter((pod) => !known.has(blockingKey(node, pod))).map((pod) => ({ node, pod })),
-  );
-  // Without the message of the pod, which changes with every attempt: the same Event is counted, and not written again.
-  return fresh.slice(0, MAX_BLOCKED).map(({ node: { nodeRef }, pod: { namespace, name, reason } }) => ({
-    type: 'Warning',
-    reason: 'DrainBlocked',
-    message: `The drain of node ${nodeRef.name} waits for pod ${namespace}/${name}: ${reason}.`,
-  }));
+  const known = blockingByReason(before);
+  return [...blockingByReason(after)]
+    .filter(([reason]) => !known.has(reason))
+    .map(([reason, names]) => {
+      const pods = names.length === 1 ? '1 pod blocks' : `${names.length} pods block`;
+      const message = `${pods} the drain by ${reason}: ${namesText(names.toSorted())}.`;
+      return { type: 'Warning', reason: 'DrainBlocked', message };
+    });
 }
 
 /** What is reported when the status of a drain has changed from `before` to `after`, in the order in which it happened. */
@@ -53,6 +64,11 @@ export function drainEvents(
         .toSorted(),
     );
     events.push({ type: 'Normal', reason: 'DrainBegun', message: `The drain has begun: ${nodes}.` });
+  }
+  const tier = tierOf(after);
+  // The first type of pods is the beginning.
+  if (tier > Math.max(0, tierOf(before ?? {}))) {
+    events.push({ type: 'Normal', reason: 'TierBegun', message: `The drain has come to ${TIERS[tier]}.` });
   }
   events.push(...newlyBlocked(before ?? {}, after));
   if (!wasSo && is === 'True DrainCompleted') events.push({ type: 'Normal', reason: 'Drained', message });

@@ -66,7 +66,7 @@ describe('imperative eviction on a real API server', () => {
     );
     assert.equal(await isTerminating('guarded'), false);
     const metrics = await readMetrics();
-    assert.match(metrics, /^evictionrequest_controller_imperative_evictions\{outcome="blocked"\} 3$/m);
+    assert.match(metrics, /^evictionrequest_controller_imperative_evictions_total\{outcome="blocked"\} 3$/m);
     assert.match(
       metrics,
       /^evictionrequest_controller_active_interceptor\{interceptor="imperative-eviction.k8s.io"\} 1$/m,
@@ -86,7 +86,10 @@ describe('imperative eviction on a real API server', () => {
     await assertEvictedAtOnce('guarded');
     await rig.endPod('guarded');
     await rig.waitFor(pod, 'evicted', hasEnded('Evicted'));
-    assert.match(await readMetrics(), /^evictionrequest_controller_imperative_evictions\{outcome="accepted"\} 1$/m);
+    assert.match(
+      await readMetrics(),
+      /^evictionrequest_controller_imperative_evictions_total\{outcome="accepted"\} 1$/m,
+    );
     await controller.stop();
   });
 

@@ -35,7 +35,7 @@ const KINDS = {
   Budget: DISRUPTION_BUDGETS,
 } as const;
 /** What the metrics count of an empty cluster: no test reads these here. */
-const NO_COUNTS = { ...countEvictions([], [], []), maintenances: countMaintenances([], 0) };
+export const NO_COUNTS = { ...countEvictions([], [], []), maintenances: countMaintenances([], 0) };
 type Kind = keyof typeof KINDS;
 
 interface Objects {

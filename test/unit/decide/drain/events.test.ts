@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { BlockingPod, NodeMaintenanceStatus } from '../../../../src/api/node-maintenance.ts';
+import type { BlockingPod, NodeMaintenanceStatus, PodType } from '../../../../src/api/node-maintenance.ts';
 import { drainEvents } from '../../../../src/decide/drain/events.ts';
 
 function statusOf(
@@ -40,15 +40,40 @@ describe('the Events of a drain', () => {
     });
   }
 
-  it('the Events name each pod that begins to block, and not again when only its message changes', () => {
+  it('the Events tell once of each reason that begins to block, with the pods that it blocks', () => {
     const first = statusOf('False', 'Draining', 1, [blocking('a', 'retries: 1')]);
     const next = statusOf('False', 'Draining', 1, [blocking('a', 'retries: 2'), blocking('b', '')]);
-    const text = 'The drain of node one waits for pod n/b: PodDisruptionBudget.';
-    assert.deepEqual(drainEvents(first, next), [{ type: 'Warning', reason: 'DrainBlocked', message: text }]);
+    const blocked = (message: string) => ({ type: 'Warning', reason: 'DrainBlocked', message });
+    assert.deepEqual(drainEvents(begun, first), [blocked('1 pod blocks the drain by PodDisruptionBudget: n/a.')]);
+    assert.deepEqual(drainEvents(begun, next), [blocked('2 pods block the drain by PodDisruptionBudget: n/a, n/b.')]);
+    assert.deepEqual(drainEvents(first, next), [], 'the reason is known');
   });
 
-  it('the Events name ten blocking pods at most in one step', () => {
+  it('the Events tell once of a reason, however many pods it blocks', () => {
     const pods = Array.from({ length: 20 }, (_, index) => blocking(`p-${index}`, ''));
-    assert.equal(drainEvents(begun, statusOf('False', 'Draining', 1, pods)).length, 10);
+    const [event, ...more] = drainEvents(begun, statusOf('False', 'Draining', 1, pods));
+    assert.match(event?.message ?? '', /^20 pods block the drain by PodDisruptionBudget: n\/p-0/);
+    assert.ok((event?.message.length ?? 0) < 200);
+    assert.equal(more.length, 0);
+  });
+
+  it('the Events tell of each type of pods that the furthest node comes to', () => {
+    const at = (...tiers: readonly PodType[]): NodeMaintenanceStatus => ({
+      ...begun,
+      nodeStatuses: [
+        { nodeRef: { name: 'one' }, drainTargets: tiers.map((podType) => ({ podType, podPriority: 1 })) },
+        { nodeRef: { name: 'two' }, drainTargets: [{ podType: 'Default', podPriority: 1 }] },
+      ],
+    });
+    const messages = (before: NodeMaintenanceStatus, after: NodeMaintenanceStatus): readonly string[] =>
+      drainEvents(before, after).map(({ reason, message }) => `${reason}: ${message}`);
+    assert.deepEqual(messages(begun, at('Default')), []);
+    assert.deepEqual(messages(at('Default'), at('Default', 'DaemonSet')), [
+      'TierBegun: The drain has come to DaemonSet pods.',
+    ]);
+    assert.deepEqual(messages(at('Default'), at('Default', 'DaemonSet', 'Static')), [
+      'TierBegun: The drain has come to static pods.',
+    ]);
+    assert.deepEqual(messages(at('DaemonSet'), at('DaemonSet')), []);
   });
 });

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { openAgentMetrics } from '../../../../src/agent/notices/metrics.ts';
+import { openAgentMetrics } from '../../../../src/agent/metrics/metrics.ts';
 import { openNoticeMemory } from '../../../../src/agent/notices/memory.ts';
 import { createNotices } from '../../../../src/agent/notices/notices.ts';
+import type { AgentStatus } from '../../../../src/agent/control/status.ts';
 import type { Notice } from '../../../../src/decide/notice/notices.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { Log } from '../../../../src/telemetry/log.ts';
@@ -14,6 +15,35 @@ import { openTestState } from '../../../support/agent/state.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws' };
+
+const SINCE = Date.UTC(2026, 0, 1);
+const STATUS: AgentStatus = {
+  node: 'n',
+  phase: {
+    kind: 'draining',
+    maintenance: 'shutdown-n-0',
+    mode: 'cluster',
+    origin: 'logind',
+    reason: 'reboot',
+    since: SINCE,
+    bootId: 'boot-1',
+  },
+  summary: '',
+  lock: { kind: 'unit', held: true, message: 'held', delay: { limitMs: 90_000 } },
+  scheduled: null,
+  cluster: { configured: true, heardAt: SINCE },
+  maintenance: null,
+  waitingFor: [
+    { what: 'default/a', on: 'kubelet', message: '' },
+    { what: 'default/b', on: 'imperative-eviction.k8s.io', message: '' },
+    { what: 'default/c', on: 'kubelet', message: '' },
+  ],
+  inPlace: ['a.yaml'],
+  parked: ['b.yaml', 'c.yaml'],
+  warnings: ['x'],
+  startedAt: SINCE,
+};
+const SOURCE = { isReady: () => true, status: () => STATUS, now: () => SINCE + 42_000 };
 
 describe('the metrics of an agent', () => {
   let folder: string;
@@ -50,7 +80,7 @@ describe('the metrics of an agent', () => {
       observer: metrics.notices,
       onChange: ignore,
     });
-    const running = Promise.all([metrics.serve(() => true, stop.signal), notices.run(stop.signal)]);
+    const running = Promise.all([metrics.serve(SOURCE, stop.signal), notices.run(stop.signal)]);
     const read = async (): Promise<string> =>
       await fetch(`http://${address}/metrics`).then(
         (response) => response.text(),
@@ -67,6 +97,26 @@ describe('the metrics of an agent', () => {
         /^nodemaint_notice_source_last_success_timestamp_seconds\{source="aws spot"\} ([\d.e+]+)$/m.exec(text) ?? [];
       assert.ok(Math.abs(Number(at) * 1000 - Date.now()) < 5_000, `last answered at ${at}`);
       assert.ok(!text.includes('timestamp_seconds{source="aws lifecycle"}'), 'it has never answered');
+      for (const line of [
+        'nodemaint_phase{phase="draining"} 1',
+        'nodemaint_phase{phase="watching"} 0',
+        'nodemaint_shutdown_lock_held 1',
+        'nodemaint_shutdown_lock_limit_seconds 90',
+        'nodemaint_shutdown_held_seconds 42',
+        'nodemaint_waiting{actor="kubelet"} 2',
+        'nodemaint_static_pods_in_place 1',
+        'nodemaint_static_pods_parked 2',
+        `nodemaint_api_server_last_answer_timestamp_seconds ${SINCE / 1000}`,
+        'nodemaint_storage_problem 0',
+        'nodemaint_setup_warnings 1',
+        'nodemaint_shutdown_steps_total{step="forced"} 0',
+      ]) {
+        assert.ok(text.includes(`\n${line}\n`), line);
+      }
+      assert.match(text, /^nodemaint_build_info\{version="\d[^"]*",commit="[^"]*",node_version="\d[^"]*"\} 1$/m);
+      metrics.announced('ShutdownForced');
+      metrics.announced('SomethingElse');
+      assert.match(await read(), /^nodemaint_shutdown_steps_total\{step="forced"\} 1$/m);
     } finally {
       stop.abort();
       await running;
@@ -80,7 +130,7 @@ describe('the metrics of an agent', () => {
     });
     const { port } = server.address() as { port: number };
     const metrics = await openAgentMetrics(`127.0.0.1:${port}`, log);
-    await metrics.serve(() => true, AbortSignal.timeout(5_000));
+    await metrics.serve(SOURCE, AbortSignal.timeout(5_000));
     assert.deepEqual(errors, ['metrics are not served']);
     server.close();
   });
@@ -88,6 +138,6 @@ describe('the metrics of an agent', () => {
   it('the metrics are not served where no address is configured', async () => {
     const metrics = await openAgentMetrics(undefined, log);
     assert.equal(metrics.notices, undefined);
-    await metrics.serve(() => true, AbortSignal.timeout(1_000));
+    await metrics.serve(SOURCE, AbortSignal.timeout(1_000));
   });
 });

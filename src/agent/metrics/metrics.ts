@@ -1,0 +1,67 @@
+import type { AgentStatus } from '../control/status.ts';
+import { describeError } from '../../errors.ts';
+import type { AgentFigures } from '../../telemetry/agent-metrics.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { NoticeObserver } from '../../telemetry/metrics.ts';
+
+/** What is read when somebody asks for the metrics. */
+export interface MetricsSource {
+  readonly isReady: () => boolean;
+  readonly status: () => AgentStatus;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** What the agent counts, where somebody wants to read it. */
+export interface AgentMetrics {
+  /** Absent where nobody does. */
+  readonly notices?: NoticeObserver;
+  /** Counts what was announced by an Event with this reason. */
+  announced(reason: string): void;
+  /** Serves them until the signal is aborted; never rejects: an agent that cannot be measured still does its work. */
+  serve(source: MetricsSource, signal: AbortSignal): Promise<void>;
+}
+
+/** The figures of a status. */
+export function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentStatus): AgentFigures {
+  const waiting = new Map<string, number>();
+  for (const { on } of waitingFor) waiting.set(on, (waiting.get(on) ?? 0) + 1);
+  return {
+    phase: phase.kind,
+    isLockHeld: lock.held,
+    lockLimitMs: lock.delay?.limitMs,
+    heldSince: phase.kind === 'draining' ? phase.since : undefined,
+    waiting,
+    staticPodsInPlace: rest.inPlace.length,
+    staticPodsParked: rest.parked.length,
+    apiHeardAt: cluster.configured ? (cluster.heardAt ?? 0) : undefined,
+    hasStorageProblem: rest.storageProblem !== undefined,
+    warnings: rest.warnings.length,
+  };
+}
+
+/** Makes the metrics that are served at ADDRESS:PORT; without an address not even what counts them is loaded. */
+export async function openAgentMetrics(address: string | undefined, log: Log): Promise<AgentMetrics> {
+  if (address === undefined) return { announced: () => undefined, serve: () => Promise.resolve() };
+  const { createAgentMetrics } = await import('../../telemetry/metrics.ts');
+  const { serveHttp } = await import('../../telemetry/http.ts');
+  const registry = createAgentMetrics();
+  const { notices, gauges, contentType } = registry;
+  return {
+    notices,
+    announced: (reason) => {
+      gauges.announced(reason);
+    },
+    serve: async ({ isReady, status, now }, signal) => {
+      const read = (): Promise<string> => {
+        gauges.show(figuresOf(status()), now());
+        return registry.text();
+      };
+      try {
+        await serveHttp(address, { metrics: { text: read, contentType }, isReady, log }, signal);
+      } catch (error) {
+        log.error({ reason: describeError(error) }, 'metrics are not served');
+      }
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import process from 'node:process';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { setCounts } from './labelled-counts.ts';
+import { commit, VERSION } from '../version.ts';
+
+/** What the metrics of an agent are read from, each time that they are asked for. Times are milliseconds since the epoch. */
+export interface AgentFigures {
+  /** watching, draining, released or recovering. */
+  readonly phase: string;
+  readonly isLockHeld: boolean;
+  /** For how long logind lets a lock delay a shutdown, in milliseconds; absent where it was not asked. */
+  readonly lockLimitMs: number | undefined;
+  /** Since when a shutdown is held; absent where none is. */
+  readonly heldSince: number | undefined;
+  /** What the agent waits for, by who is to act: an interceptor, the kubelet or the controller. */
+  readonly waiting: ReadonlyMap<string, number>;
+  readonly staticPodsInPlace: number;
+  readonly staticPodsParked: number;
+  /** When the API server answered last; absent without a cluster, 0 where it has not answered. */
+  readonly apiHeardAt: number | undefined;
+  /** Whether what the agent has to remember cannot be written to the disk. */
+  readonly hasStorageProblem: boolean;
+  readonly warnings: number;
+}
+
+/** The metrics of an agent, beside those of notices. */
+export interface AgentGauges {
+  /** Sets the gauges. */
+  show(figures: AgentFigures, now: number): void;
+  /** Counts what was announced by an Event with this reason, if it is a step of a shutdown. */
+  announced(reason: string): void;
+}
+
+const PHASES = ['watching', 'draining', 'released', 'recovering'];
+/** The steps of a shutdown by the reason of their Event. */
+const STEPS: ReadonlyMap<string, string> = new Map([
+  ['ShutdownHeld', 'held'],
+  ['ShutdownReleased', 'drained'],
+  ['ShutdownForced', 'forced'],
+  ['ShutdownCanceled', 'canceled'],
+  ['ShutdownOver', 'over'],
+  ['WentDownUndrained', 'undrained'],
+  ['WentDownUnasked', 'unasked'],
+]);
+
+/** Registers the version of the program, as other exporters have it: always 1. */
+export function registerBuildInfo(registry: Registry): void {
+  const info = new Gauge({
+    name: 'nodemaint_build_info',
+    help: 'The version of this program; always 1.',
+    labelNames: ['version', 'commit', 'node_version'],
+    registers: [registry],
+  });
+  info.set({ version: VERSION, commit: commit(), node_version: process.versions.node }, 1);
+}
+
+/** Registers what the process itself uses, with the names that all exporters have. */
+export function registerProcess(registry: Registry): void {
+  const registers = [registry];
+  const memory = new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Resident memory size in bytes.',
+    registers,
+    collect: () => {
+      memory.set(process.memoryUsage.rss());
+    },
+  });
+  let counted = 0;
+  const cpu = new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'Total user and system CPU time spent in seconds.',
+    registers,
+    collect: () => {
+      const { user, system } = process.cpuUsage();
+      const seconds = (user + system) / 1_000_000;
+      cpu.inc(Math.max(0, seconds - counted));
+      counted = seconds;
+    },
+  });
+  const start = new Gauge({
+    name: 'process_start_time_seconds',
+    help: 'Start time of the process since unix epoch in seconds.',
+    registers,
+  });
+  start.set(Math.round(performance.timeOrigin / 1000));
+}
+
+/** Registers the metrics of the agent. No label has values that others choose, but that of `nodemaint_waiting`, which has at most 100. */
+export function createAgentGauges(registry: Registry): AgentGauges {
+  registerBuildInfo(registry);
+  registerProcess(registry);
+  const gauge = (name: string, help: string, labelNames: readonly string[] = []): Gauge =>
+    new Gauge({ name: `nodemaint_${name}`, help, labelNames: [...labelNames], registers: [registry] });
+  const phases = gauge('phase', 'The phase of the agent: 1 for the present one, else 0.', ['phase']);
+  const held = gauge('shutdown_lock_held', 'Whether the shutdown lock is held: 1, or 0.');
+  const limit = gauge('shutdown_lock_limit_seconds', 'For how long logind lets a lock delay a shutdown.');
+  const heldFor = gauge('shutdown_held_seconds', 'For how long the present shutdown has been held; 0 without one.');
+  const waiting = gauge('waiting', 'What the agent waits for, by who is to act.', ['actor']);
+  const inPlace = gauge('static_pods_in_place', 'Static pods whose manifests are in place.');
+  const parked = gauge('static_pods_parked', 'Static pods whose manifests are parked.');
+  const heard = gauge('api_server_last_answer_timestamp_seconds', 'When the API server answered last; 0 for never.');
+  const storage = gauge('storage_problem', 'Whether the state of the agent cannot be written to the disk: 1, or 0.');
+  const warnings = gauge('setup_warnings', 'What the agent finds wrong with the set-up of its node.');
+  const steps = new Counter({
+    name: 'nodemaint_shutdown_steps_total',
+    help: 'Shutdowns by step: held, drained, forced, canceled, over, undrained, unasked.',
+    labelNames: ['step'],
+    registers: [registry],
+  });
+  for (const step of STEPS.values()) steps.inc({ step }, 0);
+  return {
+    announced: (reason) => {
+      const step = STEPS.get(reason);
+      if (step !== undefined) steps.inc({ step });
+    },
+    show: (figures, now) => {
+      for (const phase of PHASES) phases.set({ phase }, phase === figures.phase ? 1 : 0);
+      held.set(figures.isLockHeld ? 1 : 0);
+      if (figures.lockLimitMs !== undefined) limit.set(figures.lockLimitMs / 1000);
+      heldFor.set(figures.heldSince === undefined ? 0 : Math.max(0, (now - figures.heldSince) / 1000));
+      setCounts(waiting, 'actor', figures.waiting);
+      inPlace.set(figures.staticPodsInPlace);
+      parked.set(figures.staticPodsParked);
+      if (figures.apiHeardAt !== undefined) heard.set(figures.apiHeardAt / 1000);
+      storage.set(figures.hasStorageProblem ? 1 : 0);
+      warnings.set(figures.warnings);
+    },
+  };
+}
