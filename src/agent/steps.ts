@@ -133,8 +133,8 @@ function clusterSteps(
 
 /**
  * The steps of a turn after the phase was decided, in the order in which they run. Each reads its own facts and fails by
- * itself. The order matters in three places: hooks run before the lock is released, the maintenance is created before pods
- * leave, and the state is shown last.
+ * itself. The order matters in four places: hooks run before the lock is released, the maintenance is created before anything
+ * slow is read and before pods leave, the static pods are located before they are moved, and the state is shown last.
  */
 export function createSteps(context: AgentContext, dependencies: StepDependencies): readonly Step[] {
   const { cluster, staticPods, people } = context;
@@ -145,10 +145,10 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     (signal) => staticPods.locate(signal),
   );
   return [
-    { name: 'locate the static pods', run: relocate },
     ...transitionSteps(context),
     ...machineSteps(context),
     ...(cluster === undefined ? [] : clusterSteps(context, cluster, isDrained)),
+    { name: 'locate the static pods', run: relocate },
     { name: 'drain the node and move static pods', run: (_turn, signal) => passes.run(phases, signal) },
     {
       name: 'watch the static pod directory',
