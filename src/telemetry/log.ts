@@ -1,5 +1,8 @@
+import { fstatSync } from 'node:fs';
+import process from 'node:process';
 import { pino } from 'pino';
-import { escaped } from '../printable.ts';
+import { describeError } from '../errors.ts';
+import { logLine, type LogReader } from './log-line.ts';
 
 /** A structured logger: fields first, then a constant message in lower case. */
 export interface Log {
@@ -11,14 +14,33 @@ export interface Log {
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** Creates a logger that writes one JSON line per event to standard output, for journald or the container runtime. */
+const STDOUT = 1;
+
+/** Who reads standard output. systemd names the stream that it reads, because other programs inherit the variable. */
+function readerOf(journalStream: string | undefined): LogReader {
+  if (process.stdout.isTTY) return 'terminal';
+  if (journalStream === undefined) return 'program';
+  try {
+    const { dev, ino } = fstatSync(STDOUT, { bigint: true });
+    return journalStream === `${dev}:${ino}` ? 'journal' : 'program';
+  } catch {
+    return 'program';
+  }
+}
+
+/**
+ * Creates a logger that writes one line per event to standard output: JSON for journald, with its priority, and for the
+ * container runtime; text on a terminal. An error is its messages, without the stack: it is one of bundled code.
+ */
 export function createLog(level: LogLevel, name: string): Log {
+  const reader = readerOf(process.env['JOURNAL_STREAM']);
   return pino({
     level,
     base: { name },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: describeError },
     // The log is read in terminals too, and JSON does not escape control characters above 127.
-    hooks: { streamWrite: escaped },
+    hooks: { streamWrite: (line) => logLine(line, reader) },
   });
 }
