@@ -21,6 +21,32 @@ export function outputOption(): Option {
   return new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table');
 }
 
+/** Whether a command changes something: `server` lets the API server check it, `client` only shows it. */
+export type DryRun = 'server' | 'client';
+
+const DRY_RUNS = ['none', 'server', 'client'];
+
+/** The flag --dry-run, which may stand alone, as `withDryRunMode` reads it. */
+export function dryRunOption(more = ''): Option {
+  const text = `server: let the server check everything and change nothing${more}; client: ask for no change at all; alone: server`;
+  const option = new Option('--dry-run <mode>', text).choices(DRY_RUNS);
+  return option.argParser((mode) => {
+    if (DRY_RUNS.includes(mode)) return mode === 'none' ? undefined : mode;
+    throw new InvalidArgumentError(`Allowed choices are ${DRY_RUNS.join(', ')}.`);
+  });
+}
+
+/** The words of a command line, where a --dry-run without a mode gets one: else it would take the next word for it. */
+export function withDryRunMode(argv: readonly string[]): readonly string[] {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  return argv.map((word, index) => (word === '--dry-run' && index < end ? '--dry-run=server' : word));
+}
+
+/** The flag -l of the commands that take nodes. */
+export function selectorOption(): Option {
+  return new Option('-l, --selector <selector>', 'the nodes with these labels, such as pool=web, in place of names');
+}
+
 /** The flag --run-directory of the commands that ask the agent. */
 export function runDirectoryOption(): Option {
   return new Option('--run-directory <folder>', 'the runDirectory of the agent').default('/run/nodemaint');

@@ -6,7 +6,7 @@ import { addDoctor } from './doctor/program.ts';
 import { addEvict } from './evict/program.ts';
 import { addInstaller } from './installer/program.ts';
 import { addMaintenanceCommands } from './maintenance/program.ts';
-import type { ExitWith } from './options.ts';
+import { type ExitWith, withDryRunMode } from './options.ts';
 import { addReport } from './report/program.ts';
 import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
@@ -14,6 +14,7 @@ import { addStatus } from './status/program.ts';
 import { EXIT } from './terminal/exit-code.ts';
 import { failedExitCode } from './terminal/outcome.ts';
 import type { Terminal } from './terminal/terminal.ts';
+import { usageAdvice } from './usage-advice.ts';
 import { addUninstall } from './uninstall/program.ts';
 import { VERSION } from '../version.ts';
 import { addCheck } from './check/program.ts';
@@ -31,7 +32,7 @@ function addDemo(program: Command, terminal: Terminal): void {
 }
 
 /** The whole command line; each command loads its own part of the program when it runs. */
-export function createProgram(terminal: Terminal, exitWith: ExitWith): Command {
+export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: readonly string[] = []): Command {
   const program = new Command('nodemaint')
     .description("Makes a Kubernetes node's shutdown wait for its applications.")
     .version(VERSION)
@@ -42,6 +43,9 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith): Command {
       },
       writeErr: (text) => {
         terminal.warn(text);
+      },
+      outputError: (text) => {
+        terminal.warn(usageAdvice(text, argv, new Set(program.commands.map((command) => command.name()))));
       },
     });
   program.commandsGroup('This machine:');
@@ -78,7 +82,7 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
     exitCode = code;
   };
   try {
-    await createProgram(terminal, exitWith).parseAsync([...argv], { from: 'user' });
+    await createProgram(terminal, exitWith, argv).parseAsync([...withDryRunMode(argv)], { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;

@@ -53,7 +53,7 @@ async function askAll(
   say: (text: string) => void,
   terminal: Terminal,
 ): Promise<readonly AskResult[]> {
-  const mode = options.withdraw === true ? 'withdraw' : options.dryRun === true ? 'dry-run' : 'ask';
+  const mode = options.withdraw === true ? 'withdraw' : options.dryRun === undefined ? 'ask' : 'dry-run';
   const asking = options.pods.map((pod) => askPod(context, pod, mode, terminal.stop));
   // The loop below throws the first error; the errors of the others must not be unhandled rejections.
   for (const each of asking) each.catch(() => undefined);
@@ -62,7 +62,7 @@ async function askAll(
     const result = await each;
     results.push(result);
     if (result.kind === 'failed') continue;
-    say(`${result.message}${options.dryRun === true ? ' (server dry run)' : ''}\n`);
+    say(`${result.message}${options.dryRun === undefined ? '' : ' (server dry run)'}\n`);
     if (result.kind === 'done' && result.warning !== undefined)
       terminal.warn(`warning: ${printable(result.warning)}\n`);
   }
@@ -97,7 +97,11 @@ function concludeWatch(
 
 async function run(options: EvictOptions, client: KubeClient, namespace: string, terminal: Terminal): Promise<number> {
   const { requester: name, output, watch } = options;
-  const requester = createEvictionRequester(client, { namespace, requester: name, dryRun: options.dryRun === true });
+  const requester = createEvictionRequester(client, {
+    namespace,
+    requester: name,
+    dryRun: options.dryRun !== undefined,
+  });
   const say = (text: string): void => {
     if (output === 'table') terminal.write(text);
   };
@@ -112,7 +116,7 @@ async function run(options: EvictOptions, client: KubeClient, namespace: string,
     const requests = requestsOf(results);
     if (output !== 'table') terminal.write(formatRequests(requests, output));
     const hint = terminal.isTerminal && output === 'table' && targets.length > 0 && options.withdraw !== true;
-    if (hint && options.dryRun !== true)
+    if (hint && options.dryRun === undefined)
       say(
         `Watch with: ${commandFor(
           options,

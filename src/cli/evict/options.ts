@@ -1,6 +1,7 @@
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
 import { parseTimeout, usage } from '../arguments.ts';
+import type { DryRun } from '../options.ts';
 import type { OutputFormat } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint evict` as the command line has them. */
@@ -12,7 +13,7 @@ export interface EvictFlags {
   readonly watch?: boolean;
   readonly timeout?: string;
   readonly withdraw?: boolean;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun | undefined;
   readonly output: OutputFormat;
 }
 
@@ -59,9 +60,11 @@ export function parseEvictOptions(names: readonly string[], flags: EvictFlags): 
   if (flags.requester === MAINTENANCE_REQUESTER) {
     throw usage(`--requester ${MAINTENANCE_REQUESTER} is reserved for the NodeMaintenance controller`);
   }
+  if (flags.dryRun === 'client')
+    throw usage('--dry-run=client: only the server can check an eviction; use --dry-run=server');
   if (flags.watch !== true) {
     if (timeout !== undefined) throw usage('--timeout needs --watch');
-  } else if (flags.withdraw === true || flags.dryRun === true) {
+  } else if (flags.withdraw === true || flags.dryRun !== undefined) {
     throw usage(`--watch cannot be used with ${flags.withdraw === true ? '--withdraw' : '--dry-run'}`);
   }
   const timeoutMs = timeout === undefined ? undefined : parseTimeout(timeout);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addClusterOptions, type ExitWith, exitCodes, watchTimeoutOption } from '../options.ts';
+import { addClusterOptions, dryRunOption, examples, type ExitWith, exitCodes, watchTimeoutOption } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { EvictFlags } from './options.ts';
 
@@ -17,8 +17,9 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
     .option('-w, --watch', 'show the progress until every pod has left, and delete the finished requests')
     .addOption(watchTimeoutOption())
     .option('--withdraw', 'withdraw the request; requests of other requesters stay')
-    .option('--dry-run', 'let the server check everything and change nothing');
+    .addOption(dryRunOption());
   addClusterOptions(evict)
+    .addHelpText('after', examples('nodemaint evict web-1 -n shop --watch', 'nodemaint evict web-1 --withdraw'))
     .addHelpText(
       'after',
       exitCodes({

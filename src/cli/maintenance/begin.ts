@@ -6,6 +6,7 @@ import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/drai
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
 import { readDrainPlan } from './plan-file.ts';
+import type { DryRun } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** A maintenance that has begun, and how. */
@@ -20,7 +21,8 @@ export interface BeginFlags {
   readonly plan?: string;
   readonly reason?: string;
   readonly name?: string;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun | undefined;
+  readonly selector?: string;
   /** Drains even nodes that the control plane needs. */
   readonly force?: boolean;
 }
@@ -82,6 +84,28 @@ export async function controlPlaneHarm(
   return verdict.kind === 'unsafe' ? verdict.message : undefined;
 }
 
+/** Creates or changes the maintenance; undefined where another client was faster. A dry run of the client asks for nothing. */
+async function takeStep(
+  client: MaintenanceClient,
+  step: Exclude<ReturnType<typeof decideMaintenanceStep>, { kind: 'refused' }>,
+  dryRun: DryRun | undefined,
+  signal: AbortSignal,
+): Promise<NodeMaintenance | undefined> {
+  switch (step.kind) {
+    case 'already':
+      return step.known;
+    case 'create':
+      return dryRun === 'client'
+        ? step.maintenance
+        : await client.create(step.maintenance, dryRun === 'server', signal);
+    case 'change': {
+      const { known, change } = step;
+      if (dryRun === 'client') return { ...known, spec: { ...known.spec, ...change.spec } };
+      return await client.change(known, change, dryRun === 'server', signal);
+    }
+  }
+}
+
 /**
  * Creates the maintenance, or moves an existing one on. Throws USAGE for an invalid plan, API_REFUSED where a node does not
  * exist or the server refuses.
@@ -104,7 +128,6 @@ export async function beginMaintenance(
     ...(plan === undefined ? {} : { plan }),
     ...(flags.force === true ? { force: true } : {}),
   };
-  const dryRun = flags.dryRun === true;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const all = await client.maintenances(signal);
     const step = decideMaintenanceStep(intent, all);
@@ -114,12 +137,7 @@ export async function beginMaintenance(
       if (flags.force !== true) throw new NodemaintError('API_REFUSED', `${harm}; nothing was done, see --force`);
       terminal.warn(`warning: ${harm}\n`);
     }
-    const done =
-      step.kind === 'create'
-        ? await client.create(step.maintenance, dryRun, signal)
-        : step.kind === 'change'
-          ? await client.change(step.known, step.change, dryRun, signal)
-          : step.known;
+    const done = await takeStep(client, step, flags.dryRun, signal);
     // Another client changed it since it was read: try again.
     if (done === undefined) continue;
     warnOfOthers(done, all, nodes, terminal);

@@ -5,6 +5,8 @@ import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../../decide/ma
 import { chooseForCompletion, nodesOf } from '../../decide/maintenance/choice.ts';
 import { type Cluster, type ClusterFlags, formatObject, parseTarget, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
+import { chosenNodes, dryRunText, noTarget, parseNodeChoice } from './choice.ts';
+import type { DryRun } from '../options.ts';
 import { parseTimeout } from '../arguments.ts';
 import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -12,7 +14,8 @@ import type { Terminal } from '../terminal/terminal.ts';
 /** The flags of `nodemaint complete` as the command line has them. */
 export interface CompleteFlags extends ClusterFlags {
   readonly delete?: boolean;
-  readonly dryRun?: boolean;
+  readonly dryRun?: DryRun | undefined;
+  readonly selector?: string;
   readonly timeout: string;
 }
 
@@ -78,18 +81,22 @@ async function completeOne(
 ): Promise<number> {
   const { known } = target;
   const { name } = known.metadata;
-  const isDry = flags.dryRun === true;
-  const changed = await cluster.maintenances.change(known, { spec: { stage: 'Complete' } }, isDry, terminal.stop);
+  const isDry = flags.dryRun !== undefined;
+  const changed =
+    flags.dryRun === 'client'
+      ? { ...known, spec: { ...known.spec, stage: 'Complete' as const } }
+      : await cluster.maintenances.change(known, { spec: { stage: 'Complete' } }, isDry, terminal.stop);
   if (changed === undefined) {
     terminal.warn(`nodemaint: nodemaintenances "${name}" not found: it was deleted in the meantime\n`);
     return EXIT.failed;
   }
-  if (flags.delete === true) await cluster.maintenances.remove(known, isDry, terminal.stop);
+  if (flags.delete === true && flags.dryRun !== 'client')
+    await cluster.maintenances.remove(known, isDry, terminal.stop);
   if (flags.output !== 'table') terminal.write(formatObject(changed, flags.output));
   if (!isDry) return await awaitCompletion(cluster, target, flags, terminal);
   if (flags.output === 'table') {
-    terminal.write(`nodemaintenance/${name} completed (server dry run)\n`);
-    if (flags.delete === true) terminal.write(`nodemaintenance "${name}" deleted (server dry run)\n`);
+    terminal.write(`nodemaintenance/${name} completed${dryRunText(flags.dryRun)}\n`);
+    if (flags.delete === true) terminal.write(`nodemaintenance "${name}" deleted${dryRunText(flags.dryRun)}\n`);
   }
   return EXIT.done;
 }
@@ -103,9 +110,13 @@ export async function completeCommand(
   flags: CompleteFlags,
   terminal: Terminal,
 ): Promise<number> {
-  const targets = names.map(parseTarget);
+  const named = flags.selector === undefined ? undefined : parseNodeChoice(names, flags.selector);
+  if (named === undefined && names.length === 0) throw noTarget('a node or a maintenance');
+  const given = names.map(parseTarget);
   parseTimeout(flags.timeout);
   return await withCluster(flags, 'nodemaint-complete', terminal, async (cluster) => {
+    const chosenNames = named === undefined ? [] : await chosenNodes(cluster.maintenances, named, terminal.stop);
+    const targets = named === undefined ? given : chosenNames.map((name) => ({ kind: 'node' as const, name }));
     const [all, nodes] = await Promise.all([
       cluster.maintenances.maintenances(terminal.stop),
       cluster.maintenances.nodes(terminal.stop),

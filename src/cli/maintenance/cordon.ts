@@ -1,8 +1,9 @@
 import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { type ClusterFlags, commandLine, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { type ClusterFlags, commandLine, formatObject, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
+import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
 import { parseTimeout } from '../arguments.ts';
 import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -23,15 +24,16 @@ function cordonedText(node: Node): string {
  * Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function cordonCommand(names: readonly string[], flags: CordonFlags, terminal: Terminal): Promise<number> {
-  const nodes = parseNodes(names);
+  const named = parseNodeChoice(names, flags.selector);
   const timeoutMs = parseTimeout(flags.timeout);
   return await withCluster(flags, 'nodemaint-cordon', terminal, async ({ client, maintenances }) => {
+    const nodes = await chosenNodes(maintenances, named, terminal.stop);
     const { maintenance, how } = await beginMaintenance(maintenances, { nodes, stage: 'Cordon' }, flags, terminal);
     const { name } = maintenance.metadata;
     const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
-    const isDry = flags.dryRun === true;
+    const isDry = flags.dryRun !== undefined;
     if (flags.output === 'table') {
-      terminal.write(`nodemaintenance/${name} ${verb}${isDry ? ' (server dry run)' : ''}\n`);
+      terminal.write(`nodemaintenance/${name} ${verb}${dryRunText(flags.dryRun)}\n`);
     } else terminal.write(formatObject(maintenance, flags.output));
     if (isDry) return EXIT.done;
     const isCordoned = ({ spec }: Node): boolean => spec?.unschedulable === true;

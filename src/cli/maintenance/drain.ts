@@ -1,7 +1,9 @@
 import { type DrainPreview, previewDrain } from '../../decide/view/drain-preview.ts';
-import { type ClusterFlags, type Cluster, formatObject, parseNodes, watchTimeout, withCluster } from '../cluster.ts';
+import { type ClusterFlags, type Cluster, formatObject, watchTimeout, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance, type BegunMaintenance } from './begin.ts';
+import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
+import type { DryRun } from '../options.ts';
 import { readPreviewFacts } from './preview.ts';
 import { formatPreview } from './preview-table.ts';
 import type { Terminal } from '../terminal/terminal.ts';
@@ -14,10 +16,10 @@ export interface DrainFlags extends ClusterFlags, BeginFlags {
 }
 
 /** How a maintenance began, in the words of kubectl. */
-function describeBegin({ maintenance, nodes, how }: BegunMaintenance, dryRun: boolean): string {
+function describeBegin({ maintenance, nodes, how }: BegunMaintenance, dryRun: DryRun | undefined): string {
   const names = nodeList(nodes.map(({ metadata }) => metadata.name));
   const verb = { created: 'created', changed: 'configured', 'already there': 'unchanged' }[how];
-  const is = `nodemaintenance/${maintenance.metadata.name} ${verb}${dryRun ? ' (server dry run)' : ''}`;
+  const is = `nodemaintenance/${maintenance.metadata.name} ${verb}${dryRunText(dryRun)}`;
   return `${is}: ${names} will be drained\n`;
 }
 
@@ -40,17 +42,18 @@ async function previews(
  * follows it. Returns the exit code. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE, API_REFUSED.
  */
 export async function drainCommand(names: readonly string[], flags: DrainFlags, terminal: Terminal): Promise<number> {
-  const nodes = parseNodes(names);
+  const named = parseNodeChoice(names, flags.selector);
   const timeoutMs = watchTimeout(flags);
-  const dryRun = flags.dryRun === true;
+  const { dryRun } = flags;
   return await withCluster(flags, 'nodemaint-drain', terminal, async (cluster) => {
+    const nodes = await chosenNodes(cluster.maintenances, named, terminal.stop);
     const begun = await beginMaintenance(cluster.maintenances, { nodes, stage: 'Drain' }, flags, terminal);
     if (flags.output === 'table') terminal.write(describeBegin(begun, dryRun));
-    if (flags.watch === true && !dryRun) {
+    if (flags.watch === true && dryRun === undefined) {
       return await followMaintenance(cluster, { maintenance: begun.maintenance, nodes, timeoutMs }, flags, terminal);
     }
     if (flags.output !== 'table') terminal.write(formatObject(begun.maintenance, flags.output));
-    else if (dryRun) {
+    else if (dryRun !== undefined) {
       for (const preview of await previews(cluster, begun, terminal.stop)) terminal.write(formatPreview(preview));
     } else if (terminal.isTerminal) terminal.write(adviceFor(begun.maintenance.metadata.name, flags));
     return EXIT.done;

@@ -44,7 +44,8 @@ export function parseDrainPlan(text: string, file: string): readonly DrainPlanEn
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const [index, ...rest] = issue?.path ?? [];
-    const where = index === undefined ? 'it has no drainPlan' : `entry ${Number(index) + 1}`;
+    if (index === undefined) throw refuse('it has no drainPlan');
+    const where = `entry ${Number(index) + 1}`;
     const field = rest.length === 0 ? '' : `, ${rest.join('.')}`;
     throw refuse(`${where}${field}: ${issue?.message ?? 'is invalid'}`);
   }

@@ -10,8 +10,9 @@ import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/mai
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
-import { type ClusterFlags, formatObject, parseNodes, withCluster } from '../cluster.ts';
+import { type ClusterFlags, formatObject, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
+import { chosenNodes, parseNodeChoice } from './choice.ts';
 import { controlPlaneHarm } from './begin.ts';
 import { readDrainPlan } from './plan-file.ts';
 import { formatPreview } from './preview-table.ts';
@@ -22,6 +23,7 @@ import { parseDeadline } from '../arguments.ts';
 export interface PreviewFlags extends ClusterFlags {
   readonly plan?: string;
   readonly deadline?: string;
+  readonly selector?: string;
 }
 
 const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
@@ -116,10 +118,11 @@ export async function previewCommand(
   flags: PreviewFlags,
   terminal: Terminal,
 ): Promise<number> {
-  const nodes = parseNodes(names);
+  const named = parseNodeChoice(names, flags.selector);
   const plan = flags.plan === undefined ? undefined : await readDrainPlan(flags.plan, terminal.stop);
   const limit = flags.deadline === undefined ? {} : { deadlineMs: parseDeadline(flags.deadline) };
   return await withCluster(flags, 'nodemaint-preview', terminal, async ({ maintenances }) => {
+    const nodes = await chosenNodes(maintenances, named, terminal.stop);
     const all = await Promise.all(nodes.map((name) => readPreviewFacts(maintenances, name, plan, terminal.stop)));
     const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
     const [only] = previews;

@@ -1,5 +1,14 @@
 import type { Command } from 'commander';
-import { addClusterOptions, type ExitWith, exitCodes, waitTimeoutOption, watchTimeoutOption } from '../options.ts';
+import {
+  addClusterOptions,
+  dryRunOption,
+  type ExitWith,
+  examples,
+  exitCodes,
+  selectorOption,
+  waitTimeoutOption,
+  watchTimeoutOption,
+} from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { CompleteFlags } from './complete.ts';
 import type { CordonFlags } from './cordon.ts';
@@ -8,7 +17,6 @@ import type { PreviewFlags } from './preview.ts';
 
 const FAILURES = { 1: 'failed, refused or interrupted', 2: 'usage error' };
 const TIMED_OUT = { 3: '--timeout is over' };
-const DRY_RUN = 'let the server check everything and change nothing';
 const NODES = 'names of nodes: NAME or node/NAME';
 const NAME = 'name of the NodeMaintenance; default: made from the names of the nodes';
 
@@ -19,7 +27,8 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .description(
       'Remove all pods from nodes, in the order of the drain plan. Creates one NodeMaintenance for all of them, in the stage Drain, which continues without this command. Pods leave through EvictionRequests. DaemonSet pods and static pods leave too, and stay away until the maintenance is completed.',
     )
-    .argument('<nodes...>', NODES)
+    .argument('[nodes...]', NODES)
+    .addOption(selectorOption())
     .option(
       '--plan <file>',
       'drain plan: a list of entries, an object with drainPlan, or a KubeletConfiguration; - for standard input',
@@ -29,8 +38,12 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .option('-w, --watch', 'show the progress until every node is drained')
     .addOption(watchTimeoutOption())
     .option('--force', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
-    .option('--dry-run', `${DRY_RUN}; show which pods would leave`);
+    .addOption(dryRunOption('; show which pods would leave'));
   addClusterOptions(drain)
+    .addHelpText(
+      'after',
+      examples('nodemaint drain worker-1 --reason "kernel update" --watch', 'nodemaint drain -l pool=web --dry-run'),
+    )
     .addHelpText('after', exitCodes({ 0: 'done; with --watch: every node is drained', ...FAILURES, ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: DrainFlags) => {
       const { drainCommand } = await import('./drain.ts');
@@ -45,12 +58,14 @@ function addCordon(program: Command, terminal: Terminal, exitWith: ExitWith): vo
     .description(
       'Make nodes unschedulable by a NodeMaintenance in the stage Cordon. "nodemaint drain" moves it on to the stage Drain.',
     )
-    .argument('<nodes...>', NODES)
+    .argument('[nodes...]', NODES)
+    .addOption(selectorOption())
     .option('--reason <text>', 'why, for people')
     .option('--name <name>', NAME)
     .addOption(waitTimeoutOption('the controller', '30s'))
-    .option('--dry-run', DRY_RUN);
+    .addOption(dryRunOption());
   addClusterOptions(cordon)
+    .addHelpText('after', examples('nodemaint cordon worker-1 worker-2', 'nodemaint cordon -l pool=web'))
     .addHelpText('after', exitCodes({ 0: 'done; every node is unschedulable', ...FAILURES, ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: CordonFlags) => {
       const { cordonCommand } = await import('./cordon.ts');
@@ -65,14 +80,44 @@ function addComplete(program: Command, terminal: Terminal, exitWith: ExitWith): 
     .description(
       'End maintenances: move them to the stage Complete. Evictions under way are canceled, DaemonSet pods and static pods come back, and nodes are uncordoned unless a person had cordoned them or another maintenance covers them.',
     )
-    .argument('<names...>', 'nodes or maintenances: NAME, node/NAME or nm/NAME')
+    .argument('[names...]', 'nodes or maintenances: NAME, node/NAME or nm/NAME')
+    .addOption(selectorOption())
     .option('--delete', 'delete the NodeMaintenance afterwards')
     .addOption(waitTimeoutOption('the controller', '1m'))
-    .option('--dry-run', DRY_RUN);
+    .addOption(dryRunOption());
   addClusterOptions(complete)
+    .addHelpText(
+      'after',
+      examples('nodemaint complete worker-1', 'nodemaint complete nm/maintenance-worker-1 --delete'),
+    )
     .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...FAILURES, ...TIMED_OUT }))
     .action(async (names: readonly string[], flags: CompleteFlags) => {
       const { completeCommand } = await import('./complete.ts');
+      exitWith(await completeCommand(names, flags, terminal));
+    });
+}
+
+function addUncordon(program: Command, terminal: Terminal, exitWith: ExitWith): void {
+  const uncordon = program
+    .command('uncordon')
+    .summary('end the maintenances of nodes, so that pods may come back')
+    .description(
+      'The same as "nodemaint complete" for nodes: ends their maintenances and uncordons them. A cordon of a person stays: take it off with "kubectl uncordon".',
+    )
+    .argument('[nodes...]', NODES)
+    .addOption(selectorOption())
+    .addOption(waitTimeoutOption('the controller', '1m'))
+    .addOption(dryRunOption());
+  addClusterOptions(uncordon)
+    .addHelpText('after', examples('nodemaint uncordon worker-1', 'nodemaint uncordon -l pool=web'))
+    .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...FAILURES, ...TIMED_OUT }))
+    .action(async (nodes: readonly string[], flags: CompleteFlags) => {
+      const [{ completeCommand }, { parseNodeChoice }] = await Promise.all([
+        import('./complete.ts'),
+        import('./choice.ts'),
+      ]);
+      const choice = parseNodeChoice(nodes, flags.selector);
+      const names = choice.kind === 'names' ? choice.names.map((name) => `node/${name}`) : [];
       exitWith(await completeCommand(names, flags, terminal));
     });
 }
@@ -82,10 +127,12 @@ function addPreview(program: Command, terminal: Terminal, exitWith: ExitWith): v
     .command('preview')
     .summary('show what a drain would do, and what would block it')
     .description('Show which pods would leave nodes, in which order, and what would block them. Changes nothing.')
-    .argument('<nodes...>', NODES)
+    .argument('[nodes...]', NODES)
+    .addOption(selectorOption())
     .option('--plan <file>', 'drain plan, as for drain; default: the plan of the maintenance that covers the node')
     .option('--deadline <time>', 'show how a deadline, such as 120s, would shorten the grace periods');
   addClusterOptions(preview)
+    .addHelpText('after', examples('nodemaint preview worker-1', 'nodemaint preview -l pool=web -o json'))
     .addHelpText('after', exitCodes({ 0: 'done, whether or not anything would block', ...FAILURES }))
     .action(async (nodes: readonly string[], flags: PreviewFlags) => {
       const { previewCommand } = await import('./preview.ts');
@@ -99,4 +146,5 @@ export function addMaintenanceCommands(program: Command, terminal: Terminal, exi
   addCordon(program, terminal, exitWith);
   addDrain(program, terminal, exitWith);
   addComplete(program, terminal, exitWith);
+  addUncordon(program, terminal, exitWith);
 }

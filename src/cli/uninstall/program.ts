@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addAccessOptions, type ExitWith, exitCodes } from '../options.ts';
+import { addAccessOptions, dryRunOption, examples, type ExitWith, exitCodes } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { UninstallFlags } from './uninstall.ts';
 
@@ -12,8 +12,14 @@ export function addUninstall(program: Command, terminal: Terminal, exitWith: Exi
       'Remove the DaemonSet gate, complete and delete all NodeMaintenances, and release the gated pods, so that "kubectl delete -k manifests" leaves nothing behind.',
     );
   addAccessOptions(uninstall)
+    .option('--yes', 'do not ask; needed where no person sits at a terminal')
+    .addOption(dryRunOption('; show what would be ended'))
     .option('--timeout <time>', 'stop waiting for the controller after this time', '60s')
     .option('--force', 'then delete the maintenances, and give their nodes back, without the controller')
+    .addHelpText(
+      'after',
+      examples('nodemaint uninstall-cluster --dry-run', 'nodemaint uninstall-cluster --context test --yes'),
+    )
     .addHelpText(
       'after',
       exitCodes({ 0: 'done', 1: 'failed, refused or interrupted', 2: 'usage error', 3: 'maintenances are left' }),

@@ -1,7 +1,12 @@
 import { createSystemClock } from '../../host/clock.ts';
 import { createKubeClient } from '../../kube/client.ts';
 import { loadUserAccess } from '../../kube/access/user.ts';
-import { parseTime } from '../arguments.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { listAll } from '../../kube/list.ts';
+import { collectionPath, NODE_MAINTENANCES } from '../../kube/resource.ts';
+import type { DryRun } from '../options.ts';
+import { isConfirmed } from '../terminal/confirm.ts';
+import { parseTime, usage } from '../arguments.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { releaseCluster } from './release-cluster.ts';
@@ -12,6 +17,8 @@ export interface UninstallFlags {
   readonly context?: string;
   readonly timeout: string;
   readonly force?: boolean;
+  readonly yes?: boolean;
+  readonly dryRun?: DryRun | undefined;
 }
 
 /**
@@ -21,11 +28,31 @@ export interface UninstallFlags {
  */
 export async function uninstallClusterCommand(flags: UninstallFlags, terminal: Terminal): Promise<number> {
   const timeoutMs = parseTime(flags.timeout, '--timeout');
-  const client = createKubeClient(await loadUserAccess(flags), 'nodemaint-uninstall');
+  if (flags.yes !== true && flags.dryRun === undefined && !terminal.isTerminal) {
+    throw usage('uninstall-cluster ends all maintenances of a cluster: write --yes, or look first with --dry-run');
+  }
+  const access = await loadUserAccess(flags);
+  const client = createKubeClient(access, 'nodemaint-uninstall');
   try {
     const say = (text: string): void => {
       terminal.write(`${text}\n`);
     };
+    if (flags.yes !== true) {
+      const { items } = await listAll<NodeMaintenance>(
+        client,
+        { path: collectionPath(NODE_MAINTENANCES), query: {}, absent: [404] },
+        (object) => object,
+        terminal.stop,
+      );
+      const names = items.map(({ metadata, spec }) => `${metadata.name} (${spec.stage ?? 'Idle'})`);
+      const what = names.length === 0 ? 'no maintenance' : `${names.length} maintenances: ${names.join(', ')}`;
+      say(`This ends ${what}, and removes the DaemonSet gate, in the cluster ${access.server.origin}.`);
+      if (flags.dryRun !== undefined) return EXIT.done;
+      if (!(await isConfirmed(terminal))) {
+        terminal.warn('nodemaint: nothing was done\n');
+        return EXIT.failed;
+      }
+    }
     const context = { client, clock: createSystemClock(), say };
     const left = await releaseCluster(context, { timeoutMs, force: flags.force === true }, terminal.stop);
     if (left.length > 0) {

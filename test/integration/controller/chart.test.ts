@@ -186,7 +186,7 @@ describe('the Helm chart', () => {
       true;
     await until('the node is drained', isDrained);
 
-    const { code, stderr } = await runCommand(['uninstall-cluster', ...asAdmin]);
+    const { code, stderr } = await runCommand(['uninstall-cluster', '--yes', ...asAdmin]);
     assert.equal(code, 0, stderr);
     await helm(['uninstall', 'nodemaint', '--namespace', HOME, '--wait']);
     const left = await kubectl('get', `${KINDS},${CLUSTER_KINDS}`, '-A', '-o', 'name');

@@ -237,7 +237,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
 
   it('nodemaint uninstall-cluster leaves no pod gated, with a controller and without one', async () => {
     const uninstall = async (...flags: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
-      await runNodemaint(['uninstall-cluster', '--kubeconfig', rig.controlPlane.adminKubeconfig, ...flags]);
+      await runNodemaint(['uninstall-cluster', '--yes', '--kubeconfig', rig.controlPlane.adminKubeconfig, ...flags]);
     const hold = async (name: string): Promise<void> => {
       await waitFor('it is bound', () => isRunning('last'));
       await apply(drainOf(name, [NODE]));

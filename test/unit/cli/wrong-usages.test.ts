@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { runProgram } from '../../../src/cli/program.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
+
+/** A cluster that does not answer: what a wrong usage would send goes nowhere, and would be another message. */
+const KUBECONFIG = `apiVersion: v1
+kind: Config
+current-context: ctx
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+contexts: [{name: ctx, context: {cluster: c, user: u}}]
+`;
+
+/** The command line, in which K stands for the flag of the kubeconfig and D for a folder; the exit code; what is said. */
+type Case = readonly [words: string, code: number, message: RegExp];
+
+const OF_THE_REVIEW: readonly Case[] = [
+  ['uncordon', 2, /name a node, or choose nodes by their labels with -l/],
+  ['drain worker-1 --ignore-daemonsets', 2, /--ignore-daemonsets': it is not needed: DaemonSet pods leave too/],
+  [
+    'drain worker-1 --delete-emptydir-data --grace-period=30',
+    2,
+    /--delete-emptydir-data': it is not needed: "nodemaint preview"/,
+  ],
+  ['drain -l role=worker worker-1 K', 2, /-l role=worker cannot be used together with names of nodes/],
+  ['stauts', 2, /unknown command 'stauts'[\s\S]*Did you mean status/],
+  ['drain K', 2, /name a node, or choose nodes/],
+  ['drain n1 K --context nope', 2, /context "nope" does not exist in the kubeconfig .*; it has ctx/],
+  ['drain pod/x', 2, /"pod\/x" is neither a node nor a NodeMaintenance: write NAME, node\/NAME or nm\/NAME/],
+  ['drain w --timeout 1h', 2, /--timeout needs --watch/],
+  [
+    'cancel --run-directory D',
+    1,
+    /no agent answers at D\/control\.sock .*is nodemaint\.service running, and are you root\?/,
+  ],
+  ['trigger --reason x --deadline 5', 2, /--deadline 5: write numbers and units, such as 90s, 20m or 1h30m/],
+  ['controller --kubeconfig D/none', 1, /cannot read the kubeconfig D\/none/],
+  ['preview n1 --timeout 3s', 2, /unknown option '--timeout'/],
+  ['drain n1 --plan D/empty.yaml K', 2, /--plan D\/empty\.yaml: it has no drainPlan/],
+  ['preview n1 --deadline 0s K', 2, /--deadline 0s: write a time such as 90s or 20m/],
+  ['completion tcsh', 2, /Allowed choices are bash, zsh, fish, kubectl/],
+  ['drain n1 K', 1, /no answer from https:\/\/127\.0\.0\.1:1 to GET \/api\/v1\/nodes\/n1/],
+  ['config check D/none.yaml', 2, /D\/none\.yaml/],
+];
+
+const MORE: readonly Case[] = [
+  ['undrain n1', 2, /use "nodemaint complete NODE"/],
+  ['reboot', 2, /use "systemctl reboot" on the node/],
+  ['get nodes', 2, /use "nodemaint nodes"/],
+  ['delete nm/x', 2, /use "nodemaint complete NAME --delete"/],
+  ['logs', 2, /journalctl -u nodemaint/],
+  ['drain n1 --pod-selector app=web', 2, /podSelector in a drain plan/],
+  ['drain n1 --disable-eviction', 2, /change the budget or delete the pod/],
+  ['drain --all', 2, /select nodes by their labels with -l/],
+  ['drain n1 --as root', 2, /name a user or a context of the kubeconfig/],
+  ['drain n1 --token secret', 2, /a secret on a command line is seen by every user/],
+  ['drain --selector= K', 2, /-l must not be empty: it would select every node/],
+  ['drain n1 --dry-run=maybe', 2, /Allowed choices are none, server, client/],
+  ['drain N1', 2, /"N1" is not a valid name: use lower case letters/],
+  ['drain node/', 2, /"node\/" is not a valid name/],
+  ['drain nm/x', 2, /"nm\/x" is not a node/],
+  ['drain n1 --watch --timeout x', 2, /--timeout x: write numbers and units/],
+  ['drain n1 --watch --timeout -5s', 2, /--timeout/],
+  ['drain n1 --watch --timeout 1.5h', 2, /--timeout 1\.5h: write numbers and units/],
+  ['drain n1 --plan D K', 2, /--plan D: /],
+  ['drain n1 --plan D/plan.yaml K', 2, /--plan D\/plan\.yaml: entry 1, podPriority/],
+  ['drain n1 --plan D/broken.yaml K', 2, /--plan D\/broken\.yaml: it is neither YAML nor JSON/],
+  ['drain n1 --kubeconfig D/none', 2, /D\/none/],
+  ['cordon n1 --watch', 2, /unknown option '--watch'/],
+  ['complete', 2, /name a node or a maintenance/],
+  ['complete n1 --dry-run=client --timeout soon K', 2, /--timeout soon: write numbers and units/],
+  ['status --watch --run-directory D', 2, /--watch needs a node or a maintenance/],
+  ['status n1 --timeout 5s K', 2, /--timeout needs --watch/],
+  ['status -o jsonpath={.x}', 2, /Allowed choices are table, json, yaml/],
+  ['evict deploy/web', 2, /"deploy\/web" is not a pod: write NAME or pod\/NAME/],
+  ['evict web -n Bad_', 2, /--namespace "Bad_" is not a valid namespace name/],
+  ['evict web --requester me', 2, /--requester "me" is not a fully qualified domain name/],
+  ['evict web --watch --withdraw', 2, /--watch cannot be used with --withdraw/],
+  ['evict web --dry-run=client K', 2, /only the server can check an eviction/],
+  ['evict -A', 2, /this command has no namespaces/],
+  ['uninstall-cluster K', 2, /write --yes, or look first with --dry-run/],
+  ['uninstall-cluster --yes --timeout later K', 2, /--timeout later: write numbers and units/],
+  ['report 0 --config D/config.yaml', 2, /there is no shutdown 0/],
+  ['report n1 --config D/config.yaml', 2, /"n1" is neither a number nor a maintenance/],
+  ['report 1 --config D/config.yaml', 1, /no shutdown is recorded in D\/state\/shutdowns yet/],
+  ['report -o pdf', 2, /Allowed choices are text, json, svg, html/],
+  ['history --config D/none.yaml', 2, /cannot read the configuration D\/none\.yaml/],
+  ['trigger', 2, /required option '--reason <text>' not specified/],
+  ['trigger --reason= ', 2, /must not be empty/],
+  ['static-pods park', 2, /missing required argument/],
+  ['park web.yaml', 2, /.+/],
+  ['release --force', 2, /only drain and uninstall-cluster have it/],
+];
+
+/** Every file below a folder, so that a test sees whether something was made. */
+async function filesOf(folder: string): Promise<readonly string[]> {
+  return (await readdir(folder, { recursive: true })).toSorted();
+}
+
+async function assertAnswer(t: TestContext, [words, code, message]: Case): Promise<void> {
+  const folder = await temporaryFolder(t, 'usage');
+  await mkdir(path.join(folder, 'manifests'));
+  await writeFile(path.join(folder, 'kubeconfig'), KUBECONFIG);
+  await writeFile(path.join(folder, 'empty.yaml'), '{}\n');
+  await writeFile(path.join(folder, 'plan.yaml'), 'drainPlan: [{podType: Default, podPriority: high}]\n');
+  await writeFile(path.join(folder, 'broken.yaml'), '[{\n');
+  const config = { apiVersion: 'agent.nodemaintenance.x-k8s.io/v1alpha1', kind: 'AgentConfiguration' };
+  const own = { stateDirectory: path.join(folder, 'state'), staticPodPath: path.join(folder, 'manifests') };
+  await writeFile(path.join(folder, 'config.yaml'), JSON.stringify({ ...config, ...own }));
+  const before = await filesOf(folder);
+  const argv = words
+    .split(' ')
+    .flatMap((word) => (word === 'K' ? ['--kubeconfig', path.join(folder, 'kubeconfig')] : [word]))
+    .map((word) => word.replace(/^D(?=$|\/)/, folder));
+  const recorded = recordTerminal('pipe');
+  assert.equal(await runProgram(argv, recorded.terminal), code, recorded.errors());
+  const said = recorded.errors().replaceAll(folder, 'D');
+  assert.match(said, message);
+  assert.match(said, /^nodemaint: \S/, 'one voice');
+  assert.doesNotMatch(said, /\n +at |\[object|undefined|ZodError/);
+  assert.equal(recorded.output(), '');
+  assert.deepEqual(await filesOf(folder), before, 'nothing is changed');
+}
+
+describe('a wrong usage', () => {
+  for (const each of [...OF_THE_REVIEW, ...MORE]) {
+    it(`a wrong usage is answered: nodemaint ${each[0]}`, async (t: TestContext) => {
+      await assertAnswer(t, each);
+    });
+  }
+});
