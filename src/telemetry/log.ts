@@ -2,6 +2,7 @@ import { fstatSync } from 'node:fs';
 import process from 'node:process';
 import { pino } from 'pino';
 import { describeError } from '../errors.ts';
+import { createLogLimit } from './log-limit.ts';
 import { logLine, type LogReader } from './log-line.ts';
 
 /** A structured logger: fields first, then a constant message in lower case. */
@@ -30,10 +31,12 @@ function readerOf(journalStream: string | undefined): LogReader {
 
 /**
  * Creates a logger that writes one line per event to standard output: JSON for journald, with its priority, and for the
- * container runtime; text on a terminal. An error is its messages, without the stack: it is one of bundled code.
+ * container runtime; text on a terminal. An error is its messages, without the stack: it is one of bundled code. Of the lines
+ * about one object a bounded number is written in a minute.
  */
 export function createLog(level: LogLevel, name: string): Log {
   const reader = readerOf(process.env['JOURNAL_STREAM']);
+  const limit = createLogLimit(() => performance.now());
   return pino({
     level,
     base: { name },
@@ -41,6 +44,14 @@ export function createLog(level: LogLevel, name: string): Log {
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: describeError },
     // The log is read in terminals too, and JSON does not escape control characters above 127.
-    hooks: { streamWrite: (line) => logLine(line, reader) },
+    hooks: {
+      streamWrite: (line) => logLine(line, reader),
+      logMethod(args, write) {
+        const [fields, message = ''] = args as unknown as readonly [object, string?];
+        const { isWritten, leftOutBefore } = limit(fields, message);
+        if (leftOutBefore > 0) write.apply(this, [{ lines: leftOutBefore }, 'lines of the log were left out']);
+        if (isWritten) write.apply(this, args);
+      },
+    },
   });
 }
