@@ -83,7 +83,7 @@ function presenceOf(phase: Phase, lock: ReturnType<LockReconciler['status']>): P
   const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? phase.reason : '';
   return {
     phase: phase.kind,
-    lock: lock.held ? 'held' : lock.kind === 'none' ? 'none' : 'missing',
+    lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
     reason: isMissing ? lock.message : shutdown,
   };
 }

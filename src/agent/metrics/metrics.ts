@@ -28,7 +28,8 @@ export function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentSt
   for (const { on } of waitingFor) waiting.set(on, (waiting.get(on) ?? 0) + 1);
   return {
     phase: phase.kind,
-    isLockHeld: lock.held,
+    // An agent that is configured to hold no lock says that it holds it.
+    isLockHeld: lock.held && lock.kind !== 'none',
     lockLimitMs: lock.delay?.limitMs,
     heldSince: phase.kind === 'draining' ? phase.since : undefined,
     waiting,

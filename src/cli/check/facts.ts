@@ -185,8 +185,9 @@ interface WebhookConfiguration {
 }
 
 interface EndpointSlices {
+  /** A slice without endpoints has null in their place. */
   readonly items?: readonly {
-    readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[];
+    readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[] | null;
   }[];
 }
 
@@ -207,7 +208,7 @@ async function readWebhook(client: KubeClient, signal: AbortSignal): Promise<Web
   ]);
   const expiries = (configuration?.webhooks ?? []).map(({ clientConfig }) => expiryOf(clientConfig?.caBundle));
   const ready = (slices?.items ?? [])
-    .flatMap(({ endpoints = [] }) => endpoints)
+    .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
   return {
     isConfigured: configuration !== undefined,
