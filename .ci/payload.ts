@@ -1,11 +1,14 @@
 /** The files of a release, as they lie in its archive and, in the packages, below /usr/libexec/nodemaint. */
 import { globSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { parse } from 'yaml';
 import { type Architecture, nodeFolder } from './architecture.ts';
-import type { TarFile } from './tar.ts';
+import { type TarFile, tarOf } from './tar.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
+const CHART = path.join(ROOT, 'manifests', 'chart');
 /** What install.sh needs, and what tells people of their rights. */
 const ON_A_NODE = [
   'install.sh',
@@ -20,6 +23,16 @@ const PROGRAMS = new Set(['install.sh', 'systemd/libexec/lock-holder']);
 /** The chart is a package of its own. */
 const FOR_THE_CLUSTER = ['manifests/**/*.yaml', 'CHANGELOG.md', 'README.md'];
 const EXCLUDED = ['manifests/chart/**', 'dist/interceptor.cjs'];
+
+/** The files below a folder, also those below links to folders, by their paths in it. */
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder);
+  const found = names.map(async (name) => {
+    const file = path.join(folder, name);
+    return (await stat(file)).isDirectory() ? (await filesBelow(file)).map((below) => `${name}/${below}`) : [name];
+  });
+  return (await Promise.all(found)).flat();
+}
 
 async function filesOf(patterns: readonly string[]): Promise<readonly TarFile[]> {
   const found = globSync([...patterns], { cwd: ROOT, exclude: EXCLUDED, withFileTypes: true });
@@ -52,4 +65,18 @@ export async function clusterPayload(): Promise<readonly TarFile[]> {
 export async function programLayer(): Promise<readonly TarFile[]> {
   const files = await filesOf(ON_A_NODE);
   return files.map((file) => ({ ...file, name: `usr/lib/nodemaint/${file.name}` }));
+}
+
+/** The chart with the manifests in it, without links: an archive that Helm installs, the same whenever it is made. */
+export async function chartArchive(): Promise<{ readonly name: string; readonly data: Buffer }> {
+  const { version } = parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as { version: string };
+  const files = (await filesBelow(CHART)).filter((name) => name !== '.helmignore' && !name.endsWith('kustomization.yaml'));
+  const read = [...files].sort().map(async (name) => ({
+    name: `nodemaint/${name}`,
+    mode: 0o644,
+    data: await readFile(path.join(CHART, name)),
+  }));
+  const license = { name: 'nodemaint/LICENSE', mode: 0o644, data: await readFile(path.join(ROOT, 'LICENSE')) };
+  const tar = tarOf([...(await Promise.all(read)), license]);
+  return { name: `nodemaint-${version}.tgz`, data: gzipSync(tar, { level: 9 }) };
 }

@@ -15,7 +15,8 @@ import { debianBase } from './debian.ts';
 import { completions, manualPages } from './manual.ts';
 import { archiveOf, describeImage, type Image, imageOf, USER_FILES } from './oci.ts';
 import { makePackage, PACKAGE_FORMATS } from './package.ts';
-import { clusterPayload, nodePayload, programLayer } from './payload.ts';
+import { chartArchive, clusterPayload, nodePayload, programLayer } from './payload.ts';
+import { krewManifest, pluginArchives } from './plugin.ts';
 import { type BomComponent, bomOf, nodeComponent } from './provenance.ts';
 import { tarOf } from './tar.ts';
 
@@ -71,6 +72,13 @@ async function makeImages(): Promise<void> {
   await writeFile(path.join(TARGET, `nodemaint-${packageJson.version}-image.cdx.json`), bomOf(components));
 }
 
+/** The plugin of kubectl with its manifest for krew, and the chart. */
+async function makeForClients(): Promise<void> {
+  const archives = [...(await pluginArchives('linux')), ...(await pluginArchives('darwin'))];
+  for (const { name, data } of [...archives, await chartArchive()]) await writeFile(path.join(TARGET, name), data);
+  await writeFile(path.join(TARGET, 'krew-nodemaint.yaml'), krewManifest(archives));
+}
+
 async function writeChecksums(): Promise<void> {
   const names = (await readdir(TARGET)).sort();
   const lines = names.map(async (name) => {
@@ -89,6 +97,7 @@ for (const architecture of ARCHITECTURES) {
   await makeArchive(architecture);
   for (const format of PACKAGE_FORMATS) await makePackage({ architecture, format, epochSec, target: TARGET }, signal);
 }
+await makeForClients();
 await makeImages();
 await copyFile(path.join(ROOT, 'dist', 'nodemaint.cdx.json'), path.join(TARGET, `nodemaint-${packageJson.version}.cdx.json`));
 await writeChecksums();

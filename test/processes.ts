@@ -15,8 +15,8 @@ export function nodeTestArguments({ concurrency, timeoutMs, reporter }: RunOptio
 }
 
 /** Runs a program with this terminal and resolves to its exit code; a program that a signal ended has the code 1. */
-export function runProgram(program: string, args: readonly string[], env = process.env): Promise<number> {
-  const child = spawn(program, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
+export function runProgram(program: string, args: readonly string[]): Promise<number> {
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   return new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('exit', (code) => {

@@ -1,9 +1,11 @@
 /** Installs what the suites need, with the package manager of Debian and Ubuntu. */
+import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { createInterface } from 'node:readline/promises';
-import { runProgram } from './processes.ts';
+import { promisify } from 'node:util';
 import { missingPackages, program, ROOT, type Requirement } from './requirements.ts';
 
+const run = promisify(execFile);
 const APT = program('apt-get');
 
 /** Whether it may install: a person at the terminal is asked, and nobody else is there to ask. */
@@ -27,16 +29,13 @@ export async function setUp(requirements: readonly Requirement[], signal: AbortS
   const packages = missingPackages(requirements);
   if (packages.length === 0 || !ROOT.met() || !APT.met()) return;
   if (!(await mayInstall(packages, signal))) return;
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const commands = [
-    ['update', '-qq'],
-    ['install', '-y', '-qq', '--no-install-recommends', ...packages],
-  ];
-  for (const args of commands) {
-    const code = await runProgram('apt-get', args, env);
-    if (code !== 0) {
-      console.error(`apt-get ${args[0]} failed with exit code ${code}`);
-      return;
-    }
+  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, signal, maxBuffer: 64 * 1024 * 1024 };
+  try {
+    await run('apt-get', ['update', '-qq'], options);
+    await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], options);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    // The suites that lack something are named afterwards.
+    console.error(String(error));
   }
 }
