@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
+import { chartArchive } from '../../../.ci/payload.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { createHelm, type Helm } from '../../helm/helm.ts';
@@ -88,6 +89,10 @@ describe('the Helm chart', () => {
     const flags = ['--namespace', 'kube-system', '--set', 'crds.keep=false'];
     assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER)), current);
     assert.deepEqual(objectsOf(await render(...flags, ...OLD_SERVER)), older);
+    const { name, data } = await chartArchive();
+    const archive = path.join(folder, name);
+    await writeFile(archive, data);
+    assert.equal(await helm(['template', 'nodemaint', archive, ...flags]), await render(...flags));
     await writeFile(kustomization, JSON.stringify({ ...base, components: ['installer'] }));
     const installing = objectsOf(await kubectl('kustomize', overlay));
     assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER, '--set', 'installer.enabled=true')), installing);

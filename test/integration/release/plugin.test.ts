@@ -1,7 +1,7 @@
 /** The plugin of kubectl, as a laptop gets it: unpacked by a user without privileges, and run by the real kubectl. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
@@ -37,7 +37,7 @@ describe('the plugin of kubectl', () => {
   };
   const kubectl = async (bin: string, ...args: string[]): Promise<{ stdout: string; stderr: string }> => {
     const env = { HOME: folder, PATH: `${bin}:/usr/bin:/bin`, KUBECONFIG: kubeconfig };
-    return await run(controlPlane.binaries.kubectl, ['nodemaint', ...args], { env, signal, cwd: '/', ...NOBODY });
+    return await run(path.join(folder, 'kubectl'), ['nodemaint', ...args], { env, signal, cwd: '/', ...NOBODY });
   };
 
   before(async () => {
@@ -47,6 +47,8 @@ describe('the plugin of kubectl', () => {
     await controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(NODE));
     kubeconfig = path.join(folder, 'kubeconfig');
     await writeFile(kubeconfig, await controlPlane.kubectl(['config', 'view', '--raw', '--flatten']));
+    // The folder of what tests have built may be open for root only.
+    await copyFile(controlPlane.binaries.kubectl, path.join(folder, 'kubectl'));
     for (const file of [folder, kubeconfig]) await chmod(file, 0o755);
   });
   after(async () => {

@@ -6,10 +6,15 @@ import { mkdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
+import { parse } from 'yaml';
 import { manualPages } from '../../../.ci/manual.ts';
 import { archiveOf, imageOf } from '../../../.ci/oci.ts';
 import { purgeFunction } from '../../../.ci/package.ts';
+import { chartArchive } from '../../../.ci/payload.ts';
+import { krewManifest } from '../../../.ci/plugin.ts';
 import { tarOf } from '../../../.ci/tar.ts';
+import lock from '../../../package-lock.json' with { type: 'json' };
+import packageJson from '../../../package.json' with { type: 'json' };
 import { temporaryFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
@@ -101,5 +106,45 @@ describe('the image of a release', () => {
     );
     await run('tar', ['-xf', path.join(root, 'x.tar'), '-C', root]);
     assert.equal(await readlink(path.join(root, 'lib/libx.so.1')), 'libx.so.1.0');
+  });
+});
+
+describe('the archive of the chart', () => {
+  it('the archive of the chart has the manifests as files, and no trace of when and by whom it was made', async (t) => {
+    const { name, data } = await chartArchive();
+    assert.equal(name, `nodemaint-${packageJson.version}.tgz`);
+    assert.deepEqual((await chartArchive()).data, data);
+    const folder = await temporaryFolder(t, 'chart');
+    await writeFile(path.join(folder, name), data);
+    const { stdout } = await run('tar', ['-tvzf', path.join(folder, name), '--utc', '--numeric-owner']);
+    const lines = stdout.trim().split('\n');
+    for (const line of lines) assert.match(line, /^[-d]rw.r-.r-. 0\/0 +\d+ 1970-01-01 00:00 nodemaint\//);
+    const names = lines.map((line) => line.split(' ').at(-1));
+    for (const file of [
+      'Chart.yaml',
+      'values.yaml',
+      'values.schema.json',
+      'LICENSE',
+      'objects/crds/nodemaintenance.yaml',
+    ]) {
+      assert.ok(names.includes(`nodemaint/${file}`), file);
+    }
+  });
+});
+
+describe('the version', () => {
+  it('the version is the same in the packages, the chart, the images of the manifests and the manifest of krew', async () => {
+    const textOf = async (file: string): Promise<string> => await readFile(path.join(ROOT, file), 'utf8');
+    const { version } = packageJson;
+    const chart = parse(await textOf('manifests/chart/Chart.yaml')) as Record<string, unknown>;
+    const krew = parse(krewManifest([])) as { spec: { version: string } };
+    assert.deepEqual(
+      [lock.version, lock.packages[''].version, chart['version'], chart['appVersion'], krew.spec.version],
+      [version, version, version, version, `v${version}`],
+    );
+    for (const file of ['manifests/controller/deployment.yaml', 'manifests/installer/daemonset.yaml']) {
+      const images = [...(await textOf(file)).matchAll(/^\s*(?:- )?image: (.*)$/gm)].map(([, image]) => image);
+      assert.ok(images.length > 0 && images.every((image) => image === `localhost/nodemaint:${version}`), file);
+    }
   });
 });
