@@ -80,6 +80,7 @@ export const INTEGRATION: readonly Requirement[] = [
   program('ip', 'iproute2'),
   program('unshare', 'util-linux'),
   program('mke2fs', 'e2fsprogs'),
+  program('rpm', 'rpm'),
   program('shellcheck', 'shellcheck'),
   program('zsh', 'zsh'),
   program('fish', 'fish'),

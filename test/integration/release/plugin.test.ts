@@ -25,7 +25,7 @@ describe('the plugin of kubectl', () => {
   let kubeconfig: string;
 
   /** Makes the archives for a system, and unpacks the first one as a user would. */
-  const unpack = async (os: 'linux' | 'darwin'): Promise<{ home: string; archives: readonly PluginArchive[] }> => {
+  const unpack = async (os: 'linux' | 'darwin'): Promise<readonly PluginArchive[]> => {
     const archives = await pluginArchives(os);
     const [first] = archives;
     assert.ok(first);
@@ -33,10 +33,18 @@ describe('the plugin of kubectl', () => {
     await mkdir(home);
     for (const { name, data } of archives) await writeFile(path.join(folder, name), data);
     await run('tar', ['-xzf', path.join(folder, first.name), '-C', home, '--no-same-owner']);
-    return { home, archives };
+    return archives;
+  };
+  /** A folder for the PATH with the plugin, as krew links it, and with the two programs that its script needs. */
+  const makeBin = async (name: string): Promise<string> => {
+    const bin = path.join(folder, name);
+    await mkdir(bin);
+    await symlink(path.join('..', 'darwin', 'kubectl-nodemaint'), path.join(bin, 'kubectl-nodemaint'));
+    for (const program of ['dirname', 'readlink']) await symlink(`/usr/bin/${program}`, path.join(bin, program));
+    return bin;
   };
   const kubectl = async (bin: string, ...args: string[]): Promise<{ stdout: string; stderr: string }> => {
-    const env = { HOME: folder, PATH: `${bin}:/usr/bin:/bin`, KUBECONFIG: kubeconfig };
+    const env = { HOME: folder, PATH: bin, KUBECONFIG: kubeconfig };
     return await run(path.join(folder, 'kubectl'), ['nodemaint', ...args], { env, signal, cwd: '/', ...NOBODY });
   };
 
@@ -56,22 +64,16 @@ describe('the plugin of kubectl', () => {
   });
 
   it('the plugin runs on a machine with Node.js, without an agent and without root', async () => {
-    const { home } = await unpack('darwin');
-    const bin = path.join(folder, 'bin');
-    await mkdir(bin);
-    // As krew does it.
-    await symlink(path.join('..', 'darwin', 'kubectl-nodemaint'), path.join(bin, 'kubectl-nodemaint'));
+    await unpack('darwin');
+    const bin = await makeBin('bin');
     await assert.rejects(kubectl(bin, 'status'), /there is no Node\.js in the PATH; install Node\.js 22 or later/);
     await symlink(process.execPath, path.join(bin, 'node'));
     assert.match((await kubectl(bin, 'preview', 'node-z')).stdout, /^node\/node-z: 0 pods in 0 tiers\n/);
     await kubectl(bin, 'status');
-    await run(path.join(home, 'kubectl_complete-nodemaint'), ['dr'], { env: { PATH: `${bin}:/usr/bin:/bin` } });
   });
 
   it('the plugin says that a Node.js is too old', async () => {
-    const bin = path.join(folder, 'old');
-    await mkdir(bin);
-    await symlink(path.join('..', 'darwin', 'kubectl-nodemaint'), path.join(bin, 'kubectl-nodemaint'));
+    const bin = await makeBin('old');
     await writeFile(path.join(bin, 'node'), '#!/bin/sh\necho v20.19.2\n', { mode: 0o755 });
     await assert.rejects(kubectl(bin, 'status'), /old\/node is Node\.js v20\.19\.2; it needs 22 or later/);
   });
@@ -80,7 +82,7 @@ describe('the plugin of kubectl', () => {
     skip: !isThorough('krew, and the archives for Linux, which take long to compress'),
   }, async () => {
     const krew = await krewBinary(signal);
-    const { archives } = await unpack('linux');
+    const archives = await unpack('linux');
     const arch = process.arch === 'x64' ? 'amd64' : process.arch;
     const archive = archives.find(({ platforms }) => platforms.some((each) => each.arch === arch));
     const manifest = path.join(folder, 'krew-nodemaint.yaml');
