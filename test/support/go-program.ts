@@ -25,6 +25,8 @@ export interface GoBuild {
   readonly module: string;
   /** For the linker. */
   readonly ldflags: string;
+  /** Build tags, with commas between them. */
+  readonly tags?: string;
   /** The file or, with a slash at its end, the folder to build into. */
   readonly into: string;
   /** A lock of this name is held meanwhile. Nothing is built where this program is there once it is held. */
@@ -32,10 +34,19 @@ export interface GoBuild {
 }
 
 /** Builds Go programs. One process builds at a time, and a second one finds what the first one built. */
-export async function buildGo({ module, ldflags, into, unless }: GoBuild, signal: AbortSignal): Promise<void> {
+export async function buildGo(
+  { module, ldflags, tags = '', into, unless }: GoBuild,
+  signal: AbortSignal,
+): Promise<void> {
   const go = (await isProgram('/usr/local/go/bin/go')) ? '/usr/local/go/bin/go' : 'go';
   // The compiler takes a third less processor time without debug information, and as much less with more memory.
-  const flags = ['-buildvcs=false', '-trimpath', `-ldflags=-s -w ${ldflags}`, '-gcflags=all=-dwarf=false'];
+  const flags = [
+    '-buildvcs=false',
+    '-trimpath',
+    `-tags=${tags}`,
+    `-ldflags=-s -w ${ldflags}`,
+    '-gcflags=all=-dwarf=false',
+  ];
   const unlessBuilt = ['sh', '-c', 'test -x "$0" || exec "$@"', unless.program];
   // The Go of a distribution is older than some modules ask for, and is often set not to fetch the one that they ask for.
   const env = { ...process.env, GOGC: '400', GOTOOLCHAIN: 'auto' };

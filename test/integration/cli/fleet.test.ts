@@ -1,0 +1,127 @@
+/** The fleet view and the checks of a cluster, with a real agent under the identity of its node and a real controller. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { AGENT_STATUS_ANNOTATION } from '../../../src/api/names.ts';
+import type { FleetNode } from '../../../src/decide/fleet/node-state.ts';
+import type { Check } from '../../../src/decide/view/node-checks.ts';
+import type { Program } from '../../control-plane/process.ts';
+import { writeAgentFiles } from '../../support/agent/files.ts';
+import { runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
+import { startReplica, untilLeads } from '../../support/rigs/leader.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const OTHER = 'node-other';
+
+describe('the fleet view on a real API server', () => {
+  let rig: EvictionRig;
+  let agent: Program;
+  let runDirectory: string;
+  let nodeKubeconfig: string;
+  const stack = new AsyncDisposableStack();
+  before(async () => {
+    rig = stack.use(await buildEvictionRig());
+    const other = { apiVersion: 'v1', kind: 'Node', metadata: { name: OTHER, labels: { role: 'other' } } };
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(other));
+    const controller = stack.use(await startReplica(rig, 'controller'));
+    await untilLeads(controller);
+    nodeKubeconfig = await rig.controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']);
+    const folder = path.join(rig.folder, 'agent');
+    await mkdir(path.join(folder, 'manifests'), { recursive: true });
+    const keys = { kubeconfig: nodeKubeconfig, nodeName: NODE, onBoot: 'complete' };
+    const files = await writeAgentFiles(folder, keys);
+    ({ runDirectory } = files);
+    agent = stack.use(startNodemaint(['agent', '--config', files.configFile], path.join(rig.folder, 'agent.log')));
+  });
+  after(() => stack.disposeAsync());
+
+  /** Runs a command of the cluster as its administrator. */
+  const run = (...args: readonly string[]): ReturnType<typeof runNodemaint> =>
+    runNodemaint([...args, '--kubeconfig', rig.controlPlane.adminKubeconfig]);
+  const fleet = async (...args: readonly string[]): Promise<ReadonlyMap<string, FleetNode>> => {
+    const { stdout, stderr, code } = await run('nodes', '-o', 'json', ...args);
+    assert.equal(code, 0, stderr);
+    return new Map((JSON.parse(stdout) as { items: FleetNode[] }).items.map((node) => [node.name, node]));
+  };
+  const check = async (): Promise<{ readonly code: number; readonly checks: ReadonlyMap<string, Check> }> => {
+    const { stdout, stderr, code } = await run('check', '-o', 'json');
+    assert.notEqual(stdout, '', stderr);
+    return { code, checks: new Map((JSON.parse(stdout) as Check[]).map((each) => [each.name, each])) };
+  };
+  const untilPhase = async (phase: string): Promise<void> => {
+    const hasPhase = async (): Promise<boolean> => (await fleet()).get(NODE)?.agent?.phase === phase;
+    await waitFor(`the agent reports ${phase}`, hasPhase, { timeoutMs: 30_000, program: agent });
+  };
+
+  it('an agent reports on its own Node with the rights that a node has, and on no other', async () => {
+    await untilPhase('watching');
+    const nodes = await fleet();
+    assert.deepEqual([...nodes.keys()], [OTHER, NODE].toSorted());
+    assert.match(nodes.get(NODE)?.reason ?? '', /configured to hold no shutdown lock/);
+    assert.deepEqual([nodes.get(OTHER)?.state, nodes.get(OTHER)?.reason], ['unguarded', 'no agent has reported']);
+    assert.deepEqual([...(await fleet('-l', 'role=other')).keys()], [OTHER]);
+    const forged = JSON.stringify({ metadata: { annotations: { [AGENT_STATUS_ANNOTATION]: '{}' } } });
+    const forging = ['--kubeconfig', nodeKubeconfig, 'patch', 'node', OTHER, '--type=merge', '-p', forged];
+    await assert.rejects(rig.controlPlane.kubectl(forging), /forbidden|not allowed|cannot/);
+  });
+
+  it('the views for people and for scripts name the same nodes', async () => {
+    const { stdout: table } = await run('nodes');
+    assert.match(table, /^NAME +STATE +REASON$/m);
+    assert.match(table, /^2 nodes: 2 unguarded$/m);
+    assert.match((await run('nodes', '-o', 'wide')).stdout, /^NAME +STATE +NODE +VERSION +PHASE/m);
+    assert.equal((await run('nodes', '-o', 'name')).stdout, `node/${OTHER}\nnode/${NODE}\n`);
+    const { stdout } = await run('version', '-o', 'json');
+    const { controller, agents, client } = JSON.parse(stdout) as Record<string, unknown>;
+    const { version } = client as { version: string };
+    assert.deepEqual([controller, agents], [version, { [version]: 1 }]);
+  });
+
+  it('a shutdown and its end are seen within seconds', async () => {
+    const trigger = await runNodemaint(['trigger', '--reason', 'a test', '--run-directory', runDirectory]);
+    assert.equal(trigger.code, 0, trigger.stderr);
+    const isGoing = async (): Promise<boolean> => (await fleet()).get(NODE)?.state === 'going-down';
+    await waitFor('the node is going down', isGoing, { timeoutMs: 30_000, program: agent });
+    await runNodemaint(['cancel', '--run-directory', runDirectory]);
+    await untilPhase('watching');
+  });
+
+  it('the checks of the cluster find what is missing, and say what to do', async () => {
+    const { code, checks } = await check();
+    for (const name of ['custom resources', 'policies', 'rights', 'controller', 'versions of agents']) {
+      assert.equal(checks.get(name)?.result, 'ok', `${name}: ${checks.get(name)?.message}`);
+    }
+    // Nothing but the Deployment of the manifests is missing here, and a lock.
+    assert.match(checks.get('webhook')?.message ?? '', /no endpoint/);
+    assert.match(checks.get('agents')?.message ?? '', /2 of 2 nodes are unguarded/);
+    assert.equal(code, 1);
+    const { kubectl } = rig.controlPlane;
+    await kubectl(['delete', 'validatingadmissionpolicybinding', 'nodemaint-held-pods']);
+    await kubectl(['delete', 'validatingadmissionpolicy', 'nodemaint-cordons']);
+    await kubectl(['delete', 'clusterrolebinding', 'nodemaint-agent']);
+    const isFound = async (): Promise<boolean> => (await check()).checks.get('rights')?.result === 'fail';
+    await waitFor('the missing right is found', isFound, { timeoutMs: 20_000 });
+    const found = (await check()).checks;
+    assert.match(
+      found.get('policies')?.message ?? '',
+      /^missing: nodemaint-cordons, the binding of nodemaint-held-pods$/,
+    );
+    assert.match(found.get('rights')?.message ?? '', /agents may not create nodemaintenances/);
+    assert.match(found.get('policies')?.fix ?? '', /kubectl apply -k manifests/);
+  });
+
+  it('a person without rights gets warnings in place of checks', async () => {
+    const kubeconfig = await rig.controlPlane.kubeconfigFor('somebody', ['system:authenticated']);
+    const { stdout } = await runNodemaint(['check', '-o', 'json', '--kubeconfig', kubeconfig]);
+    const checks = JSON.parse(stdout) as Check[];
+    assert.match(checks.find(({ name }) => name === 'policies')?.message ?? '', /not checked.*missing permission/);
+    assert.equal(checks.find(({ name }) => name === 'rights')?.result, 'warn');
+  });
+
+  it('an agent that ends says so', async () => {
+    await agent.stop(15_000);
+    assert.match((await fleet()).get(NODE)?.reason ?? '', /stopped at 20/);
+  });
+});
