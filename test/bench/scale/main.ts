@@ -5,6 +5,7 @@
 import type { Bench, Case } from './case.ts';
 import { MANY, ONE } from './cases/compare.ts';
 import { DELETE_ALL } from './cases/delete-all.ts';
+import { FLEET } from './cases/fleet.ts';
 import { HELD } from './cases/held.ts';
 import { ONE_AFTER_ANOTHER } from './cases/one-after-another.ts';
 import { STORM } from './cases/storm.ts';
@@ -17,6 +18,7 @@ const CASES: Readonly<Record<string, Case>> = {
   many: MANY,
   storm: STORM,
   held: HELD,
+  fleet: FLEET,
   'delete-all': DELETE_ALL,
   'uninvolved-agent': UNINVOLVED_AGENT,
   'one-after-another': ONE_AFTER_ANOTHER,

@@ -80,11 +80,14 @@ describe('the fleet view on a real API server', () => {
   });
 
   it('a shutdown and its end are seen within seconds', async () => {
+    // The shutdown waits for it, so that it can be canceled.
+    await rig.createPod('held');
     const trigger = await runNodemaint(['trigger', '--reason', 'a test', '--run-directory', runDirectory]);
     assert.equal(trigger.code, 0, trigger.stderr);
     const isGoing = async (): Promise<boolean> => (await fleet()).get(NODE)?.state === 'going-down';
     await waitFor('the node is going down', isGoing, { timeoutMs: 30_000, program: agent });
     await runNodemaint(['cancel', '--run-directory', runDirectory]);
+    await rig.endPod('held');
     await untilPhase('watching');
   });
 
