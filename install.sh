@@ -324,8 +324,8 @@ prepare_config() {
   answer=$("$versions/$new/nodemaint" config check --config "$candidate" 2>&1) || code=$?
   kubeconfig=
   [ "$code" = 2 ] || kubeconfig=$("$versions/$new/nodemaint" config show kubeconfig --config "$candidate")
-  if [ "$code" != 0 ] && [ "$package" = yes ] && [ ! -e "$current" ] && [ -n "$kubeconfig" ] && [ ! -e "$kubeconfig" ]; then
-    # The package was installed before the node has joined its cluster, or into the image of a machine.
+  if [ "$code" != 0 ] && [ "$package" = yes ] && never_ran && [ -n "$kubeconfig" ] && [ ! -e "$kubeconfig" ]; then
+    # The package was installed or upgraded before the node has joined its cluster, or in the image of a machine.
     echo "no $kubeconfig yet; the agent starts at the next boot, or with: systemctl start nodemaint"
     start=no
   elif [ "$code" != 0 ]; then
@@ -337,6 +337,11 @@ prepare_config() {
     /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $kubeconfig, because it sees no home directories; put the kubeconfig elsewhere" ;;
   esac
   [ "$candidate" = "$config" ] || put_config
+}
+
+# Whether no installation on this machine was ever seen to work.
+never_ran() {
+  [ ! -e "$current" ] || { [ -e "$unproven" ] && [ ! -e "$previous" ]; }
 }
 
 put_config() {
@@ -734,7 +739,9 @@ remove_program() {
   rm -f "$logind" "$polkit" "$paths_drop_in" "$wanted" "$bin/nodemaint" "$bin/kubectl-nodemaint"
   [ "$package" = no ] || [ ! -d "$(dirname "$places_file")" ] || printf '%s\n' "$state" "$parked" > "$places_file"
   remove_unit_copies /nonexistent
-  rmdir "$(dirname "$paths_drop_in")" 2> /dev/null || true
+  rmdir "$(dirname "$paths_drop_in")" "$(dirname "$logind")" 2> /dev/null || true
+  # Where polkit is installed, this folder is polkit's.
+  command -v pkaction > /dev/null || rmdir -p "$(dirname "$polkit")" 2> /dev/null || true
   remove_unit_links
   semanage fcontext -d "$versions/[^/]+/(node|nodemaint|lock-holder)" 2> /dev/null || true
   rm -rf "$lib"

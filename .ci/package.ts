@@ -102,6 +102,14 @@ async function packageFiles({ architecture, format, epochSec }: PackageOptions):
   ];
 }
 
+/** The directories that belong to the package alone; rpm leaves every directory that no package owns. */
+function ownDirectories(files: readonly TarFile[]): readonly string[] {
+  const own = [`usr/libexec/${NAME}`, `usr/share/doc/${NAME}`];
+  const parents = (name: string): readonly string[] => (name === '.' ? [] : [name, ...parents(path.dirname(name))]);
+  const all = new Set(files.flatMap(({ name }) => parents(path.dirname(name))));
+  return [...all].filter((name) => own.some((each) => `${name}/`.startsWith(`${each}/`))).sort();
+}
+
 /** The function "purge" of install.sh, which the package needs when install.sh is gone. Throws an Error if it is not found. */
 export function purgeFunction(installer: string): string {
   const state = /^state_files=.*$/m.exec(installer)?.[0];
@@ -131,7 +139,11 @@ export async function makePackage(options: PackageOptions, signal: AbortSignal):
   const stage = await mkdtemp(path.join(target, '.package-'));
   try {
     const contents: object[] = [];
-    for (const [at, { name, mode, data }] of (await packageFiles(options)).entries()) {
+    const files = await packageFiles(options);
+    for (const name of ownDirectories(files)) {
+      contents.push({ dst: `/${name}`, type: 'dir', file_info: { mode: 0o755, owner: 'root', group: 'root' } });
+    }
+    for (const [at, { name, mode, data }] of files.entries()) {
       const src = path.join(stage, `${at}`);
       await writeFile(src, data ?? '');
       await chmod(src, mode);

@@ -25,7 +25,7 @@ if (isThorough('a pod that wants to be taken for the kubelet, on a machine of it
     let prey: string;
 
     before(async () => {
-      machine = await standaloneNode(4, new AbortController().signal);
+      machine = await standaloneNode({ stopSec: 4 }, new AbortController().signal);
       node = (JSON.parse(await machine.must('nodemaint status -o json')) as { node: string }).node;
       prey = await machine.must(`ls -la ${PREY}`);
     });

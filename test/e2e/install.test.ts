@@ -12,7 +12,7 @@ sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' 
 describe('an upgrade to a build that does not come up, on a real machine', () => {
   if (isThorough('an upgrade that goes back, on a real machine'))
     it('the upgrade leaves the old agent, which holds the next shutdown', async () => {
-      await using machine = await standaloneNode(4, new AbortController().signal);
+      await using machine = await standaloneNode({ stopSec: 4 }, new AbortController().signal);
       const good = await machine.must('readlink /usr/lib/nodemaint/current');
       await machine.must(NEXT, OPTIONS);
       const { code, stderr } = await machine.ssh('/root/next/install.sh --standalone', OPTIONS);

@@ -58,7 +58,7 @@ async function cutAt(machine: Machine, moment: number, manifests: string): Promi
 describe('a power cut of a real machine in the middle of its shutdown', () => {
   if (isThorough('power cuts at random moments of a shutdown'))
     it(`each manifest is there once, unchanged, after ${CUTS} power cuts`, async () => {
-      await using machine = await standaloneNode(STOP_SEC, new AbortController().signal);
+      await using machine = await standaloneNode({ stopSec: STOP_SEC }, new AbortController().signal);
       const manifests = await machine.must(MANIFESTS);
       const span = await spanOf(machine);
       await allBack(machine);

@@ -148,7 +148,7 @@ describe('a real machine goes down', () => {
   let machine: Machine;
 
   before(async () => {
-    machine = await standaloneNode(4, new AbortController().signal);
+    machine = await standaloneNode({ stopSec: 4 }, new AbortController().signal);
   });
 
   after(async () => {

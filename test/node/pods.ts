@@ -4,6 +4,8 @@ import { TEST_IMAGE } from './images.ts';
 export interface PodShape {
   /** Seconds it takes to end after SIGTERM. */
   readonly stopSec?: number;
+  /** The name of a file of `witness`; a pod that was told to end waits until that is there, in place of `stopSec`. */
+  readonly stopsAt?: string;
   readonly graceSec?: number;
   readonly priorityClassName?: string;
   readonly priority?: number;
@@ -13,9 +15,10 @@ export interface PodShape {
 
 /** The pod spec of everything the tests run: host network, no image pull, and it takes its time to end. */
 export function podSpec(name: string, shape: PodShape): object {
-  const { stopSec = 2, graceSec = 30, priorityClassName, priority, witness } = shape;
+  const { stopSec = 2, stopsAt, graceSec = 30, priorityClassName, priority, witness } = shape;
   const tell = (what: string): string => (witness === undefined ? '' : `echo "${name} ${what}" >> /witness/log; `);
-  const script = `trap '${tell('TERM')}sleep ${stopSec}; ${tell('END')}exit 0' TERM; while :; do sleep 0.2; done`;
+  const stop = stopsAt === undefined ? `sleep ${stopSec}` : `until [ -e /witness/${stopsAt} ]; do sleep 0.5; done`;
+  const script = `trap '${tell('TERM')}${stop}; ${tell('END')}exit 0' TERM; while :; do sleep 0.2; done`;
   const mount = witness === undefined ? {} : { volumeMounts: [{ name: 'witness', mountPath: '/witness' }] };
   const container = {
     name: 'main',

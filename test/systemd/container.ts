@@ -15,6 +15,8 @@ const START = new URL('start-container.sh', import.meta.url).pathname;
 const ROOT = path.join(import.meta.dirname, '..', '..');
 /** Where this repository lies in it, read-only. */
 export const CHECKOUT = '/checkout';
+/** Where the shared folder lies in it. */
+export const SHARE = '/share';
 /** The Node.js of this process. */
 export const NODE = `${CHECKOUT}/${path.relative(ROOT, process.execPath)}`;
 const READY_MS = 60_000;
@@ -36,17 +38,35 @@ export interface SystemContainer extends AsyncDisposable {
   run(command: string, input?: string): Promise<Ended>;
   /** The same, and rejects with what it printed where its exit code is not 0; resolves to its standard output. */
   must(command: string, input?: string): Promise<string>;
+  /** Whether its systemd has ended, as it does at the end of a shutdown. It cannot while a command of `run` is in it. */
+  hasEnded(): boolean;
 }
 
-/** Starts it and waits until it has booted. */
+/** What is in a container. */
+export interface ContainerOptions {
+  /** The root folder of its system, which stays as it is. */
+  readonly root: string;
+  /** A folder that is at SHARE there, writable. */
+  readonly share: string;
+}
+
+/** Starts one over the file system of this machine, and waits until it has booted. */
 export async function startSystemContainer(signal: AbortSignal): Promise<SystemContainer> {
+  return await startOtherContainer({ root: '/', share: '' }, signal);
+}
+
+/** The same over another system. */
+export async function startOtherContainer(
+  { root, share }: ContainerOptions,
+  signal: AbortSignal,
+): Promise<SystemContainer> {
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-container-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const groups = await makeControlGroups(path.basename(folder), stack);
   const unshare = ['unshare', ...NAMESPACES, '--fork', '--kill-child', '--'] as const;
   const program = startProgram(
-    ['sh', '-c', ENTER, 'sh', ...unshare, START, folder, ROOT],
+    ['sh', '-c', ENTER, 'sh', ...unshare, START, folder, ROOT, root, share],
     path.join(tmpdir(), `${path.basename(folder)}.log`),
     { GROUPS_OF_RIG: groups.join(' ') },
   );
@@ -82,5 +102,5 @@ export async function startSystemContainer(signal: AbortSignal): Promise<SystemC
     (await run('systemctl is-active rig.target && busctl status org.freedesktop.login1')).code === 0;
   await waitFor('the container has booted', hasBooted, { timeoutMs: READY_MS, program, signal });
   const owned = stack.move();
-  return { run, must, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { run, must, hasEnded: () => program.exited(), [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -2,20 +2,27 @@
 # Run by container.ts in namespaces of its own: a real systemd as process 1, over a copy-on-write view of this machine's
 # file system that is gone with the namespaces. Nothing that it does reaches the machine: it has no other process, no
 # network, no devices, a /sys that is read-only, and a shutdown in it ends the namespaces.
-# Arguments: a folder for the mounts; the repository, which is /checkout there.
+# Arguments: a folder for the mounts; the repository, which is /checkout there; the root of its system, / for that of this
+# machine; a folder of this machine that is /share there, if not empty.
 set -eu
 folder=$1
 checkout=$2
+system=$3
+share=$4
 
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 tmpfs "$folder"
 mkdir "$folder/changes" "$folder/work" "$folder/root"
-mount -t overlay -o "lowerdir=/,upperdir=$folder/changes,workdir=$folder/work" overlay "$folder/root"
+mount -t overlay -o "lowerdir=$system,upperdir=$folder/changes,workdir=$folder/work" overlay "$folder/root"
 cd "$folder/root"
 
 mkdir checkout
 mount --bind "$checkout" checkout
 mount -o remount,bind,ro checkout
+if [ -n "$share" ]; then
+  mkdir share
+  mount --bind "$share" share
+fi
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
 if [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ]; then

@@ -69,8 +69,7 @@ export async function installNodeCommand(
       await clock.sleep(RETRY_MS, signal);
     }
     // After an error the files stay, because the unit may still run; the next run replaces them.
-    await rm(unit, { force: true });
-    await rm(copy, { recursive: true, force: true });
+    for (const each of [unit, said, copy]) await rm(each, { recursive: true, force: true });
   } finally {
     lifetime.abort();
   }

@@ -16,17 +16,23 @@ export interface MachineImage {
   readonly sshKey: string;
 }
 
-/** A release of Debian, by its number. */
-export type Debian = '12' | '13';
+const SUITES = { '11': 'bullseye', '12': 'bookworm', '13': 'trixie', unstable: 'sid' } as const;
 
-const SUITES: Readonly<Record<Debian, string>> = { '12': 'bookworm', '13': 'trixie' };
-/** Its own kernel, 6.12, panics at random in software: both boot Debian 12's. */
+/** A release of Debian, by its number; unstable has none. */
+export type Debian = keyof typeof SUITES;
+
+/** The kernel 6.12 of Debian 13 panics at random in software: all boot Debian 12's. */
 const KERNEL_OF: Debian = '12';
 const KERNEL = 'linux-image-cloud-amd64';
+const RUNTIME = ['containerd', 'runc'];
+/** The containerd 1.4 of Debian 11 has no CRI v1, so the kubelet needs that of Debian 12, which needs its C library. */
+const RUNTIME_FOR_DEBIAN_11 = ['libc6', 'libc-bin', 'libseccomp2', ...RUNTIME];
 const PACKAGES = [
   'systemd',
   'systemd-sysv',
   'dbus',
+  // Installed, but not the bus: a test may enable it.
+  'dbus-broker',
   'udev',
   'libpam-systemd',
   'iproute2',
@@ -37,8 +43,6 @@ const PACKAGES = [
   'initramfs-tools',
   'linux-base',
   'kexec-tools',
-  'containerd',
-  'runc',
   'mount',
   'util-linux',
 ];
@@ -70,7 +74,7 @@ async function exists(file: string): Promise<boolean> {
 }
 
 /** The mirror that this machine's own apt uses; it has all releases. */
-async function findMirror(): Promise<string> {
+export async function findMirror(): Promise<string> {
   const suite = SUITES[KERNEL_OF];
   const format = ['--format', '$(REPO_URI) $(CODENAME) $(COMPONENT)', 'Created-By: Packages'];
   const { stdout } = await run('apt-get', ['indextargets', ...format]);
@@ -79,20 +83,28 @@ async function findMirror(): Promise<string> {
   return line.split(' ')[0] ?? '';
 }
 
-async function runContained(command: readonly string[], signal: AbortSignal): Promise<void> {
+/** Runs a command whose mounts and processes end with it; rejects with what it printed if it fails. */
+export async function runContained(command: readonly string[], signal: AbortSignal): Promise<void> {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   await run('unshare', [...CONTAINED, ...command], { signal, maxBuffer: 64 * 1024 * 1024, env });
 }
 
-/** Downloads the kernel's package by this machine's own apt, of whose release it is. */
-async function downloadKernel(folder: string, signal: AbortSignal): Promise<string> {
+/** The name of the package with the kernel itself. */
+async function kernelPackage(signal: AbortSignal): Promise<string> {
   const { stdout } = await run('apt-cache', ['depends', '--important', KERNEL], { signal });
   const name = /^ *Depends: (linux-image-\S+)$/m.exec(stdout)?.[1];
   if (name === undefined) throw new Error(`apt on this machine does not know ${KERNEL}; run apt-get update`);
-  await run('apt-get', ['download', '-qq', name], { cwd: folder, signal });
-  const file = (await readdir(folder)).find((entry) => entry.startsWith(`${name}_`));
-  if (file === undefined) throw new Error(`apt-get download ${name} left no package in ${folder}`);
-  return file;
+  return name;
+}
+
+/** Installs packages into the root from this machine's own apt, so those of its release. */
+async function installFromHost(root: string, names: readonly string[], signal: AbortSignal): Promise<void> {
+  const folder = path.join(root, 'packages');
+  await mkdir(folder);
+  await run('apt-get', ['download', '-qq', ...names], { cwd: folder, signal });
+  const files = (await readdir(folder)).map((file) => `/packages/${file}`);
+  await runContained(['chroot', root, 'dpkg', '--install', ...files], signal);
+  await rm(folder, { recursive: true });
 }
 
 async function configure(root: string, folder: string, signal: AbortSignal): Promise<void> {
@@ -109,11 +121,9 @@ async function configure(root: string, folder: string, signal: AbortSignal): Pro
   const chroot = async (...command: string[]): Promise<void> => {
     await runContained(['chroot', root, ...command], signal);
   };
-  const kernel = await downloadKernel(folder, signal);
-  await rename(path.join(folder, kernel), path.join(root, kernel));
-  await chroot('dpkg', '--install', `/${kernel}`);
-  await rm(path.join(root, kernel));
+  await installFromHost(root, [await kernelPackage(signal)], signal);
   await chroot('systemctl', 'enable', 'systemd-networkd', 'ssh');
+  await chroot('systemctl', 'disable', 'dbus-broker');
   await chroot(
     'systemctl',
     'mask',
@@ -132,8 +142,10 @@ async function build(debian: Debian, target: string, signal: AbortSignal): Promi
   const folder = await mkdtemp(`${target}.`);
   const root = path.join(folder, 'root');
   try {
-    const include = `--include=${PACKAGES.join(',')}`;
+    const isOld = debian === '11';
+    const include = `--include=${[...PACKAGES, ...(isOld ? [] : RUNTIME)].join(',')}`;
     await runContained(['debootstrap', '--variant=minbase', include, SUITES[debian], root, await findMirror()], signal);
+    if (isOld) await installFromHost(root, RUNTIME_FOR_DEBIAN_11, signal);
     await configure(root, folder, signal);
     const boot = await readdir(path.join(root, 'boot'));
     for (const [name, prefix] of [
@@ -160,13 +172,18 @@ async function build(debian: Debian, target: string, signal: AbortSignal): Promi
 /** The release that NODEMAINT_E2E_DEBIAN names; 12 unless told. */
 export function chosenDebian(): Debian {
   const told = process.env['NODEMAINT_E2E_DEBIAN'] ?? '12';
-  if (told === '12' || told === '13') return told;
-  throw new Error(`NODEMAINT_E2E_DEBIAN is "${told}"; it can be 12 or 13`);
+  const found = (Object.keys(SUITES) as Debian[]).find((debian) => debian === told);
+  if (found !== undefined) return found;
+  throw new Error(`NODEMAINT_E2E_DEBIAN is "${told}"; it can be ${Object.keys(SUITES).join(', ')}`);
 }
 
-/** The image of the test machine of the chosen release, built once and cached outside the repository by its recipe. */
+/** The image of the test machine of the chosen release. */
 export async function machineImage(signal: AbortSignal): Promise<MachineImage> {
-  const debian = chosenDebian();
+  return await imageOf(chosenDebian(), signal);
+}
+
+/** The image of the test machine of a release, built once and cached outside the repository by its recipe. */
+export async function imageOf(debian: Debian, signal: AbortSignal): Promise<MachineImage> {
   const recipe = createHash('sha256')
     .update(await readFile(import.meta.filename))
     .digest('hex')

@@ -23,7 +23,7 @@ export interface Forward {
 export interface Machine extends AsyncDisposable, Shell {
   readonly accelerator: Accelerator;
   bootId(): Promise<string>;
-  /** Waits until the machine lets us in; three minutes unless told. */
+  /** Waits until the machine lets us in; ten minutes unless told. */
   waitForSsh(timeoutMs?: number): Promise<void>;
   /** Waits until the machine answers with another boot id; one that powers off instead is an error. */
   waitForReboot(before: string, timeoutMs: number): Promise<void>;
@@ -43,7 +43,7 @@ export interface Machine extends AsyncDisposable, Shell {
   serial(): Promise<string>;
 }
 
-const BOOT_MS = 180_000;
+const BOOT_MS = 600_000;
 const CUT_MS = 10_000;
 const ASK_EVERY_MS = 2_000;
 

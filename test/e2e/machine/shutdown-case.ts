@@ -33,6 +33,7 @@ const WITNESS_MARK = 'TER[M].*witness/log';
 /** How systemd says that the machine goes down for good. */
 const DOWN = /systemd\[1\]: (?:Stopping kubelet|Reached target .*[Ss]hutdown)/;
 const DRAIN_MS = 180_000;
+const MEANWHILE_MS = 400_000;
 const BACK_MS = 300_000;
 
 /** Cheap questions first. */
@@ -129,7 +130,7 @@ export async function runCase(machine: Machine, shutdown: ShutdownCase): Promise
   else await begin(machine);
   if (meanwhile !== undefined) {
     await witnessed(machine, 'low TERM', DRAIN_MS);
-    await machine.must(meanwhile, { timeoutMs: 120_000 });
+    await machine.must(meanwhile, { timeoutMs: MEANWHILE_MS });
   }
   await goThrough(machine, shutdown, there).catch(async (error: unknown) => {
     throw new Error(await lastWords(machine), { cause: error });

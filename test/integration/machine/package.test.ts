@@ -1,16 +1,12 @@
 /** The .deb on a whole machine with a real systemd: installed, upgraded in mid-drain, removed and purged. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
-import { promisify } from 'node:util';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { makePackage } from '../../../.ci/package.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { makeDebPair } from '../../support/packages.ts';
 import { CHECKOUT, NODE, startSystemContainer, type SystemContainer } from '../../systemd/container.ts';
 
-const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const CONFIG = `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
 kind: AgentConfiguration
 kubeconfig: ''
@@ -18,16 +14,12 @@ kubeletHealthz: ''
 `;
 const MANIFEST = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{}}';
 const OURS =
-  'find /etc /usr /var/lib /var/cache /run -name "*nodemaint*" ! -path "/var/lib/nodemaint-*" ! -name nodemaint-install.lock | sort';
+  'find /etc /usr /var/lib /var/cache /run \\( -name "*nodemaint*" -o -name logind.conf.d -o -path "/etc/polkit-1*" \\) ! -path "/var/lib/nodemaint-*" ! -name nodemaint-install.lock | sort';
 const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep -q "^nodemaint .*delay"';
 
 /** A runtime in which nothing runs: until it answers, the agent does not know whether the pod has ended. */
 const RUNTIME = `const { startDemoRuntime } = await import("${CHECKOUT}/src/demo/runtime.ts");
 await startDemoRuntime({ staticPodPath: "/root/none", socketPath: "/run/containerd/containerd.sock", nodeName: "n" }, new AbortController().signal);`;
-
-async function unpack(file: string, folder: string): Promise<void> {
-  await promisify(execFile)('dpkg-deb', ['-R', file, folder]);
-}
 
 describe('the .deb', () => {
   let folder: string;
@@ -37,16 +29,7 @@ describe('the .deb', () => {
 
   before(async () => {
     folder = await makeTestFolder('package');
-    const options = { architecture: ARCHITECTURE, format: 'deb', epochSec: 0, target: folder } as const;
-    first = await makePackage(options, new AbortController().signal);
-    next = path.join(folder, 'next.deb');
-    const tree = await mkdtemp(path.join(folder, 'tree-'));
-    await unpack(first, tree);
-    const change = `sed -i 's/^Version:.*/Version: 99.0.0/' DEBIAN/control && echo '// next' >> usr/libexec/nodemaint/dist/nodemaint.cjs`;
-    await promisify(execFile)('sh', ['-c', `${change} && dpkg-deb --root-owner-group -Znone -b . ${next}`], {
-      cwd: tree,
-    });
-    await rm(tree, { recursive: true });
+    ({ first, next } = await makeDebPair(folder, new AbortController().signal));
   });
 
   after(async () => {
@@ -135,6 +118,8 @@ describe('the .deb', () => {
       /no \/etc\/kubernetes\/kubelet\.conf yet; the agent starts at the next boot/,
     );
     assert.match(await container.must('systemctl is-enabled nodemaint'), /^enabled/);
+    assert.match(await container.must(`dpkg -i ${next}`), /the agent starts at the next boot/);
+    await container.must('tail -n 1 /usr/lib/nodemaint/nodemaint.cjs | grep -qx "// next"');
     await container.must('dpkg -P nodemaint');
     await container.must('mv /run/systemd /run/systemd.away');
     await container.must(`dpkg -i ${first}; test -L /etc/systemd/system/multi-user.target.wants/nodemaint.service`);
