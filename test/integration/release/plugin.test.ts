@@ -15,6 +15,7 @@ import { isThorough } from '../../support/thorough.ts';
 const run = promisify(execFile);
 /** Somebody without any right on this machine. */
 const NOBODY = { uid: 65_534, gid: 65_534 } as const;
+const CRDS = path.join(import.meta.dirname, '..', '..', '..', 'manifests', 'crds');
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-z' } };
 
 describe('the plugin of kubectl', () => {
@@ -52,6 +53,8 @@ describe('the plugin of kubectl', () => {
     folder = await makeTestFolder('plugin');
     stack.defer(() => rm(folder, { recursive: true, force: true }));
     controlPlane = stack.use(await startControlPlane({}, signal));
+    await controlPlane.kubectl(['create', '-f', CRDS]);
+    await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
     await controlPlane.kubectl(['create', '-f', '-'], JSON.stringify(NODE));
     kubeconfig = path.join(folder, 'kubeconfig');
     await writeFile(kubeconfig, await controlPlane.kubectl(['config', 'view', '--raw', '--flatten']));
@@ -67,7 +70,7 @@ describe('the plugin of kubectl', () => {
     await unpack('darwin');
     const bin = await makeBin('bin');
     await assert.rejects(kubectl(bin, 'status'), /there is no Node\.js in the PATH; install Node\.js 22 or later/);
-    await symlink(process.execPath, path.join(bin, 'node'));
+    await copyFile(process.execPath, path.join(bin, 'node'));
     assert.match((await kubectl(bin, 'preview', 'node-z')).stdout, /^node\/node-z: 0 pods in 0 tiers\n/);
     await kubectl(bin, 'status');
   });
@@ -81,7 +84,8 @@ describe('the plugin of kubectl', () => {
   it('the plugin is installed by krew from its manifest, with a Node.js of its own', {
     skip: !isThorough('krew, and the archives for Linux, which take long to compress'),
   }, async () => {
-    const krew = await krewBinary(signal);
+    const krew = path.join(folder, 'kubectl-krew');
+    await copyFile(await krewBinary(signal), krew);
     const archives = await unpack('linux');
     const arch = process.arch === 'x64' ? 'amd64' : process.arch;
     const archive = archives.find(({ platforms }) => platforms.some((each) => each.arch === arch));
@@ -95,7 +99,7 @@ describe('the plugin of kubectl', () => {
     await chmod(manifest, 0o644);
     const { stderr } = await run(krew, args, { env, signal, cwd: '/', ...NOBODY });
     assert.match(stderr, /Installed plugin: nodemaint/);
-    const installed = path.join(root, 'bin');
+    const installed = `${path.join(root, 'bin')}:/usr/bin:/bin`;
     assert.match((await kubectl(installed, 'preview', 'node-z')).stdout, /^node\/node-z: 0 pods in 0 tiers\n/);
     await kubectl(installed, 'status');
   });
