@@ -26,7 +26,7 @@ import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { refusal } from '../../kube/refusal.ts';
 import { collectionPath, type Resource } from '../../kube/resource.ts';
 import { VERSION } from '../../version.ts';
-import { readFleet } from '../nodes/nodes.ts';
+import { readFleet } from '../fleet.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

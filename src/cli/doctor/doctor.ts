@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { askKubelet } from '../../agent/static-pods/directory.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
-import { examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';
+import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/detection.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -21,6 +21,7 @@ import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import { readUntrustedPaths, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
+import { AGENT_CONFIG_PATH } from '../paths.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../local-node.ts';
 import { readStatus } from '../agent-status.ts';
@@ -159,8 +160,25 @@ async function readFacts(
   };
 }
 
+/** The one check of a machine on which nothing is installed; undefined where a configuration, or another file, is named. */
+async function notInstalled({ config }: StaticPodsFlags): Promise<Check | undefined> {
+  const isThere = (file: string): Promise<boolean> =>
+    access(file)
+      .then(() => true)
+      .catch(() => false);
+  if (config !== AGENT_CONFIG_PATH || (await isThere(config))) return undefined;
+  return {
+    name: 'installation',
+    result: 'fail',
+    message: `no agent is installed on this machine: there is no ${AGENT_CONFIG_PATH}`,
+    fix: 'install the package of the release, or run its install.sh as root; then run nodemaint doctor again',
+  };
+}
+
 /** Checks this node. Returns the exit code: 1 where a check fails. Throws CONFIG_INVALID. */
 export async function doctorCommand(flags: StaticPodsFlags, terminal: Terminal): Promise<number> {
+  const missing = await notInstalled(flags);
+  if (missing !== undefined) return printChecks([missing], flags.output, terminal);
   // What openLocalNode warns of is in the table.
   const node = await openLocalNode(flags.config, { ...terminal, warn: () => undefined });
   const lifetime = new AbortController();

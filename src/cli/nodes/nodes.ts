@@ -1,16 +1,12 @@
 /** `nodemaint nodes`: which nodes of a cluster are guarded. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { VERSION_ANNOTATION } from '../../api/names.ts';
-import { countStates, type FleetNode, fleetNode, newestVersion } from '../../decide/fleet/node-state.ts';
-import { readPresence } from '../../decide/fleet/presence.ts';
-import { AGENT_STATUS_ANNOTATION } from '../../api/names.ts';
+import { countStates, type FleetNode } from '../../decide/fleet/node-state.ts';
 import { timeOf } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { listFleet } from '../../kube/fleet.ts';
-import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { formatObject, withCluster } from '../cluster.ts';
+import { readFleet } from '../fleet.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { formatSpan, formatTable } from '../terminal/text.ts';
 
@@ -26,37 +22,6 @@ const WATCH_EVERY_MS = 5_000;
 const HEAD = ['NAME', 'STATE', 'REASON'];
 const WIDE_HEAD = ['NAME', 'STATE', 'NODE', 'VERSION', 'PHASE', 'LOCK', 'DOCTOR', 'REPORTED', 'REASON'];
 const API_VERSION = 'cli.nodemaintenance.x-k8s.io/v1alpha1';
-
-/** The version of the controller that had the Lease last; undefined where none is known or it may not be read. */
-export async function controllerVersion(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
-  try {
-    const lease = await readLease(client, CONTROLLER_LEASE, signal);
-    return lease?.metadata.annotations?.[VERSION_ANNOTATION];
-  } catch (error) {
-    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
-    throw error;
-  }
-}
-
-/** The nodes that the selector matches, sorted by name. Throws API_UNREACHABLE and API_REFUSED. */
-export async function readFleet(
-  client: KubeClient,
-  selector: string,
-  now: number,
-  signal: AbortSignal,
-): Promise<readonly FleetNode[]> {
-  const [listed, controller] = await Promise.all([
-    listFleet(client, selector, signal),
-    controllerVersion(client, signal),
-  ]);
-  const versions = listed.map(
-    ({ metadata }) => readPresence(metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.version ?? '',
-  );
-  const newest = controller ?? newestVersion(versions.filter((version) => version !== ''));
-  return listed
-    .map((node) => fleetNode(node, newest, now))
-    .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-}
 
 function age(text: string | undefined, now: number): string {
   const at = timeOf(text);

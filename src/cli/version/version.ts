@@ -4,7 +4,7 @@ import { describeError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { commit, VERSION } from '../../version.ts';
 import { formatObject, withCluster } from '../cluster.ts';
-import { controllerVersion, readFleet } from '../nodes/nodes.ts';
+import { controllerVersion, readFleet } from '../fleet.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint version`. */

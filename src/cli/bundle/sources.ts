@@ -1,0 +1,158 @@
+/** What a bundle is made of: each part is read by itself, within a time and a size. */
+import { execFile } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import type { KubeClient } from '../../kube/client.ts';
+import { storyDirectory } from '../../agent/shutdown/story-files.ts';
+import type { AgentConfig } from '../../config/schema.ts';
+import { readBoundedFile } from '../../host/files/bounded-file.ts';
+
+/** One file of a bundle. */
+export interface BundlePart {
+  readonly name: string;
+  /** What it is, for the list in the bundle. */
+  readonly about: string;
+  /** Throws where it cannot be read; the bundle then has the reason in its place. */
+  readonly read: (signal: AbortSignal) => Promise<string>;
+}
+
+/** The most that a part may have, in bytes; of a longer one the end is kept. */
+export const PART_BYTES = 2 * 1024 * 1024;
+const PART_MS = 30_000;
+/** How many stories of shutdowns are in it. */
+const STORIES = 5;
+
+/** What a program writes, also where its exit code is not 0. */
+function command(file: string, args: readonly string[]): BundlePart['read'] {
+  return async (signal) => {
+    const ended = Promise.withResolvers<string>();
+    const options = { timeout: PART_MS, maxBuffer: 8 * PART_BYTES, signal };
+    execFile(file, [...args], options, (error, stdout, stderr) => {
+      if (error !== null && stdout === '') ended.reject(stderr === '' ? error : new Error(stderr.trim()));
+      else ended.resolve(stdout);
+    });
+    return await ended.promise;
+  };
+}
+
+/** This program with other words. */
+function self(...args: readonly string[]): BundlePart['read'] {
+  return command(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...args]);
+}
+
+function file(name: string): BundlePart['read'] {
+  return () => readBoundedFile(name, PART_BYTES);
+}
+
+const UNITS = ['nodemaint.service', 'nodemaint-inhibitor.service', 'kubelet.service', 'containerd.service'];
+const PROPERTIES =
+  'Id,LoadState,ActiveState,SubState,Result,ExecMainStatus,NRestarts,MemoryCurrent,FragmentPath,DropInPaths';
+
+function part(name: string, about: string, read: BundlePart['read']): BundlePart {
+  return { name, about, read };
+}
+
+/** The newest stories of shutdowns, as one list. */
+function storiesOf(directory: string): BundlePart['read'] {
+  return async () => {
+    const names = (await readdir(directory)).filter((name) => /^\d+\.json$/.test(name));
+    const newest = names.toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10)).slice(0, STORIES);
+    const texts = await Promise.all(newest.map((name) => readBoundedFile(path.join(directory, name), PART_BYTES)));
+    return `[${texts.join(',\n')}]\n`;
+  };
+}
+
+/** What systemd and its journal say. */
+function systemParts(): readonly BundlePart[] {
+  const journal = (flags: string): BundlePart['read'] =>
+    command('journalctl', [...flags.split(' '), '-o', 'short-iso-precise', '--no-pager']);
+  const logind = ['cat-config', 'systemd/logind.conf', '--no-pager'];
+  return [
+    part(
+      'log.txt',
+      'the log of the last day of the agent and of its lock',
+      journal('-u nodemaint -u nodemaint-inhibitor --since -24h -n 20000'),
+    ),
+    part('log-warnings.txt', 'the warnings of the last month', journal('-p warning -u nodemaint --since -30d -n 2000')),
+    part('units.txt', 'the state of the units', command('systemctl', ['show', '-p', PROPERTIES, ...UNITS])),
+    part(
+      'unit-files.txt',
+      "the agent's unit with its drop-ins",
+      command('systemctl', ['cat', 'nodemaint.service', '--no-pager']),
+    ),
+    part('inhibitors.txt', 'the locks that delay a shutdown', command('systemd-inhibit', ['--list', '--no-pager'])),
+    part('logind.txt', "logind's configuration", command('systemd-analyze', logind)),
+    part('os-release.txt', 'the operating system', file('/etc/os-release')),
+  ];
+}
+
+/** What a node's bundle has. The kubeconfig, the manifests and the environment are not read. */
+export function nodeParts(configFile: string, config: AgentConfig | undefined): readonly BundlePart[] {
+  const state = config?.stateDirectory ?? '/var/lib/nodemaint';
+  const run = ['--run-directory', config?.runDirectory ?? '/run/nodemaint'];
+  const own = ['--config', configFile];
+  return [
+    part('version.txt', 'the version of this program', self('version', '--client')),
+    part('status.json', 'what the agent says of itself', self('status', '-o', 'json', ...run)),
+    part('doctor.txt', 'the checks of this node', self('doctor', ...own)),
+    part('config.yaml', "the agent's configuration", file(configFile)),
+    part('config-effective.txt', 'every setting and where it comes from', self('config', 'show', '--origins', ...own)),
+    part('static-pods.txt', 'the static pods, without their manifests', self('static-pods', 'list', ...own)),
+    part('record.json', "the agent's record of its phase", file(path.join(state, 'record.json'))),
+    part('journal.txt', "the agent's journal of moved manifests", file(path.join(state, 'journal'))),
+    part('history.txt', 'the last shutdowns', self('history', ...own)),
+    part('shutdowns.json', `the stories of the last ${STORIES} shutdowns`, storiesOf(storyDirectory(state))),
+    ...systemParts(),
+  ];
+}
+
+function objects(client: KubeClient, url: string): BundlePart['read'] {
+  return async (signal) => {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(PART_MS)]);
+    const { status, body } = await client.send({ method: 'GET', path: url }, limited);
+    if (status !== 200) throw new Error(`the API server answered HTTP ${status}`);
+    return `${JSON.stringify(body, null, 1)}\n`;
+  };
+}
+
+/** What a cluster's bundle has: no Secrets, no ConfigMaps, and no pods but the controller's. */
+export function clusterParts(client: KubeClient, access: readonly string[]): readonly BundlePart[] {
+  const group = '/apis/nodemaintenance.x-k8s.io/v1alpha1';
+  const own = '/api/v1/namespaces/nodemaint-system';
+  return [
+    {
+      name: 'version.txt',
+      about: 'the versions of this program, the controller and the agents',
+      read: self('version', ...access),
+    },
+    { name: 'check.txt', about: "the checks of the cluster's side", read: self('check', ...access) },
+    { name: 'nodes.txt', about: 'which nodes are guarded', read: self('nodes', '-o', 'wide', ...access) },
+    {
+      name: 'nodemaintenances.json',
+      about: 'at most 500 maintenances',
+      read: objects(client, `${group}/nodemaintenances?limit=500`),
+    },
+    {
+      name: 'evictionrequests.json',
+      about: 'at most 500 EvictionRequests',
+      read: objects(client, '/apis/coordination.x-k8s.io/v1alpha1/evictionrequests?limit=500'),
+    },
+    { name: 'controller-pods.json', about: "the controller's pods", read: objects(client, `${own}/pods?limit=50`) },
+    {
+      name: 'leases.json',
+      about: "the controller's Leases",
+      read: objects(client, '/apis/coordination.k8s.io/v1/namespaces/nodemaint-system/leases?limit=50'),
+    },
+    {
+      name: 'events.json',
+      about: 'at most 500 Events of nodes and maintenances',
+      read: objects(client, '/api/v1/namespaces/default/events?limit=500'),
+    },
+    {
+      name: 'daemonset-gate.json',
+      about: 'the policy that holds DaemonSet pods',
+      read: objects(client, '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/nodemaint-daemonset-gate'),
+    },
+  ];
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { collect } from '../../../../src/cli/bundle/bundle.ts';
+import { redacted } from '../../../../src/cli/bundle/redact.ts';
+import { PART_BYTES } from '../../../../src/cli/bundle/sources.ts';
+import { runNodemaint } from '../../../support/commands/nodemaint.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+
+const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0dXJl';
+const KEY = `-----BEGIN RSA PRIVATE KEY-----\n${'QUJD'.repeat(40)}\n-----END RSA PRIVATE KEY-----`;
+
+/** Secrets as they stand in files and logs; the second text must not be left. */
+const PLANTED: readonly (readonly [text: string, secret: string])[] = [
+  [`token: ${JWT}`, JWT],
+  ['password: "hunter2 and more"', 'hunter2'],
+  ['{"client-key-data": "TFMwdExTMUNSVWRK", "x": 1}', 'TFMwdExTMUNSVWRK'],
+  ['AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY', 'wJalrXUtn'],
+  ['curl --token s3cr3t-value https://x', 's3cr3t-value'],
+  ['Authorization: Bearer abcdef123456', 'abcdef123456'],
+  ['got header Bearer abcdef123456', 'abcdef123456'],
+  [`said ${JWT} in the middle`, 'eyJ'],
+  ['join --discovery abcdef.0123456789abcdef', 'abcdef.0123456789abcdef'],
+  ['key AKIAIOSFODNN7EXAMPLE', 'AKIAIOSFODNN7EXAMPLE'],
+  ['https://admin:pa55@registry.example/v2', 'pa55'],
+  [KEY, 'QUJD'],
+  [KEY.slice(0, 100), 'QUJD'],
+  [`ca: ${'QUJDRA'.repeat(40)}`, 'QUJDRAQUJDRA'],
+  ["apiKey: 'my key'", 'my key'],
+];
+
+describe('a text of a bundle', () => {
+  for (const [text, secret] of PLANTED) {
+    it(`a text loses its secret: ${text.slice(0, 40)}`, () => {
+      const left = redacted(`before\n${text}\nafter`);
+      assert.ok(!left.includes(secret), left);
+      assert.match(left, /^before\n/);
+    });
+  }
+
+  it('a text keeps what helps', () => {
+    const text =
+      'node: worker-1\nphase: draining\nwaits for PodDisruptionBudget p0, uid 5f7c1a2e-0000-4000-8000-000000000000\n';
+    assert.equal(redacted(text), text);
+  });
+
+  it('a long text keeps its end, and a part that cannot be read does not stop the others', async () => {
+    const long = `${'x\n'.repeat(PART_BYTES)}the end\n`;
+    const parts = [
+      { name: 'a', about: '', read: () => Promise.reject(new Error('no such thing')) },
+      { name: 'b', about: '', read: () => Promise.resolve(long) },
+    ];
+    const [a, b] = await collect(parts, AbortSignal.timeout(60_000));
+    assert.equal(a?.text, '[not read: no such thing]\n');
+    assert.ok((b?.text.length ?? Infinity) <= PART_BYTES + 100);
+    assert.match(b?.text ?? '', /^\[the beginning is left out\]\n[\s\S]*the end\n$/);
+  });
+});
+
+describe('the bundle of a node', () => {
+  it('the bundle is an archive for one user, has its parts without agent and API server, and no planted secret', async (t: TestContext) => {
+    const folder = await temporaryFolder(t, 'bundle');
+    const state = path.join(folder, 'state');
+    await mkdir(path.join(state, 'shutdowns'), { recursive: true });
+    await mkdir(path.join(folder, 'manifests'));
+    const config = path.join(folder, 'config.yaml');
+    const own = `stateDirectory: ${state}\nstaticPodPath: ${path.join(folder, 'manifests')}\nrunDirectory: ${path.join(folder, 'run')}\n`;
+    const planted = PLANTED.map(([text]) => text.replaceAll('\n', '\n# ')).join('\n# ');
+    const kind = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
+    await writeFile(config, `${kind}${own}# ${planted}\n`);
+    await writeFile(path.join(state, 'record.json'), planted);
+    await writeFile(path.join(state, 'shutdowns', '1.json'), JSON.stringify({ reason: planted }));
+    const archive = path.join(folder, 'b.tar.gz');
+    const { code, stdout, stderr } = await runNodemaint(['bundle', '--config', config, '-o', archive]);
+    assert.deepEqual([code, stdout], [0, `${archive}\n`], stderr);
+    assert.equal((await stat(archive)).mode & 0o777, 0o600);
+    await promisify(execFile)('tar', ['xzf', archive, '-C', folder]);
+    const { stdout: list } = await promisify(execFile)('tar', ['tzf', archive]);
+    const names = list.trim().split('\n');
+    assert.ok(names.length >= 15, list);
+    for (const name of names) {
+      const text = await readFile(path.join(folder, name), 'utf8');
+      for (const [, secret] of PLANTED) assert.ok(!text.includes(secret), `${name} has ${secret}`);
+    }
+    const folderName = names[0]?.split('/')[0] ?? '';
+    assert.match(await readFile(path.join(folder, folderName, 'config.yaml'), 'utf8'), /stateDirectory: /);
+    const again = await runNodemaint(['bundle', '--config', config, '-o', archive]);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /cannot write the bundle .*EEXIST/);
+  });
+});
