@@ -31,6 +31,9 @@ export interface Changes {
   onBudget(key: string): void;
 }
 
+/** The status of the maintenance is written sooner, where its drain goes on. */
+const EMPTY_NODE_WAITS_MS = 1_000;
+
 /** A maintenance of more nodes is not looked at for each of them at once. */
 const FEW_NODES = 8;
 
@@ -100,7 +103,8 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
     },
     onPod: (key) => {
       const change = pods.note(key);
-      for (const node of change.turned) queues.node.add(node);
+      // What an empty node says changes together with what the maintenance does, which is decided first.
+      for (const node of change.turned) queues.node.addAfter(node, EMPTY_NODE_WAITS_MS);
       for (const node of change.nodes) {
         maintenances.groups.touchNode(node);
         add.maintenancesOn(node, change.turned.includes(node) ? 'now' : 'soon');

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
-import { DEFAULT_PATIENCE, DEFAULT_PROMISE_WORDS } from '../decide/eviction/defaults.ts';
+import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
+import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
 
 const duration = (words: string): z.ZodType<number> =>
   z

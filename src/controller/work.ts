@@ -7,6 +7,7 @@ import type { ControllerContext } from './context.ts';
 import { createDaemonSetInterceptor } from './daemon-set/interceptor.ts';
 import { createDaemonSetGate } from './daemon-set/gate.ts';
 import { createDaemonSetRollout } from './daemon-set/rollout.ts';
+import { createFirstStatuses } from './eviction/first-statuses.ts';
 import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
 import { createImperativeEviction } from './eviction/imperative.ts';
 import { createMarkReconciler } from './eviction/marks.ts';
@@ -105,18 +106,29 @@ function createQueues(context: ControllerContext): Queues {
   const targets = createTargets(pods, clock);
   /** Where many nodes are drained at once, no node waits for all pods of those that were begun before it. */
   const firstOfNode = { isUrgent: (key: string) => requests.isFirstOfNode(key) };
+  const firsts = createFirstStatuses(context, (key) => {
+    eviction.add(key);
+  });
   const interceptorQueue = (name: string, interceptor: Interceptor, parallel: number): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {
       client,
       clock,
       log,
-      request: (key) => requests.get(key),
+      request: (key) => {
+        const known = requests.get(key);
+        return known === undefined ? undefined : firsts.complete(known);
+      },
+      beforeReport: async (reported, signal) => {
+        const known = requests.get(keyOf(reported));
+        return known !== undefined && (await firsts.write(known, signal));
+      },
       pod: (request) => Promise.resolve(targets(request)),
     });
     return queueOf(name, reconcile, parallel, firstOfNode);
   };
   const imperative = createImperativeEviction(context);
-  const request = queueOf('evictionrequests', createEvictionRequestReconciler(context), PARALLEL_REQUESTS, firstOfNode);
+  const requestStep = createEvictionRequestReconciler(context, firsts);
+  const request = queueOf('evictionrequests', requestStep, PARALLEL_REQUESTS, firstOfNode);
   const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context), PARALLEL_REQUESTS);
   const gate = createDaemonSetGate(context);
   const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);

@@ -1,10 +1,10 @@
 import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { identityOf } from '../../decide/drain/recorded-node.ts';
+import { decideCordon } from '../../decide/maintenance/maintenance.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeStateOf } from '../../decide/maintenance/retention.ts';
-import { syncConditions } from '../../kube/maintenance/conditions.ts';
+import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
@@ -16,14 +16,10 @@ import type { Refusals } from './refusals.ts';
  */
 async function keepCordon(
   { client, events, log }: ControllerContext,
-  node: Node,
-  wanting: readonly NodeMaintenance[],
+  { node, state: { maintenances }, annotations }: Required<ConditionsIntent>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { name } = node.metadata;
-  const maintenances = wanting.map(({ metadata }) => metadata.name);
-  const note = nodeNote(wanting, identityOf(node.metadata));
-  const annotations = { [NODE_NOTE_ANNOTATION]: note };
   const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations }, signal);
   if (outcome !== 'changed') return outcome === 'annotated';
   log.info({ node: name, maintenances }, maintenances.length > 0 ? 'cordoned node' : 'uncordoned node');
@@ -46,11 +42,14 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       const known = context.maintenances.on(name);
       const state = nodeStateOf(known, node, context.pods.isEmpty(name));
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
-      const report = (): Promise<boolean> =>
-        syncConditions(context.client, { node, state }, context.clock.now(), signal);
+      const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
+      const intent = { node, state, annotations };
+      const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
+      // Without a change of the cordon, the note changes in the same write as the conditions.
+      if (decideCordon(node, state.maintenances) === undefined && (await report())) return;
       let changed: boolean;
       try {
-        changed = await keepCordon(context, node, wanting, signal);
+        changed = await keepCordon(context, intent, signal);
       } catch (error) {
         // A node that cannot be cordoned says all the same that it is under maintenance.
         await report();

@@ -37,7 +37,7 @@ function blockingByReason(status: NodeMaintenanceStatus): ReadonlyMap<string, re
 }
 
 /** The reasons that block now and did not before, each once for the whole maintenance; its status names every pod. */
-function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenanceStatus): readonly DrainEvent[] {
+export function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenanceStatus): readonly DrainEvent[] {
   const known = blockingByReason(before);
   return [...blockingByReason(after)]
     .filter(([reason]) => !known.has(reason))

@@ -9,6 +9,9 @@ export interface EvictionAnswer {
   readonly retryAfterMs?: number;
 }
 
+/** The words in a 429 by which a promised eviction differs from a refused one (KEP-1397), where no flag says others. */
+export const DEFAULT_PROMISE_WORDS: readonly string[] = ['Eviction triggered'];
+
 /** What became of one attempt; expected outcomes, not errors. */
 export type EvictionOutcome =
   /** The pod is being deleted. */

@@ -23,6 +23,9 @@ export interface EvictionPatience {
   readonly trustUntil?: number | undefined;
 }
 
+/** The patience where no flag says anything else, and that of an agent which drains its own node. */
+export const DEFAULT_PATIENCE = { takeOverMs: 60_000, promiseMs: 600_000 } as const satisfies EvictionPatience;
+
 /** What is evicted. */
 export interface EvictionTarget {
   readonly request: EvictionRequest;

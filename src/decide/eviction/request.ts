@@ -10,7 +10,12 @@ import {
   PROGRESSING,
   VALIDATION_FAILED,
 } from '../../api/eviction-request.ts';
-import { CONTROLLER_TAKE_OVER, DEFAULT_POLICY, EVICT_POLICY_ANNOTATION } from '../../api/names.ts';
+import {
+  CONTROLLER_TAKE_OVER,
+  DEFAULT_POLICY,
+  EVICT_POLICY_ANNOTATION,
+  MAINTENANCE_UID_LABEL,
+} from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { withCondition } from '../conditions.ts';
 import { interceptorsOf } from './interceptors.ts';
@@ -50,6 +55,11 @@ export function hasCondition(request: EvictionRequest, type: string): boolean {
 /** Whether the request is over: its pod evicted, or itself canceled (KEP-4563, "EvictionRequest Completion"). */
 export function isFinished(request: EvictionRequest): boolean {
   return hasCondition(request, EVICTED) || hasCondition(request, CANCELED);
+}
+
+/** Whether a drain made the request, or joined it: then its pod was there. */
+export function isMadeByDrain({ metadata }: EvictionRequest): boolean {
+  return metadata.labels?.[MAINTENANCE_UID_LABEL] !== undefined;
 }
 
 /** Milliseconds since the epoch at which the request came to its end; undefined while it has not. */
@@ -204,7 +214,8 @@ export function decideEvictionRequest(request: EvictionRequest, pod: Pod | undef
   const { name, uid } = request.spec.target.pod;
   const started = request.status?.targetInterceptors !== undefined;
   if (pod === undefined || pod.metadata.uid !== uid) {
-    return started
+    // The pod of a drain was there: a controller that ended meanwhile may have evicted it before it wrote the first status.
+    return started || isMadeByDrain(request)
       ? finish(request, { type: EVICTED, reason: 'PodDeleted', message: `Target Pod ${name} was deleted.` }, now)
       : finish(
           request,

@@ -24,7 +24,7 @@ interface Noted {
   readonly reason?: string;
   /** Its deadline, and since when that is known, RFC 3339. */
   readonly deadline?: readonly [string, string];
-  /** Those of its targets that an agent acts by: for static pods. Absent where the drain has not come to the node. */
+  /** Those of its targets that an agent acts by: for static pods. Absent in the stage Cordon. */
   readonly drainTargets?: readonly DrainPlanEntry[];
 }
 
@@ -38,11 +38,12 @@ function notedOf(maintenance: NodeMaintenance, node: NodeIdentity): Noted {
   const { metadata, spec, status } = maintenance;
   const { name, uid, annotations = {} } = metadata;
   const { [DEADLINE_ANNOTATION]: at, [DEADLINE_SINCE_ANNOTATION]: since = '' } = annotations;
-  const targets = stageOf(maintenance) === 'Drain' ? recordedNodes(status)(node)?.drainTargets : undefined;
+  const stage = stageOf(maintenance) === 'Drain' ? 'Drain' : 'Cordon';
+  const targets = stage === 'Drain' ? (recordedNodes(status)(node)?.drainTargets ?? []) : undefined;
   return {
     name,
     ...(uid === undefined ? {} : { uid }),
-    stage: stageOf(maintenance) === 'Drain' ? 'Drain' : 'Cordon',
+    stage,
     ...(spec.reason === undefined ? {} : { reason: spec.reason.slice(0, MAX_REASON) }),
     ...(at === undefined ? {} : { deadline: [at, since] }),
     ...(targets === undefined ? {} : { drainTargets: targets.filter(({ podType }) => podType === 'Static') }),

@@ -19,6 +19,8 @@ export interface InterceptorDependencies {
   readonly log: Log;
   readonly request: (key: string) => EvictionRequest | undefined;
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
+  /** Called before a report is written; returns whether it may be. Every one may unless it is given. */
+  readonly beforeReport?: (request: EvictionRequest, signal: AbortSignal) => Promise<boolean>;
 }
 
 /** The loop of an interceptor. */
@@ -147,7 +149,8 @@ class InterceptorProtocol implements InterceptorLoop {
     { copy, request, step }: Pick<Begun, 'request'> & { copy: EvictionRequest | undefined; step: InterceptorStep },
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock } = this.#dependencies;
+    const { client, clock, beforeReport } = this.#dependencies;
+    if (step.kind !== 'silent' && (await beforeReport?.(request, signal)) === false) return;
     const report = { name: this.#interceptor.name, turn: step, now: clock.now() };
     const after = await reportProgress(client, request, report, signal);
     if (after !== undefined) this.#ownWrites.note(key, copy, after);

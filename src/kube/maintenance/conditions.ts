@@ -3,15 +3,24 @@ import { decideNodeConditions, type NodeState } from '../../decide/maintenance/n
 import { rfc3339 } from '../../decide/time.ts';
 import type { KubeClient } from '../client.ts';
 import { NODES, objectPath, sendForObject } from '../resource.ts';
+import { type Annotations, differentAnnotations } from './cordon.ts';
+
+/** A node, what it is in the middle of, and annotations that are to change with its conditions. */
+export interface ConditionsIntent {
+  readonly node: Node;
+  readonly state: NodeState;
+  /** Undefined for those that the node is not to have; others stay as they are. */
+  readonly annotations?: Annotations;
+}
 
 /**
  * Reports in the conditions of a node how far its drain is (KEP-5683); `now` is in milliseconds since the epoch. Returns
- * whether anything was written; a node that somebody has changed since it was copied is left as it is. Throws API_UNREACHABLE
- * and API_REFUSED.
+ * whether anything was written; a node that somebody has changed since it was copied is left as it is, and one whose
+ * conditions are right keeps its annotations. Throws API_UNREACHABLE and API_REFUSED.
  */
 export async function syncConditions(
   client: KubeClient,
-  { node, state }: { readonly node: Node; readonly state: NodeState },
+  { node, state, annotations = {} }: ConditionsIntent,
   now: number,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -24,7 +33,12 @@ export async function syncConditions(
   });
   if (conditions.length === 0) return false;
   const path = objectPath(NODES, node.metadata, 'status');
-  const body = { metadata: { resourceVersion: node.metadata.resourceVersion }, status: { conditions } };
+  const different = differentAnnotations(node, annotations);
+  const metadata = {
+    resourceVersion: node.metadata.resourceVersion,
+    ...(different === undefined ? {} : { annotations: different }),
+  };
+  const body = { metadata, status: { conditions } };
   const change = { method: 'PATCH', path, body, patch: { kind: 'strategic' } } as const;
   return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
 }

@@ -4,13 +4,26 @@ import type { KubeClient } from '../client.ts';
 import { NodemaintError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject, statusMessage } from '../resource.ts';
 
+/** Annotations that a node is to have; undefined for those that it is not to have. */
+export type Annotations = Readonly<Record<string, string | undefined>>;
+
+/** Those that the node does not have so, as a patch has them, with null for those to be taken away; undefined where all are so. */
+export function differentAnnotations(
+  { metadata }: Node,
+  wanted: Annotations,
+): Readonly<Record<string, string | null>> | undefined {
+  const different = Object.entries(wanted).filter(([key, value]) => metadata.annotations?.[key] !== value);
+  if (different.length === 0) return undefined;
+  return Object.fromEntries(different.map(([key, value]) => [key, value ?? null]));
+}
+
 /** A node, and the maintenances that want it unschedulable; none to take back the cordon that was set for some. */
 export interface CordonIntent {
   /** A copy of the node, or its name to have it read. */
   readonly node: Node | string;
   readonly wantedBy: readonly string[];
   /** Annotations that the node is to have, undefined for those that it is not to have; others stay as they are. */
-  readonly annotations?: Readonly<Record<string, string | undefined>>;
+  readonly annotations?: Annotations;
   /** Asked right before a write; without it every write is allowed. */
   readonly mayWrite?: () => Promise<boolean>;
 }
@@ -56,12 +69,11 @@ async function changeNode(
   signal: AbortSignal,
 ): Promise<CordonOutcome> {
   const decided = decideCordon(node, wantedBy);
-  const different = Object.entries(annotations).filter(([key, value]) => node.metadata.annotations?.[key] !== value);
-  if (decided === undefined && different.length === 0) return 'unchanged';
+  const others = differentAnnotations(node, annotations);
+  if (decided === undefined && others === undefined) return 'unchanged';
   if (mayWrite !== undefined && !(await mayWrite())) return 'not-allowed';
   const { resourceVersion } = node.metadata;
   const guard = resourceVersion === undefined ? {} : { resourceVersion };
-  const others = Object.fromEntries(different.map(([key, value]) => [key, value ?? null]));
   const body = { ...decided, metadata: { annotations: { ...others, ...decided?.metadata.annotations }, ...guard } };
   const change = { method: 'PATCH', path: objectPath(NODES, node.metadata), body, patch: { kind: 'merge' } } as const;
   const response = await client.send(change, signal);

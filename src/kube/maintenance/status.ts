@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { boundedStatus } from '../../decide/drain/bounded-status.ts';
+import { newlyBlocked } from '../../decide/drain/events.ts';
 import { isSignificantChange } from '../../decide/drain/status.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../client.ts';
@@ -38,9 +39,9 @@ export interface MaintenanceStatusWriter {
 /** The counts of more nodes are written less often, in proportion, so that the bytes written in a second are bounded. */
 const NODES_AT_ONCE = 200;
 
-/** So are those of more drains, up to this multiple of the time. */
-const DRAINS_AT_ONCE = 30;
-const MOST_TIMES = 15;
+/** So are those of more drains, up to this multiple of the time: people who watch one drain see each second. */
+const DRAINS_AT_ONCE = 5;
+const MOST_TIMES = 30;
 
 /**
  * Each pod that leaves changes a count: `countEveryMs` is the time between two writes that say nothing else, where few drains
@@ -68,7 +69,9 @@ export function createMaintenanceStatusWriter(
       const status = boundedStatus(maintenance, whole);
       if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status))
         return { kind: 'recorded', status };
-      const drainTimes = Math.min(drains() / DRAINS_AT_ONCE, MOST_TIMES);
+      // A pod that begins to block is no mere count: somebody has to do something about it.
+      const isPressing = newlyBlocked(maintenance.status ?? {}, status).length > 0;
+      const drainTimes = isPressing ? 1 : Math.min(drains() / DRAINS_AT_ONCE, MOST_TIMES);
       const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE, drainTimes);
       const againMs = (writtenAt.get(name) ?? -Infinity) + everyMs - clock.monotonic();
       if (againMs > 0 && !isSignificantChange(maintenance.status, status)) return { kind: 'throttled', againMs };

@@ -132,7 +132,8 @@ describe("the controller's own token", () => {
       lastHeartbeatTime: now,
       lastTransitionTime: now,
     }));
-    await patch(`${NODE_PATH}/status`, { status: { conditions } }, 'strategic');
+    const annotations = { 'nodemaintenance.x-k8s.io/maintenances': '{"maintenances":[]}' };
+    await patch(`${NODE_PATH}/status`, { metadata: { annotations }, status: { conditions } }, 'strategic');
     const uncordoned = { 'nodemaintenance.x-k8s.io/cordoned': null };
     await patch(NODE_PATH, { metadata: { annotations: uncordoned }, spec: { unschedulable: null } });
     await done({ method: 'DELETE', path: objectPath(PODS, { name: 'agent', namespace: 'default' }) });

@@ -51,7 +51,9 @@ export function applied(old: Json | undefined, body: Json, before: Json | undefi
   const newStatus = isObject(body['status']) ? body['status'] : {};
   const interceptors = mergeEntries(oldStatus['interceptors'], newStatus['interceptors'], 'name');
   const status = { ...oldStatus, ...newStatus, ...(interceptors === undefined ? {} : { interceptors }) };
-  return { ...old, ...body, metadata, spec, status };
+  // An object without a status stays so.
+  const isWithout = old?.['status'] === undefined && body['status'] === undefined;
+  return { ...old, ...body, metadata, spec, ...(isWithout ? {} : { status }) };
 }
 
 /** What a strategic merge patch makes of an object, as far as the conditions of a Node need it. */

@@ -3,11 +3,15 @@ import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../../api/pod.ts';
 import { whyBlocking } from '../../../decide/drain/blocking-pods.ts';
-import { decideEvictionOutcome, type EvictionOutcome } from '../../../decide/eviction/api-answer.ts';
-import { DEFAULT_PATIENCE, DEFAULT_PROMISE_WORDS } from '../../../decide/eviction/defaults.ts';
+import {
+  decideEvictionOutcome,
+  DEFAULT_PROMISE_WORDS,
+  type EvictionOutcome,
+} from '../../../decide/eviction/api-answer.ts';
 import {
   afterAttempt,
   decideEvictionStep,
+  DEFAULT_PATIENCE,
   type EvictionMemory,
   isEvictOnly,
   isInBackground,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import { MAINTENANCE_UID_LABEL } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { decideEvictionRequest } from '../../../../src/decide/eviction/request.ts';
 import { decideHeartbeat } from '../../../../src/decide/eviction/heartbeat.ts';
@@ -50,6 +51,12 @@ describe('the eviction request controller', () => {
       request(),
       undefined,
       'Canceled ValidationFailed: Target Pod p-1 was not found.',
+    ],
+    [
+      'ends a request of a drain whose pod is gone before the first status',
+      { ...request(), metadata: { ...request().metadata, labels: { [MAINTENANCE_UID_LABEL]: 'm-1' } } },
+      undefined,
+      'Evicted PodDeleted: Target Pod p-1 was deleted.',
     ],
     [
       'cancels a request for another UID',

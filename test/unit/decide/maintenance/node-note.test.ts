@@ -55,7 +55,13 @@ describe('the note on a Node', () => {
         ['fresh', 'Drain'],
       ],
     );
-    assert.deepEqual(drainsOfNode(maintenances, 'n1'), []);
+    assert.deepEqual(
+      drainsOfNode(maintenances, 'n1').map(({ maintenance, drainTargets }) => [maintenance, drainTargets]),
+      [
+        ['before', []],
+        ['fresh', []],
+      ],
+    );
   });
 
   it("the note has nothing of maintenances that are over, or that the node's agent made", () => {

@@ -32,9 +32,9 @@ describe('the writer of the status of a maintenance', () => {
 
   it('the writer puts counts off for longer where many drains are under way', async () => {
     for (const [drains, againMs] of [
-      [10, 5_000],
-      [90, 15_000],
-      [10_000, 75_000],
+      [5, 5_000],
+      [20, 20_000],
+      [10_000, 150_000],
     ] as const) {
       const { client } = createObjectServer();
       const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000, () => drains);
@@ -42,6 +42,22 @@ describe('the writer of the status of a maintenance', () => {
       const count = await writer.write(maintenanceOf(statusOf(1, 3)), statusOf(1, 2), SIGNAL);
       assert.deepEqual(count, { kind: 'throttled', againMs });
     }
+  });
+
+  it('the writer does not put a pod that begins to block off for longer where many drains are under way', async () => {
+    const { client } = createObjectServer();
+    const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000, () => 100);
+    await writer.write(maintenanceOf(), statusOf(1, 3), SIGNAL);
+    const pod = {
+      namespace: 'n',
+      name: 'p',
+      reason: 'PodDisruptionBudget',
+      message: '',
+      since: '2026-01-01T00:00:00Z',
+    };
+    const blocked = { ...statusOf(1, 3), nodeStatuses: [{ nodeRef: { name: 'n1' }, podsBlocking: [pod] }] };
+    const answer = await writer.write(maintenanceOf(statusOf(1, 3)), blocked as NodeMaintenanceStatus, SIGNAL);
+    assert.deepEqual(answer, { kind: 'throttled', againMs: 5_000 });
   });
 
   it('the writer puts off a count that follows another write too soon, but no target', async () => {

@@ -1,0 +1,107 @@
+import type { EvictionRequest, EvictionRequestStatus } from '../../api/eviction-request.ts';
+import { completedStatus, FIRST_STATUS_WAITS_MS } from '../../decide/eviction/first-status.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import type { KubeRequest } from '../../kube/client.ts';
+import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+
+/** A first status that is not written yet. */
+export interface WaitingStatus {
+  readonly status: EvictionRequestStatus;
+  /** The time until it has to be written, in milliseconds. */
+  readonly leftMs: number;
+}
+
+/** The first statuses of EvictionRequests that wait to be written; only this process knows them. */
+export interface FirstStatuses {
+  /** The request as if its first status were written. */
+  complete(request: EvictionRequest): EvictionRequest;
+  /** The first status of the request that waits; undefined where there is none, or it is written. */
+  waiting(request: EvictionRequest): WaitingStatus | undefined;
+  /** Lets the first status of a request wait. Those who act by it are told. */
+  keep(request: EvictionRequest, status: EvictionRequestStatus): void;
+  /**
+   * Writes the first status of the request, if it waits. Returns false where the request is over or gone, or is being changed
+   * all the time. Throws API_UNREACHABLE and API_REFUSED.
+   */
+  write(request: EvictionRequest, signal: AbortSignal): Promise<boolean>;
+  /** Forgets the request of the key, NAMESPACE/NAME, that is over or gone. */
+  forget(key: string): void;
+}
+
+interface Kept {
+  readonly uid: string | undefined;
+  readonly status: EvictionRequestStatus;
+  /** On the monotonic clock. */
+  readonly since: number;
+  isWritten: boolean;
+}
+
+/** A request that somebody else changes at the same time is read again. */
+const MAX_TRIES = 3;
+
+/** Writes the first status into the request as it is judged, or as it is read after a conflict. */
+async function writeFirst(
+  { client }: Pick<ControllerContext, 'client'>,
+  request: EvictionRequest,
+  first: EvictionRequestStatus,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let known: EvictionRequest | undefined = request;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    if (known.metadata.uid !== request.metadata.uid || isFinished(known)) return false;
+    if (known.status?.targetInterceptors !== undefined) return true;
+    const { resourceVersion } = known.metadata;
+    const body = { metadata: { resourceVersion }, status: completedStatus(known.status, first) };
+    const path = objectPath(EVICTION_REQUESTS, known.metadata, 'status');
+    const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+    const fresh = await sendForObject<EvictionRequest>(client, change, [404, 409], signal);
+    if (fresh !== undefined) return true;
+    const read: KubeRequest = { method: 'GET', path: objectPath(EVICTION_REQUESTS, known.metadata) };
+    known = await sendForObject<EvictionRequest>(client, read, [404], signal);
+    if (known === undefined) return false;
+  }
+  return false;
+}
+
+/** `onKept` is called with the key of a request whose first status begins to wait. */
+export function createFirstStatuses(
+  context: Pick<ControllerContext, 'client' | 'clock' | 'log' | 'metrics'>,
+  onKept: (key: string) => void = () => undefined,
+): FirstStatuses {
+  const { clock, log, metrics } = context;
+  const kept = new Map<string, Kept>();
+  const find = (request: EvictionRequest): Kept | undefined => {
+    const known = kept.get(keyOf(request));
+    const isAhead = known?.uid === request.metadata.uid && request.status?.targetInterceptors === undefined;
+    return isAhead ? known : undefined;
+  };
+  return {
+    complete: (request) => {
+      const known = find(request);
+      return known === undefined ? request : { ...request, status: completedStatus(request.status, known.status) };
+    },
+    waiting: (request) => {
+      const known = find(request);
+      if (known === undefined || known.isWritten) return undefined;
+      return { status: known.status, leftMs: known.since + FIRST_STATUS_WAITS_MS - clock.monotonic() };
+    },
+    keep: (request, status) => {
+      const key = keyOf(request);
+      kept.set(key, { uid: request.metadata.uid, status, since: clock.monotonic(), isWritten: false });
+      onKept(key);
+    },
+    write: async (request, signal) => {
+      const known = find(request);
+      if (known === undefined || known.isWritten) return true;
+      if (!(await writeFirst(context, request, known.status, signal))) return false;
+      known.isWritten = true;
+      metrics.evictionBegun();
+      log.info({ request: keyOf(request), pod: request.spec.target.pod.name }, 'named the interceptors of a request');
+      return true;
+    },
+    forget: (key) => {
+      kept.delete(key);
+    },
+  };
+}

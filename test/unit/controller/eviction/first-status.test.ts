@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import type { KubeRequest } from '../../../../src/kube/client.ts';
+import { drainOf } from '../../../support/maintenance/objects.ts';
+import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+
+const QUICK = { timeoutMs: 5_000 };
+const ONLY = 'imperative-eviction.k8s.io';
+const KEY = 'n/u';
+
+type Answer = { readonly status: number; readonly message: string };
+
+/** A cluster with a drain of its only node, which has one pod; `evict` answers the Eviction API. */
+function clusterOf(evict: (cluster: MemoryCluster) => Answer, annotations = {}): MemoryCluster {
+  const cluster = createMemoryCluster();
+  cluster.answer = ({ path }) => (path.endsWith('/eviction') ? evict(cluster) : undefined);
+  cluster.put('Node', { metadata: { name: 'one' } });
+  const metadata = { name: 'web', namespace: 'n', uid: 'u', annotations };
+  cluster.put('Pod', { metadata, spec: { nodeName: 'one', priority: 0 } } as Pod);
+  cluster.put('Maintenance', drainOf('m', ['one']));
+  return cluster;
+}
+
+const gone = (cluster: MemoryCluster): Answer => {
+  cluster.remove('Pod', 'n/web');
+  return { status: 201, message: '' };
+};
+const accepted = (): Answer => ({ status: 201, message: '' });
+const blocked = (): Answer => ({ status: 429, message: 'Cannot evict pod as it would violate the disruption budget.' });
+
+function isEnd(cluster: MemoryCluster, type: string): boolean {
+  return statusOf(cluster)?.conditions?.some((each) => each.type === type && each.status === 'True') === true;
+}
+
+function statusOf(cluster: MemoryCluster): EvictionRequestStatus | undefined {
+  return cluster.get('Request', KEY)?.status;
+}
+
+function isStatusWrite({ path }: KubeRequest): boolean {
+  return path.endsWith('/evictionrequests/u/status');
+}
+
+function statusWrites(cluster: MemoryCluster): readonly KubeRequest[] {
+  return cluster.requests.filter(isStatusWrite);
+}
+
+describe('the first status of a request', () => {
+  it('the first status of a request is its last one where the Eviction API is the only interceptor and the pod is gone soon', async () => {
+    const cluster = clusterOf(gone);
+    await using _ = cluster.lead();
+    await waitFor('the end', () => isEnd(cluster, 'Evicted'), QUICK);
+    assert.equal(statusWrites(cluster).length, 1);
+    const { targetInterceptors, activeInterceptors, processedInterceptors, interceptors } = statusOf(cluster) ?? {};
+    assert.deepEqual(targetInterceptors, [{ name: ONLY }]);
+    assert.deepEqual(activeInterceptors, []);
+    assert.deepEqual(processedInterceptors, [ONLY]);
+    assert.deepEqual(interceptors, [{ name: ONLY, message: '' }]);
+  });
+
+  it('the first status is written while a pod takes longer to end', async () => {
+    const cluster = clusterOf(accepted);
+    await using _ = cluster.lead();
+    await waitFor('the first status', () => statusOf(cluster)?.activeInterceptors?.[0] === ONLY, QUICK);
+    assert.ok(
+      cluster.requests.findIndex(({ path }) => path.endsWith('/eviction')) < cluster.requests.findIndex(isStatusWrite),
+    );
+    cluster.remove('Pod', 'n/web');
+    await waitFor('the end', () => isEnd(cluster, 'Evicted'), QUICK);
+    assert.equal(statusWrites(cluster).length, 2);
+  });
+
+  it('the first status is written before the Eviction API reports that a pod is blocked, and the report follows at once', async () => {
+    const cluster = clusterOf(blocked);
+    await using _ = cluster.lead();
+    const saysWhy = (): boolean => (statusOf(cluster)?.interceptors?.[0]?.message ?? '') !== '';
+    await waitFor('the report', saysWhy, QUICK);
+    const [first, report] = statusWrites(cluster);
+    assert.deepEqual([first?.patch?.kind, report?.patch?.kind], ['merge', 'apply']);
+    assert.deepEqual(statusOf(cluster)?.activeInterceptors, [ONLY]);
+  });
+
+  it('the first status is written at once where the pod has another interceptor', async () => {
+    const name = 'interceptor.evictionrequest.coordination.k8s.io/priority_mine.example.com';
+    const cluster = clusterOf(gone, { [name]: '10000/controller' });
+    await using _ = cluster.lead();
+    await waitFor('the first status', () => statusOf(cluster)?.activeInterceptors?.[0] === 'mine.example.com', QUICK);
+    assert.ok(!cluster.requests.some(({ path }) => path.endsWith('/eviction')));
+  });
+
+  it('the first status and the end are two writes where somebody has written a condition meanwhile', async () => {
+    const strange = {
+      type: 'Strange',
+      status: 'True',
+      reason: 'R',
+      message: '',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const cluster = clusterOf((own) => {
+      const made = own.get('Request', KEY);
+      assert.ok(made !== undefined);
+      own.put('Request', { ...made, status: { conditions: [strange] } } as typeof made);
+      return gone(own);
+    });
+    await using _ = cluster.lead();
+    await waitFor('the end', () => isEnd(cluster, 'Evicted'), QUICK);
+    const types = statusOf(cluster)?.conditions?.map(({ type }) => type);
+    assert.deepEqual(types?.toSorted(), ['Evicted', 'Progressing', 'Strange']);
+    assert.deepEqual(statusOf(cluster)?.processedInterceptors, [ONLY]);
+  });
+
+  it('a request of a drain whose pod is gone is evicted also where no status was written before, as after a crash', async () => {
+    const cluster = clusterOf(accepted);
+    cluster.answer = (request) => (isStatusWrite(request) ? { status: 500, message: 'away' } : undefined);
+    {
+      await using _ = cluster.lead();
+      await waitFor('the request', () => cluster.get('Request', KEY) !== undefined, QUICK);
+    }
+    cluster.remove('Pod', 'n/web');
+    cluster.answer = () => undefined;
+    await using _ = cluster.lead();
+    await waitFor('the end', () => isEnd(cluster, 'Evicted'), QUICK);
+    assert.ok(!isEnd(cluster, 'Canceled'));
+  });
+});
