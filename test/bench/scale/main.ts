@@ -10,6 +10,7 @@ import { HELD } from './cases/held.ts';
 import { ONE_AFTER_ANOTHER } from './cases/one-after-another.ts';
 import { STORM } from './cases/storm.ts';
 import { UNINVOLVED_AGENT } from './cases/uninvolved-agent.ts';
+import { WRITES } from './cases/writes.ts';
 import { growthOf, tableOf, type Finding } from './table.ts';
 
 /** By the names that choose among them on the command line. */
@@ -22,6 +23,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'delete-all': DELETE_ALL,
   'uninvolved-agent': UNINVOLVED_AGENT,
   'one-after-another': ONE_AFTER_ANOTHER,
+  writes: WRITES,
 };
 
 /** What a word of the command line asks for: a case at its quick size, at given sizes, or every case at its full sizes. */
