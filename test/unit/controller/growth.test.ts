@@ -108,13 +108,26 @@ function namesOf(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `n-${index}`);
 }
 
-/** The maintenances that drain the nodes, by what a title calls them. */
-const SHAPES: Readonly<Record<string, (nodes: readonly string[]) => readonly NodeMaintenance[]>> = {
-  'a maintenance for each node': (nodes) => nodes.map((node) => drainOf(`drain-${node}`, [node])),
-  'one maintenance for all nodes': (nodes) => [drainOf('drain', nodes)],
+/** A way to drain the nodes. */
+interface Shape {
+  readonly maintenancesOf: (nodes: readonly string[]) => readonly NodeMaintenance[];
+  /**
+   * Requests for each node from the drain to the end of the completion, beside three for each pod: the cordon, its end, the
+   * conditions three times, the requests of its pods are deleted; for a maintenance six more. Two may fall apart otherwise.
+   */
+  readonly mostForNode: number;
+}
+
+/** The ways to drain, by what a title calls them. */
+const SHAPES: Readonly<Record<string, Shape>> = {
+  'a maintenance for each node': {
+    maintenancesOf: (nodes) => nodes.map((node) => drainOf(`drain-${node}`, [node])),
+    mostForNode: 14,
+  },
+  'one maintenance for all nodes': { maintenancesOf: (nodes) => [drainOf('drain', nodes)], mostForNode: 8 },
 };
 
-for (const [shape, maintenancesOf] of Object.entries(SHAPES)) {
+for (const [shape, { maintenancesOf, mostForNode }] of Object.entries(SHAPES)) {
   describe(`the work of the controller for ${shape}`, () => {
     let few: Work;
     let many: Work;
@@ -135,6 +148,11 @@ for (const [shape, maintenancesOf] of Object.entries(SHAPES)) {
     it('the controller sends at most so many more requests as there are more nodes', () => {
       growsLinearly('requests');
       growsLinearly('statuses');
+    });
+
+    it('the controller sends at most three requests for each pod and a few for each node', () => {
+      const limit = FEW * (3 * PODS_PER_NODE + mostForNode);
+      assert.ok(few.requests <= limit, `${few.requests} for ${FEW} nodes, at most ${limit}`);
     });
 
     it('the controller reads at most so many more parts of objects as there are more nodes', () => {
