@@ -27,6 +27,11 @@ export interface KubeRequest {
    * their own, so that they delay no others, and wait for the API server's own time-out, whose answer says what was slow.
    */
   readonly behindWebhooks?: true;
+  /**
+   * Whether nobody waits for it, as for an Event: such requests have few connections of their own, so that those which a drain
+   * waits for go before them where the API server is busy.
+   */
+  readonly patient?: true;
   /** The user that the request is made as, by impersonation; without it, the identity of the credentials. */
   readonly as?: string;
 }
@@ -59,6 +64,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const WEBHOOK_TIMEOUT_MS = 65_000;
 const MAX_SOCKETS = 16;
 const MAX_WEBHOOK_SOCKETS = 64;
+const MAX_PATIENT_SOCKETS = 6;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
@@ -104,6 +110,7 @@ class ApiServerConnections {
   readonly #access: ClusterAccess;
   readonly #userAgent: string;
   readonly #agent = new https.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  readonly #patientAgent = new https.Agent({ keepAlive: true, maxSockets: MAX_PATIENT_SOCKETS });
   readonly #webhookAgent = new https.Agent({ keepAlive: true, maxSockets: MAX_WEBHOOK_SOCKETS });
   readonly #base: string;
 
@@ -122,7 +129,7 @@ class ApiServerConnections {
     const headers = { ...credentials, ...headersOf(request, body, this.#userAgent) };
     return await new Promise((resolve, reject) => {
       const call = https.request(new URL(this.#base + withManager(request), this.#access.server), {
-        agent: request.behindWebhooks === true ? this.#webhookAgent : this.#agent,
+        agent: this.#agentFor(request),
         ...options,
         method: request.method,
         headers,
@@ -134,6 +141,11 @@ class ApiServerConnections {
       call.on('response', resolve);
       call.end(body);
     });
+  }
+
+  #agentFor({ behindWebhooks, patient }: KubeRequest): https.Agent {
+    if (behindWebhooks === true) return this.#webhookAgent;
+    return patient === true ? this.#patientAgent : this.#agent;
   }
 
   /** The error for a request that failed: API_UNREACHABLE, unless it is an error of this program already. */
@@ -148,6 +160,7 @@ class ApiServerConnections {
 
   close(): void {
     this.#agent.destroy();
+    this.#patientAgent.destroy();
     this.#webhookAgent.destroy();
   }
 }

@@ -212,7 +212,8 @@ class CountingEventRecorder implements EventRecorder {
   async #create(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
     const path = collectionPath(EVENTS, namespaceOf(event.subject));
     const body = bodyOf(event, this.#component);
-    const response = await this.#dependencies.client.send({ method: 'POST', path, body }, signal);
+    const create = { method: 'POST', path, body, patient: true } as const;
+    const response = await this.#dependencies.client.send(create, signal);
     // 404: the namespace does not exist; 403: it is being deleted.
     if (response.status < 300 || response.status === 404 || response.status === 403) return true;
     if (response.status === 409) return false;

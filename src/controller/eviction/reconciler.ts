@@ -102,7 +102,10 @@ async function write(
   // The version guards against a decision from an old copy: a conflict is answered by a newer event.
   const body = { metadata: { resourceVersion: request.metadata.resourceVersion }, status };
   const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
-  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+  // Where an interceptor becomes active, it waits for this write.
+  const isBeginning = (status.activeInterceptors ?? []).length > 0;
+  const patience = isBeginning ? {} : ({ patient: true } as const);
+  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...patience } as const;
   const done = await sendForObject(client, change, [404, 409], signal);
   if (done === undefined) return;
   if (status.targetInterceptors !== undefined) metrics.evictionBegun();

@@ -1,5 +1,4 @@
 import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
-import type { Node } from '../../api/pod.ts';
 import { identityOf } from '../../decide/drain/recorded-node.ts';
 import { decideCordon } from '../../decide/maintenance/maintenance.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';

@@ -39,6 +39,6 @@ export async function syncConditions(
     ...(different === undefined ? {} : { annotations: different }),
   };
   const body = { metadata, status: { conditions } };
-  const change = { method: 'PATCH', path, body, patch: { kind: 'strategic' } } as const;
+  const change = { method: 'PATCH', path, body, patch: { kind: 'strategic' }, patient: true } as const;
   return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
 }

@@ -83,6 +83,22 @@ describe('the client of an API server', () => {
     await Promise.all(evictions);
   });
 
+  it('the client answers other requests while many patient ones wait, and sends few of these at a time', async () => {
+    const held: ServerResponse[] = [];
+    answer = (response) =>
+      received.at(-1)?.url?.endsWith('/events') === true ? held.push(response) : response.end('{}');
+    const events = Array.from({ length: 20 }, () =>
+      client.send({ method: 'POST', path: '/x/events', body: {}, patient: true }, signal),
+    );
+    while (held.length < 6) await new Promise(setImmediate);
+    const others = Array.from({ length: 20 }, () => client.send({ method: 'GET', path: '/y' }, signal));
+    assert.deepEqual(new Set((await Promise.all(others)).map(({ status }) => status)), new Set([200]));
+    assert.equal(held.length, 6);
+    answer = (response) => response.end('{}');
+    for (const response of held) response.end('{}');
+    await Promise.all(events);
+  });
+
   it('the client sends a request below the path of the server, with its credentials and the type and length of its body', async () => {
     answer = (response) => response.writeHead(201).end('{"kind":"Status"}');
     const body = { name: 'ä' };
