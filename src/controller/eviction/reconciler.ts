@@ -141,9 +141,10 @@ async function settle(
     return FIRST_STATUS_WAITS_MS;
   }
   const isEnd = endsRequest(request, decision);
-  // The CRD takes an interceptor that was active for a moment only in the very first status.
   if (isEnd && request.status === undefined) {
-    await write(context, request, { ...decision, status: { ...first.status, ...status } }, signal);
+    // Nobody has seen an active interceptor, and the CRD takes only one that was active for a processed one.
+    const whole = { ...first.status, ...status, processedInterceptors: [] };
+    await write(context, request, { ...decision, status: whole }, signal);
     return undefined;
   }
   if (!isEnd && first.leftMs > 0) return first.leftMs;

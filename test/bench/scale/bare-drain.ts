@@ -43,7 +43,7 @@ function requestFor({ metadata: { name, namespace = '', uid = '' }, spec }: Pod)
 function endOf(request: EvictionRequest, pod: Pod): EvictionRequestStatus {
   const first = decideEvictionRequest(request, pod, Date.now()).status;
   const begun = { ...request, ...(first === undefined ? {} : { status: first }) };
-  return { ...first, ...decideEvictionRequest(begun, undefined, Date.now()).status };
+  return { ...first, ...decideEvictionRequest(begun, undefined, Date.now()).status, processedInterceptors: [] };
 }
 
 /** The status of the maintenance of one node with so many of its pods left. */
