@@ -69,7 +69,7 @@ export function createMaintenanceStatusWriter(
       const status = boundedStatus(maintenance, whole);
       if (isDeepStrictEqual({ ...maintenance.status, ...status }, maintenance.status))
         return { kind: 'recorded', status };
-      // A pod that begins to block is no mere count: somebody has to do something about it.
+      // A new reason for which pods block is no mere count: somebody has to do something about it.
       const isPressing = newlyBlocked(maintenance.status ?? {}, status).length > 0;
       const drainTimes = isPressing ? 1 : Math.min(drains() / DRAINS_AT_ONCE, MOST_TIMES);
       const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE, drainTimes);
