@@ -25,7 +25,8 @@ if [ -n "$share" ]; then
 fi
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
-if [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ]; then
+# systemd 258 and later end where they find control groups of version 1.
+if [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ] || [ -e "$system/usr/lib/systemd/systemd-executor" ] && [ "$system" != / ]; then
   mount -t cgroup2 cgroup2 sys/fs/cgroup
 else
   mount -t tmpfs -o mode=755 tmpfs sys/fs/cgroup
