@@ -21,6 +21,7 @@ const NODES_AND_MAINTENANCES = [
 const NOUNS: Readonly<Record<string, readonly { readonly resource: Resource; readonly prefix: string }[]>> = {
   drain: NODES_AND_MAINTENANCES.slice(0, 1),
   cordon: NODES_AND_MAINTENANCES.slice(0, 1),
+  uncordon: NODES_AND_MAINTENANCES.slice(0, 1),
   preview: NODES_AND_MAINTENANCES.slice(0, 1),
   complete: NODES_AND_MAINTENANCES,
   status: NODES_AND_MAINTENANCES,
