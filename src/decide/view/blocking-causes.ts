@@ -60,7 +60,7 @@ export function shortCause(message: string): string {
   const [, budget, needs, has] = BUDGET.exec(said) ?? [];
   return budget === undefined
     ? said
-    : `PodDisruptionBudget ${budget}, which needs ${needs} healthy pods and has ${has}`;
+    : `PodDisruptionBudget ${budget}, which needs ${needs} healthy ${needs === '1' ? 'pod' : 'pods'} and has ${has}`;
 }
 
 /** The cause as the part of a sentence that follows the number of pods: its verb for one pod, for several, and the rest. */
