@@ -78,7 +78,7 @@ const WRITES = [
   `complete nm/${maintenance}`,
   `evict ${pod}`,
   `evict ${pod} --withdraw`,
-  'uninstall-cluster --timeout 1s',
+  'uninstall-cluster --yes --timeout 1s',
 ];
 
 describe('a hostile text of a node, a user or a server', () => {
