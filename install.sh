@@ -755,7 +755,7 @@ purge() {
   for name in $state_files; do rm -f "$state/$name" "$state/.$name.new"; done
   # The stories of shutdowns, which have the times of their beginnings as names.
   if [ -d "$state/shutdowns" ] && [ ! -L "$state/shutdowns" ]; then
-    rm -f "$state"/shutdowns/[0-9]*.json "$state"/shutdowns/.[0-9]*.json.new
+    rm -f "$state"/shutdowns/[0-9]*.json "$state"/shutdowns/.[0-9]*.json.*.new
     rmdir "$state/shutdowns" 2> /dev/null || true
   fi
   rm -rf /etc/nodemaint /var/cache/nodemaint /run/nodemaint
