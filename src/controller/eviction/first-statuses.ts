@@ -1,5 +1,6 @@
 import type { EvictionRequest, EvictionRequestStatus } from '../../api/eviction-request.ts';
-import { completedStatus, FIRST_STATUS_WAITS_MS } from '../../decide/eviction/first-status.ts';
+import type { Pod } from '../../api/pod.ts';
+import { completedStatus, firstStatusLeftMs } from '../../decide/eviction/first-status.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import type { KubeRequest } from '../../kube/client.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
@@ -16,8 +17,11 @@ export interface WaitingStatus {
 export interface FirstStatuses {
   /** The request as if its first status were written. */
   complete(request: EvictionRequest): EvictionRequest;
-  /** The first status of the request that waits; undefined where there is none, or it is written. */
-  waiting(request: EvictionRequest): WaitingStatus | undefined;
+  /**
+   * The first status of the request that waits; undefined where there is none, or it is written. Notes when the pod is first
+   * seen to end.
+   */
+  waiting(request: EvictionRequest, pod: Pod | undefined): WaitingStatus | undefined;
   /** Lets the first status of a request wait. Those who act by it are told. */
   keep(request: EvictionRequest, status: EvictionRequestStatus): void;
   /**
@@ -34,6 +38,8 @@ interface Kept {
   readonly status: EvictionRequestStatus;
   /** On the monotonic clock. */
   readonly since: number;
+  /** When the pod was first seen to end, on the same clock. */
+  endingSince?: number;
   isWritten: boolean;
 }
 
@@ -81,10 +87,12 @@ export function createFirstStatuses(
       const known = find(request);
       return known === undefined ? request : { ...request, status: completedStatus(request.status, known.status) };
     },
-    waiting: (request) => {
+    waiting: (request, pod) => {
       const known = find(request);
       if (known === undefined || known.isWritten) return undefined;
-      return { status: known.status, leftMs: known.since + FIRST_STATUS_WAITS_MS - clock.monotonic() };
+      const now = clock.monotonic();
+      if (pod?.metadata.deletionTimestamp !== undefined) known.endingSince ??= now;
+      return { status: known.status, leftMs: firstStatusLeftMs(known, now) };
     },
     keep: (request, status) => {
       const key = keyOf(request);

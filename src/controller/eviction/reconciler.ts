@@ -2,7 +2,7 @@ import { CANCELED, EVICTED, type EvictionRequest, PROGRESSING } from '../../api/
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
-import { endsRequest, FIRST_STATUS_WAITS_MS, mayFirstStatusWait } from '../../decide/eviction/first-status.ts';
+import { endsRequest, FIRST_STATUS_WAITS_AT_MOST_MS, mayFirstStatusWait } from '../../decide/eviction/first-status.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -126,19 +126,19 @@ async function write(
  */
 async function settle(
   { context, firsts }: Scope,
-  request: EvictionRequest,
+  { request, pod }: { readonly request: EvictionRequest; readonly pod: Pod | undefined },
   decision: EvictionDecision,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { status, againMs } = decision;
-  const first = firsts.waiting(request);
+  const first = firsts.waiting(request, pod);
   if (first === undefined) {
     if (status === undefined || !mayFirstStatusWait(request, decision)) {
       await write(context, request, decision, signal);
       return againMs;
     }
     firsts.keep(request, status);
-    return FIRST_STATUS_WAITS_MS;
+    return FIRST_STATUS_WAITS_AT_MOST_MS;
   }
   const isEnd = endsRequest(request, decision);
   if (isEnd && request.status === undefined) {
@@ -187,7 +187,7 @@ export function createEvictionRequestReconciler(
       request = await synchronizeLabels(scope, request, pod, signal);
     }
     const decision = decideEvictionRequest(firsts.complete(request), pod, context.clock.now());
-    const againMs = await settle(scope, request, decision, signal);
+    const againMs = await settle(scope, { request, pod }, decision, signal);
     if (endedAt !== undefined) {
       forget(key);
       if (request.metadata.deletionTimestamp !== undefined) return {};

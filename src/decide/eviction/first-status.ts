@@ -9,6 +9,19 @@ import { type EvictionDecision, isFinished, isMadeByDrain } from './request.ts';
 
 /** A pod that takes longer to end shows the interceptors of its request after this time, in milliseconds. */
 export const FIRST_STATUS_WAITS_MS = 1_000;
+/** So does a pod whose eviction has not begun after this time, because very many pods leave at once. */
+export const FIRST_STATUS_WAITS_AT_MOST_MS = 10_000;
+
+/**
+ * For how long the first status may still wait, in milliseconds. Times are of one monotonic clock: `since` when it was decided,
+ * `endingSince` when the pod was first seen to end; undefined where it was not.
+ */
+export function firstStatusLeftMs(
+  { since, endingSince = Infinity }: { readonly since: number; readonly endingSince?: number | undefined },
+  now: number,
+): number {
+  return Math.min(endingSince + FIRST_STATUS_WAITS_MS, since + FIRST_STATUS_WAITS_AT_MOST_MS) - now;
+}
 
 /**
  * Whether the first status of the request, as it was decided, may wait: nobody but the Eviction API has to read in it whose

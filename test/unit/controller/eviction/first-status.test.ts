@@ -28,7 +28,14 @@ const gone = (cluster: MemoryCluster): Answer => {
   cluster.remove('Pod', 'n/web');
   return { status: 201, message: '' };
 };
-const accepted = (): Answer => ({ status: 201, message: '' });
+/** The pod ends, and takes its time. */
+const accepted = (cluster: MemoryCluster): Answer => {
+  const pod = cluster.get('Pod', 'n/web');
+  assert.ok(pod !== undefined);
+  const metadata = { ...pod.metadata, deletionTimestamp: new Date().toISOString(), finalizers: ['x.example.com/x'] };
+  cluster.put('Pod', { ...pod, metadata });
+  return { status: 201, message: '' };
+};
 const blocked = (): Answer => ({ status: 429, message: 'Cannot evict pod as it would violate the disruption budget.' });
 
 function isEnd(cluster: MemoryCluster, type: string): boolean {
