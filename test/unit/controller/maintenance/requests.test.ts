@@ -65,6 +65,15 @@ describe('the requests of a maintenance that is complete', () => {
   /** A cluster whose drain has emptied its only node; `meanwhile` is called before the maintenance is completed. */
   const completed = async (meanwhile: (cluster: MemoryCluster) => void): Promise<MemoryCluster> => {
     const cluster = createMemoryCluster();
+    cluster.answer = ({ path }) => {
+      const [, name] = /\/pods\/([^/]+)\/eviction$/.exec(path) ?? [];
+      const pod = cluster.get('Pod', `n/${name}`);
+      if (pod === undefined) return undefined;
+      // The pod ends, and takes its time.
+      const ending = { deletionTimestamp: new Date().toISOString(), finalizers: ['x.example.com/x'] };
+      cluster.put('Pod', { ...pod, metadata: { ...pod.metadata, ...ending } });
+      return { status: 201, message: '' };
+    };
     cluster.put('Node', { metadata: { name: 'one' } });
     for (let index = 0; index < COUNT; index += 1) {
       const metadata = { name: `p-${index}`, namespace: 'n', uid: `u-${index}` };
