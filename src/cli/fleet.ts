@@ -7,8 +7,15 @@ import type { KubeClient } from '../kube/client.ts';
 import { listFleet } from '../kube/fleet.ts';
 import { CONTROLLER_LEASE, readLease } from '../kube/lease.ts';
 
-/** The version of the controller that had the Lease last; undefined where none is known or it may not be read. */
-export async function controllerVersion(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
+/** The nodes of a cluster, and what leads it. */
+export interface Fleet {
+  /** Sorted by name. */
+  readonly nodes: readonly FleetNode[];
+  /** The version of the controller that had the Lease last; undefined where none is known or it may not be read. */
+  readonly controller: string | undefined;
+}
+
+async function controllerVersion(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
   try {
     const lease = await readLease(client, CONTROLLER_LEASE, signal);
     return lease?.metadata.annotations?.[VERSION_ANNOTATION];
@@ -18,13 +25,13 @@ export async function controllerVersion(client: KubeClient, signal: AbortSignal)
   }
 }
 
-/** The nodes that the selector matches, sorted by name. Throws API_UNREACHABLE and API_REFUSED. */
+/** The nodes that the selector matches, and the version of the controller. Throws API_UNREACHABLE and API_REFUSED. */
 export async function readFleet(
   client: KubeClient,
   selector: string,
   now: number,
   signal: AbortSignal,
-): Promise<readonly FleetNode[]> {
+): Promise<Fleet> {
   const [listed, controller] = await Promise.all([
     listFleet(client, selector, signal),
     controllerVersion(client, signal),
@@ -33,7 +40,8 @@ export async function readFleet(
     ({ metadata }) => readPresence(metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.version ?? '',
   );
   const newest = controller ?? newestVersion(versions.filter((version) => version !== ''));
-  return listed
+  const nodes = listed
     .map((node) => fleetNode(node, newest, now))
     .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return { nodes, controller };
 }

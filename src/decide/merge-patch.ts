@@ -1,8 +1,4 @@
-type JsonObject = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isObject } from './json.ts';
 
 /** Applies a drop-in to a configuration: maps are merged, null removes a key, all other values are replaced (RFC 7386). */
 export function mergePatch(base: unknown, dropIn: unknown): unknown {

@@ -227,7 +227,10 @@ export async function readClusterFacts(client: KubeClient, clock: Clock, signal:
     factOf(readMissingRights(client, signal), signal),
     factOf(readController(client, clock, signal), signal),
     factOf(readWebhook(client, signal), signal),
-    factOf(readFleet(client, '', now, signal), signal),
+    factOf(
+      readFleet(client, '', now, signal).then((fleet) => fleet.nodes),
+      signal,
+    ),
   ]);
   return { now, version: VERSION, resources: resourceFacts, policies, missingRights, controller, webhook, nodes };
 }

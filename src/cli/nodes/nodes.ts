@@ -5,8 +5,9 @@ import { timeOf } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { formatObject, withCluster } from '../cluster.ts';
+import { withCluster } from '../cluster.ts';
 import { readFleet } from '../fleet.ts';
+import { formatDocument } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { formatSpan, formatTable } from '../terminal/text.ts';
 
@@ -21,7 +22,6 @@ export interface NodesFlags extends UserAccessFlags {
 const WATCH_EVERY_MS = 5_000;
 const HEAD = ['NAME', 'STATE', 'REASON'];
 const WIDE_HEAD = ['NAME', 'STATE', 'NODE', 'VERSION', 'PHASE', 'LOCK', 'DOCTOR', 'REPORTED', 'REASON'];
-const API_VERSION = 'cli.nodemaintenance.x-k8s.io/v1alpha1';
 
 function age(text: string | undefined, now: number): string {
   const at = timeOf(text);
@@ -43,7 +43,7 @@ function summaryOf(nodes: readonly FleetNode[]): string {
 function format(nodes: readonly FleetNode[], { output }: NodesFlags, now: number): string {
   if (output === 'name') return nodes.map(({ name }) => `node/${name}\n`).join('');
   if (output === 'json' || output === 'yaml') {
-    return formatObject({ apiVersion: API_VERSION, kind: 'NodeList', items: nodes }, output);
+    return formatDocument('NodeList', { items: nodes }, output);
   }
   if (nodes.length === 0) return 'No nodes.\n';
   const isWide = output === 'wide';
@@ -76,7 +76,7 @@ async function watchFleet(
     await delay(WATCH_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
     if (stop.aborted) return;
     try {
-      const nodes = await readFleet(client, flags.selector ?? '', terminal.now(), stop);
+      const { nodes } = await readFleet(client, flags.selector ?? '', terminal.now(), stop);
       const at = new Date(terminal.now()).toISOString().slice(11, 19);
       for (const node of changesOf(before, nodes))
         terminal.write(`${at}  ${node.name}  ${node.state}  ${node.reason}\n`);
@@ -98,7 +98,7 @@ export async function nodesCommand(flags: NodesFlags, terminal: Terminal): Promi
     throw new NodemaintError('USAGE', `--watch prints text: it cannot be used with --output ${flags.output}`);
   }
   await withCluster(flags, 'nodemaint-nodes', terminal, async ({ client }) => {
-    const nodes = await readFleet(client, flags.selector ?? '', terminal.now(), terminal.stop);
+    const { nodes } = await readFleet(client, flags.selector ?? '', terminal.now(), terminal.stop);
     terminal.write(format(nodes, flags, terminal.now()));
     if (flags.watch === true) await watchFleet(client, nodes, flags, terminal);
   });

@@ -3,8 +3,9 @@ import process from 'node:process';
 import { describeError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { commit, VERSION } from '../../version.ts';
-import { formatObject, withCluster } from '../cluster.ts';
-import { controllerVersion, readFleet } from '../fleet.ts';
+import { withCluster } from '../cluster.ts';
+import { readFleet } from '../fleet.ts';
+import { formatDocument } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint version`. */
@@ -25,10 +26,7 @@ const READ_MS = 10_000;
 async function readVersions(flags: VersionFlags, terminal: Terminal): Promise<ClusterVersions> {
   const signal = AbortSignal.any([terminal.stop, AbortSignal.timeout(READ_MS)]);
   return await withCluster(flags, 'nodemaint-version', terminal, async ({ client }) => {
-    const [nodes, controller] = await Promise.all([
-      readFleet(client, '', terminal.now(), signal),
-      controllerVersion(client, signal),
-    ]);
+    const { nodes, controller } = await readFleet(client, '', terminal.now(), signal);
     const agents = new Map<string, number>();
     for (const { agent } of nodes) {
       if (agent !== undefined) agents.set(agent.version, (agents.get(agent.version) ?? 0) + 1);
@@ -61,6 +59,5 @@ export async function versionCommand(flags: VersionFlags, terminal: Terminal): P
   }
   const own = { version: VERSION, commit: commit(), node: process.versions.node };
   const rest = typeof cluster === 'string' ? { problem: cluster } : (cluster ?? {});
-  const object = { apiVersion: 'cli.nodemaintenance.x-k8s.io/v1alpha1', kind: 'Versions', client: own, ...rest };
-  terminal.write(formatObject(object, flags.output));
+  terminal.write(formatDocument('Versions', { client: own, ...rest }, flags.output));
 }

@@ -48,6 +48,14 @@ export function recordedNodes(
   return ({ name, uid }) => ofSameNode(byName.get(name), uid);
 }
 
+/** As `recordedNodes`, for one node alone. */
+export function recordedNode(
+  status: NodeMaintenanceStatus | undefined,
+  { name, uid }: NodeIdentity,
+): NodeStatus | undefined {
+  return ofSameNode(nodeStatusOf(status, name), uid);
+}
+
 /** Whether an older version wrote the status, with one position for all nodes. */
 function isOfOlderVersion(status: NodeMaintenanceStatus | undefined): boolean {
   const { nodeStatuses = [], nodeGroups = [] } = status ?? {};
@@ -69,10 +77,7 @@ export function begunNodes(status: NodeMaintenanceStatus | undefined): (node: No
 }
 
 /** As `begunNodes`, for one node alone. */
-export function begunNode(
-  status: NodeMaintenanceStatus | undefined,
-  { name, uid }: NodeIdentity,
-): NodeStatus | undefined {
-  const known = ofSameNode(nodeStatusOf(status, name), uid);
+export function begunNode(status: NodeMaintenanceStatus | undefined, node: NodeIdentity): NodeStatus | undefined {
+  const known = recordedNode(status, node);
   return known?.drainPlanPosition !== undefined || isOfOlderVersion(status) ? known : undefined;
 }

@@ -8,7 +8,7 @@ import { isRequestedBy } from './requester.ts';
 import { type EvictionDecision, isFinished, isMadeByDrain } from './request.ts';
 
 /** A pod that takes longer to end shows the interceptors of its request after this time, in milliseconds. */
-export const FIRST_STATUS_WAITS_MS = 1_000;
+const FIRST_STATUS_WAITS_MS = 1_000;
 /** So does a pod whose eviction has not begun after this time, because very many pods leave at once. */
 export const FIRST_STATUS_WAITS_AT_MOST_MS = 10_000;
 

@@ -1,4 +1,5 @@
 /** The checks of `nodemaint check`: from the facts of a cluster to results and fixes. */
+import { firstNames } from '../names.ts';
 import type { Check } from '../view/node-checks.ts';
 import type { FleetNode } from './node-state.ts';
 import type { NeededRight } from './installed.ts';
@@ -58,8 +59,7 @@ const MAX_NAMES = 5;
 const DAY_MS = 86_400_000;
 
 function named(names: readonly string[]): string {
-  const rest = names.length - MAX_NAMES;
-  return names.slice(0, MAX_NAMES).join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+  return firstNames(names, MAX_NAMES);
 }
 
 /** The check of a fact; one that could not be read fails, or warns where the person may not read it. */

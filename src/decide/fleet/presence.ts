@@ -2,6 +2,7 @@
  * What the agent of a node says of itself in an annotation of its own Node object, so that people see which nodes of a fleet
  * are guarded. It is written when it changes, and else once an hour.
  */
+import { parseObject } from '../json.ts';
 import type { Phase } from '../shutdown/phase.ts';
 
 /** The worst result of the checks of `nodemaint doctor`; unknown before they have run. */
@@ -92,18 +93,10 @@ function word(value: unknown, max = MAX_WORD): string | undefined {
   return typeof value === 'string' && value.length <= max ? value : undefined;
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = text.length > MAX_TEXT ? undefined : JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-  } catch {
-    return {};
-  }
-}
-
 /** Reads the annotation; undefined for a text that no agent writes. */
 export function readPresence(text: string): WrittenPresence | undefined {
-  const value = parsed(text);
+  const value = parseObject(text, MAX_TEXT);
+  if (value === undefined) return undefined;
   const { everySec } = value;
   const version = word(value['version']);
   const phase = oneOf(PHASES, value['phase']);

@@ -1,4 +1,5 @@
 import type { Node, NodeCondition } from '../../api/pod.ts';
+import { firstNames } from '../names.ts';
 
 /** What a node is in the middle of. */
 export interface NodeState {
@@ -31,10 +32,7 @@ const REASONS: ReadonlySet<string | undefined> = new Set([
  */
 export function decideNodeConditions(node: Node, state: NodeState): readonly NodeCondition[] {
   const { maintenances, draining, drained } = state;
-  const by = (names: readonly string[]): string => {
-    const left = names.length - MAX_NAMED;
-    return `by ${names.slice(0, MAX_NAMED).join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
-  };
+  const by = (names: readonly string[]): string => `by ${firstNames(names, MAX_NAMED)}`;
   const wanted: Record<(typeof NODE_CONDITIONS)[number], NodeCondition> = {
     MaintenanceInProgress: {
       type: 'MaintenanceInProgress',

@@ -5,7 +5,8 @@
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.ts';
 import type { LabelSelector } from '../../api/meta.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
-import { type NodeIdentity, recordedNodes } from '../drain/recorded-node.ts';
+import { type NodeIdentity, recordedNode } from '../drain/recorded-node.ts';
+import { isObject, parseObject } from '../json.ts';
 import { agentNodeOf, isInProgress, stageOf } from './maintenance.ts';
 
 /** A longer note is not written: a few maintenances with plain plans need less than a tenth. */
@@ -39,7 +40,7 @@ function notedOf(maintenance: NodeMaintenance, node: NodeIdentity): Noted {
   const { name, uid, annotations = {} } = metadata;
   const { [DEADLINE_ANNOTATION]: at, [DEADLINE_SINCE_ANNOTATION]: since = '' } = annotations;
   const stage = stageOf(maintenance) === 'Drain' ? 'Drain' : 'Cordon';
-  const targets = stage === 'Drain' ? (recordedNodes(status)(node)?.drainTargets ?? []) : undefined;
+  const targets = stage === 'Drain' ? (recordedNode(status, node)?.drainTargets ?? []) : undefined;
   return {
     name,
     ...(uid === undefined ? {} : { uid }),
@@ -60,10 +61,6 @@ export function nodeNote(maintenances: readonly NodeMaintenance[], node: NodeIde
   const sorted = others.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   const text = JSON.stringify({ maintenances: sorted.map((each) => notedOf(each, node)) });
   return text.length > MAX_NOTE ? TOO_LARGE : text;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isText(value: unknown, max: number): value is string {
@@ -120,19 +117,10 @@ function maintenanceOf({ name, uid, stage, reason, deadline, drainTargets }: Not
   };
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Reads the note of the node `nodeName`; undefined stands for a Node without a note, which no maintenance of others has. */
 export function readNodeNote(text: string | undefined, nodeName: string): NodeNote {
   if (text === undefined) return { kind: 'known', maintenances: [] };
-  const note = text.length > MAX_NOTE ? undefined : parsed(text);
-  const noted: unknown = isObject(note) ? note['maintenances'] : undefined;
+  const noted = parseObject(text, MAX_NOTE)?.['maintenances'];
   if (!Array.isArray(noted) || !noted.every(isNoted)) return { kind: 'unknown' };
   return { kind: 'known', maintenances: noted.map((each) => maintenanceOf(each, nodeName)) };
 }

@@ -1,4 +1,5 @@
 import type { DrainView, LeavingPod, NodeView } from '../../../decide/view/drain-progress.ts';
+import { firstNames } from '../../../decide/names.ts';
 import { causeOf } from '../../../decide/view/blocking-causes.ts';
 import { causeText, podState, tierName } from './frame.ts';
 import { printable } from '../../../printable.ts';
@@ -32,8 +33,7 @@ function createCauseChanges(): (node: NodeView) => readonly string[] {
       open.add(key);
       if (told.has(key)) continue;
       told.set(key, text);
-      const more = cause.pods.length > MAX_NAMES ? ` and ${cause.pods.length - MAX_NAMES} more` : '';
-      lines.push(`node/${name} ${text}: ${printable(cause.pods.slice(0, MAX_NAMES).join(', '))}${more}`);
+      lines.push(`node/${name} ${text}: ${printable(firstNames(cause.pods, MAX_NAMES))}`);
     }
     for (const [key, text] of told) {
       if (open.has(key) || !key.startsWith(`${name} `)) continue;

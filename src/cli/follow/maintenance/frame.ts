@@ -1,4 +1,6 @@
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
+import { firstNames } from '../../../decide/names.ts';
+import { tierText } from '../../../decide/story/timeline.ts';
 import { type BlockingCause, blockingOf, causeOf, gistOf } from '../../../decide/view/blocking-causes.ts';
 import type { DrainView, LeavingPod, NodeView, TierView } from '../../../decide/view/drain-progress.ts';
 import type { EvictProgress } from '../../../decide/view/eviction-progress.ts';
@@ -37,7 +39,7 @@ function selectorText({ podSelector }: DrainPlanEntry): string {
 
 /** A tier of a drain plan by its name: "Default, priority ≤ 1000000000 (app=web)". */
 export function tierName(entry: DrainPlanEntry): string {
-  return `${entry.podType}, priority ≤ ${entry.podPriority}${selectorText(entry)}`;
+  return `${tierText(entry)}${selectorText(entry)}`;
 }
 
 /** What a pod waits for, as plain text that differs only where something has changed. */
@@ -84,12 +86,11 @@ const TIER_SIGNS = { done: '+', evicting: '>', waiting: ' ' } as const satisfies
 
 /** Names of pods, NAMESPACE/NAME, without a namespace that stands before them already. */
 function podNames(pods: readonly string[]): string {
-  const shown = pods.slice(0, MAX_NAMES).map((key, index) => {
+  const shown = pods.map((key, index) => {
     const [namespace = '', name = ''] = key.split('/', 2);
     return index > 0 && pods[index - 1]?.startsWith(`${namespace}/`) === true ? name : key;
   });
-  const more = pods.length - shown.length;
-  return printable(`${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`);
+  return printable(firstNames(shown, MAX_NAMES));
 }
 
 /** A cause as a sentence; it differs only where the cause or its number of pods has changed. */

@@ -1,0 +1,18 @@
+/** JSON that came from outside, before anything is known of it. */
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The object in a text of at most `max` characters; undefined where the text is longer, no JSON, or something else. */
+export function parseObject(text: string, max: number): JsonObject | undefined {
+  if (text.length > max) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
