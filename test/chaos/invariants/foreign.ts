@@ -73,6 +73,22 @@ function difference(kind: Kind, before: KubeObject, after: KubeObject): string |
   return [...keys].find((key) => !isDeepStrictEqual(Reflect.get(old, key), Reflect.get(fresh, key)));
 }
 
+/**
+ * The object before the change, with what another program's binding has written. A binding is answered without a revision, so
+ * that the audit log names as its author a later write of the same pod that changed nothing.
+ */
+function boundBefore(
+  before: KubeObject,
+  { kind, key, object }: Change,
+  boundByOthers: ReadonlySet<string>,
+): KubeObject {
+  if (kind !== 'Pod' || !boundByOthers.has(key)) return before;
+  const [old, fresh] = [before as Pod, object as Pod];
+  const { nodeName } = fresh.spec;
+  if (old.spec.nodeName !== undefined || nodeName === undefined) return before;
+  return { ...old, spec: { ...old.spec, nodeName } } as Pod;
+}
+
 function conditionOf(node: Node | undefined, type: string): NodeCondition | undefined {
   return node?.status?.conditions?.find((each) => each.type === type);
 }
@@ -92,6 +108,8 @@ export function checkForeign(
     if (!authors.has(revision)) authors.set(revision, user);
     if (users.includes(user)) answered.set(revision, user);
   }
+  const bindings = writes.filter(({ resource, user }) => resource === 'pods/binding' && !users.includes(user));
+  const boundByOthers = new Set(bindings.map(({ key }) => key));
   /** An author that the audit log does not name may be the product. */
   const ours = [...users, UNKNOWN];
   /** When a node was last seen with the mark of our cordon. */
@@ -144,7 +162,7 @@ export function checkForeign(
       for (const part of partAuthors.keys()) if (part.startsWith(`${change.key} `)) partAuthors.delete(part);
     }
     if (!users.includes(author) || before === undefined || change.deleted) return;
-    const part = difference(change.kind, before, change.object);
+    const part = difference(change.kind, boundBefore(before, change, boundByOthers), change.object);
     if (part !== undefined) add(scene, `${part} of a ${change.kind} that the product does not own is changed`);
     if (change.kind !== 'NodeMaintenance') return;
     const [old, fresh] = [before as NodeMaintenance, change.object as NodeMaintenance];
