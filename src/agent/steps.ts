@@ -10,7 +10,7 @@ import type { LockReconciler } from './shutdown/lock.ts';
 import type { TurnSight } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/relocation.ts';
 import type { PassPhases, StaticPodPasses } from './static-pods/pass.ts';
-import type { Step } from './step.ts';
+import type { Step, Turn } from './step.ts';
 import type { Storage } from './storage.ts';
 
 /** What the steps need beside the parts of the agent. */
@@ -144,7 +144,14 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     ({ phase }) => isDrained(phase),
     (signal) => staticPods.locate(signal),
   );
+  const isTold = ({ phase, transition }: Turn): boolean => phase.kind !== 'watching' || transition !== undefined;
   return [
+    {
+      name: 'record what happens to the shutdown',
+      run: async (turn) => {
+        if (isTold(turn)) people.story.hear(turn);
+      },
+    },
     ...transitionSteps(context),
     ...machineSteps(context),
     ...(cluster === undefined ? [] : clusterSteps(context, cluster, isDrained)),
@@ -157,7 +164,7 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
     {
       name: 'record what the shutdown does',
       run: async (turn) => {
-        if (turn.phase.kind !== 'watching' || turn.transition !== undefined) people.story.observe(turn, sight());
+        if (isTold(turn)) people.story.observe(turn, sight());
       },
     },
     { name: 'write again what the disk refused', run: () => storage.retry() },

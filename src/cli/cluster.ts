@@ -1,14 +1,20 @@
 import { stringify } from 'yaml';
+import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
 import { loadUserAccess, type UserAccessFlags } from '../kube/access/user.ts';
 import { parseTimeout, usage } from './arguments.ts';
 import { printable } from '../printable.ts';
-import type { Terminal, OutputFormat } from './terminal/terminal.ts';
+import type { ListOutput, ObjectOutput, OutputFormat, Terminal } from './terminal/terminal.ts';
 
-/** The flags of every command that reads or changes a cluster. */
+/** The flags of every command that reads a cluster. */
 export interface ClusterFlags extends UserAccessFlags {
   readonly output: OutputFormat;
+}
+
+/** The flags of every command that changes a maintenance. */
+export interface ChangeFlags extends UserAccessFlags {
+  readonly output: ObjectOutput;
 }
 
 /** A node or a maintenance as a person names it. */
@@ -28,6 +34,8 @@ const KINDS: Readonly<Record<string, 'node' | 'maintenance'>> = {
   'nodemaintenances.nodemaintenance.x-k8s.io': 'maintenance',
   'nodemaintenance.nodemaintenance.x-k8s.io': 'maintenance',
 };
+/** The kind of a maintenance as kubectl writes it with -o name. */
+const MAINTENANCE_KIND = 'nodemaintenance.nodemaintenance.x-k8s.io';
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** NAME, node/NAME or nm/NAME, as kubectl takes and prints them. Throws USAGE. */
@@ -63,9 +71,20 @@ export function watchTimeout(flags: { readonly watch?: boolean; readonly timeout
   return parseTimeout(flags.timeout);
 }
 
-/** An object as kubectl prints it. */
+/** The flags of a command that watches: a progress has neither a name nor more columns. Throws USAGE. */
+export function watchFlags({ output, ...access }: UserAccessFlags & { readonly output: ListOutput }): ClusterFlags {
+  if (output === 'name' || output === 'wide') throw usage(`--watch cannot be used with --output ${output}`);
+  return { ...access, output };
+}
+
+/** An object for programs. */
 export function formatObject(object: object, output: 'json' | 'yaml'): string {
   return output === 'json' ? `${JSON.stringify(object, null, 2)}\n` : stringify(object);
+}
+
+/** A maintenance as kubectl prints an object. */
+export function formatMaintenance(maintenance: NodeMaintenance, output: 'json' | 'yaml' | 'name'): string {
+  return output === 'name' ? `${MAINTENANCE_KIND}/${maintenance.metadata.name}\n` : formatObject(maintenance, output);
 }
 
 function quote(word: string): string {

@@ -16,9 +16,13 @@ export function configOption(): Option {
   return new Option('--config <file>', "the agent's configuration file").default(AGENT_CONFIG_PATH);
 }
 
-/** The flag --output of the commands that print a table for people. */
-export function outputOption(): Option {
-  return new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table');
+/** What some commands can print beside tables and documents. */
+type MoreOutput = 'name' | 'wide';
+
+/** The flag --output of the commands that print a table for people, with further formats where a command has them. */
+export function outputOption(...more: readonly MoreOutput[]): Option {
+  const formats = ['table', ...more, 'json', 'yaml'];
+  return new Option('-o, --output <format>', 'output format').choices(formats).default('table');
 }
 
 /** Whether a command changes something: `server` lets the API server check it, `client` only shows it. */
@@ -70,8 +74,8 @@ export function addAccessOptions(command: Command): Command {
 }
 
 /** Adds the flags of every command that reads or changes a cluster. */
-export function addClusterOptions(command: Command): Command {
-  return addAccessOptions(command).addOption(outputOption());
+export function addClusterOptions(command: Command, ...more: readonly MoreOutput[]): Command {
+  return addAccessOptions(command).addOption(outputOption(...more));
 }
 
 /** A part of a help text: command lines that people need often. */

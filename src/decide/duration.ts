@@ -1,4 +1,4 @@
-/** Durations as people write them in flags: numbers with units, the largest unit first, as Go writes them. */
+/** Durations as people write and read them, in flags, configuration and tables: numbers with units, the largest first, as Go writes them. */
 
 /** What to say of a text that is no duration, as the end of a sentence. */
 export const DURATION_HINT = 'write numbers and units, such as 90s, 20m or 1h30m';
@@ -16,4 +16,12 @@ export function parseDuration(text: string): number | undefined {
   const [hours = 0, minutes = 0, seconds = 0, ms = 0] = match.slice(1).map((part) => Number(part ?? 0));
   const total = ((hours * 60 + minutes) * 60 + seconds) * 1000 + ms;
   return Number.isSafeInteger(total) ? total : undefined;
+}
+
+/** A duration for people, in at most two units: 5s, 2m10s, 3h5m. `parseDuration` reads it. */
+export function formatSpan(ms: number): string {
+  const sec = Math.max(0, Math.round(ms / 1000));
+  if (sec < 60) return `${sec}s`;
+  if (sec < 3600) return `${Math.floor(sec / 60)}m${sec % 60}s`;
+  return `${Math.floor(sec / 3600)}h${Math.floor((sec % 3600) / 60)}m`;
 }

@@ -12,6 +12,8 @@ import { replaceFile } from '../../host/files/durable-file.ts';
 export interface StoryFiles {
   /** When the shutdowns began, the newest first. Throws the errors of Node.js where the folder cannot be read. */
   list(): Promise<readonly number[]>;
+  /** The file as it is. Throws the errors of Node.js, and where it is too long. */
+  text(begunAt: number): Promise<string>;
   /** Undefined where there is none, or the file is not a story of this version. */
   read(begunAt: number): Promise<ShutdownStory | undefined>;
   /** Replaces the story in one durable step and removes the oldest ones that are too many. Throws the errors of Node.js. */
@@ -72,20 +74,23 @@ export function storyDirectory(stateDirectory: string): string {
   return path.join(stateDirectory, 'shutdowns');
 }
 
+async function listTimes(directory: string): Promise<readonly number[]> {
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT') return [];
+    throw error;
+  });
+  const times = names.flatMap((name) => NAME.exec(name)?.[1] ?? []).map(Number);
+  return times.toSorted((a, b) => b - a);
+}
+
 /** Opens them; the folder is made when the first one is written. */
 export function openStoryFiles(stateDirectory: string): StoryFiles {
   const directory = storyDirectory(stateDirectory);
   const fileOf = (begunAt: number): string => path.join(directory, `${begunAt}.json`);
-  const list = async (): Promise<readonly number[]> => {
-    const names = await readdir(directory).catch((error: unknown) => {
-      if (errorCodeOf(error) === 'ENOENT') return [];
-      throw error;
-    });
-    const times = names.flatMap((name) => NAME.exec(name)?.[1] ?? []).map(Number);
-    return times.toSorted((a, b) => b - a);
-  };
+  const list = (): Promise<readonly number[]> => listTimes(directory);
   return {
     list,
+    text: (begunAt) => readBoundedFile(fileOf(begunAt), MAX_BYTES),
     read: async (begunAt) => {
       try {
         const { version: _, ...story } = storySchema.parse(

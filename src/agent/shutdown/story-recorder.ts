@@ -27,7 +27,9 @@ export interface TurnSight {
 
 /** Keeps the story of each shutdown. It never makes the loop wait for a disk, and what it cannot write it does without. */
 export interface StoryRecorder {
-  /** Adds what this turn has seen. Never throws. */
+  /** Adds what this turn has decided, at its beginning: the steps that follow take their time. Never throws. */
+  hear(turn: Turn): void;
+  /** Adds what this turn has seen, at its end. Never throws. */
   observe(turn: Turn, sight: TurnSight): void;
   /** Writes what is not written yet when `living` is aborted. */
   run(living: AbortSignal): Promise<void>;
@@ -35,7 +37,7 @@ export interface StoryRecorder {
 
 export interface StoryRecorderDependencies {
   readonly nodeName: string;
-  readonly files: StoryFiles;
+  readonly files: Pick<StoryFiles, 'read' | 'write'>;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly log: Pick<Log, 'warn'>;
 }
@@ -70,13 +72,19 @@ class Recorder implements StoryRecorder {
     this.#queued = story;
   }
 
-  observe({ phase, transition }: Turn, sight: TurnSight): void {
-    const { nodeName, clock } = this.#dependencies;
+  hear({ phase, transition }: Turn): void {
     if (transition !== undefined && transition.name !== 'begin' && this.#story !== undefined) {
       this.#story = withTransition(this.#story, transition, this.#timeOf(transition.to));
     }
-    if (phase.kind === 'draining') {
-      if (this.#story === undefined || !isStoryOf(this.#story, phase)) this.#story = begunStory(nodeName, phase);
+    if (phase.kind === 'draining' && (this.#story === undefined || !isStoryOf(this.#story, phase))) {
+      this.#story = begunStory(this.#dependencies.nodeName, phase);
+    }
+    this.#save(transition !== undefined);
+  }
+
+  observe({ phase, transition }: Turn, sight: TurnSight): void {
+    const { clock } = this.#dependencies;
+    if (phase.kind === 'draining' && this.#story !== undefined) {
       const { waitingFor, tier } = sight;
       this.#story = withLook(this.#story, { at: storyNow(phase, clock), waitingFor, tier });
     }

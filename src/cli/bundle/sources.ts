@@ -1,10 +1,9 @@
 /** What a bundle is made of: each part is read by itself, within a time and a size. */
 import { execFile } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import type { KubeClient } from '../../kube/client.ts';
-import { storyDirectory } from '../../agent/shutdown/story-files.ts';
+import { openStoryFiles } from '../../agent/shutdown/story-files.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { readBoundedFile } from '../../host/files/bounded-file.ts';
 
@@ -54,11 +53,11 @@ function part(name: string, about: string, read: BundlePart['read']): BundlePart
 }
 
 /** The newest stories of shutdowns, as one list. */
-function storiesOf(directory: string): BundlePart['read'] {
+function storiesOf(stateDirectory: string): BundlePart['read'] {
   return async () => {
-    const names = (await readdir(directory)).filter((name) => /^\d+\.json$/.test(name));
-    const newest = names.toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10)).slice(0, STORIES);
-    const texts = await Promise.all(newest.map((name) => readBoundedFile(path.join(directory, name), PART_BYTES)));
+    const files = openStoryFiles(stateDirectory);
+    const newest = (await files.list()).slice(0, STORIES);
+    const texts = await Promise.all(newest.map((begunAt) => files.text(begunAt)));
     return `[${texts.join(',\n')}]\n`;
   };
 }
@@ -102,7 +101,7 @@ export function nodeParts(configFile: string, config: AgentConfig | undefined): 
     part('record.json', "the agent's record of its phase", file(path.join(state, 'record.json'))),
     part('journal.txt', "the agent's journal of moved manifests", file(path.join(state, 'journal'))),
     part('history.txt', 'the last shutdowns', self('history', ...own)),
-    part('shutdowns.json', `the stories of the last ${STORIES} shutdowns`, storiesOf(storyDirectory(state))),
+    part('shutdowns.json', `the stories of the last ${STORIES} shutdowns`, storiesOf(state)),
     ...systemParts(),
   ];
 }

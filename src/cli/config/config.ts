@@ -12,6 +12,7 @@ import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { openLocalNode } from '../local-node.ts';
+import { DOCUMENT_VERSION } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { originsOf, withOrigins } from './origins.ts';
 
@@ -86,7 +87,8 @@ export async function showConfigCommand(keys: readonly string[], flags: ShowFlag
   const config = await effectiveConfig(flags.config, terminal);
   if (keys.length === 0) {
     const origins = flags.origins === true ? originsOf(config, await readConfigLayers(flags.config)) : undefined;
-    const json = origins === undefined ? config : { config, origins: Object.fromEntries(origins) };
+    const kind = { apiVersion: DOCUMENT_VERSION, kind: 'AgentConfigurationOrigins' };
+    const json = origins === undefined ? config : { ...kind, config, origins: Object.fromEntries(origins) };
     const yaml = (): string => (origins === undefined ? stringify(config) : withOrigins(config, origins));
     terminal.write(flags.output === 'json' ? `${JSON.stringify(json, null, 2)}\n` : yaml());
     return;

@@ -4,7 +4,7 @@ import { createBlock } from '../follow/screen.ts';
 import type { FrameLine } from '../terminal/paint.ts';
 import { progressBar } from '../terminal/progress-bar.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { formatSpan } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 
 /** Shows a drain: a block that is redrawn on a terminal, a line for each change elsewhere. */
 export interface DemoView {

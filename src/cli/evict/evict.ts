@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import { transformRequest } from '../../kube/copy/transform.ts';
@@ -11,12 +10,17 @@ import { type AskContext, askPod, type AskResult } from './ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
 import { createEvictScreen } from './screen.ts';
 import { type EvictWatchResult, watchEvictions } from './watch.ts';
+import { formatObject } from '../cluster.ts';
 import { STOP_REASONS } from '../follow/follower.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
+/** The kind of a request as kubectl writes it with -o name. */
+const REQUEST_KIND = 'evictionrequest.coordination.x-k8s.io';
+
 /** The requests as kubectl prints objects: one as itself, several as a List. */
-function formatRequests(requests: readonly EvictionRequest[], output: 'json' | 'yaml'): string {
+function formatRequests(requests: readonly EvictionRequest[], output: 'json' | 'yaml' | 'name'): string {
+  if (output === 'name') return requests.map(({ metadata }) => `${REQUEST_KIND}/${metadata.name}\n`).join('');
   const items = requests.map((request) => ({
     ...transformRequest(request),
     apiVersion: EVICTION_REQUEST_API_VERSION,
@@ -24,7 +28,7 @@ function formatRequests(requests: readonly EvictionRequest[], output: 'json' | '
   }));
   const [first] = items;
   const shown = items.length === 1 ? first : { apiVersion: 'v1', kind: 'List', items };
-  return output === 'json' ? `${JSON.stringify(shown, null, 2)}\n` : stringify(shown);
+  return formatObject(shown ?? {}, output);
 }
 
 /** Writes the failures; the same failure of several pods is one line. */

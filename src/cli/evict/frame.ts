@@ -8,7 +8,7 @@ import { rfc3339 } from '../../decide/time.ts';
 import { printable } from '../../printable.ts';
 import { type FrameSize, type FrameLine, type LineStyle, wrap } from '../terminal/paint.ts';
 import { fitFrame } from '../follow/screen.ts';
-import { formatSpan } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 
 /** A pod and how far its eviction is. */
 export interface PodProgress {

@@ -2,7 +2,7 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
 import { parseTimeout, usage } from '../arguments.ts';
 import type { DryRun } from '../options.ts';
-import type { OutputFormat } from '../terminal/terminal.ts';
+import type { ObjectOutput } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint evict` as the command line has them. */
 export interface EvictFlags {
@@ -14,7 +14,7 @@ export interface EvictFlags {
   readonly timeout?: string;
   readonly withdraw?: boolean;
   readonly dryRun?: DryRun | undefined;
-  readonly output: OutputFormat;
+  readonly output: ObjectOutput;
 }
 
 /** The checked flags and arguments. */
@@ -66,7 +66,7 @@ export function parseEvictOptions(names: readonly string[], flags: EvictFlags): 
     if (timeout !== undefined) throw usage('--timeout needs --watch');
   } else if (flags.withdraw === true || flags.dryRun !== undefined) {
     throw usage(`--watch cannot be used with ${flags.withdraw === true ? '--withdraw' : '--dry-run'}`);
-  }
+  } else if (flags.output === 'name') throw usage('--watch cannot be used with --output name');
   const timeoutMs = timeout === undefined ? undefined : parseTimeout(timeout);
   return { ...rest, pods, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }

@@ -18,7 +18,7 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
     .addOption(watchTimeoutOption())
     .option('--withdraw', 'withdraw the request; requests of other requesters stay')
     .addOption(dryRunOption());
-  addClusterOptions(evict)
+  addClusterOptions(evict, 'name')
     .addHelpText('after', examples('nodemaint evict web-1 -n shop --watch', 'nodemaint evict web-1 --withdraw'))
     .addHelpText(
       'after',

@@ -3,7 +3,7 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { chooseForCompletion, nodesOf } from '../../decide/maintenance/choice.ts';
-import { type Cluster, type ClusterFlags, formatObject, parseTarget, withCluster } from '../cluster.ts';
+import { type Cluster, type ChangeFlags, formatMaintenance, parseTarget, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { chosenNodes, dryRunText, noTarget, parseNodeChoice } from './choice.ts';
 import type { DryRun } from '../options.ts';
@@ -12,7 +12,7 @@ import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint complete` as the command line has them. */
-export interface CompleteFlags extends ClusterFlags {
+export interface CompleteFlags extends ChangeFlags {
   readonly delete?: boolean;
   readonly dryRun?: DryRun | undefined;
   readonly selector?: string;
@@ -92,7 +92,7 @@ async function completeOne(
   }
   if (flags.delete === true && flags.dryRun !== 'client')
     await cluster.maintenances.remove(known, isDry, terminal.stop);
-  if (flags.output !== 'table') terminal.write(formatObject(changed, flags.output));
+  if (flags.output !== 'table') terminal.write(formatMaintenance(changed, flags.output));
   if (!isDry) return await awaitCompletion(cluster, target, flags, terminal);
   if (flags.output === 'table') {
     terminal.write(`nodemaintenance/${name} completed${dryRunText(flags.dryRun)}\n`);

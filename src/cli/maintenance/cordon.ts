@@ -1,6 +1,6 @@
 import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { type ClusterFlags, commandLine, formatObject, withCluster } from '../cluster.ts';
+import { type ChangeFlags, commandLine, formatMaintenance, withCluster } from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
@@ -9,7 +9,7 @@ import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint cordon` as the command line has them. */
-export interface CordonFlags extends ClusterFlags, BeginFlags {
+export interface CordonFlags extends ChangeFlags, BeginFlags {
   readonly timeout: string;
 }
 
@@ -34,7 +34,7 @@ export async function cordonCommand(names: readonly string[], flags: CordonFlags
     const isDry = flags.dryRun !== undefined;
     if (flags.output === 'table') {
       terminal.write(`nodemaintenance/${name} ${verb}${dryRunText(flags.dryRun)}\n`);
-    } else terminal.write(formatObject(maintenance, flags.output));
+    } else terminal.write(formatMaintenance(maintenance, flags.output));
     if (isDry) return EXIT.done;
     const isCordoned = ({ spec }: Node): boolean => spec?.unschedulable === true;
     const isDone = (now: NodeObservation): boolean => now.nodes.length === nodes.length && now.nodes.every(isCordoned);

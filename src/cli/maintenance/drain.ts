@@ -1,5 +1,12 @@
 import { type DrainPreview, previewDrain } from '../../decide/view/drain-preview.ts';
-import { type ClusterFlags, type Cluster, formatObject, watchTimeout, withCluster } from '../cluster.ts';
+import {
+  type ChangeFlags,
+  type Cluster,
+  formatMaintenance,
+  watchFlags,
+  watchTimeout,
+  withCluster,
+} from '../cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance, type BegunMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
@@ -10,7 +17,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 import { adviceFor, followMaintenance, nodeList } from '../follow/maintenance/follow.ts';
 
 /** The flags of `nodemaint drain` as the command line has them. */
-export interface DrainFlags extends ClusterFlags, BeginFlags {
+export interface DrainFlags extends ChangeFlags, BeginFlags {
   readonly watch?: boolean;
   readonly timeout?: string;
 }
@@ -45,14 +52,15 @@ export async function drainCommand(names: readonly string[], flags: DrainFlags, 
   const named = parseNodeChoice(names, flags.selector);
   const timeoutMs = watchTimeout(flags);
   const { dryRun } = flags;
+  const watched = flags.watch === true ? watchFlags(flags) : undefined;
   return await withCluster(flags, 'nodemaint-drain', terminal, async (cluster) => {
     const nodes = await chosenNodes(cluster.maintenances, named, terminal.stop);
     const begun = await beginMaintenance(cluster.maintenances, { nodes, stage: 'Drain' }, flags, terminal);
     if (flags.output === 'table') terminal.write(describeBegin(begun, dryRun));
-    if (flags.watch === true && dryRun === undefined) {
-      return await followMaintenance(cluster, { maintenance: begun.maintenance, nodes, timeoutMs }, flags, terminal);
+    if (watched !== undefined && dryRun === undefined) {
+      return await followMaintenance(cluster, { maintenance: begun.maintenance, nodes, timeoutMs }, watched, terminal);
     }
-    if (flags.output !== 'table') terminal.write(formatObject(begun.maintenance, flags.output));
+    if (flags.output !== 'table') terminal.write(formatMaintenance(begun.maintenance, flags.output));
     else if (dryRun !== undefined) {
       for (const preview of await previews(cluster, begun, terminal.stop)) terminal.write(formatPreview(preview));
     } else if (terminal.isTerminal) terminal.write(adviceFor(begun.maintenance.metadata.name, flags));

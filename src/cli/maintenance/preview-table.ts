@@ -1,7 +1,8 @@
 import type { DrainPreview, Finding, PreviewedPod } from '../../decide/view/drain-preview.ts';
 import { tierName } from '../follow/maintenance/frame.ts';
 import { printable } from '../../printable.ts';
-import { formatTable, formatSpan } from '../terminal/text.ts';
+import { formatTable } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 
 function findingText({ level, message }: Finding): string {
   return `${level}: ${printable(message)}`;
@@ -12,9 +13,9 @@ function count(number: number, noun: string): string {
 }
 
 /** The grace period, and what a deadline makes of it. */
-function graceText({ gracePeriod, budget = gracePeriod }: PreviewedPod): string {
-  const own = formatSpan(gracePeriod * 1000);
-  return budget === gracePeriod ? own : `${own}, shortened to ${formatSpan(budget * 1000)}`;
+function graceText({ gracePeriodSec, budget = gracePeriodSec }: PreviewedPod): string {
+  const own = formatSpan(gracePeriodSec * 1000);
+  return budget === gracePeriodSec ? own : `${own}, shortened to ${formatSpan(budget * 1000)}`;
 }
 
 /** What a drain would do, for people: one table for each tier, in the order in which the pods would leave. */

@@ -10,7 +10,8 @@ import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/mai
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
-import { type ClusterFlags, formatObject, withCluster } from '../cluster.ts';
+import { type ClusterFlags, withCluster } from '../cluster.ts';
+import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { chosenNodes, parseNodeChoice } from './choice.ts';
 import { controlPlaneHarm } from './begin.ts';
@@ -125,9 +126,9 @@ export async function previewCommand(
     const nodes = await chosenNodes(maintenances, named, terminal.stop);
     const all = await Promise.all(nodes.map((name) => readPreviewFacts(maintenances, name, plan, terminal.stop)));
     const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
-    const [only] = previews;
     if (flags.output === 'table') terminal.write(previews.map(formatPreview).join('\n'));
-    else if (only !== undefined) terminal.write(formatObject(nodes.length === 1 ? only : previews, flags.output));
+    else if (nodes.length > 1) terminal.write(formatDocument('DrainPreviewList', { items: previews }, flags.output));
+    else for (const only of previews) terminal.write(formatDocument('DrainPreview', only, flags.output));
     const missing = nodes.filter((_, index) => all[index] === undefined);
     for (const name of missing) terminal.warn(`nodemaint: nodes "${name}" not found\n`);
     return missing.length > 0 ? EXIT.failed : EXIT.done;

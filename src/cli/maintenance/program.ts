@@ -39,7 +39,7 @@ function addDrain(program: Command, terminal: Terminal, exitWith: ExitWith): voi
     .addOption(watchTimeoutOption())
     .option('--force', 'drain even the last healthy member of the control plane, or break the quorum of etcd')
     .addOption(dryRunOption('; show which pods would leave'));
-  addClusterOptions(drain)
+  addClusterOptions(drain, 'name')
     .addHelpText(
       'after',
       examples('nodemaint drain worker-1 --reason "kernel update" --watch', 'nodemaint drain -l pool=web --dry-run'),
@@ -64,7 +64,7 @@ function addCordon(program: Command, terminal: Terminal, exitWith: ExitWith): vo
     .option('--name <name>', NAME)
     .addOption(waitTimeoutOption('the controller', '30s'))
     .addOption(dryRunOption());
-  addClusterOptions(cordon)
+  addClusterOptions(cordon, 'name')
     .addHelpText('after', examples('nodemaint cordon worker-1 worker-2', 'nodemaint cordon -l pool=web'))
     .addHelpText('after', exitCodes({ 0: 'done; every node is unschedulable', ...FAILURES, ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: CordonFlags) => {
@@ -85,7 +85,7 @@ function addComplete(program: Command, terminal: Terminal, exitWith: ExitWith): 
     .option('--delete', 'delete the NodeMaintenance afterwards')
     .addOption(waitTimeoutOption('the controller', '1m'))
     .addOption(dryRunOption());
-  addClusterOptions(complete)
+  addClusterOptions(complete, 'name')
     .addHelpText(
       'after',
       examples('nodemaint complete worker-1', 'nodemaint complete nm/maintenance-worker-1 --delete'),
@@ -108,7 +108,7 @@ function addUncordon(program: Command, terminal: Terminal, exitWith: ExitWith): 
     .addOption(selectorOption())
     .addOption(waitTimeoutOption('the controller', '1m'))
     .addOption(dryRunOption());
-  addClusterOptions(uncordon)
+  addClusterOptions(uncordon, 'name')
     .addHelpText('after', examples('nodemaint uncordon worker-1', 'nodemaint uncordon -l pool=web'))
     .addHelpText('after', exitCodes({ 0: 'done; the maintenances are completed', ...FAILURES, ...TIMED_OUT }))
     .action(async (nodes: readonly string[], flags: CompleteFlags) => {

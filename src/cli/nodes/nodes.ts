@@ -9,7 +9,8 @@ import { withCluster } from '../cluster.ts';
 import { readFleet } from '../fleet.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { formatSpan, formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 
 /** The flags of `nodemaint nodes`. */
 export interface NodesFlags extends UserAccessFlags {

@@ -2,7 +2,6 @@
 import { openStoryFiles, type StoryFiles, storyDirectory } from '../../agent/shutdown/story-files.ts';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { NODE_LABEL } from '../../api/names.ts';
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { loadAgentConfig } from '../../config/load.ts';
 import { nodesOf } from '../../decide/maintenance/choice.ts';
@@ -60,8 +59,7 @@ export async function readClusterStories(
   name: string,
   signal: AbortSignal,
 ): Promise<readonly ShutdownStory[]> {
-  const [all, nodes] = await Promise.all([client.maintenances(signal), client.nodes(signal)]);
-  const maintenance: NodeMaintenance | undefined = all.find(({ metadata }) => metadata.name === name);
+  const [maintenance, nodes] = await Promise.all([client.findMaintenance(name, signal), client.nodes(signal)]);
   if (maintenance === undefined) throw new NodemaintError('API_REFUSED', `nodemaintenances "${name}" not found`);
   const stories: ShutdownStory[] = [];
   for (const node of nodesOf(maintenance, nodes)) {

@@ -2,9 +2,9 @@
 import type { Row, Span, Timeline } from '../../decide/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { cut } from '../terminal/paint.ts';
-import { formatSpan } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 import { type Attributes, element, markup, STYLE } from './markup.ts';
-import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf } from './words.ts';
+import { axisStepMs, offsetText, outcomeText, partsOf, sentenceOf, sharesOf } from './words.ts';
 
 const WIDTH = 1120;
 const EDGE = 32;
@@ -42,11 +42,12 @@ interface Block {
 }
 
 function header(line: Timeline): Block {
-  const { heldMs, addedMs } = line.spent;
+  const { heldMs } = line.spent;
+  const { ownMs, addedMs } = sharesOf(line);
   const width = WIDTH - 2 * EDGE;
   const figures = [
     [formatSpan(heldMs), 'held'],
-    [formatSpan(heldMs - addedMs), 'the applications’ own time'],
+    [formatSpan(ownMs), 'the applications’ own time'],
     [formatSpan(addedMs), 'added by the hold'],
     [String(line.pods), line.pods === 1 ? 'pod' : 'pods'],
     ...(line.awayMs === undefined ? [] : [[formatSpan(line.awayMs), 'until the node was back']]),
@@ -77,7 +78,10 @@ function header(line: Timeline): Block {
 function parts(line: Timeline, top: number): Block {
   const width = WIDTH - 2 * EDGE;
   const all = partsOf(line);
-  const sum = Math.max(1, line.spent.heldMs);
+  const sum = Math.max(
+    1,
+    all.reduce((total, { ms }) => total + ms, 0),
+  );
   let x = EDGE;
   const bars = all.map(({ name, kind, ms }) => {
     const size = (width * ms) / sum;

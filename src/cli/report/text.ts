@@ -2,11 +2,14 @@ import { rfc3339 } from '../../decide/time.ts';
 import type { Row, Timeline } from '../../decide/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { cut } from '../terminal/paint.ts';
-import { formatSpan, formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 import { offsetText, outcomeText, partsOf, sentenceOf } from './words.ts';
 
 const SIGNS = { ending: '█', interceptor: '▓', waiting: '░' } as const;
 const NAME_WIDTH = 36;
+/** Shorter waits would be listed with 0s. */
+const LEAST_MS = 500;
 
 /** A pod as a bar of `width` characters on the axis of the whole hold. */
 function barOf({ spans, from, to }: Row, line: Timeline, width: number): string {
@@ -31,7 +34,7 @@ export function formatReport(line: Timeline, columns: number): string {
   ];
   const parts = partsOf(line).map(({ name, ms }) => [`  ${formatSpan(ms)}`, name]);
   const causes = line.causes
-    .filter(({ kind }) => kind !== 'ending')
+    .filter(({ kind, ms }) => kind !== 'ending' && ms >= LEAST_MS)
     .map(({ ms, pods, text }) => [`  ${formatSpan(ms)}`, `${pods} ${pods === 1 ? 'pod' : 'pods'}`, text]);
   const tiers = line.tiers.flatMap(({ name, from, to, rows }) => [
     `  ${printable(name)}, ${offsetText(from, line.from)} to ${offsetText(to, line.from)}`,

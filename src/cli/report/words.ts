@@ -1,6 +1,6 @@
 /** The sentences of a report, which its text and its pictures share. */
 import type { Timeline } from '../../decide/story/timeline.ts';
-import { formatSpan } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 
 /** How the shutdown ended, in a few words. */
 export function outcomeText({ outcome, why, podsLeft }: Timeline): string {
@@ -19,18 +19,41 @@ export function outcomeText({ outcome, why, podsLeft }: Timeline): string {
   }
 }
 
-/** Where the time went: each part with its name, its meaning, and its milliseconds; empty parts are left out. */
-export function partsOf({
-  spent,
-}: Timeline): readonly { readonly name: string; readonly kind: PartKind; readonly ms: number }[] {
+/** Milliseconds as whole seconds that add up to their rounded sum: who reads a report adds. */
+function wholeSeconds(all: readonly number[]): readonly number[] {
+  const floors = all.map((ms) => Math.floor(ms / 1000));
+  const sum = Math.round(all.reduce((total, ms) => total + ms, 0) / 1000);
+  const missing = sum - floors.reduce((total, sec) => total + sec, 0);
+  const byRest = all.map((ms, index) => ({ rest: ms % 1000, index })).toSorted((a, b) => b.rest - a.rest);
+  const raised = new Set(byRest.slice(0, missing).map(({ index }) => index));
+  return floors.map((sec, index) => (raised.has(index) ? sec + 1 : sec));
+}
+
+/** A part of the time of a hold: its name, its meaning, and its milliseconds, which are whole seconds. */
+export interface Part {
+  readonly name: string;
+  readonly kind: PartKind;
+  readonly ms: number;
+}
+
+/** The time that a hold added to the applications' own, and theirs, in milliseconds that are whole seconds. */
+export function sharesOf(line: Timeline): { readonly ownMs: number; readonly addedMs: number } {
+  const sumOf = (kinds: readonly PartKind[]): number =>
+    partsOf(line).reduce((sum, { kind, ms }) => (kinds.includes(kind) ? sum + ms : sum), 0);
+  return { ownMs: sumOf(['ending', 'interceptor']), addedMs: sumOf(['waiting', 'between']) };
+}
+
+/** Where the time went: parts that add up to the time of the hold in whole seconds; empty ones are left out. */
+export function partsOf({ spent }: Timeline): readonly Part[] {
   const { endingMs, interceptorMs, waitingMs, betweenMs } = spent;
+  const seconds = wholeSeconds([endingMs, interceptorMs, waitingMs, betweenMs]);
   const parts = [
-    { name: 'pods ended by themselves', kind: 'ending', ms: endingMs },
-    { name: 'interceptors of applications acted', kind: 'interceptor', ms: interceptorMs },
-    { name: 'pods waited', kind: 'waiting', ms: waitingMs },
-    { name: 'nodemaint and the cluster were at work', kind: 'between', ms: betweenMs },
+    { name: 'pods ended by themselves', kind: 'ending' },
+    { name: 'interceptors of applications acted', kind: 'interceptor' },
+    { name: 'pods waited', kind: 'waiting' },
+    { name: 'nodemaint and the cluster were at work', kind: 'between' },
   ] as const;
-  return parts.filter(({ ms }) => ms > 0);
+  return parts.map((part, index) => ({ ...part, ms: (seconds[index] ?? 0) * 1000 })).filter(({ ms }) => ms > 0);
 }
 
 /** The kinds of time, each with a colour of its own. */
@@ -38,9 +61,10 @@ export type PartKind = 'ending' | 'interceptor' | 'waiting' | 'between';
 
 /** The one sentence that says why it took so long. */
 export function sentenceOf(line: Timeline): string {
-  const { heldMs, addedMs } = line.spent;
+  const { heldMs } = line.spent;
+  const { ownMs, addedMs } = sharesOf(line);
   const pods = `${line.pods} ${line.pods === 1 ? 'pod' : 'pods'}`;
-  const own = formatSpan(heldMs - addedMs);
+  const own = formatSpan(ownMs);
   const verb = line.outcome === 'under way' ? 'has been held for' : 'was held for';
   return `The shutdown ${verb} ${formatSpan(heldMs)} for ${pods}; the applications took ${own} of it, the hold added ${formatSpan(addedMs)}.`;
 }

@@ -1,7 +1,6 @@
 /** `nodemaint static-pods list|journal`: read from the disk, so that neither an agent nor an API server is needed. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { stringify } from 'yaml';
 import { readStaticPods } from '../../agent/static-pods/view.ts';
 import { listStaticPods } from '../../decide/view/static-pod-list.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
@@ -13,14 +12,15 @@ import {
   type ParkStep,
   readJournal,
 } from '../../static-pods/journal/journal.ts';
+import { formatDocument } from '../terminal/document.ts';
 import type { Terminal, OutputFormat } from '../terminal/terminal.ts';
-import { formatTable, formatSpan } from '../terminal/text.ts';
+import { formatTable } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
 import { openLocalNode, type StaticPodsFlags } from '../local-node.ts';
 
-function print(value: unknown, table: () => string, output: OutputFormat): string {
-  if (output === 'json') return `${JSON.stringify(value, null, 2)}\n`;
-  return output === 'yaml' ? stringify(value) : `${table()}\n`;
+function print(kind: string, items: readonly object[], table: () => string, output: OutputFormat): string {
+  return output === 'table' ? `${table()}\n` : formatDocument(kind, { items }, output);
 }
 
 /** The superseded manifests, by their paths in the parked directory. */
@@ -62,7 +62,7 @@ export async function listStaticPodsCommand(flags: StaticPodsFlags, terminal: Te
       });
       return formatTable([['FILE', 'POD', 'PRIORITY', 'STATE', 'MAINTENANCE', 'SINCE'], ...rows]);
     };
-    terminal.write(print(entries, table, flags.output));
+    terminal.write(print('StaticPodManifestList', entries, table, flags.output));
   } finally {
     runtime.close();
   }
@@ -80,5 +80,5 @@ export async function journalCommand(flags: StaticPodsFlags, terminal: Terminal)
     });
     return formatTable([['TIME', 'STEP', 'FILE', 'MAINTENANCE'], ...rows]);
   };
-  terminal.write(print(steps, table, flags.output));
+  terminal.write(print('StaticPodJournal', steps, table, flags.output));
 }

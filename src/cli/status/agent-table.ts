@@ -1,5 +1,6 @@
 import type { AgentStatus } from '../../agent/control/status.ts';
-import { formatSpan, formatTable } from '../terminal/text.ts';
+import { formatTable } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 
 function formatWaiting(status: AgentStatus, now: number): string {
   if (status.waitingFor.length === 0) return 'Waiting for:  nothing';

@@ -8,25 +8,30 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import { nodesOf, resolveTarget } from '../../decide/maintenance/choice.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { EVICTION_REQUESTS, PODS, onNode } from '../../kube/resource.ts';
 import {
   type Cluster,
-  type ClusterFlags,
+  formatMaintenance,
   formatObject,
   parseTarget,
   type TargetName,
+  watchFlags,
   watchTimeout,
   withCluster,
 } from '../cluster.ts';
+import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { followMaintenance } from '../follow/maintenance/follow.ts';
 import { drainLines } from '../follow/maintenance/frame.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import { formatTable, formatSpan } from '../terminal/text.ts';
+import type { ListOutput, Terminal } from '../terminal/terminal.ts';
+import { formatTable } from '../terminal/text.ts';
+import { formatSpan } from '../../decide/duration.ts';
 import { timeOf } from '../../decide/time.ts';
 
 /** The flags of `nodemaint status` that are about a cluster. */
-export interface ClusterStatusFlags extends ClusterFlags {
+export interface ClusterStatusFlags extends UserAccessFlags {
+  readonly output: ListOutput;
   readonly watch?: boolean;
   readonly timeout?: string;
 }
@@ -58,15 +63,21 @@ function nodeLine({ metadata, spec }: Node, maintenances: readonly NodeMaintenan
   return `node/${metadata.name}  ${state}, ${where}`;
 }
 
-/** All maintenances, one line each. */
-function overview(maintenances: readonly NodeMaintenance[], nodes: readonly Node[], now: number): string {
+/** All maintenances, one line each; with `isWide` all names of nodes, and what the Drained condition says. */
+function overview(
+  maintenances: readonly NodeMaintenance[],
+  nodes: readonly Node[],
+  { isWide, now }: { readonly isWide: boolean; readonly now: number },
+): string {
   if (maintenances.length === 0) return 'No maintenances.\n';
   const rows = maintenances.map((each) => {
     const { metadata, spec, status } = each;
     const names = nodesOf(each, nodes);
-    const shown = names.length > 3 ? `${names.slice(0, 3).join(',')} and ${names.length - 3} more` : names.join(',');
+    const isLong = !isWide && names.length > 3;
+    const shown = isLong ? `${names.slice(0, 3).join(',')} and ${names.length - 3} more` : names.join(',');
     const { podsPendingEvacuation = 0, podsEvacuating = 0 } = status?.summary ?? {};
-    const drained = status?.conditions?.find(({ type }) => type === DRAINED)?.status ?? '-';
+    const condition = status?.conditions?.find(({ type }) => type === DRAINED);
+    const drained = condition?.status ?? '-';
     return [
       metadata.name,
       stageOf(each),
@@ -76,9 +87,11 @@ function overview(maintenances: readonly NodeMaintenance[], nodes: readonly Node
       String(podsEvacuating),
       formatSpan(now - (timeOf(metadata.creationTimestamp) ?? now)),
       spec.reason ?? '',
+      ...(isWide ? [condition?.message ?? ''] : []),
     ];
   });
   const head = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
+  if (isWide) head.push('MESSAGE');
   return `${formatTable([head, ...rows])}\n`;
 }
 
@@ -110,7 +123,11 @@ async function showTarget(
   if (flags.watch === true) {
     const one = found.kind === 'maintenance' ? found.maintenance : theOnly(target.name, found.maintenances);
     const followed = { maintenance: one, nodes: nodesOf(one, nodes), timeoutMs };
-    return await followMaintenance(cluster, followed, flags, terminal);
+    return await followMaintenance(cluster, followed, watchFlags(flags), terminal);
+  }
+  if (flags.output === 'name') {
+    terminal.write(found.kind === 'node' ? `node/${target.name}\n` : formatMaintenance(found.maintenance, 'name'));
+    return EXIT.done;
   }
   const shown = found.kind === 'maintenance' ? [found.maintenance] : found.maintenances.filter(isInProgress);
   const views: DrainView[] = [];
@@ -119,15 +136,15 @@ async function showTarget(
       await readView(client, { maintenance: each, nodes: nodesOf(each, nodes) }, terminal.now(), terminal.stop),
     );
   }
-  if (flags.output === 'table') {
+  if (flags.output === 'table' || flags.output === 'wide') {
     if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
     for (const view of views) terminal.draw(drainLines(view, widthOf(terminal), terminal.now()), 0);
   } else if (found.kind === 'maintenance') {
-    for (const view of views) terminal.write(formatObject(view, flags.output));
+    for (const view of views) terminal.write(formatDocument('DrainStatus', view, flags.output));
   } else {
     const { metadata, spec } = found.node;
     const node = { node: metadata.name, unschedulable: spec?.unschedulable === true, maintenances: views };
-    terminal.write(formatObject(node, flags.output));
+    terminal.write(formatDocument('NodeStatus', node, flags.output));
   }
   return EXIT.done;
 }
@@ -147,7 +164,9 @@ export async function clusterStatusCommand(
     if (target !== undefined) return await showTarget(cluster, target, flags, terminal);
     const client = cluster.maintenances;
     const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);
-    if (flags.output === 'table') terminal.write(overview(all, nodes, terminal.now()));
+    const isWide = flags.output === 'wide';
+    if (flags.output === 'name') for (const each of all) terminal.write(formatMaintenance(each, 'name'));
+    else if (flags.output === 'table' || isWide) terminal.write(overview(all, nodes, { isWide, now: terminal.now() }));
     else terminal.write(formatObject({ apiVersion: 'v1', kind: 'List', items: all }, flags.output));
     return EXIT.done;
   });

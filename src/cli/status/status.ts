@@ -1,21 +1,16 @@
-import { stringify } from 'yaml';
 import { NodemaintError } from '../../errors.ts';
 import type { ClusterStatusFlags } from './cluster.ts';
-import type { OutputFormat, Terminal } from '../terminal/terminal.ts';
+import type { ListOutput, Terminal } from '../terminal/terminal.ts';
 import { formatStatus } from './agent-table.ts';
 import { readStatus } from '../agent-status.ts';
+import { formatDocument } from '../terminal/document.ts';
 
 /** `nodemaint status` of this machine: what its agent does and waits for, as text. */
-export async function statusCommand(runDirectory: string, output: OutputFormat, now: number): Promise<string> {
+export async function statusCommand(runDirectory: string, output: ListOutput, now: number): Promise<string> {
   const status = await readStatus(runDirectory);
-  switch (output) {
-    case 'json':
-      return `${JSON.stringify(status, null, 2)}\n`;
-    case 'yaml':
-      return stringify(status);
-    case 'table':
-      return formatStatus(status, now);
-  }
+  if (output === 'name') return `node/${status.node}\n`;
+  const isTable = output === 'table' || output === 'wide';
+  return isTable ? formatStatus(status, now) : formatDocument('AgentStatus', status, output);
 }
 
 /** The flags of `nodemaint status` as the command line has them. */

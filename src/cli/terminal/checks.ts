@@ -1,12 +1,11 @@
-import { stringify } from 'yaml';
 import type { Check } from '../../decide/view/node-checks.ts';
+import { formatDocument } from './document.ts';
 import { EXIT } from './exit-code.ts';
 import type { OutputFormat, Terminal } from './terminal.ts';
 import { formatTable } from './text.ts';
 
 function format(checks: readonly Check[], output: OutputFormat): string {
-  if (output === 'json') return `${JSON.stringify(checks, null, 2)}\n`;
-  if (output === 'yaml') return stringify(checks);
+  if (output !== 'table') return formatDocument('CheckList', { items: checks }, output);
   const rows = checks.map(({ name, result, message }) => [result, name, message]);
   const fixes = checks.filter(({ fix }) => fix !== '').map(({ name, fix }) => `  ${name}: ${fix}`);
   const table = formatTable([['RESULT', 'CHECK', 'FINDING'], ...rows]);

@@ -1,6 +1,7 @@
 /** The fleet view: what a Node object says of its agent, as one state of five with a reason. */
 import type { KubeObject } from '../../api/meta.ts';
 import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION } from '../../api/names.ts';
+import { formatSpan } from '../duration.ts';
 import { timeOf } from '../time.ts';
 import { readPresence, type WrittenPresence } from './presence.ts';
 
@@ -27,18 +28,10 @@ export interface FleetNode {
 /** An agent that is later than this with its report does not live, or does not reach the API server. */
 const SLACK_MS = 15 * 60_000;
 
-/** For how many minutes the report of the agent is overdue; 0 where it is not. */
-function overdueMinutes({ at, everySec }: WrittenPresence, now: number): number {
+/** The age of the agent's report in milliseconds, where the next one is overdue; else undefined. */
+function overdueMs({ at, everySec }: WrittenPresence, now: number): number | undefined {
   const age = now - (timeOf(at) ?? 0);
-  return age > everySec * 1000 + SLACK_MS ? Math.round(age / 60_000) : 0;
-}
-
-function ago(minutes: number): string {
-  return minutes < 120
-    ? `${minutes} minutes ago`
-    : minutes < 2_880
-      ? `${Math.round(minutes / 60)} hours ago`
-      : `${Math.round(minutes / 1_440)} days ago`;
+  return age > everySec * 1000 + SLACK_MS ? age : undefined;
 }
 
 type Judgement = Pick<FleetNode, 'state' | 'reason'>;
@@ -46,9 +39,9 @@ type Judgement = Pick<FleetNode, 'state' | 'reason'>;
 /** Why nothing would hold a shutdown of the node; undefined where its agent does. */
 function unguardedReason(agent: WrittenPresence, isReady: boolean, now: number): string | undefined {
   if (agent.phase === 'stopped') return `its agent was stopped at ${agent.at}`;
-  const overdue = overdueMinutes(agent, now);
-  if (overdue > 0) {
-    const heard = `its agent reported last ${ago(overdue)}`;
+  const overdue = overdueMs(agent, now);
+  if (overdue !== undefined) {
+    const heard = `its agent last reported ${formatSpan(overdue)} ago`;
     return isReady ? `${heard}, although the node is Ready` : `${heard}, and the node is not Ready`;
   }
   if (agent.lock === 'missing') return `the shutdown lock is not held: ${agent.reason}`;

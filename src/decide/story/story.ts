@@ -146,7 +146,9 @@ function seenPod(
 ): StoryPod {
   if (pod === undefined) {
     // A request is older than its first look; one from before the shutdown counts from its beginning.
-    const askedAt = Math.min(at, Math.max(begunAt, seen.since ?? at));
+    const since = Math.max(begunAt, seen.since ?? at);
+    // Times of the API are whole seconds: within one of them the look is more exact.
+    const askedAt = at - since < 1000 ? at : since;
     return { pod: textOf(seen.what), askedAt, ...(tier === undefined ? {} : { tier }), waits: [waitOf(seen, askedAt)] };
   }
   const { goneAt: _back, ...rest } = pod;

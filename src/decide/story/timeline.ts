@@ -111,8 +111,18 @@ function endOf({ events, begunAt }: ShutdownStory, now: number): number {
 
 /** The last resort of an eviction says itself what it waits for. */
 function textOf({ kind, on, message }: StoryWait): string {
-  if (message === '') return kind === 'ending' ? 'it ends by itself' : on;
+  if (message === '') return kind === 'ending' ? 'it ends by itself' : `${on} to begin`;
   return on === IMPERATIVE_INTERCEPTOR ? message : `${on}: ${message}`;
+}
+
+const VERBS: ReadonlySet<string> = new Set(['is', 'has', 'to']);
+
+/** The text of a pod's wait without the pod's name as a subject, so that pods that wait for the same say the same. */
+function ownText(wait: StoryWait, pod: string): string {
+  const name = pod.slice(pod.indexOf('/') + 1);
+  const words = textOf(wait).split(' ');
+  const isSubject = (word: string, place: number): boolean => word === name && VERBS.has(words[place + 1] ?? '');
+  return words.map((word, place) => (isSubject(word, place) ? 'the pod' : word)).join(' ');
 }
 
 function rowOf({ pod, askedAt, goneAt, waits }: StoryPod, end: number): Row {
@@ -120,7 +130,7 @@ function rowOf({ pod, askedAt, goneAt, waits }: StoryPod, end: number): Row {
   const spans = waits.flatMap((wait, index): Span[] => {
     const from = Math.min(to, Math.max(askedAt, wait.from));
     const until = Math.min(to, waits[index + 1]?.from ?? to);
-    return until > from ? [{ from, to: until, kind: wait.kind, text: textOf(wait) }] : [];
+    return until > from ? [{ from, to: until, kind: wait.kind, text: ownText(wait, pod) }] : [];
   });
   return { pod, from: askedAt, to, gone: goneAt !== undefined && goneAt <= end, spans };
 }

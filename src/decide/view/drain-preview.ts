@@ -56,7 +56,7 @@ export interface PreviewedPod {
   readonly name: string;
   readonly priority: number;
   /** Seconds. */
-  readonly gracePeriod: number;
+  readonly gracePeriodSec: number;
   /** The grace period that the deadline leaves, in seconds; absent without a deadline. */
   readonly budget?: number;
   /** In their order, without the built-in one that uses the Eviction API. */
@@ -192,7 +192,7 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly Gracefu
   const { deadlineMs, plan } = facts;
   const until = deadlineMs === undefined ? undefined : { since: 0, at: deadlineMs };
   const budget = until === undefined ? {} : { budget: graceSecFor(gracefulPodOf(pod), { pods: left, plan }, until, 0) };
-  return { namespace, name, priority, gracePeriod: graceSecOf(pod), ...budget, interceptors, findings };
+  return { namespace, name, priority, gracePeriodSec: graceSecOf(pod), ...budget, interceptors, findings };
 }
 
 /** When each entry of the plan that has pods is due, in seconds; empty without a deadline. */

@@ -34,7 +34,7 @@ describe('nodemaint doctor', () => {
     const examine = async (): Promise<ReadonlyMap<string, Check>> => {
       const { stdout, stderr, code } = await runNodemaint(['doctor', '--config', config, '-o', 'json']);
       assert.equal(code, 1, stderr);
-      const checks = JSON.parse(stdout) as Check[];
+      const { items: checks } = JSON.parse(stdout) as { items: Check[] };
       assert.deepEqual(
         checks.map(({ name }) => name),
         NAMES,

@@ -48,7 +48,7 @@ describe('the fleet view on a real API server', () => {
   const check = async (): Promise<{ readonly code: number; readonly checks: ReadonlyMap<string, Check> }> => {
     const { stdout, stderr, code } = await run('check', '-o', 'json');
     assert.notEqual(stdout, '', stderr);
-    return { code, checks: new Map((JSON.parse(stdout) as Check[]).map((each) => [each.name, each])) };
+    return { code, checks: new Map((JSON.parse(stdout) as { items: Check[] }).items.map((each) => [each.name, each])) };
   };
   const untilPhase = async (phase: string): Promise<void> => {
     const hasPhase = async (): Promise<boolean> => (await fleet()).get(NODE)?.agent?.phase === phase;
@@ -118,7 +118,7 @@ describe('the fleet view on a real API server', () => {
   it('a person without rights gets warnings in place of checks', async () => {
     const kubeconfig = await rig.controlPlane.kubeconfigFor('somebody', ['system:authenticated']);
     const { stdout } = await runNodemaint(['check', '-o', 'json', '--kubeconfig', kubeconfig]);
-    const checks = JSON.parse(stdout) as Check[];
+    const { items: checks } = JSON.parse(stdout) as { items: Check[] };
     assert.match(checks.find(({ name }) => name === 'policies')?.message ?? '', /not checked.*missing permission/);
     assert.equal(checks.find(({ name }) => name === 'rights')?.result, 'warn');
   });

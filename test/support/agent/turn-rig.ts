@@ -199,7 +199,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
       await call(`notify ${line.split(/[:,;]/)[0]}`);
     },
     hooks: { run: ({ name }: { name: string }) => call(`hooks ${name}`) },
-    story: { observe: () => undefined, run: () => Promise.resolve() },
+    story: { hear: () => undefined, observe: () => undefined, run: () => Promise.resolve() },
   } as unknown as PeopleParts;
 
   const loop = {

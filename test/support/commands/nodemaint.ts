@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import { askAgent } from '../../../src/agent/control/client.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { type Program, startProgram } from '../../control-plane/process.ts';
@@ -41,9 +42,7 @@ export async function runNodemaint(
 
 /** Asks the agent for its status as data; it rejects where no agent answers. */
 export async function readAgentStatus(runDirectory: string): Promise<AgentStatus> {
-  const { stdout, stderr, code } = await runNodemaint(['status', '-o', 'json', '--run-directory', runDirectory]);
-  if (code !== 0) throw new Error(stderr);
-  return JSON.parse(stdout) as AgentStatus;
+  return (await askAgent(runDirectory, { verb: 'status' })) as AgentStatus;
 }
 
 /**

@@ -68,7 +68,7 @@ describe('the completion', () => {
   });
 
   it('offers the values of a flag and of an argument', async () => {
-    assert.deepEqual(await complete('status', '-o', ''), ['table', 'json', 'yaml', ':4']);
+    assert.deepEqual(await complete('status', '-o', ''), ['table', 'name', 'wide', 'json', 'yaml', ':4']);
     assert.deepEqual(await complete('completion', 'z'), ['zsh', ':4']);
   });
 
@@ -85,7 +85,7 @@ describe('the exit code', () => {
     ['drain --help', 0, /^$/],
     ['nonsense', 2, /unknown command/],
     ['drain', 2, /name a node, or choose nodes by their labels/],
-    ['status -o xml', 2, /Allowed choices are table, json, yaml/],
+    ['status -o xml', 2, /Allowed choices are table, name, wide, json, yaml/],
     ['trigger --reason=', 2, /must not be empty/],
     ['drain n1 --timeout 5s', 2, /--timeout needs --watch/],
     ['drain pod/web', 2, /"pod\/web" is neither a node nor a NodeMaintenance/],

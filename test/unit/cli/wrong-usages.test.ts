@@ -75,7 +75,7 @@ const MORE: readonly Case[] = [
   ['complete n1 --dry-run=client --timeout soon K', 2, /--timeout soon: write numbers and units/],
   ['status --watch --run-directory D', 2, /--watch needs a node or a maintenance/],
   ['status n1 --timeout 5s K', 2, /--timeout needs --watch/],
-  ['status -o jsonpath={.x}', 2, /Allowed choices are table, json, yaml/],
+  ['status -o jsonpath={.x}', 2, /Allowed choices are table, name, wide, json, yaml/],
   ['evict deploy/web', 2, /"deploy\/web" is not a pod: write NAME or pod\/NAME/],
   ['evict web -n Bad_', 2, /--namespace "Bad_" is not a valid namespace name/],
   ['evict web --requester me', 2, /--requester "me" is not a fully qualified domain name/],

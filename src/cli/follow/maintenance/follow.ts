@@ -1,6 +1,7 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { createSystemClock } from '../../../host/clock.ts';
 import { type Cluster, type ClusterFlags, commandLine } from '../../cluster.ts';
+import type { UserAccessFlags } from '../../../kube/access/user.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
 import { createDrainScreen } from './screen.ts';
@@ -60,7 +61,7 @@ export function concludeFollow(
 }
 
 /** The commands that watch a maintenance, or end it. */
-export function adviceFor(name: string, flags: ClusterFlags): string {
+export function adviceFor(name: string, flags: UserAccessFlags): string {
   const watch = commandLine(flags, 'status', `nm/${name}`, '--watch');
   const complete = commandLine(flags, 'complete', `nm/${name}`);
   return `Watch it with:  ${watch}\nEnd it with:  ${complete}\n`;

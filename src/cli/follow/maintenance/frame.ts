@@ -7,7 +7,7 @@ import type { EvictProgress } from '../../../decide/view/eviction-progress.ts';
 import { printable } from '../../../printable.ts';
 import { type FrameLine, type FrameSize, type LineStyle, wrap } from '../../terminal/paint.ts';
 import { shareBar } from '../../terminal/progress-bar.ts';
-import { formatSpan } from '../../terminal/text.ts';
+import { formatSpan } from '../../../decide/duration.ts';
 import { fitFrame } from '../screen.ts';
 
 /** At most this many pods of a tier, and of a cause, are named; the others are counted. */

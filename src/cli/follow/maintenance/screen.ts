@@ -1,6 +1,6 @@
-import { stringify } from 'yaml';
 import type { DrainView } from '../../../decide/view/drain-progress.ts';
 import { printable } from '../../../printable.ts';
+import { formatStreamed } from '../../terminal/document.ts';
 import type { OutputFormat, Terminal } from '../../terminal/terminal.ts';
 import { createBlock, createNotes, type FollowScreen, writeTimedLine } from '../screen.ts';
 import { createDrainChanges } from './changes.ts';
@@ -45,7 +45,7 @@ function createDocumentScreen(terminal: Terminal, output: 'json' | 'yaml'): Drai
       terminal.warn(`nodemaint: ${printable(text)}\n`);
     }),
     changed: (view) => {
-      const text = output === 'json' ? `${JSON.stringify(view)}\n` : `---\n${stringify(view)}`;
+      const text = formatStreamed('DrainStatus', view, output);
       if (text === last) return;
       last = text;
       terminal.write(text);

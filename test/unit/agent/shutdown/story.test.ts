@@ -3,7 +3,12 @@ import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { MAX_STORIES, openStoryFiles, storyDirectory } from '../../../../src/agent/shutdown/story-files.ts';
-import { openStoryRecorder, type TurnSight } from '../../../../src/agent/shutdown/story-recorder.ts';
+import {
+  openStoryRecorder,
+  type StoryRecorder,
+  type TurnSight,
+} from '../../../../src/agent/shutdown/story-recorder.ts';
+import type { Turn } from '../../../../src/agent/step.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { begunStory } from '../../../../src/decide/story/story.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
@@ -17,6 +22,12 @@ const SOME: TurnSight = { ...NONE, waitingFor: [{ what: 'a/web', on: 'kubelet', 
 
 function draining(since: number): Extract<Phase, { kind: 'draining' }> {
   return { kind: 'draining', since, ...SHUTDOWN };
+}
+
+/** What a turn of the agent tells the recorder. */
+function turn(recorder: StoryRecorder, told: Turn, sight: TurnSight): void {
+  recorder.hear(told);
+  recorder.observe(told, sight);
 }
 
 describe('the files of the shutdown stories', () => {
@@ -65,22 +76,22 @@ describe('the recorder of a shutdown', () => {
     const watching: Phase = { kind: 'watching' };
     const first = await openStoryRecorder(dependencies, watching);
     const phase = draining(since);
-    first.observe({ phase, transition: { name: 'begin', from: watching, to: phase } }, NONE);
+    turn(first, { phase, transition: { name: 'begin', from: watching, to: phase } }, NONE);
     clock.pass(10_000);
-    first.observe({ phase, transition: undefined }, SOME);
+    turn(first, { phase, transition: undefined }, SOME);
     clock.pass(20_000);
-    first.observe({ phase, transition: undefined }, { ...NONE, parked: ['etcd.yaml'] });
+    turn(first, { phase, transition: undefined }, { ...NONE, parked: ['etcd.yaml'] });
     const released: Phase = { ...phase, kind: 'released', releasedAt: since + 30_000 };
     const parked = { ...NONE, parked: ['etcd.yaml'] };
-    first.observe({ phase: released, transition: { name: 'finish', from: phase, to: released } }, parked);
+    turn(first, { phase: released, transition: { name: 'finish', from: phase, to: released } }, parked);
     await first.run(AbortSignal.abort());
 
     clock.pass(60_000);
     const second = await openStoryRecorder(dependencies, released);
     const recovering: Phase = { ...phase, kind: 'recovering', cause: 'boot' };
-    second.observe({ phase: recovering, transition: { name: 'boot', from: released, to: recovering } }, parked);
-    second.observe({ phase: recovering, transition: undefined }, NONE);
-    second.observe({ phase: watching, transition: { name: 'settle', from: recovering, to: watching } }, NONE);
+    turn(second, { phase: recovering, transition: { name: 'boot', from: released, to: recovering } }, parked);
+    turn(second, { phase: recovering, transition: undefined }, NONE);
+    turn(second, { phase: watching, transition: { name: 'settle', from: recovering, to: watching } }, NONE);
     await second.run(AbortSignal.abort());
 
     const story = await files.read(since);
@@ -105,11 +116,11 @@ describe('the recorder of a shutdown', () => {
     const log = createRecordingLog();
     const clock = createSteppingClock();
     const write = (): Promise<void> => Promise.reject(new Error('no room'));
-    const files = { list: () => Promise.resolve([]), read: () => Promise.resolve(undefined), write };
+    const files = { read: () => Promise.resolve(undefined), write };
     const recorder = await openStoryRecorder({ nodeName: 'n', files, clock, log }, { kind: 'watching' });
     const phase = draining(clock.now());
-    for (let turn = 0; turn < 20; turn += 1) {
-      recorder.observe({ phase, transition: undefined }, { ...SOME, parked: [String(turn)] });
+    for (let count = 0; count < 20; count += 1) {
+      turn(recorder, { phase, transition: undefined }, { ...SOME, parked: [String(count)] });
       clock.pass(6_000);
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -120,9 +131,9 @@ describe('the recorder of a shutdown', () => {
   it('a write that hangs does not keep the agent from its end', async () => {
     const clock = createSteppingClock();
     const write = (): Promise<void> => new Promise(() => undefined);
-    const files = { list: () => Promise.resolve([]), read: () => Promise.resolve(undefined), write };
+    const files = { read: () => Promise.resolve(undefined), write };
     const recorder = await openStoryRecorder({ nodeName: 'n', files, clock, log: SILENT_LOG }, { kind: 'watching' });
-    recorder.observe({ phase: draining(clock.now()), transition: undefined }, SOME);
+    turn(recorder, { phase: draining(clock.now()), transition: undefined }, SOME);
     await recorder.run(AbortSignal.abort());
   });
 });

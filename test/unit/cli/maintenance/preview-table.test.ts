@@ -37,7 +37,7 @@ describe('the preview of a drain with a deadline', () => {
 
   it('the preview shortens nothing where there is time for all, and nothing is due early', () => {
     const { tiers } = preview(7_200_000);
-    assert.ok(tiers.every(({ pods }) => pods.every(({ gracePeriod, budget }) => budget === gracePeriod)));
+    assert.ok(tiers.every(({ pods }) => pods.every(({ gracePeriodSec, budget }) => budget === gracePeriodSec)));
     assert.ok((tiers[0]?.dueSec ?? 0) > 5_000);
   });
 

@@ -32,7 +32,7 @@ async function createMachine(stack: AsyncDisposableStack) {
   const run = (...args: string[]) => runNodemaint([...args, '--config', configFile]);
   const states = async (): Promise<readonly string[]> => {
     const { stdout } = await run('static-pods', 'list', '-o', 'json');
-    return (JSON.parse(stdout) as StaticPodEntry[]).map(({ file, state }) => `${file} ${state}`);
+    return (JSON.parse(stdout) as { items: StaticPodEntry[] }).items.map(({ file, state }) => `${file} ${state}`);
   };
   const startAgent = async () => {
     const agent = stack.use(startNodemaint(['agent', '--config', configFile], path.join(folder, 'agent.log')));

@@ -46,7 +46,7 @@ describe('the state of a node in the fleet view', () => {
       'a report that is overdue',
       nodeOf({}, { ageMs: 3 * HOUR }),
       'unguarded',
-      /3 hours ago, although the node is Ready/,
+      /last reported 3h0m ago, although the node is Ready/,
     ],
     ['a node that is away', nodeOf({}, { ageMs: 3 * HOUR, status: 'NotReady' }), 'unguarded', /the node is not Ready/],
     ['another version', nodeOf({ version: '0.0.9' }), 'outdated', /0\.0\.9; the cluster has 0\.1\.0/],
@@ -68,7 +68,7 @@ describe('the state of a node in the fleet view', () => {
       'a maintenance of a node whose agent is silent',
       nodeOf({}, { by: 'upgrade', ageMs: 3 * HOUR }),
       'unguarded',
-      /3 hours/,
+      /3h0m ago/,
     ],
   ];
   for (const [what, node, state, reason] of cases) {
