@@ -60,7 +60,7 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
   const { client, clock, log, options } = dependencies;
   const fenced = { client: term.fence(client), clock, log };
   const events = createEventRecorder(COMPONENT, fenced);
-  const ungated = createUngatedDaemonSets();
+  const ungated = createUngatedDaemonSets(clock);
   return createWork({
     ...fenced,
     options,

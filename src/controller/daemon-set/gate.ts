@@ -41,7 +41,7 @@ export async function releasePod(client: KubeClient, pod: Pod, signal: AbortSign
  * drains do: a pod is released as soon as no drain targets it, whatever became of the maintenance.
  */
 export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
-  const { client, clock, ungated, log } = context;
+  const { client, ungated, log } = context;
   /** DaemonSet pods without a node; the value is the DaemonSet where the pod is held. */
   const waiting = new Map<string, string | undefined>();
   // Our copies of pods and maintenances are of different moments: a pod can be seen before the drain that holds it.
@@ -86,7 +86,7 @@ export function createDaemonSetGate(context: ControllerContext): DaemonSetGate {
       const step = decideGate(pod, (node) => drainsOfNode(context.maintenances.on(node), node));
       if (step === 'hold') ungated.gated(pod);
       if (step === 'hold' || step === 'leave') return {};
-      const { inMs } = ungated.due(pod, clock.now());
+      const { inMs } = ungated.due(pod);
       if (step === 'remove' && inMs > 0) return { againMs: inMs };
       const fresh = await readMaintenances(signal);
       if (decideGate(pod, (node) => drainsOfNode(fresh, node)) === step) await act(step, pod, signal);

@@ -33,7 +33,7 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
       const { deletionTimestamp } = pod.metadata;
       const now = clock.now();
       if (deletionTimestamp === undefined) {
-        const { inMs, returns } = ungated.due(pod, now);
+        const { inMs, returns } = ungated.due(pod);
         if (inMs > 0) {
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(now + inMs)}.`;
           return { kind: 'working', message, againMs: inMs };

@@ -5,6 +5,8 @@ export interface Removal {
   readonly node: string;
   /** The pod's UID. */
   readonly uid: string;
+  /** When it was removed, on the monotonic clock of this process. */
+  readonly at: number;
 }
 
 /**
@@ -51,7 +53,7 @@ export function ungatedDaemonSets(removals: readonly Removal[], node: string): r
 }
 
 /**
- * How long after its creation a pod that came back is removed, in milliseconds: at once for the first two, then ever
+ * How long after the last removal a pod that came back is removed, in milliseconds: at once for the first two, then ever
  * later, so that a gate that does not work does not make pods come and go as fast as they can.
  */
 export function removalDelayMs(returns: number): number {
@@ -59,10 +61,15 @@ export function removalDelayMs(returns: number): number {
 }
 
 /**
- * How long the removal of a pod that came back is still put off, in milliseconds. `createdAt` is of another clock, which may be
- * ahead of `now`: the wait is never longer than the delay.
+ * How long the removal of the pod of a DaemonSet from a node is still put off, in milliseconds; `present` is the pod's UID.
+ * All times are of the monotonic clock of this process: a wall clock that is behind the API server's would put it off again
+ * at each look.
  */
-export function removalWaitMs(createdAt: number, returns: number, now: number): number {
-  const delayMs = removalDelayMs(returns);
-  return Math.min(Math.max(0, createdAt + delayMs - now), delayMs);
+export function removalWaitMs(
+  removals: readonly Removal[],
+  { daemonSet, node, uid, at: now }: Removal,
+): { readonly inMs: number; readonly returns: number } {
+  const returns = returnsOf(removals, daemonSet, node, uid);
+  const last = removals.findLast((removal) => isAt(removal, daemonSet, node))?.at ?? -Infinity;
+  return { inMs: Math.max(0, last + removalDelayMs(returns) - now), returns };
 }

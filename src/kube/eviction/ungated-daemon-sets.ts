@@ -7,10 +7,9 @@ import {
   noteRemoval,
   type Removal,
   removalWaitMs,
-  returnsOf,
 } from '../../decide/daemon-set/ungated.ts';
 import { targetNodeOf } from '../../decide/pod.ts';
-import { timeOf } from '../../decide/time.ts';
+import type { Clock } from '../../host/clock.ts';
 
 /** Remembers which DaemonSets come back to drained nodes; in memory only, a restarted process finds it out again. */
 export interface UngatedDaemonSets {
@@ -20,19 +19,24 @@ export interface UngatedDaemonSets {
   gated(pod: Pod): void;
   /** Forgets the nodes that are not drained any more. */
   forget(isDrained: (node: string) => boolean): void;
-  /** In how many milliseconds the pod may be removed, and how many came before it; `now` in milliseconds since the epoch. */
-  due(pod: Pod, now: number): { readonly inMs: number; readonly returns: number };
+  /** In how many milliseconds the pod may be removed, and how many came before it. */
+  due(pod: Pod): { readonly inMs: number; readonly returns: number };
   /** The DaemonSets, NAMESPACE/NAME, whose pods come back to the node in spite of its drain. */
   on(node: string): readonly string[];
 }
 
-export function createUngatedDaemonSets(): UngatedDaemonSets {
+function removalOf(pod: Pod, at: number): Removal | undefined {
+  const [daemonSet, node, uid] = [daemonSetOf(pod), targetNodeOf(pod), pod.metadata.uid];
+  if (daemonSet === undefined || node === undefined || uid === undefined) return undefined;
+  return { daemonSet, node, uid, at };
+}
+
+export function createUngatedDaemonSets(clock: Clock): UngatedDaemonSets {
   let removals: readonly Removal[] = [];
   return {
     removed: (pod) => {
-      const [daemonSet, node, uid] = [daemonSetOf(pod), targetNodeOf(pod), pod.metadata.uid];
-      if (daemonSet === undefined || node === undefined || uid === undefined) return;
-      removals = noteRemoval(removals, { daemonSet, node, uid });
+      const removal = removalOf(pod, clock.monotonic());
+      if (removal !== undefined) removals = noteRemoval(removals, removal);
     },
     gated: (pod) => {
       removals = forgetGated(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '');
@@ -40,9 +44,9 @@ export function createUngatedDaemonSets(): UngatedDaemonSets {
     forget: (isDrained) => {
       removals = forgetNodes(removals, isDrained);
     },
-    due: (pod, now) => {
-      const returns = returnsOf(removals, daemonSetOf(pod) ?? '', targetNodeOf(pod) ?? '', pod.metadata.uid);
-      return { inMs: removalWaitMs(timeOf(pod.metadata.creationTimestamp) ?? 0, returns, now), returns };
+    due: (pod) => {
+      const removal = removalOf(pod, clock.monotonic());
+      return removal === undefined ? { inMs: 0, returns: 0 } : removalWaitMs(removals, removal);
     },
     on: (node) => ungatedDaemonSets(removals, node),
   };

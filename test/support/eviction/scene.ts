@@ -67,7 +67,7 @@ export function createEvictionScene(): EvictionScene {
       evictionBegun: () => void attempts.push('begun'),
     },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
-    ungated: createUngatedDaemonSets(),
+    ungated: createUngatedDaemonSets(clock),
     ...indexesOfMaps({
       maintenances: cacheOfMap(maintenances),
       requests: cacheOfMap(requests),

@@ -182,9 +182,10 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
       nodes: cacheOf('Node'),
     });
   const events: { reason: string; message: string }[] = [];
+  const clock = createSystemClock();
   const createContext = (): ControllerContext => ({
     client,
-    clock: createSystemClock(),
+    clock,
     log: SILENT_LOG,
     options: controllerOptionsSchema.parse(options),
     metrics: createControllerMetrics(() => NO_COUNTS),
@@ -192,7 +193,7 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
       record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
       run: () => Promise.resolve(),
     },
-    ungated: createUngatedDaemonSets(),
+    ungated: createUngatedDaemonSets(clock),
     ...indexes(),
     budgets: cacheOf('Budget'),
   });

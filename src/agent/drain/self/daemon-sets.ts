@@ -27,13 +27,13 @@ export interface SelfRemovals {
 }
 
 export function createSelfRemovals({ client, clock, log }: ClusterDependencies): SelfRemovals {
-  const ungated = createUngatedDaemonSets();
+  const ungated = createUngatedDaemonSets(clock);
   return {
     remove: async (pod, { recorded, options, mayAct }, signal) => {
       const wait = (message: string): Waiting => ({ what: keyOf(pod), on: 'nodemaint agent', message });
       if (drainOf(pod, recorded) === undefined) return wait('its drain targets are not in the status yet');
       const now = clock.now();
-      const { inMs, returns } = ungated.due(pod, now);
+      const { inMs, returns } = ungated.due(pod);
       if (inMs > 0) return { ...wait(`has come back ${returns} times, is deleted again`), expectedAt: now + inMs };
       if (await mayAct()) {
         await deletePod(client, pod, options, signal);

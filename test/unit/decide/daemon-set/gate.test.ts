@@ -19,6 +19,9 @@ import {
   returnsOf,
 } from '../../../../src/decide/daemon-set/ungated.ts';
 import { currentHash, decideRollout } from '../../../../src/decide/daemon-set/rollout.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import { createUngatedDaemonSets } from '../../../../src/kube/eviction/ungated-daemon-sets.ts';
 import type { NodeDrain } from '../../../../src/decide/maintenance/maintenance.ts';
 
 const POLICIES = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests', 'policies');
@@ -113,7 +116,7 @@ describe('the gate of a DaemonSet pod', () => {
 });
 
 describe('a DaemonSet that ignores the gate', () => {
-  const removal = (uid: string, node = 'a'): Removal => ({ daemonSet: 'default/logger', node, uid });
+  const removal = (uid: string, node = 'a', at = 0): Removal => ({ daemonSet: 'default/logger', node, uid, at });
   const after = (...uids: readonly string[]): readonly Removal[] =>
     uids.reduce<readonly Removal[]>((all, uid) => noteRemoval(all, removal(uid)), []);
 
@@ -140,13 +143,36 @@ describe('a DaemonSet that ignores the gate', () => {
     assert.deepEqual([0, 1, 2, 3, 4, 5, 6, 60].map(removalDelayMs), [0, 0, 0, 2_000, 4_000, 8_000, 15_000, 15_000]);
   });
 
-  it('the pods of an escaped DaemonSet wait no longer than the interval where the clock is behind their creation', () => {
-    const hour = 3_600_000;
+  it('a pod of an escaped DaemonSet waits for the interval after the last removal on its node', () => {
+    const removals = ['1', '2', '3'].reduce<readonly Removal[]>((all, uid, index) => {
+      return noteRemoval(all, removal(uid, 'a', index * 1_000));
+    }, []);
+    const waitAt = (at: number, node = 'a'): number => removalWaitMs(removals, removal('4', node, at)).inMs;
     assert.deepEqual(
-      [-hour, 0, 500, 2_000, hour].map((now) => removalWaitMs(0, 3, now)),
-      [2_000, 2_000, 1_500, 0, 0],
+      [2_000, 2_500, 3_999, 4_000, 9_000].map((at) => waitAt(at)),
+      [2_000, 1_500, 1, 0, 0],
     );
-    assert.equal(removalWaitMs(0, 0, -hour), 0);
+    assert.equal(waitAt(2_000, 'b'), 0);
+    assert.deepEqual(removalWaitMs(removals.slice(0, 2), removal('3', 'a', 1_000)), { inMs: 0, returns: 2 });
+    assert.deepEqual(removalWaitMs([], removal('1')), { inMs: 0, returns: 0 });
+  });
+
+  it('a pod of an escaped DaemonSet is removed also where the wall clock is an hour behind the API server', () => {
+    let monotonic = 0;
+    const clock = { ...createSystemClock(), now: () => -3_600_000, monotonic: () => monotonic };
+    const ungated = createUngatedDaemonSets(clock);
+    const podOf = (uid: string): Pod => {
+      const ownerReferences = [
+        { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'logger', uid: 'd', controller: true },
+      ];
+      const metadata = { name: uid, namespace: 'default', uid, ownerReferences, creationTimestamp: rfc3339(0) };
+      return { metadata, spec: { nodeName: 'a' } };
+    };
+    for (const uid of ['1', '2', '3']) ungated.removed(podOf(uid));
+    const { inMs } = ungated.due(podOf('4'));
+    assert.equal(inMs, 2_000);
+    monotonic += inMs;
+    assert.equal(ungated.due(podOf('4')).inMs, 0);
   });
 });
 
