@@ -21,6 +21,8 @@ usage: install.sh [install|rollback|uninstall] [options]
     --standalone         without a cluster: hold shutdowns only for the static pods of this machine
     --static-pods DIR    the kubelet's staticPodPath (default: as the running kubelet has it)
     --runtime SOCKET     CRI socket (default: that of the running kubelet, else one of the usual sockets)
+    --drop-in FILE       the node gets this drop-in of the configuration, as config.d/50-installer.yaml; an empty FILE takes it
+                         away. If the agent would not start with it, nothing is changed
     --prefix DIR         the program lies in DIR/nodemaint (default: /usr/lib; /opt if /usr cannot be written)
     --unless-current     do nothing if exactly this program is installed, runs, and holds the lock
     --disable-kubelet-graceful-shutdown
@@ -57,6 +59,10 @@ polkit=/etc/polkit-1/rules.d/10-nodemaint.rules
 paths_drop_in=$admin_units/nodemaint.service.d/50-paths.conf
 config=/etc/nodemaint/config.yaml
 state=/var/lib/nodemaint
+# The drop-in that --drop-in brings. Its name is the installer's own; administrators' drop-ins have others.
+dropped=/etc/nodemaint/config.d/50-installer.yaml
+# Here lies what was in that file until the new installation was seen to work.
+dropped_before=/etc/nodemaint/config.d/.50-installer.before
 # The places that purge needs when the program is gone; only an uninstallation by a package leaves it.
 places_file=/etc/nodemaint/.places
 # The files that the agent writes into its state directory.
@@ -69,6 +75,7 @@ kubeconfig=
 standalone=no
 static_pods=
 runtime=
+drop_in=
 prefix=
 start=yes
 when_idle=no
@@ -89,6 +96,7 @@ while [ $# -gt 0 ]; do
     --static-pods) [ $# -ge 2 ] || fail "$1 needs a folder"; static_pods=$2; shift ;;
     --runtime) [ $# -ge 2 ] || fail "$1 needs a socket"; runtime=$2; shift ;;
     --disable-kubelet-graceful-shutdown) disable_kubelet_shutdown=yes ;;
+    --drop-in) [ $# -ge 2 ] && [ -f "$2" ] || fail "$1 needs a file"; drop_in=$2; shift ;;
     --prefix) [ $# -ge 2 ] || fail "$1 needs a folder"; prefix=$2; shift ;;
     --no-start) start=no ;;
     --when-idle) when_idle=yes ;;
@@ -215,7 +223,7 @@ sum_of_build() {
 }
 
 is_current() {
-  [ "$(cat "$current/build.sum" 2> /dev/null || true)" = "$(sum_of_build)" ] && [ ! -e "$unproven" ] && is_up
+  drop_in_is_current && [ "$(cat "$current/build.sum" 2> /dev/null || true)" = "$(sum_of_build)" ] && [ ! -e "$unproven" ] && is_up
 }
 
 # Writes the command nodemaint of the folder DIR. It keeps using the Node.js of that folder after an upgrade.
@@ -308,6 +316,52 @@ detected() {
   "${program:-$lib/nodemaint}" config detect | grep "^$1: "
 }
 
+drop_in_is_current() {
+  if [ -z "$drop_in" ]; then
+    return 0
+  elif [ -s "$drop_in" ]; then
+    cmp -s "$drop_in" "$dropped"
+  else
+    [ ! -e "$dropped" ]
+  fi
+}
+
+# Checks this configuration with the new program, with the new drop-in in place of the existing one.
+check_candidate() {
+  if [ -z "$drop_in" ]; then
+    "$versions/$new/nodemaint" config "$@" --config "$candidate"
+    return
+  fi
+  trial=$(dirname "$config")/.new
+  rm -rf "$trial"
+  install -d -m 0700 "$trial" && install -d -m 0755 "$trial/config.d"
+  cp "$candidate" "$trial/config.yaml"
+  [ ! -d "$(dirname "$dropped")" ] || cp -a "$(dirname "$dropped")/." "$trial/config.d"
+  rm -f "$trial/config.d/${dropped##*/}"
+  [ ! -s "$drop_in" ] || install -m 0644 "$drop_in" "$trial/config.d/${dropped##*/}"
+  checked=0
+  "$versions/$new/nodemaint" config "$@" --config "$trial/config.yaml" > "$trial/said" 2>&1 || checked=$?
+  sed "s,$trial/,$(dirname "$config")/,g" "$trial/said"
+  rm -rf "$trial"
+  return "$checked"
+}
+
+put_drop_in() {
+  ! drop_in_is_current || return 0
+  rm -f "$dropped_before"
+  [ ! -e "$dropped" ] || cp -p "$dropped" "$dropped_before"
+  drop_in_changed=yes
+  if [ -s "$drop_in" ]; then put "$drop_in" "$dropped"; else rm -f "$dropped"; fi
+}
+
+take_drop_in_back() {
+  [ "$drop_in_changed" = yes ] || return 0
+  drop_in_changed=no
+  if [ -e "$dropped_before" ]; then mv -fT "$dropped_before" "$dropped"; else rm -f "$dropped"; fi
+  rmdir "$(dirname "$dropped")" 2> /dev/null || true
+  [ -z "$good" ] || write_paths "$good"
+}
+
 # Checks the configuration, new or existing, with the new program.
 prepare_config() {
   candidate=$config
@@ -321,9 +375,9 @@ prepare_config() {
   fi
   rm -f "$places_file"
   code=0
-  answer=$("$versions/$new/nodemaint" config check --config "$candidate" 2>&1) || code=$?
+  answer=$(check_candidate check 2>&1) || code=$?
   kubeconfig=
-  [ "$code" = 2 ] || kubeconfig=$("$versions/$new/nodemaint" config show kubeconfig --config "$candidate")
+  [ "$code" = 2 ] || kubeconfig=$(check_candidate show kubeconfig)
   if [ "$code" != 0 ] && [ "$package" = yes ] && never_ran && [ -n "$kubeconfig" ] && [ ! -e "$kubeconfig" ]; then
     # The package was installed or upgraded before the node has joined its cluster, or in the image of a machine.
     echo "no $kubeconfig yet; the agent starts at the next boot, or with: systemctl start nodemaint"
@@ -337,6 +391,7 @@ prepare_config() {
     /root/* | /home/* | /run/user/*) fail "the agent's unit cannot read $kubeconfig, because it sees no home directories; put the kubeconfig elsewhere" ;;
   esac
   [ "$candidate" = "$config" ] || put_config
+  put_drop_in
 }
 
 # Whether no installation on this machine was ever seen to work.
@@ -558,6 +613,7 @@ activate() {
   switch_to "$1" || exit 1
   bring_up || exit 1
   [ "$start" = no ] || rm -f "$unproven"
+  rm -f "$dropped_before"
   sync -f "$lib"
   step=finished
 }
@@ -567,7 +623,8 @@ on_exit() {
   code=$?
   trap '' INT TERM HUP
   [ "$step" != switched ] || go_back "$code"
-  rm -rf "$versions/.staged" "$config.new"
+  [ "$step" = finished ] || take_drop_in_back
+  rm -rf "$versions/.staged" "$config.new" "$(dirname "$config")/.new"
   # The current program is not removed.
   [ -z "$new" ] || [ "$(version_of "$current")" = "$new" ] || rm -rf "${versions:?}/$new"
   # Where nothing is installed, no folder of ours stays.
@@ -585,6 +642,7 @@ go_back() {
     return 0
   fi
   warn "going back to $good"
+  take_drop_in_back
   if switch_to "$good" && bring_up; then
     rm -f "$unproven"
     sync -f "$lib"
@@ -777,6 +835,7 @@ do_uninstall() {
 }
 
 step=begun
+drop_in_changed=no
 new=
 good=
 meanwhile=

@@ -21,7 +21,7 @@ const ON_A_NODE = [
 ];
 const PROGRAMS = new Set(['install.sh', 'systemd/libexec/lock-holder']);
 /** The chart is a package of its own. */
-const FOR_THE_CLUSTER = ['manifests/**/*.yaml', 'CHANGELOG.md', 'README.md'];
+const FOR_THE_CLUSTER = ['manifests/**/*.yaml', 'manifests/monitoring/dashboard.json', 'CHANGELOG.md', 'README.md'];
 const EXCLUDED = ['manifests/chart/**', 'dist/interceptor.cjs'];
 
 /** The files below a folder, also those below links to folders, by their paths in it. */

@@ -19,8 +19,8 @@ export interface Containerd extends AsyncDisposable {
   importImage(archive: string): Promise<void>;
 }
 
-/** The configuration; the pods of most tests use the host's network. */
-function configOf(folder: string): string {
+/** The configuration of a containerd whose files lie in `folder`; the pods of most tests use the host's network. */
+export function configOf(folder: string): string {
   return `version = 2
 root = "${folder}/root"
 state = "${folder}/state"

@@ -12,7 +12,8 @@ export interface KubeletSettings {
   readonly endpoint: string;
 }
 
-function configurationOf(settings: KubeletSettings, port: number, healthzPort: number): object {
+/** A kubelet's configuration, with the ports of its API and of its health. */
+export function configurationOf(settings: KubeletSettings, port: number, healthzPort: number): object {
   const { folder, staticPodPath, caFile, endpoint } = settings;
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',

@@ -40,6 +40,8 @@ export interface SystemContainer extends AsyncDisposable {
   must(command: string, input?: string): Promise<string>;
   /** Whether its systemd has ended, as it does at the end of a shutdown. It cannot while a command of `run` is in it. */
   hasEnded(): boolean;
+  /** The number of its first process, by which the machine reaches its namespaces. */
+  firstProcess(): number;
 }
 
 /** What is in a container. */
@@ -48,6 +50,8 @@ export interface ContainerOptions {
   readonly root: string;
   /** A folder that is at SHARE there, writable. */
   readonly share: string;
+  /** A folder outside of `root` that keeps what the system writes, for its next boot; without one it is gone with it. */
+  readonly disk?: string;
 }
 
 /** Starts one over the file system of this machine, and waits until it has booted. */
@@ -57,7 +61,7 @@ export async function startSystemContainer(signal: AbortSignal): Promise<SystemC
 
 /** The same over another system. */
 export async function startOtherContainer(
-  { root, share }: ContainerOptions,
+  { root, share, disk = '' }: ContainerOptions,
   signal: AbortSignal,
 ): Promise<SystemContainer> {
   await using stack = new AsyncDisposableStack();
@@ -66,7 +70,7 @@ export async function startOtherContainer(
   const groups = await makeControlGroups(path.basename(folder), stack);
   const unshare = ['unshare', ...NAMESPACES, '--fork', '--kill-child', '--'] as const;
   const program = startProgram(
-    ['sh', '-c', ENTER, 'sh', ...unshare, START, folder, ROOT, root, share],
+    ['sh', '-c', ENTER, 'sh', ...unshare, START, folder, ROOT, root, share, disk],
     path.join(tmpdir(), `${path.basename(folder)}.log`),
     { GROUPS_OF_RIG: groups.join(' ') },
   );
@@ -102,5 +106,12 @@ export async function startOtherContainer(
     (await run('systemctl is-active rig.target && busctl status org.freedesktop.login1')).code === 0;
   await waitFor('the container has booted', hasBooted, { timeoutMs: READY_MS, program, signal });
   const owned = stack.move();
-  return { run, must, hasEnded: () => program.exited(), [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  const firstProcess = (): number => childOf(program.pid) ?? 0;
+  return {
+    run,
+    must,
+    firstProcess,
+    hasEnded: () => program.exited(),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }

@@ -3,24 +3,25 @@
 # file system that is gone with the namespaces. Nothing that it does reaches the machine: it has no other process, no
 # network, no devices, a /sys that is read-only, and a shutdown in it ends the namespaces.
 # Arguments: a folder for the mounts; the repository, which is /checkout there; the root of its system, / for that of this
-# machine; a folder of this machine that is /share there, if not empty.
+# machine; a folder of this machine that is /share there, if not empty; a folder that keeps what the system writes, if not empty.
 set -eu
 folder=$1
 checkout=$2
 system=$3
 share=$4
+disk=${5:-$folder}
 
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 tmpfs "$folder"
-mkdir "$folder/changes" "$folder/work" "$folder/root"
-mount -t overlay -o "lowerdir=$system,upperdir=$folder/changes,workdir=$folder/work" overlay "$folder/root"
+mkdir -p "$disk/changes" "$disk/work" "$folder/root"
+mount -t overlay -o "lowerdir=$system,upperdir=$disk/changes,workdir=$disk/work" overlay "$folder/root"
 cd "$folder/root"
 
-mkdir checkout
+mkdir -p checkout
 mount --bind "$checkout" checkout
 mount -o remount,bind,ro checkout
 if [ -n "$share" ]; then
-  mkdir share
+  mkdir -p share
   mount --bind "$share" share
 fi
 mount -t proc proc proc
@@ -35,6 +36,9 @@ else
   mount -t cgroup -o none,name=systemd,xattr cgroup sys/fs/cgroup/systemd
 fi
 mount -t tmpfs -o mode=755 tmpfs run
+# Each boot has an ID of its own.
+cat /proc/sys/kernel/random/uuid >run/boot-id
+mount --bind run/boot-id proc/sys/kernel/random/boot_id
 mount -t tmpfs tmpfs tmp
 mount -t tmpfs -o mode=755 tmpfs dev
 for device in null zero full random urandom tty; do

@@ -2,7 +2,7 @@
  * `nodemaint install-node`, in the pod of the installer: runs install.sh on the machine itself, as a unit of its systemd. The
  * pod has the machine's bus, the folder of its transient units, and a folder of its own there; nothing else of the machine.
  */
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { INSTALL_UNIT, installUnit } from '../../decide/machine/install-unit.ts';
@@ -26,6 +26,8 @@ export interface InstallNodeFlags {
   readonly work: string;
   /** The machine's folder of transient units. */
   readonly units: string;
+  /** A drop-in of the configuration for the machine; without such a file the machine keeps the one that it has. */
+  readonly dropIn: string;
 }
 
 /** Copies the kit, with the Node.js of this process, to where the machine sees it. */
@@ -38,13 +40,25 @@ async function copyKit(kit: string, target: string): Promise<void> {
   await cp(process.execPath, path.join(target, 'node'));
 }
 
+/** The arguments of install.sh that give it the drop-in, which lies beside it then. */
+async function dropInArguments(dropIn: string, target: string): Promise<readonly string[]> {
+  const copy = path.join(target, 'drop-in.yaml');
+  try {
+    await copyFile(dropIn, copy);
+    return ['--drop-in', copy];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
 /**
  * Runs install.sh with these arguments, and tries again every 30 s while it says that the machine is busy. Throws
  * INSTALL_FAILED if install.sh fails, which has then changed nothing or has gone back; DBUS_UNAVAILABLE without a bus.
  */
 export async function installNodeCommand(
   args: readonly string[],
-  { kit, work, units }: InstallNodeFlags,
+  { kit, work, units, dropIn }: InstallNodeFlags,
   terminal: Terminal,
 ): Promise<void> {
   const clock = createSystemClock();
@@ -58,7 +72,8 @@ export async function installNodeCommand(
     // An installation of an earlier pod may still run, from the same folder.
     await untilAtRest(bus, INSTALL_UNIT, signal);
     await copyKit(kit, copy);
-    await writeFile(unit, installUnit(path.join(copy, 'install.sh'), args, said));
+    const all = [...args, ...(await dropInArguments(dropIn, copy))];
+    await writeFile(unit, installUnit(path.join(copy, 'install.sh'), all, said));
     for (;;) {
       await rm(said, { force: true });
       const code = await runOneShot(bus, INSTALL_UNIT, signal);

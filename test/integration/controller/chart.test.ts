@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
 import { chartArchive } from '../../../.ci/payload.ts';
+import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { createHelm, type Helm } from '../../helm/helm.ts';
@@ -95,7 +96,39 @@ describe('the Helm chart', () => {
     assert.equal(await helm(['template', 'nodemaint', archive, ...flags]), await render(...flags));
     await writeFile(kustomization, JSON.stringify({ ...base, components: ['installer'] }));
     const installing = objectsOf(await kubectl('kustomize', overlay));
-    assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER, '--set', 'installer.enabled=true')), installing);
+    const rendered = objectsOf(await render(...flags, ...NEW_SERVER, '--set', 'installer.enabled=true'));
+    // Without this hash of the configuration, which only the chart makes, the pods would not notice another one.
+    const annotations = /"annotations":\{"nodemaintenance\.x-k8s\.io\/config":"[0-9a-f]{64}"\},/;
+    const plain = [...rendered].map(([name, object]): [string, unknown] => [
+      name,
+      JSON.parse(JSON.stringify(object).replace(annotations, '')),
+    ]);
+    assert.deepEqual(new Map(plain), installing);
+    const kinds = ['podMonitor', 'rules', 'dashboard'].map((kind) => `monitoring.${kind}.enabled=true`);
+    const monitoring = objectsOf(await kubectl('kustomize', path.join(MANIFESTS, 'monitoring')));
+    const monitored = objectsOf(await render(...flags, ...NEW_SERVER, '--set', kinds.join(',')));
+    assert.deepEqual(monitored, new Map([...current, ...monitoring]));
+  });
+
+  it('the Helm chart gives the agents a drop-in, and its pods are replaced when that changes', async () => {
+    const install = async (config: string): Promise<{ dropIn: string; pods: string }> => {
+      const flags = ['--set', 'installer.enabled=true', '--set-json', `installer.config=${config}`];
+      const objects = objectsOf(await render(...flags, ...NEW_SERVER));
+      const name = 'nodemaint-installer/nodemaint-installer';
+      const map = objects.get(`ConfigMap ${name}`) as { data: Record<string, string> };
+      const set = objects.get(`DaemonSet ${name}`) as { spec: { template: { metadata: object } } };
+      return { dropIn: map.data['config.yaml'] ?? '', pods: JSON.stringify(set.spec.template.metadata) };
+    };
+    const none = await install('{}');
+    const one = await install('{"maxHoldSec":3600,"cloud":{"provider":"aws"}}');
+    assert.equal(none.dropIn, '');
+    assert.deepEqual(parse(one.dropIn), {
+      apiVersion: CONFIG_API_VERSION,
+      kind: 'AgentConfiguration',
+      maxHoldSec: 3600,
+      cloud: { provider: 'aws' },
+    });
+    assert.notEqual(one.pods, none.pods);
   });
 
   it('the Helm chart puts its values into the Deployment, and leaves out what the values switch off', async () => {

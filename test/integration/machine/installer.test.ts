@@ -1,7 +1,7 @@
 /** The command of the installer's pod on a whole machine with a real systemd. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
+import { CHECKOUT, type Ended, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
 
 const WORK = '/var/lib/nodemaint-installer';
 const KIT = `mkdir -p /root/kit; cp -r ${CHECKOUT}/install.sh ${CHECKOUT}/systemd ${CHECKOUT}/dist /root/kit`;
@@ -39,6 +39,48 @@ describe('nodemaint install-node', () => {
 
     assert.match(await container.must(`${RUN} uninstall --purge`), /is removed from this machine/);
     await container.must(`! test -e /usr/lib/nodemaint && ! ${IS_HELD}`);
+  });
+
+  it('nodemaint install-node gives the machine a drop-in of the configuration, and goes back where the agent would not start with it', async () => {
+    const head = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
+    const [from, to] = ['/etc/nodemaint-installer/config.yaml', '/etc/nodemaint/config.d/50-installer.yaml'];
+    const runWith = async (text: string): Promise<Ended> => {
+      await container.must(`mkdir -p $(dirname ${from}); cat > ${from}`, text);
+      return await container.run(INSTALL);
+    };
+    const effective =
+      'nodemaint config show --origins | grep -E "^(logLevel|maxHoldSec):" | sort; systemctl show -P InvocationID nodemaint';
+    const first = await runWith(`${head}maxHoldSec: 3600\n`);
+    assert.match(first.stdout, /is installed, runs, and holds the lock/, first.stderr);
+    const shown = await container.must(effective);
+    assert.match(shown, new RegExp(`^logLevel: info # default\nmaxHoldSec: 3600 # ${to}:3\n`));
+    assert.match((await runWith(`${head}maxHoldSec: 3600\n`)).stdout, /exactly this node-maintenance-agent/);
+
+    // Wrong in itself, and wrong only on this machine: in both cases nothing is changed.
+    for (const [bad, says] of [
+      ['maxHoldSec: 1h', `${to}:3: maxHoldSec: is "1h"; write whole seconds`],
+      ['kubeconfig: /srv/none.conf', '/srv/none.conf'],
+    ] as const) {
+      const { code, stdout } = await runWith(`${head}${bad}\n`);
+      assert.equal(code, 1, stdout);
+      assert.ok(stdout.includes(says), stdout);
+      assert.match(stdout, /the agent would not start with this configuration; nothing was changed/);
+      assert.equal(await container.must(effective), shown);
+    }
+    // The check passes, and the agent does not come up.
+    const bundle = '/root/kit/dist/nodemaint.cjs';
+    await container.must(
+      `cp ${bundle} /root/good; sed -i '1a if (process.argv[2] === "agent") throw new Error("no agent today");' ${bundle}`,
+    );
+    const failed = await runWith(`${head}logLevel: debug\n`);
+    assert.match(failed.stdout, /no agent today[^]*the upgrade FAILED; the earlier installation/, failed.stderr);
+    const values = /^logLevel: .*\nmaxHoldSec: .*\n/;
+    assert.equal(values.exec(await container.must(effective))?.[0], values.exec(shown)?.[0]);
+    await container.must(`cp /root/good ${bundle}`);
+    assert.match((await runWith(`${head}logLevel: debug\n`)).stdout, /is installed, runs, and holds the lock/);
+    assert.match(await container.must(effective), /^logLevel: debug # .*50-installer\.yaml:3$/m);
+    assert.match((await runWith('')).stdout, /is installed, runs, and holds the lock/);
+    assert.equal(await container.must('find /etc/nodemaint ! -type d'), '/etc/nodemaint/config.yaml\n');
   });
 
   it('nodemaint install-node waits while manifests are parked, and its installation goes on when its pod ends', async () => {

@@ -38,6 +38,10 @@ describe('the manual pages', () => {
     assert.match(page, /^\.BR nodemaint\\-config \(1\)$/m);
   });
 
+  it('the manual pages name no place of the machine that made them', () => {
+    for (const [name, text] of pages) assert.ok(!text.replaceAll(String.raw`\-`, '-').includes(ROOT), name);
+  });
+
   it('the manual pages have no line that begins with a request of roff which is none of theirs', () => {
     const known = /^\.(?:TH|SH|TP|PP|B|BR|nf|fi)(?: |$)/;
     for (const [name, text] of pages) {
