@@ -45,6 +45,8 @@ export interface NodeStatus {
   readonly expectedFinishTime?: string;
   /** Ours: pods that block the drain, and why. */
   readonly podsBlocking?: readonly BlockingPod[];
+  /** Ours: volumes that are still mounted or attached although the pods that used them are gone. */
+  readonly volumesLeft?: readonly VolumeLeft[];
   /** Ours: DaemonSets, NAMESPACE/NAME, that ignore the gate and recreate their pods. */
   readonly escapedDaemonSets?: readonly string[];
 }
@@ -68,10 +70,26 @@ export interface BlockingPod {
     | 'RequestHeld'
     | 'Finalizer'
     | 'NodeUnreachable'
-    | 'NotEnding';
+    | 'NotEnding'
+    | 'VolumesInUse';
   readonly message: string;
   /** Since when, RFC 3339. */
   readonly since: string;
+}
+
+/** A volume for which a drain waits, or has waited, when its pods are gone. */
+export interface VolumeLeft {
+  /** The name of the PersistentVolume, or the volume's name in the driver where no object tells the first one. */
+  readonly name: string;
+  readonly driver: string;
+  /** What has to happen next: the kubelet unmounts it, or the driver detaches it from the node. */
+  readonly waitsFor: 'Unmount' | 'Detach';
+  /** Since when the drain waits for it, RFC 3339. */
+  readonly since: string;
+  /** Whether the drain does not wait for it any more. */
+  readonly givenUp?: boolean;
+  /** What the driver says about a detachment that failed. */
+  readonly message?: string;
 }
 
 /** Ours: a summary of the statuses of all nodes. */

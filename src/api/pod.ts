@@ -11,12 +11,23 @@ export interface Pod extends KubeObject {
     readonly workloadRef?: object;
     readonly schedulingGroup?: object;
     readonly affinity?: PodAffinity;
+    readonly volumes?: readonly PodVolume[];
   };
   readonly status?: {
     readonly phase?: string;
     readonly reason?: string;
     readonly conditions?: readonly PodCondition[];
   };
+}
+
+/** The parts of a v1.Volume that the rules look at: what needs a driver, and what is on the node's own disk. */
+export interface PodVolume {
+  readonly name?: string;
+  readonly emptyDir?: object;
+  readonly persistentVolumeClaim?: object;
+  readonly ephemeral?: object;
+  readonly csi?: { readonly driver: string };
+  readonly hostPath?: { readonly path: string };
 }
 
 /** v1.PodCondition. */
@@ -53,6 +64,10 @@ export interface Node extends KubeObject {
   readonly spec?: { readonly unschedulable?: boolean };
   readonly status?: {
     readonly conditions?: readonly NodeCondition[];
+    /** The attachable volumes that are mounted on the node or about to be, by their unique names; the kubelet reports them. */
+    readonly volumesInUse?: readonly string[];
+    /** Those that are attached to the node; the attach/detach controller reports them. */
+    readonly volumesAttached?: readonly { readonly name: string }[];
     /** Reported by the kubelet at its last start; contains the kernel's boot ID. */
     readonly nodeInfo?: { readonly bootID: string };
   };

@@ -44,6 +44,10 @@ function addLimitOptions(command: Command): Command {
     .option(
       '--max-eviction-time <time>',
       'an eviction in flight for longer no longer counts against these; 0: it always does; default: 1h',
+    )
+    .option(
+      '--max-volume-time <time>',
+      'wait at most this long for each volume of pods that are gone; 0: not at all; default: 7m',
     );
 }
 

@@ -29,6 +29,7 @@ export interface Changes {
   onPod(key: string): void;
   onNode(key: string): void;
   onBudget(key: string): void;
+  onAttachment(key: string): void;
 }
 
 /** The status of the maintenance is written sooner, where its drain goes on. */
@@ -87,7 +88,7 @@ function createAdding(context: ControllerContext, queues: Queues): Adding {
 
 /** Notes changes in the indexes, and adds the keys that they concern to the queues. */
 export function createChanges(context: ControllerContext, queues: Queues): Changes {
-  const { maintenances, requests, pods, ungated } = context;
+  const { maintenances, requests, pods, ungated, attachments } = context;
   const { gate, imperative } = queues;
   const add = createAdding(context, queues);
   return {
@@ -131,6 +132,14 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
       add.node(name);
       add.maintenancesOn(name, change.isOtherwiseCordoned ? 'now' : 'soon');
       for (const node of change.nodes) add.maintenancesOn(node);
+    },
+    onAttachment: (key) => {
+      const node = attachments.note(key);
+      if (node === undefined || maintenances.unsettledOn(node).length === 0) return;
+      maintenances.groups.touchNode(node);
+      add.maintenancesOn(node, pods.isEmpty(node) ? 'now' : 'soon');
+      // What an empty node says changes together with what the maintenance does, which is decided first.
+      if (pods.isEmpty(node)) queues.node.addAfter(node, EMPTY_NODE_WAITS_MS);
     },
     onBudget: (key) => {
       for (const request of imperative.budgetChanged(key)) queues.eviction.add(request);

@@ -113,7 +113,7 @@ export async function runController(dependencies: ControllerDependencies, signal
   const copies = createCopies({ client, clock, log }, (resource, key) => {
     work?.[`on${resource}`](key);
   });
-  const { maintenances, requests, pods, nodes, budgets } = copies;
+  const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
   const metrics = createControllerMetrics(() => {
     const counts = countEvictions(requests.list(), pods.list(), work?.promised() ?? []);
     return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
@@ -122,7 +122,7 @@ export async function runController(dependencies: ControllerDependencies, signal
   // A failure, such as an address that is in use, ends all other parts too.
   const failing = new AbortController();
   const stop = AbortSignal.any([signal, failing.signal]);
-  const caches = [maintenances, requests, pods, nodes, budgets];
+  const caches = [maintenances, requests, pods, nodes, budgets, attachments];
   const replica = { copies, metrics, isReady: () => caches.every((cache) => cache.synced()) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {

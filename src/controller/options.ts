@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
+import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
 
 const duration = (words: string): z.ZodType<number> =>
   z
@@ -38,6 +39,9 @@ const flags = z.object({
   maxEvictionsPerNamespace: limit('how many evictions of one namespace are in flight at once; no limit without it'),
   maxEvictionTime: duration('after how long an eviction in flight no longer counts against these limits').prefault(
     '1h',
+  ),
+  maxVolumeTime: duration('for how long a drain waits for each volume of pods that are gone; 0 for not at all').default(
+    DEFAULT_VOLUME_WAIT_MS,
   ),
   webhookPort: z
     .string()

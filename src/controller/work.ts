@@ -97,8 +97,9 @@ function createMaintenanceQueues(
 
 function createQueues(context: ControllerContext): Queues {
   const { client, clock, log, metrics, requests, pods } = context;
-  const { maintenances: nodemaintenances, budgets: poddisruptionbudgets, nodes } = context;
-  const copies = { nodemaintenances, evictionrequests: requests, pods, nodes, poddisruptionbudgets };
+  const { maintenances: nodemaintenances, budgets: poddisruptionbudgets, nodes, attachments } = context;
+  const objects = { nodemaintenances, evictionrequests: requests, pods, nodes, poddisruptionbudgets };
+  const copies = { ...objects, volumeattachments: attachments };
   // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
   const mayRun = createCurrencyCheck(copies, context);
   const queueOf: QueueOf = (name, reconcile, parallel, order = {}) =>
@@ -172,7 +173,7 @@ async function runQueues(
 
 /** Creates the queues of a leader; `context.client` is the one that stops writing when the term is over. */
 export function createWork(context: ControllerContext): Work {
-  const { requests, pods, maintenances, nodes } = context;
+  const { requests, pods, maintenances, nodes, attachments } = context;
   const queues = createQueues(context);
   const changes = createChanges(context, queues);
   return {
@@ -181,6 +182,7 @@ export function createWork(context: ControllerContext): Work {
     run: async (stop, signal) => {
       // All are noted before the first is looked at.
       for (const node of nodes.list()) changes.onNode(node.metadata.name);
+      for (const attachment of attachments.list()) changes.onAttachment(attachment.metadata.name);
       for (const maintenance of maintenances.list()) changes.onMaintenance(maintenance.metadata.name);
       // Each node and each request, also those of no maintenance: what a former term left behind is given back.
       for (const request of requests.list()) changes.onRequest(keyOf(request));

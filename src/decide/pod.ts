@@ -2,6 +2,7 @@ import { MIRROR_ANNOTATION } from '../api/names.ts';
 import type { PodType } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { timeOf } from './time.ts';
+import { registersPlugin } from './plugin-pods.ts';
 
 /** The kubelet's default grace period of a pod, in seconds. */
 export const DEFAULT_GRACE_SEC = 30;
@@ -68,14 +69,21 @@ export function endOf({ metadata }: Pod): PodEnd | undefined {
   return { toldAt, endsAt: toldAt + boundedGraceSec(Number(graceSec)) * 1000 };
 }
 
-/** A pod of the API server, for the rules of the drain. */
+/** The largest int32: that of the last entry of a drain plan for each type of pods. */
+const LAST_PRIORITY = 2_147_483_647;
+
+/**
+ * A pod of the API server, for the rules of the drain. A DaemonSet pod that runs a driver of the kubelet leaves in the last
+ * entry of its type, whatever its priority is: pods that leave before it need it to unmount their volumes.
+ */
 export function drainPodOf(pod: Pod): DrainPod {
+  const podType = podTypeOf(pod);
   return {
     namespace: pod.metadata.namespace ?? 'default',
     name: pod.metadata.name,
     uid: pod.metadata.uid ?? '',
-    podType: podTypeOf(pod),
-    priority: pod.spec.priority ?? 0,
+    podType,
+    priority: podType === 'DaemonSet' && registersPlugin(pod) ? LAST_PRIORITY : (pod.spec.priority ?? 0),
     labels: pod.metadata.labels ?? {},
   };
 }

@@ -81,6 +81,7 @@ class World {
       requests: cacheOfMap(new Map()),
       pods: cacheOfMap(this.#pods),
       nodes: cacheOfMap(this.#nodes),
+      attachments: cacheOfMap(new Map()),
     });
     this.#observer = createDrainObserver(this.#contextOf(this.#kept));
   }

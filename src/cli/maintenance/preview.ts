@@ -1,11 +1,6 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import type { PodDisruptionBudget } from '../../api/pod.ts';
-import {
-  previewDrain,
-  type PreviewDaemonSet,
-  type PreviewFacts,
-  type PreviewPod,
-} from '../../decide/view/drain-preview.ts';
+import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
@@ -52,7 +47,7 @@ async function isGateInstalled(client: MaintenanceClient, signal: AbortSignal): 
 
 async function readDaemonSets(
   client: MaintenanceClient,
-  pods: readonly PreviewPod[],
+  pods: readonly Pod[],
   signal: AbortSignal,
 ): Promise<readonly PreviewDaemonSet[]> {
   const owners = new Map<string, { name: string; namespace: string }>();
@@ -87,7 +82,7 @@ export async function readPreviewFacts(
   if (node === undefined) return undefined;
   const [all, pods, budgets, isInstalled] = await Promise.all([
     client.maintenances(signal),
-    client.list<PreviewPod>(PODS, `fieldSelector=${encodeURIComponent(onNode(name))}`, signal),
+    client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(name))}`, signal),
     client.list<PodDisruptionBudget>(DISRUPTION_BUDGETS, '', signal),
     isGateInstalled(client, signal),
   ]);

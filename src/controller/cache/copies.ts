@@ -2,6 +2,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import type { VolumeAttachment } from '../../api/volume-attachment.ts';
 import {
   DISRUPTION_BUDGETS,
   EVICTION_REQUESTS,
@@ -9,8 +10,10 @@ import {
   NODES,
   PODS,
   type Resource,
+  VOLUME_ATTACHMENTS,
 } from '../../kube/resource.ts';
 import {
+  transformAttachment,
   transformBudget,
   transformMaintenance,
   transformNode,
@@ -28,9 +31,10 @@ export interface Copies {
   readonly pods: ObjectCache<Pod>;
   readonly nodes: ObjectCache<Node>;
   readonly budgets: ObjectCache<PodDisruptionBudget>;
+  readonly attachments: ObjectCache<VolumeAttachment>;
 }
 
-export type CopiedResource = 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget';
+export type CopiedResource = 'Maintenance' | 'Request' | 'Pod' | 'Node' | 'Budget' | 'Attachment';
 
 /** Creates the copies; `onChange` is called with the key of each object that was added, changed or deleted. */
 export function createCopies(
@@ -55,5 +59,6 @@ export function createCopies(
     pods: copyOf(PODS, 'Pod', (pod) => transformPod(pod, shared)),
     nodes: copyOf(NODES, 'Node', transformNode),
     budgets: copyOf(DISRUPTION_BUDGETS, 'Budget', transformBudget),
+    attachments: copyOf(VOLUME_ATTACHMENTS, 'Attachment', transformAttachment),
   };
 }

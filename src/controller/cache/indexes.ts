@@ -1,3 +1,4 @@
+import { type AttachmentIndex, createAttachmentIndex } from './attachments.ts';
 import type { Copies } from './copies.ts';
 import { createMaintenanceIndex, type MaintenanceIndex } from './maintenances.ts';
 import { createNodeIndex, type NodeIndex } from './nodes.ts';
@@ -10,6 +11,7 @@ export interface Indexes {
   readonly requests: RequestIndex;
   readonly pods: PodIndex;
   readonly nodes: NodeIndex;
+  readonly attachments: AttachmentIndex;
 }
 
 export function createIndexes(copies: Pick<Copies, keyof Indexes>): Indexes {
@@ -19,5 +21,6 @@ export function createIndexes(copies: Pick<Copies, keyof Indexes>): Indexes {
     requests: createRequestIndex(copies.requests),
     pods: createPodIndex(copies.pods),
     nodes,
+    attachments: createAttachmentIndex(copies.attachments),
   };
 }

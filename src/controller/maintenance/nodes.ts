@@ -1,5 +1,7 @@
 import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
-import { identityOf } from '../../decide/drain/recorded-node.ts';
+import { identityOf, recordedNode } from '../../decide/drain/recorded-node.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
 import { decideCordon } from '../../decide/maintenance/maintenance.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeStateOf } from '../../decide/maintenance/retention.ts';
@@ -7,6 +9,7 @@ import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/co
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
+import { volumesOn } from '../cache/attachments.ts';
 import type { Refusals } from './refusals.ts';
 
 /**
@@ -31,6 +34,14 @@ async function keepCordon(
   return true;
 }
 
+/** Whether volumes are on the node for which its drains wait: they have not said yet that they no longer do. */
+function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenance[], node: Node): boolean {
+  const { name } = node.metadata;
+  if (context.options.maxVolumeTime === 0 || volumesOn(context, name).length === 0) return false;
+  const left = known.flatMap(({ status }) => recordedNode(status, node.metadata)?.volumesLeft ?? []);
+  return !left.some(({ givenUp }) => givenUp === true) || left.some(({ givenUp }) => givenUp !== true);
+}
+
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 export function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
   return async (name, signal) => {
@@ -39,7 +50,8 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       if (node === undefined) return;
       // Of a status of very many nodes, they have what concerns this one.
       const known = context.maintenances.on(name);
-      const state = nodeStateOf(known, node, context.pods.isEmpty(name));
+      const isEmpty = context.pods.isEmpty(name) && !keepsVolumes(context, known, node);
+      const state = nodeStateOf(known, node, isEmpty);
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
       const intent = { node, state, annotations };

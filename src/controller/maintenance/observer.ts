@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { whyBlocking } from '../../decide/drain/blocking-pods.ts';
+import { whyBlocking, whyHeld } from '../../decide/drain/blocking-pods.ts';
 import { reachedTargets } from '../../decide/drain/drain-of.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
 import { entryCovers, targetsCover } from '../../decide/drain/plan.ts';
@@ -94,7 +94,10 @@ function countByNode(intents: readonly EvictionIntent[]): ReadonlyMap<string, nu
 function intentsOf({ plan, resolution }: Draws): readonly EvictionIntent[] {
   const rank = ({ pod }: EvictionIntent): number => plan.findIndex((entry) => entryCovers(entry, pod));
   return resolution.nodes
-    .flatMap(({ name: node, evicting }) => evicting.map((pod) => ({ node, pod })))
+    .flatMap(({ name: node, evicting, volumes }) => {
+      const leaving = evicting.filter(({ uid }) => volumes?.held.has(uid) !== true);
+      return leaving.map((pod) => ({ node, pod }));
+    })
     .map((intent) => ({ intent, rank: rank(intent) }))
     .toSorted((a, b) => a.rank - b.rank)
     .map(({ intent }) => intent);
@@ -121,6 +124,8 @@ function observeDrain(
     const pending = known.filter(({ metadata }) => !leaving.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
     const why = (pod: Pod): BlockingPod | undefined => {
+      const held = node.volumes?.held.get(pod.metadata.uid ?? '');
+      if (held !== undefined) return whyHeld(pod, held, now);
       const refusal = refused.requests.of(requestKeyOf(drainPodOf(pod)));
       return refusal === undefined ? whyBlocking(pod, requestOf(pod), object, now) : refusedPod(pod, refusal);
     };

@@ -8,7 +8,9 @@ import { type DrainResolution, isSameResolution, resolveDrains } from '../../dec
 import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
 import { throttleDrains } from '../../decide/maintenance/throttle.ts';
 import { type DrainPod, drainPodOf } from '../../decide/pod.ts';
+import { createVolumeWaits, type VolumeWaits } from '../../kube/volume/volume-waits.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
+import { volumesOn } from '../cache/attachments.ts';
 import type { ControllerContext } from '../context.ts';
 import { createKnownDrains, type Draining } from './known-drains.ts';
 
@@ -58,6 +60,12 @@ interface Memo extends ResolvedGroup {
 
 const NO_WAITING: ReadonlyMap<string, string> = new Map();
 
+/** What all drains of a term are resolved with. */
+interface Scope {
+  readonly context: ControllerContext;
+  readonly volumes: VolumeWaits;
+}
+
 /** How far the deadline of a drain takes it now. */
 function dueOf({ pods }: Pick<ControllerContext, 'pods'>, { maintenance, nodes }: Draining, now: number): DueTiers {
   if (deadlineOf(maintenance) === undefined) return { position: 0 };
@@ -82,7 +90,7 @@ interface DueDrain {
 }
 
 /** These drains with the pods of their nodes; several drains of a node have the same list of its pods. */
-function withPods(context: ControllerContext, draining: readonly Draining[], now: number): readonly DueDrain[] {
+function withPods({ context, volumes }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
   const drainPods = new Map<string, readonly DrainPod[]>();
   const podsOn = (node: string): readonly DrainPod[] => {
     const known = drainPods.get(node) ?? context.pods.on(node).map(drainPodOf);
@@ -90,9 +98,14 @@ function withPods(context: ControllerContext, draining: readonly Draining[], now
     return known;
   };
   return draining.map((each) => {
-    const nodes = each.identities.map((node) => ({ ...node, pods: podsOn(node.name) }));
     const { position: due, nextAt = Infinity } = dueOf(context, each, now);
-    return { drain: drainOfMaintenance(each.maintenance, { nodes, isWhole: true, due }), nextAt };
+    const nodes = each.identities.map((node) => {
+      const [pods, present] = [context.pods.on(node.name), volumesOn(context, node.name)];
+      const own = volumes.of(each.maintenance, { node, pods, present, due }, now);
+      return { ...node, pods: podsOn(node.name), volumes: own };
+    });
+    const drain = drainOfMaintenance(each.maintenance, { nodes, isWhole: true, due });
+    return { drain, nextAt: Math.min(nextAt, ...nodes.map((node) => node.volumes.nextAt ?? Infinity)) };
   });
 }
 
@@ -111,15 +124,15 @@ interface Turns {
 }
 
 function verdictsOf(
-  context: ControllerContext,
+  scope: Scope,
   { drains, judged, throttled }: Turns,
   now: number,
 ): { readonly verdicts: ReadonlyMap<string, Verdict>; readonly until: number } {
   const begun = judged.filter(({ name }) => !throttled.has(name));
-  const joiningLater = guardJoiningNodes(context.nodes.controlPlane(), begun);
+  const joiningLater = guardJoiningNodes(scope.context.nodes.controlPlane(), begun);
   const free = [...drains.values()].filter(({ name }) => !throttled.has(name));
   const moving = withPods(
-    context,
+    scope,
     free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
     now,
   );
@@ -139,11 +152,24 @@ function verdictsOf(
   return { verdicts, until: Math.min(...moving.map(({ nextAt }) => nextAt)) };
 }
 
+/** The control plane is guarded against all drains that take members of it, whichever nodes these share. */
+function guardsOf(
+  { nodes, maintenances }: ControllerContext,
+  drains: ReadonlyMap<string, Draining>,
+): readonly string[] {
+  const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
+  const isMember = new Set(members);
+  const isGuarded =
+    members.length > 0 && [...drains.values()].some((each) => each.nodes.some((node) => isMember.has(node)));
+  return isGuarded ? members.flatMap((node) => maintenances.unsettledOn(node)) : [];
+}
+
 /** Creates the resolver of a term. */
 export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
   const { maintenances, nodes, options } = context;
   const known = createKnownDrains(context, latest);
   const isLimited = options.maxParallelNodes !== undefined;
+  const scope = { context, volumes: createVolumeWaits(options.maxVolumeTime) };
   const memos = new WeakMap<DrainGroup, Memo>();
   /** What each drain was told last. */
   const told = new Map<string, Verdict>();
@@ -161,24 +187,17 @@ export function createGroupResolver(context: ControllerContext, { latest, onChan
     }
     return throttled;
   };
-  /** The control plane is guarded against all drains that take members of it, whichever nodes these share. */
-  const guardsOf = (drains: ReadonlyMap<string, Draining>): readonly string[] => {
-    const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
-    const isMember = new Set(members);
-    const isGuarded =
-      members.length > 0 && [...drains.values()].some((each) => each.nodes.some((node) => isMember.has(node)));
-    return isGuarded ? members.flatMap((node) => maintenances.unsettledOn(node)) : [];
-  };
   const compute = (group: DrainGroup, given: NodeMaintenance, now: number): Memo => {
     const drains = known.among(group.members, given);
-    const judged = [...known.among(new Set([...drains.keys(), ...guardsOf(drains)]), given).values()];
+    const judged = [...known.among(new Set([...drains.keys(), ...guardsOf(context, drains)]), given).values()];
     const throttled = isLimited ? turnsOfAll(given) : throttleDrains(nodes.controlPlane(), judged, undefined);
     const turnsAt = isLimited ? maintenances.drains.revision : undefined;
-    return { drains, turnsAt, revision: group.revision, ...verdictsOf(context, { drains, judged, throttled }, now) };
+    return { drains, turnsAt, revision: group.revision, ...verdictsOf(scope, { drains, judged, throttled }, now) };
   };
   return {
     forget: (name) => {
       told.delete(name);
+      scope.volumes.forget(name);
       if (isLimited) turnsOfAll();
     },
     resolve: (maintenance, now) => {

@@ -8,6 +8,7 @@ import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
+import { describeVolumes, type HeldPod, ORDINARY_WAIT_MS } from '../volume/waits.ts';
 
 /** A pod is named when its grace period has been over for this time, because the kubelet needs some time too. */
 const LATE_MS = 15_000;
@@ -96,4 +97,13 @@ export function whyBlocking(
   };
   const why = find();
   return why === undefined ? undefined : { namespace, name, ...why, message: why.message.slice(0, 1024) };
+}
+
+/** Why a pod of a driver is still there although it is targeted; undefined as long as that is nothing unusual. */
+export function whyHeld({ metadata }: Pod, { volumes }: HeldPod, now: number): BlockingPod | undefined {
+  const since = Math.min(...volumes.map((volume) => volume.since));
+  if (volumes.length === 0 || now < since + ORDINARY_WAIT_MS) return undefined;
+  const { name, namespace = 'default' } = metadata;
+  const message = `it runs the driver that is needed for the volume ${describeVolumes(volumes)}`;
+  return { namespace, name, reason: 'VolumesInUse', message: message.slice(0, 1024), since: rfc3339(since) };
 }

@@ -29,7 +29,13 @@ function fits(values: readonly unknown[], bytes: number): boolean {
   });
 }
 
-function withShortTexts({ drainMessage, podsBlocking, escapedDaemonSets, ...node }: NodeStatus): NodeStatus {
+function withShortTexts({
+  drainMessage,
+  podsBlocking,
+  volumesLeft,
+  escapedDaemonSets,
+  ...node
+}: NodeStatus): NodeStatus {
   const blocking = podsBlocking?.slice(0, SHORT_LIST).map((pod) => {
     return { ...pod, message: pod.message.slice(0, SHORT_CHARACTERS) };
   });
@@ -37,6 +43,7 @@ function withShortTexts({ drainMessage, podsBlocking, escapedDaemonSets, ...node
     ...node,
     ...(drainMessage === undefined ? {} : { drainMessage: drainMessage.slice(0, SHORT_CHARACTERS) }),
     ...(blocking === undefined ? {} : { podsBlocking: blocking }),
+    ...(volumesLeft === undefined ? {} : { volumesLeft: volumesLeft.slice(0, SHORT_LIST) }),
     ...(escapedDaemonSets === undefined ? {} : { escapedDaemonSets: escapedDaemonSets.slice(0, SHORT_LIST) }),
   };
 }
@@ -44,11 +51,12 @@ function withShortTexts({ drainMessage, podsBlocking, escapedDaemonSets, ...node
 /** The nodes whose details are read first: those with pods that block, then those with pods. */
 function interestOf({
   podsBlocking,
+  volumesLeft,
   escapedDaemonSets,
   podsEvacuating = 0,
   podsPendingEvacuation = 0,
 }: NodeStatus): number {
-  if (podsBlocking !== undefined || escapedDaemonSets !== undefined) return 2;
+  if ([podsBlocking, volumesLeft, escapedDaemonSets].some((each) => each !== undefined)) return 2;
   return podsEvacuating + podsPendingEvacuation > 0 ? 1 : 0;
 }
 

@@ -1,8 +1,7 @@
 import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
-import type { DrainPod } from '../pod.ts';
 import { timeOf } from '../time.ts';
-import type { Drain } from './field.ts';
+import type { Drain, DrainNode } from './field.ts';
 import { effectiveDrainPlan } from './plan.ts';
 import { begunNodes, type NodeIdentity, recordedNodes } from './recorded-node.ts';
 import { entriesReached, mostPowerful } from './targets.ts';
@@ -10,7 +9,7 @@ import { entriesReached, mostPowerful } from './targets.ts';
 /** What is seen of a drain. */
 export interface DrainScope {
   /** The nodes that are seen, with the pods that are still on them. */
-  readonly nodes: readonly (NodeIdentity & { readonly pods: readonly DrainPod[] })[];
+  readonly nodes: readonly (NodeIdentity & Pick<DrainNode, 'pods' | 'volumes'>)[];
   /** Whether these are all nodes of the maintenance. Of others its plan goes no further than they have reached. */
   readonly isWhole: boolean;
   /** How many entries of the plan a deadline has reached; 0 for none. */

@@ -6,7 +6,14 @@ import { namesText } from './summary.ts';
 /** What an Event of a NodeMaintenance says. */
 export interface DrainEvent {
   readonly type: 'Normal' | 'Warning';
-  readonly reason: 'DrainBegun' | 'TierBegun' | 'DrainWaiting' | 'DrainBlocked' | 'Drained';
+  readonly reason:
+    | 'DrainBegun'
+    | 'TierBegun'
+    | 'DrainWaiting'
+    | 'DrainBlocked'
+    | 'VolumesLeft'
+    | 'VolumesGivenUp'
+    | 'Drained';
   readonly message: string;
 }
 
@@ -48,6 +55,30 @@ export function newlyBlocked(before: NodeMaintenanceStatus, after: NodeMaintenan
     });
 }
 
+/** The names of the volumes for which the drain waits, or no longer does. */
+function volumesOf({ nodeStatuses = [] }: NodeMaintenanceStatus, isGivenUp: boolean): readonly string[] {
+  const all = nodeStatuses.flatMap(({ volumesLeft = [] }) => volumesLeft);
+  return all.filter(({ givenUp = false }) => givenUp === isGivenUp).map(({ name, driver }) => `${name} (${driver})`);
+}
+
+/** That the drain waits for volumes, and that it does not wait for some any more: each once for the whole maintenance. */
+function volumeEvents(before: NodeMaintenanceStatus, after: NodeMaintenanceStatus): readonly DrainEvent[] {
+  const begun = (isGivenUp: boolean): readonly string[] => {
+    return volumesOf(before, isGivenUp).length > 0 ? [] : volumesOf(after, isGivenUp).toSorted();
+  };
+  const [waits, givenUp] = [begun(false), begun(true)];
+  const events: DrainEvent[] = [];
+  if (waits.length > 0) {
+    const message = `The drain waits until volumes are unmounted and detached: ${namesText(waits)}.`;
+    events.push({ type: 'Normal', reason: 'VolumesLeft', message });
+  }
+  if (givenUp.length > 0) {
+    const message = `The drain no longer waits for volumes that stay on their node: ${namesText(givenUp)}.`;
+    events.push({ type: 'Warning', reason: 'VolumesGivenUp', message });
+  }
+  return events;
+}
+
 /** What is reported when the status of a drain has changed from `before` to `after`, in the order in which it happened. */
 export function drainEvents(
   before: NodeMaintenanceStatus | undefined,
@@ -70,7 +101,7 @@ export function drainEvents(
   if (tier > Math.max(0, tierOf(before ?? {}))) {
     events.push({ type: 'Normal', reason: 'TierBegun', message: `The drain has come to ${TIERS[tier]}.` });
   }
-  events.push(...newlyBlocked(before ?? {}, after));
+  events.push(...newlyBlocked(before ?? {}, after), ...volumeEvents(before ?? {}, after));
   if (!wasSo && is === 'True DrainCompleted') events.push({ type: 'Normal', reason: 'Drained', message });
   return events;
 }

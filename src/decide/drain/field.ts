@@ -3,6 +3,7 @@ import { targetsCover } from './plan.ts';
 import type { NodeIdentity } from './recorded-node.ts';
 import { leastPowerful, mostPowerful, targetsAfter } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
+import type { NodeVolumes } from '../volume/waits.ts';
 
 type Targets = readonly DrainPlanEntry[];
 
@@ -27,6 +28,8 @@ export interface DrainNode extends NodeIdentity {
   readonly position: number;
   /** The drain targets that the maintenance's status has for it; none yet where it has just begun. */
   readonly recorded: Targets;
+  /** Absent where nothing is known of its volumes, or nobody waits for them. */
+  readonly volumes?: NodeVolumes;
 }
 
 /** The drains as they stand at one moment. Each answer is found once: nodes and drains may be many. */

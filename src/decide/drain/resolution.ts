@@ -1,10 +1,11 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { selectorKey, targetsCover } from './plan.ts';
-import { type Drain, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
+import { type Drain, type DrainNode, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
 import { identityOf, type NodeIdentity } from './recorded-node.ts';
 import { namesText } from './summary.ts';
 import { entriesReached, isWithin } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
+import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/waits.ts';
 
 type Targets = readonly DrainPlanEntry[];
 
@@ -18,6 +19,8 @@ export interface NodeResolution extends NodeIdentity {
   /** Pods that are not targeted yet. */
   readonly pending: readonly DrainPod[];
   readonly message: string;
+  /** As in DrainNode. */
+  readonly volumes?: NodeVolumes;
   /** The older maintenance whose progress this one had to take over (KEP-4212, "fast-forwarded"). */
   readonly fastForwardedBy?: string;
 }
@@ -27,7 +30,7 @@ export interface DrainResolution {
   /** How many entries of its plan all of its nodes have reached; 0 where it has none. */
   readonly position: number;
   readonly nodes: readonly NodeResolution[];
-  /** Whether nothing is left on any node. */
+  /** Whether no pod is left on any node, and no volume that is waited for. */
   readonly drained: boolean;
 }
 
@@ -81,6 +84,14 @@ function mayGoOn(field: DrainsAtOnce, drain: Drain, position: number): boolean {
   );
 }
 
+/**
+ * Whether a node has volumes for which static pods have to stay: on a control plane, nobody could detach them later, and
+ * without an API server nobody could see it.
+ */
+function keepsStaticPods({ plan, nodes }: Drain, position: number): boolean {
+  return plan[position]?.podType === 'Static' && nodes.some(({ volumes }) => waitsForVolumes(volumes));
+}
+
 /** The first entry is targeted at once, and none beyond the last. */
 function within({ plan }: Drain, position: number): number {
   return Math.min(plan.length, Math.max(1, position));
@@ -102,7 +113,9 @@ function advance(drains: readonly Drain[]): {
   const positionOf = ({ name }: Drain): number => positions.get(name) ?? 0;
   for (;;) {
     const field = fieldOf(index, positions);
-    const behind = some.filter((drain) => positionOf(drain) < drain.plan.length);
+    const behind = some.filter((drain) => {
+      return positionOf(drain) < drain.plan.length && !keepsStaticPods(drain, positionOf(drain));
+    });
     let movers = behind.filter((drain) => mayGoOn(field, drain, positionOf(drain)));
     if (movers.length === 0) {
       // Selectors of two plans can keep a pod from both. Where nothing moves at all, the drain that is furthest behind does.
@@ -142,6 +155,21 @@ function waiting(field: DrainsAtOnce, drain: Drain): string {
     : `Waiting for node ${namesText(field.busyNodesOf(other))} (${other.name}).`;
 }
 
+function volumesOf({ volumes }: DrainNode): Pick<NodeResolution, 'volumes'> {
+  return volumes === undefined ? {} : { volumes };
+}
+
+function isNodeDrained({ pods, volumes }: DrainNode): boolean {
+  return pods.length === 0 && !waitsForVolumes(volumes);
+}
+
+/** What the node waits for where nothing else is to be done there now: what is targeted stays for its volumes. */
+function volumesMessage({ volumes }: DrainNode, evicting: readonly DrainPod[]): string | undefined {
+  const waits = volumes?.left.filter(({ isGivenUp }) => !isGivenUp) ?? [];
+  if (waits.length === 0 || !evicting.every(({ uid }) => volumes?.held.has(uid) === true)) return undefined;
+  return `Waiting for the volume ${describeVolumes(waits)}`;
+}
+
 /**
  * Moves all drains of a cluster on (KEP-4212, "Pod Selection" and its example) and returns what each does now. The
  * position of a drain on a node only grows, and so do the node's targets. The nodes of a drain go on together; one that
@@ -160,12 +188,22 @@ export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, Dra
       const pending = node.pods.filter((pod) => !leaving.has(pod));
       const { text, ...explained } = explain(field, drain, node.name);
       if (evicting.length === 0) wait ??= waiting(field, drain);
-      const message = node.pods.length === 0 ? 'Drained' : evicting.length > 0 ? text : (wait ?? '');
+      const own = evicting.length > 0 ? text : (wait ?? '');
+      const message = isNodeDrained(node) ? 'Drained' : (volumesMessage(node, evicting) ?? own);
       const position = Math.max(reached, within(drain, node.position));
       const drainTargets = field.targetsOf(node.name);
-      return { ...identityOf(node), drainTargets, position, evicting, pending, message, ...explained };
+      return {
+        ...identityOf(node),
+        drainTargets,
+        position,
+        evicting,
+        pending,
+        message,
+        ...volumesOf(node),
+        ...explained,
+      };
     });
-    const drained = drain.nodes.every(({ pods }) => pods.length === 0);
+    const drained = drain.nodes.every(isNodeDrained);
     return [drain.name, { position: reached, nodes, drained }];
   });
   return new Map(resolutions);

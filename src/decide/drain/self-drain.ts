@@ -9,9 +9,11 @@ import { drainOfMaintenance } from './drain-of.ts';
 import { nodeStatusOf } from './recorded-node.ts';
 import type { NodeIdentity } from './recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
+import { whyHeld } from './blocking-pods.ts';
 import { isFinished } from '../eviction/request.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
+import { type HeldPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts';
 import { type DrainPod, drainPodOf, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
@@ -52,16 +54,24 @@ export function maintenancesOfNode(
   });
 }
 
+/** What a drain of the node goes by, beside its pods. */
+export interface SelfScope {
+  /** How many entries of its plan are reached by a deadline. */
+  due(maintenance: NodeMaintenance): number;
+  volumes(maintenance: NodeMaintenance, due: number): NodeVolumes;
+}
+
+const NOTHING_SEEN: SelfScope = { due: () => 0, volumes: () => NO_VOLUMES };
+
 /**
  * The drains of the node as far as they go without a controller. One of several nodes stays at the entries of its plan that
  * it has reached, for its next ones wait for nodes that an agent does not see; one that waits for others goes on waiting.
- * `due` says how many entries are reached by a deadline.
  */
 export function resolveSelfDrains(
   maintenances: readonly NodeMaintenance[],
   node: NodeIdentity,
   pods: readonly DrainPod[],
-  due: (maintenance: NodeMaintenance) => number = () => 0,
+  seen: SelfScope = NOTHING_SEEN,
 ): readonly SelfDrain[] {
   const draining = maintenancesOfNode(maintenances, node.name).filter((each) => {
     if (stageOf(each) !== 'Drain') return false;
@@ -72,7 +82,9 @@ export function resolveSelfDrains(
   });
   const drains = draining.map((maintenance) => {
     const isWhole = soleNodeOf(maintenance) === node.name;
-    return drainOfMaintenance(maintenance, { nodes: [{ ...node, pods }], isWhole, due: due(maintenance) });
+    const due = seen.due(maintenance);
+    const volumes = seen.volumes(maintenance, due);
+    return drainOfMaintenance(maintenance, { nodes: [{ ...node, pods, volumes }], isWhole, due });
   });
   const resolutions = resolveDrains(drains);
   return draining.flatMap((maintenance) => {
@@ -131,4 +143,34 @@ export function blockedByInterceptors(
     const awaiting = awaitingPodOf(pod, requestOf(pod), waitsForNone(pod));
     return awaiting === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: awaiting.message, since }];
   });
+}
+
+/** The pods of drivers that all drains which target them leave where they are, because of volumes; by their UIDs. */
+export function heldByVolumes(drains: readonly SelfDrain[]): ReadonlyMap<string, HeldPod> {
+  const held = new Map<string, HeldPod>();
+  const free = new Set<string>();
+  for (const { evicting, volumes } of drains.flatMap(({ resolution }) => resolution.nodes)) {
+    for (const { uid } of evicting) {
+      const stays = volumes?.held.get(uid);
+      if (stays === undefined) free.add(uid);
+      else held.set(uid, stays);
+    }
+  }
+  for (const uid of free) held.delete(uid);
+  return held;
+}
+
+/** Of the targeted pods those that volumes do not hold, and why the others stay, for the status of a maintenance. */
+export function blockedByVolumes(
+  drains: readonly SelfDrain[],
+  targeted: readonly Pod[],
+  now: number,
+): { readonly free: readonly Pod[]; readonly blocked: readonly BlockingPod[] } {
+  const held = heldByVolumes(drains);
+  const of = ({ metadata }: Pod): HeldPod | undefined => held.get(metadata.uid ?? '');
+  const blocked = targeted.flatMap((pod) => {
+    const own = of(pod);
+    return (own === undefined ? undefined : whyHeld(pod, own, now)) ?? [];
+  });
+  return { free: targeted.filter((pod) => of(pod) === undefined), blocked };
 }

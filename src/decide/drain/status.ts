@@ -13,6 +13,7 @@ import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
+import { describeVolumes, volumesLeftStatus } from '../volume/waits.ts';
 
 /** The CRD takes no more. */
 const MAX_BLOCKING = 20;
@@ -92,6 +93,9 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
         }),
     ...(expectedFinishTime === undefined ? {} : { expectedFinishTime }),
     ...(seen.blocking.length === 0 ? {} : { podsBlocking: seen.blocking.slice(0, MAX_BLOCKING) }),
+    ...(node.volumes === undefined || node.volumes.left.length === 0
+      ? {}
+      : { volumesLeft: volumesLeftStatus(node.volumes) }),
     ...(seen.ungatedDaemonSets.length === 0
       ? {}
       : { escapedDaemonSets: seen.ungatedDaemonSets.slice(0, MAX_BLOCKING) }),
@@ -117,9 +121,15 @@ function outcomeOf({ status }: NodeMaintenance, { nodes, drained }: DrainResolut
         }
       : { drained: false, reason: 'NoNodes', message: 'The node selector selects no node.' };
   }
-  if (drained) return { drained, reason: 'DrainCompleted', message: 'All pods are gone.' };
+  const volumes = nodes.flatMap((node) => node.volumes?.left ?? []);
+  const gone = 'All pods are gone.';
+  const givenUp = volumes.length === 0 ? '' : ` The drain no longer waits for the volume ${describeVolumes(volumes)}.`;
+  if (drained) return { drained, reason: 'DrainCompleted', message: `${gone}${givenUp}` };
   const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
-  return { drained, reason: 'Draining', message: `${left} ${left === 1 ? 'pod is' : 'pods are'} left.` };
+  const waits = volumes.filter(({ isGivenUp }) => !isGivenUp);
+  const wait = waits.length === 0 ? '' : `The drain waits for the volume ${describeVolumes(waits)}.`;
+  const pods = left === 0 ? gone : `${left} ${left === 1 ? 'pod is' : 'pods are'} left.`;
+  return { drained, reason: 'Draining', message: wait === '' ? pods : `${pods} ${wait}` };
 }
 
 /** The whole status of a maintenance in the Drain stage (KEP-4212, "Status"). */

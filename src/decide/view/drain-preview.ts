@@ -9,12 +9,8 @@ import { interceptorsOf } from '../eviction/interceptors.ts';
 import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
 import { gracefulPodOf } from '../deadline/maintenance.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
+import { registersPlugin } from '../plugin-pods.ts';
 import { drainPodOf, graceSecOf, isTerminal, podTypeOf, isInPodGroup } from '../pod.ts';
-
-/** The parts of a Pod that only a preview looks at. */
-export interface PreviewPod extends Pod {
-  readonly spec: Pod['spec'] & { readonly volumes?: readonly { readonly name: string; readonly emptyDir?: object }[] };
-}
 
 /** The parts of an apps/v1 DaemonSet that a preview looks at. */
 export interface PreviewDaemonSet extends KubeObject {
@@ -27,7 +23,7 @@ export interface PreviewFacts {
   /** Maintenances that select the node. */
   readonly maintenances: readonly NodeMaintenance[];
   /** Pods of the node. */
-  readonly pods: readonly PreviewPod[];
+  readonly pods: readonly Pod[];
   readonly budgets: readonly PodDisruptionBudget[];
   /** The DaemonSets of pods on the node, as far as they can be read. */
   readonly daemonSets: readonly PreviewDaemonSet[];
@@ -122,7 +118,7 @@ function daemonSetFindings(pod: Pod, { daemonSets, isGateInstalled }: PreviewFac
   return [{ level: 'blocks', message }];
 }
 
-function lossFindings(pod: PreviewPod): readonly Finding[] {
+function lossFindings(pod: Pod): readonly Finding[] {
   const { ownerReferences = [], finalizers = [], deletionTimestamp } = pod.metadata;
   const findings: Finding[] = [];
   if (finalizers.length > 0) {
@@ -134,7 +130,7 @@ function lossFindings(pod: PreviewPod): readonly Finding[] {
   if (!ownerReferences.some(({ controller }) => controller === true)) {
     findings.push({ level: 'note', message: 'no controller owns it: it will not be recreated' });
   }
-  const local = (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined).map(({ name }) => name);
+  const local = (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined).map(({ name = '' }) => name);
   if (local.length > 0) findings.push({ level: 'note', message: `local data is lost: ${local.join(', ')} (emptyDir)` });
   return findings;
 }
@@ -156,6 +152,13 @@ function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFac
   if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
     findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
   }
+  const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
+  const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
+  if (volumes > 0) {
+    const are = volumes === 1 ? '1 volume is' : `${volumes} volumes are`;
+    const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;
+    findings.push({ level: 'note', message });
+  }
   const ended = pods.filter(isTerminal).length;
   if (ended > 0)
     findings.push({
@@ -173,12 +176,20 @@ function groupFindings(pod: Pod): readonly Finding[] {
   return [{ level: 'blocks', message }];
 }
 
+function driverFindings(pod: Pod): readonly Finding[] {
+  if (podTypeOf(pod) !== 'DaemonSet' || !registersPlugin(pod)) return [];
+  const message =
+    'it runs a driver of the kubelet: it stays until the volumes of the other pods are unmounted and detached';
+  return [{ level: 'note', message }];
+}
+
 function urlFindings(pod: Pod): readonly Finding[] {
   return isFromUrl(pod) ? [{ level: 'blocks', message: URL_POD_STAYS }] : [];
 }
 
-function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
-  const { namespace, name, priority } = drainPodOf(pod);
+function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
+  const { namespace, name } = drainPodOf(pod);
+  const { priority = 0 } = pod.spec;
   const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const findings: Finding[] = [
@@ -186,6 +197,7 @@ function previewPod(pod: PreviewPod, facts: PreviewFacts, left: readonly Gracefu
     ...urlFindings(pod),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),
+    ...driverFindings(pod),
     ...lossFindings(pod),
     ...ignored.map((message): Finding => ({ level: 'note', message })),
   ];

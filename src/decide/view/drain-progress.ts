@@ -103,6 +103,10 @@ function leavingPod(pod: Pod, facts: DrainFacts, status: NodeStatus | undefined,
   return { namespace, name, uid, progress, ...(blocking === undefined ? {} : { blocking }) };
 }
 
+function waitsForVolume({ volumesLeft = [] }: NodeStatus): boolean {
+  return volumesLeft.some(({ givenUp }) => givenUp !== true);
+}
+
 function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
   const { maintenance, seen } = facts;
   const status = nodeStatusOf(maintenance.status, name);
@@ -130,7 +134,7 @@ function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
   return {
     name,
     message: status?.drainMessage ?? '',
-    drained: status?.drainTargets !== undefined && present.length === 0,
+    drained: status?.drainTargets !== undefined && present.length === 0 && !waitsForVolume(status),
     total,
     gone: total - present.length,
     ...(expectedFinishAt === undefined ? {} : { expectedFinishAt }),

@@ -11,7 +11,9 @@ import {
 } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import type { VolumeAttachment } from '../../api/volume-attachment.ts';
 import { isReady, podTypeOf } from '../../decide/pod.ts';
+import { volumesThatMatter } from '../../decide/plugin-pods.ts';
 import { NOT_SHARED, type SharedValues } from './shared-values.ts';
 
 const POD_SPEC = [
@@ -86,11 +88,13 @@ function trimPodMeta(meta: ObjectMeta, shared: SharedValues): ObjectMeta {
   };
 }
 
-/** What the controller keeps of a pod: nothing of its containers and volumes. */
+/** What the controller keeps of a pod: nothing of its containers, and of its volumes what drivers have to do with. */
 export function transformPod(pod: Pod, shared: SharedValues = NOT_SHARED): Pod {
   const { metadata, spec } = pod;
   // Only a pod without a node is asked for the node that it is meant for.
-  const kept = { ...pick(spec, POD_SPEC), ...(spec.nodeName === undefined ? pick(spec, ['affinity']) : {}) };
+  const affinity = spec.nodeName === undefined ? pick(spec, ['affinity']) : {};
+  const volumes = volumesThatMatter(spec.volumes);
+  const kept = { ...pick(spec, POD_SPEC), ...affinity, ...(volumes === undefined ? {} : { volumes }) };
   return {
     metadata: trimPodMeta(metadata, shared),
     spec: shared.of(kept),
@@ -102,7 +106,9 @@ export function transformPod(pod: Pod, shared: SharedValues = NOT_SHARED): Pod {
 export function transformNode({ metadata, spec, status }: Node): Node {
   const conditions = (status?.conditions ?? []).map((each) => pick(each, ['type', 'status', 'reason', 'message']));
   const boot = status?.nodeInfo === undefined ? {} : { nodeInfo: pick(status.nodeInfo, ['bootID']) };
-  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: { conditions, ...boot } };
+  const volumes = pick(status ?? {}, ['volumesInUse']);
+  const kept = { conditions, ...boot, ...volumes };
+  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: kept };
 }
 
 /** What the controller keeps of a NodeMaintenance: all but managedFields. */
@@ -128,5 +134,17 @@ export function transformBudget({ metadata, spec, status }: PodDisruptionBudget)
     metadata: trimMeta(metadata),
     spec: pick(spec ?? {}, ['selector']),
     status: pick(status ?? {}, ['disruptionsAllowed']),
+  };
+}
+
+/** What the controller keeps of a VolumeAttachment. */
+export function transformAttachment({ metadata, spec, status }: VolumeAttachment): VolumeAttachment {
+  return {
+    metadata: pick(metadata, ['name', 'uid', 'resourceVersion', 'deletionTimestamp']),
+    spec: {
+      ...pick(spec, ['attacher', 'nodeName']),
+      ...(spec.source === undefined ? {} : { source: pick(spec.source, ['persistentVolumeName']) }),
+    },
+    ...(status?.detachError === undefined ? {} : { status: { detachError: pick(status.detachError, ['message']) } }),
   };
 }

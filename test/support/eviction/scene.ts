@@ -73,6 +73,7 @@ export function createEvictionScene(): EvictionScene {
       requests: cacheOfMap(requests),
       pods: cacheOfMap(pods),
       nodes: cacheOfMap(nodes),
+      attachments: cacheOfMap(new Map()),
     }),
     budgets: cacheOfMap(budgets),
   };

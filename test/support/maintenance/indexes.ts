@@ -1,6 +1,7 @@
 /** Indexes of objects in memory, made from scratch. */
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
+import type { VolumeAttachment } from '../../../src/api/volume-attachment.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
@@ -13,6 +14,7 @@ export interface ListedObjects {
   readonly requests?: Iterable<EvictionRequest>;
   readonly pods?: Iterable<Pod>;
   readonly nodes?: Iterable<Node>;
+  readonly attachments?: Iterable<VolumeAttachment>;
 }
 
 /** A live copy of the objects in a map, by their keys. */
@@ -36,18 +38,20 @@ export function noteAll(indexes: Indexes): Indexes {
   for (const node of indexes.nodes.list()) indexes.maintenances.noteNode(keyOf(node));
   for (const maintenance of indexes.maintenances.list()) indexes.maintenances.note(keyOf(maintenance));
   for (const pod of indexes.pods.list()) indexes.pods.note(keyOf(pod));
+  for (const attachment of indexes.attachments.list()) indexes.attachments.note(keyOf(attachment));
   for (const request of indexes.requests.list()) indexes.requests.note(keyOf(request));
   return indexes;
 }
 
 /** The indexes of objects that stay as they are. */
-export function indexesOf({ maintenances, requests, pods, nodes }: ListedObjects): Indexes {
+export function indexesOf({ maintenances, requests, pods, nodes, attachments }: ListedObjects): Indexes {
   return noteAll(
     createIndexes({
       maintenances: cacheOfList(maintenances),
       requests: cacheOfList(requests),
       pods: cacheOfList(pods),
       nodes: cacheOfList(nodes),
+      attachments: cacheOfList(attachments),
     }),
   );
 }
@@ -58,5 +62,11 @@ export function indexesOfMaps(copies: Parameters<typeof createIndexes>[0]): Inde
     new Proxy({} as Indexes[K], {
       get: (_, member) => Reflect.get(noteAll(createIndexes(copies))[kind], member) as unknown,
     });
-  return { maintenances: anew('maintenances'), requests: anew('requests'), pods: anew('pods'), nodes: anew('nodes') };
+  return {
+    maintenances: anew('maintenances'),
+    requests: anew('requests'),
+    pods: anew('pods'),
+    nodes: anew('nodes'),
+    attachments: anew('attachments'),
+  };
 }

@@ -1,10 +1,17 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { endOptionsOf, interceptorsUntil } from '../../../decide/deadline/maintenance.ts';
-import { type AwaitingPod, awaitingPodOf, evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
+import {
+  type AwaitingPod,
+  awaitingPodOf,
+  evictingUids,
+  heldByVolumes,
+  type SelfDrain,
+} from '../../../decide/drain/self-drain.ts';
 import { isSpent } from '../../../decide/eviction/spent.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
+import { describeVolumes, type HeldPod } from '../../../decide/volume/waits.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
@@ -81,6 +88,14 @@ async function endPod(
   return await evictions.evict(pod, scope, signal);
 }
 
+/** What the pod of a driver waits for. */
+function waitsForVolumes(pod: Pod, { volumes }: HeldPod): Waiting {
+  if (volumes.length === 0) return { what: keyOf(pod), on: 'other pods', message: 'runs a driver that they may need' };
+  const since = Math.min(...volumes.map((volume) => volume.since));
+  const message = `runs the driver that is needed for the volume ${describeVolumes(volumes)}`;
+  return { what: keyOf(pod), on: 'kubelet', message, since };
+}
+
 /** The steps end with `lifetime`. */
 export function createPodEnder(dependencies: PodEnderDependencies, lifetime: AbortSignal): PodEnder {
   const { clock } = dependencies;
@@ -106,11 +121,17 @@ export function createPodEnder(dependencies: PodEnderDependencies, lifetime: Abo
     },
     end: async (pass, signal) => {
       const evicting = evictingUids(pass.own);
+      const held = heldByVolumes(pass.own);
       const awaiting = new Set<string>();
       const waiting: Waiting[] = [];
       for (const pod of pass.pods) {
         const isStatic = podTypeOf(pod) === 'Static';
         if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
+        const needed = held.get(pod.metadata.uid ?? '');
+        if (needed !== undefined) {
+          waiting.push(waitsForVolumes(pod, needed));
+          continue;
+        }
         const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.waitsForNone(pod));
         if (isStatic && awaited !== undefined) awaiting.add(keyOf(pod));
         const waits = await steps.take(

@@ -3,7 +3,6 @@
  * over what that identity may do. It begins when the controller's Lease has not changed for its duration, reads it before
  * each step that takes a pod away, and stops as soon as a controller is alive again.
  */
-import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
@@ -11,18 +10,23 @@ import { identityOf } from '../../../decide/drain/recorded-node.ts';
 import {
   blockedByInterceptors,
   drainPodsOfNode,
+  blockedByVolumes,
   evictingUids,
   resolveSelfDrains,
   type SelfDrain,
+  type SelfScope,
 } from '../../../decide/drain/self-drain.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
+import { DEFAULT_VOLUME_WAIT_MS, volumeKey, type WaitedVolume } from '../../../decide/volume/waits.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
 import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
+import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../kube/volume/volume-waits.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
+import type { Waiting } from '../../waiting.ts';
 import { type DrainFacts, type Drainer, type DrainPass, drainedFor, leavesOnlyRefused } from '../drainer.ts';
 import type { ControllerLiveness } from './controller-liveness.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
@@ -31,6 +35,7 @@ import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
 import type { GiveBack } from './give-back.ts';
 import { createPodEnder, type EndedPods, type PodEnder } from './pods.ts';
 import { createSelfStatus, type SelfStatus } from './status.ts';
+import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 export interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
@@ -76,6 +81,12 @@ function mirrorPriorities(pods: readonly Pod[]): ReadonlyMap<string, number> {
   return new Map(mirrors.flatMap((pod) => (pod.spec.priority === undefined ? [] : [[keyOf(pod), pod.spec.priority]])));
 }
 
+/** A volume that the drain waits for, as the status of the agent shows it. */
+function waitingFor({ name, driver, waitsFor, since, message = '' }: WaitedVolume): Waiting {
+  const [on, is] = waitsFor === 'Unmount' ? ['kubelet', 'mounted'] : [driver, 'attached'];
+  return { what: `volume ${name} of ${driver}`, on, message: message === '' ? `is still ${is}` : message, since };
+}
+
 function ownPassOf(own: readonly SelfDrain[], view: StaticPodView, ended: EndedPods): OwnPass {
   const drains = own.map(({ maintenance, resolution }) => ({
     maintenance: maintenance.metadata.name,
@@ -83,7 +94,16 @@ function ownPassOf(own: readonly SelfDrain[], view: StaticPodView, ended: EndedP
     drainTargets: resolution.nodes[0]?.drainTargets ?? [],
   }));
   const finished = own.filter(({ resolution }) => resolution.drained);
-  return { ...ended, view, drains, drained: new Set(finished.map(({ maintenance }) => maintenance.metadata.name)) };
+  const volumes = own.flatMap(({ resolution }) => resolution.nodes[0]?.volumes?.left ?? []);
+  const waits = new Map(volumes.filter(({ isGivenUp }) => !isGivenUp).map((each) => [volumeKey(each), each]));
+  const waiting = [...ended.waiting, ...[...waits.values()].map(waitingFor)];
+  return {
+    ...ended,
+    waiting,
+    view,
+    drains,
+    drained: new Set(finished.map(({ maintenance }) => maintenance.metadata.name)),
+  };
 }
 
 /** What the drain by this agent keeps from one pass to the next. */
@@ -93,6 +113,8 @@ interface SelfDrainState {
   readonly status: SelfStatus;
   readonly ender: PodEnder;
   readonly pods: NodePods;
+  readonly volumes: SelfVolumes;
+  readonly waits: VolumeWaits;
   /** Ends the watch on the node's pods, and forgets everything but the writes of the status. */
   readonly stop: () => void;
 }
@@ -105,14 +127,26 @@ function createSelfDrainState(dependencies: ClusterDependencies, lifetime: Abort
   const removals = createSelfRemovals(dependencies);
   const ender = createPodEnder({ client, clock, evictions, removals }, lifetime);
   const pods = createNodePods(dependencies, lifetime);
+  const volumes = createSelfVolumes(dependencies);
+  const waits = createVolumeWaits(DEFAULT_VOLUME_WAIT_MS);
   const stop = (): void => {
     pods.stop();
     ender.forget();
     evictions.forget();
     removals.forget();
     cordon.forget();
+    volumes.forget();
+    waits.forget();
   };
-  return { evictions, cordon, status, ender, pods, stop };
+  return { evictions, cordon, status, ender, pods, volumes, waits, stop };
+}
+
+/** What the drains of the node go by `now`, beside the pods that are left. */
+function selfScope(waits: VolumeWaits, seen: Omit<SeenVolumes, 'due'>, now: number): SelfScope {
+  return {
+    due: (maintenance) => dueTiersOf(maintenance, seen.pods, now).position,
+    volumes: (maintenance, due) => waits.of(maintenance, { ...seen, due }, now),
+  };
 }
 
 /** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
@@ -122,7 +156,7 @@ export function createSelfDrainer(
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
-  const { evictions, cordon, status, ender, pods, stop } = createSelfDrainState(dependencies, lifetime);
+  const { evictions, cordon, status, ender, pods, volumes, waits, stop } = createSelfDrainState(dependencies, lifetime);
 
   /** Whether still no controller is alive, read now: two must not do the same step. */
   const isAlone = async (signal: AbortSignal): Promise<boolean> => (await liveness.observe(0, signal)).kind === 'dead';
@@ -135,17 +169,19 @@ export function createSelfDrainer(
     if (!cache.synced() || !requests.synced()) return undefined;
     if (!(await cordon.keep(maintenances, mayAct, signal))) return undefined;
     const all = cache.list().filter((pod) => !isTerminal(pod));
-    const due = (maintenance: NodeMaintenance): number => dueTiersOf(maintenance, all, clock.now()).position;
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
     const left = drainPodsOfNode(all, drainPodsOf(view));
     const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
-    const own = resolveSelfDrains(status.latest(maintenances), node, left, due);
+    const present = await volumes.observe(cordon.node(), all, signal);
+    const seen = selfScope(waits, { node, pods: all, present }, clock.now());
+    const own = resolveSelfDrains(status.latest(maintenances), node, left, seen);
     const scope = ender.scopeOf(own, all, requests.list());
     const { requestOf, waitsForNone } = scope;
     const evicting = evictingUids(own);
     const targeted = all.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
     const byInterceptors = blockedByInterceptors(own, all, requestOf, waitsForNone);
-    const blocking = [...evictions.blocking(targeted, cordon.node()), ...byInterceptors];
+    const { free, blocked } = blockedByVolumes(own, targeted, clock.now());
+    const blocking = [...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked];
     const sole = own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.
     if (!(await status.write(sole, { list: all, blocking, requestOf }, mayAct, signal))) return undefined;

@@ -54,6 +54,25 @@ describe('the copy of a pod', () => {
     assert.deepEqual(spec, { nodeName: 'n1', priority: 3 });
   });
 
+  it('keeps of the volumes those that a driver has to do with, without their names', () => {
+    const volumes = [
+      { name: 'a', persistentVolumeClaim: { claimName: 'data' } },
+      { name: 'b', emptyDir: {} },
+      { name: 'c', csi: { driver: 'secrets.example.com', volumeAttributes: { secret: 'x' } } },
+      { name: 'd', hostPath: { path: '/var/lib/kubelet/plugins_registry/', type: 'Directory' } },
+      { name: 'e', hostPath: { path: '/var/log' } },
+      { name: 'f', hostPath: { path: '/var/lib/kubelet/plugins/ebs.csi.aws.com/' } },
+      { name: 'g', ephemeral: { volumeClaimTemplate: {} } },
+    ];
+    assert.deepEqual(transformPod(pod('a', { spec: { nodeName: 'n1', volumes } })).spec.volumes, [
+      { persistentVolumeClaim: {} },
+      { csi: { driver: 'secrets.example.com' } },
+      { hostPath: { path: '/var/lib/kubelet/plugins_registry/' } },
+      { hostPath: { path: '/var/lib/kubelet/plugins/ebs.csi.aws.com/' } },
+      { persistentVolumeClaim: {} },
+    ]);
+  });
+
   it('shares equal labels, owners and specs with the copies of other pods', () => {
     const shared = createSharedValues();
     const [a, b] = [transformPod(pod('a'), shared), transformPod(pod('b'), shared)];

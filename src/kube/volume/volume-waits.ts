@@ -1,0 +1,55 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
+import { effectiveDrainPlan, entryCovers } from '../../decide/drain/plan.ts';
+import { type NodeIdentity, recordedNode } from '../../decide/drain/recorded-node.ts';
+import { drainPodOf } from '../../decide/pod.ts';
+import type { PresentVolume } from '../../decide/volume/present.ts';
+import { decideVolumes, type NodeVolumes, recordedWaits, volumeKey } from '../../decide/volume/waits.ts';
+
+/** What is seen of a node by who drains it. */
+export interface SeenVolumes {
+  readonly node: NodeIdentity;
+  /** Those that have not ended. */
+  readonly pods: readonly Pod[];
+  readonly present: readonly PresentVolume[];
+  /** How many entries of its plan a deadline has reached. */
+  readonly due: number;
+}
+
+/** What drains do about volumes, with the memory since when they wait for each of them. */
+export interface VolumeWaits {
+  of(maintenance: NodeMaintenance, seen: SeenVolumes, now: number): NodeVolumes;
+  /** Forgets a maintenance that is not in the stage Drain any more; without a name, all of them. */
+  forget(maintenance?: string): void;
+}
+
+/** Creates an empty memory: what another process knew is in the status of the maintenance. `maxWaitMs` as in VolumeFacts. */
+export function createVolumeWaits(maxWaitMs: number): VolumeWaits {
+  const known = new Map<string, Map<string, ReadonlyMap<string, number>>>();
+  return {
+    of: (maintenance, { node, pods, present, due }, now) => {
+      const { name } = maintenance.metadata;
+      const byNode = known.get(name) ?? new Map<string, ReadonlyMap<string, number>>();
+      const reached = effectiveDrainPlan(maintenance.spec.drainPlan ?? []).slice(0, due);
+      const facts = {
+        pods,
+        present,
+        known: byNode.get(node.name) ?? recordedWaits(recordedNode(maintenance.status, node)),
+        maxWaitMs,
+        deadlineAt: deadlineOf(maintenance)?.at ?? Infinity,
+        isDue: (pod: Pod) => reached.some((entry) => entryCovers(entry, drainPodOf(pod))),
+      };
+      const decided = decideVolumes(facts, now);
+      if (decided.left.length === 0) byNode.delete(node.name);
+      else byNode.set(node.name, new Map(decided.left.map((each) => [volumeKey(each), each.since])));
+      if (byNode.size === 0) known.delete(name);
+      else known.set(name, byNode);
+      return decided;
+    },
+    forget: (name) => {
+      if (name === undefined) known.clear();
+      else known.delete(name);
+    },
+  };
+}
