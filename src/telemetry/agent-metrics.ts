@@ -7,7 +7,8 @@ import { commit, VERSION } from '../version.ts';
 export interface AgentFigures {
   /** watching, draining, released or recovering. */
   readonly phase: string;
-  readonly isLockHeld: boolean;
+  /** Undefined where the agent is configured to hold none. */
+  readonly isLockHeld: boolean | undefined;
   /** For how long logind lets a lock delay a shutdown, in milliseconds; absent where it was not asked. */
   readonly lockLimitMs: number | undefined;
   /** Since when a shutdown is held; absent where none is. */
@@ -85,6 +86,12 @@ export function registerProcess(registry: Registry): void {
   start.set(Math.round(performance.timeOrigin / 1000));
 }
 
+/** A figure that does not apply is absent: a 0 would be one that alerts act on. */
+function setOrRemove(gauge: Gauge, value: number | undefined): void {
+  if (value === undefined) gauge.remove();
+  else gauge.set(value);
+}
+
 /** Registers the metrics of the agent. No label has values that others choose, but that of `nodemaint_waiting`, which has at most 100. */
 export function createAgentGauges(registry: Registry): AgentGauges {
   registerBuildInfo(registry);
@@ -115,13 +122,13 @@ export function createAgentGauges(registry: Registry): AgentGauges {
     },
     show: (figures, now) => {
       for (const phase of PHASES) phases.set({ phase }, phase === figures.phase ? 1 : 0);
-      held.set(figures.isLockHeld ? 1 : 0);
-      if (figures.lockLimitMs !== undefined) limit.set(figures.lockLimitMs / 1000);
+      setOrRemove(held, figures.isLockHeld === undefined ? undefined : Number(figures.isLockHeld));
+      setOrRemove(limit, figures.lockLimitMs === undefined ? undefined : figures.lockLimitMs / 1000);
       heldFor.set(figures.heldSince === undefined ? 0 : Math.max(0, (now - figures.heldSince) / 1000));
       setCounts(waiting, 'actor', figures.waiting);
       inPlace.set(figures.staticPodsInPlace);
       parked.set(figures.staticPodsParked);
-      if (figures.apiHeardAt !== undefined) heard.set(figures.apiHeardAt / 1000);
+      setOrRemove(heard, figures.apiHeardAt === undefined ? undefined : figures.apiHeardAt / 1000);
       storage.set(figures.hasStorageProblem ? 1 : 0);
       warnings.set(figures.warnings);
     },

@@ -29,7 +29,7 @@ export function figuresOf({ phase, lock, cluster, waitingFor, ...rest }: AgentSt
   return {
     phase: phase.kind,
     // An agent that is configured to hold no lock says that it holds it.
-    isLockHeld: lock.held && lock.kind !== 'none',
+    isLockHeld: lock.kind === 'none' ? undefined : lock.held,
     lockLimitMs: lock.delay?.limitMs,
     heldSince: phase.kind === 'draining' ? phase.since : undefined,
     waiting,

@@ -1,7 +1,8 @@
 /** The fleet view: what a Node object says of its agent, as one state of five with a reason. */
 import type { KubeObject } from '../../api/meta.ts';
-import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION } from '../../api/names.ts';
+import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import { formatSpan } from '../duration.ts';
+import { readNodeNote } from '../maintenance/node-note.ts';
 import { timeOf } from '../time.ts';
 import { readPresence, type WrittenPresence } from './presence.ts';
 
@@ -49,6 +50,15 @@ function unguardedReason(agent: WrittenPresence, isReady: boolean, now: number):
   return agent.doctor === 'fail' ? 'a check fails: run "nodemaint doctor" on the node' : undefined;
 }
 
+/** Why a maintenance has cordoned the node: its name, its stage and what people said, as far as the controller has noted it. */
+function maintenanceReason({ metadata }: ListedNode, name: string): string {
+  const note = readNodeNote(metadata.annotations?.[NODE_NOTE_ANNOTATION], metadata.name);
+  const noted = note.kind === 'known' ? note.maintenances.find((each) => each.metadata.name === name) : undefined;
+  if (noted === undefined) return `nodemaintenance/${name}`;
+  const { stage, reason = '' } = noted.spec;
+  return `nodemaintenance/${name}, ${stage}${reason === '' ? '' : `: ${reason}`}`;
+}
+
 function judge(node: ListedNode, agent: WrittenPresence, newest: string, now: number): Judgement {
   const isReady = node.nodeStatus.split(',')[0] === 'Ready';
   const { phase, reason, version, doctor } = agent;
@@ -59,7 +69,7 @@ function judge(node: ListedNode, agent: WrittenPresence, newest: string, now: nu
   if (unguarded !== undefined) return { state: 'unguarded', reason: unguarded };
   if (phase === 'recovering') return { state: 'back', reason: 'what the shutdown took away is being put back' };
   const maintenance = node.metadata.annotations?.[CORDONED_ANNOTATION];
-  if (maintenance !== undefined) return { state: 'going-down', reason: `nodemaintenance/${maintenance}` };
+  if (maintenance !== undefined) return { state: 'going-down', reason: maintenanceReason(node, maintenance) };
   if (newest !== '' && version !== newest)
     return { state: 'outdated', reason: `${version}; the cluster has ${newest}` };
   return { state: 'guarded', reason: doctor === 'warn' ? 'a check warns: run "nodemaint doctor" on the node' : '' };

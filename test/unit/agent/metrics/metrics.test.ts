@@ -123,6 +123,38 @@ describe('the metrics of an agent', () => {
     }
   });
 
+  it('a figure that does not apply is absent, so that no alert takes its 0 for a fault', async () => {
+    const stop = new AbortController();
+    const address = `127.0.0.1:${await freePort()}`;
+    const metrics = await openAgentMetrics(address, log);
+    let status: AgentStatus = {
+      ...STATUS,
+      lock: { kind: 'none', held: true, message: '' },
+      cluster: { configured: false },
+    };
+    const running = metrics.serve({ ...SOURCE, status: () => status }, stop.signal);
+    let text = '';
+    const read = async (): Promise<boolean> => {
+      text = await (await fetch(`http://${address}/metrics`)).text();
+      return text.length > 0;
+    };
+    const samples =
+      /^nodemaint_(?:shutdown_lock_held|shutdown_lock_limit_seconds|api_server_last_answer_timestamp_seconds) .*$/gm;
+    try {
+      await waitFor('the metrics are served', read, { timeoutMs: 10_000 });
+      assert.deepEqual(text.match(samples), null);
+      status = { ...STATUS, lock: { kind: 'unit', held: false, message: 'away' }, cluster: { configured: true } };
+      await read();
+      assert.deepEqual(text.match(samples)?.toSorted(), [
+        'nodemaint_api_server_last_answer_timestamp_seconds 0',
+        'nodemaint_shutdown_lock_held 0',
+      ]);
+    } finally {
+      stop.abort();
+      await running;
+    }
+  });
+
   it('metrics that cannot be served are an error in the log, and nothing else', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => {

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION } from '../../../../src/api/names.ts';
+import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
 import { countStates, fleetNode, type ListedNode, newestVersion } from '../../../../src/decide/fleet/node-state.ts';
 import { type Presence, presenceText } from '../../../../src/decide/fleet/presence.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 
 const NOW = Date.UTC(2026, 0, 2);
 const HOUR = 3_600_000;
+const NOTE = JSON.stringify({
+  maintenances: [{ name: 'upgrade', uid: 'u', stage: 'Drain', reason: 'kernel update' }],
+});
 
 function nodeOf(
   agent: Partial<Presence> | string | undefined,
-  more: { status?: string; ageMs?: number; by?: string } = {},
+  more: { status?: string; ageMs?: number; by?: string; note?: string } = {},
 ): ListedNode {
   const presence: Presence = {
     version: '0.1.0',
@@ -26,6 +29,7 @@ function nodeOf(
   const annotations = {
     ...(text === undefined ? {} : { [AGENT_STATUS_ANNOTATION]: text }),
     ...(more.by === undefined ? {} : { [CORDONED_ANNOTATION]: more.by }),
+    ...(more.note === undefined ? {} : { [NODE_NOTE_ANNOTATION]: more.note }),
   };
   return { metadata: { name: 'n', annotations }, nodeStatus: more.status ?? 'Ready' };
 }
@@ -62,7 +66,19 @@ describe('the state of a node in the fleet view', () => {
       'a maintenance of a person',
       nodeOf({}, { by: 'upgrade', status: 'Ready,SchedulingDisabled' }),
       'going-down',
-      /nodemaintenance\/upgrade/,
+      /^nodemaintenance\/upgrade$/,
+    ],
+    [
+      'a maintenance that the controller has noted',
+      nodeOf({}, { by: 'upgrade', note: NOTE }),
+      'going-down',
+      /^nodemaintenance\/upgrade, Drain: kernel update$/,
+    ],
+    [
+      'a note that somebody else has written',
+      nodeOf({}, { by: 'upgrade', note: '{"maintenances":[7]}' }),
+      'going-down',
+      /^nodemaintenance\/upgrade$/,
     ],
     [
       'a maintenance of a node whose agent is silent',
