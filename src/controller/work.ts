@@ -50,7 +50,7 @@ function createMaintenanceQueues(
   context: ControllerContext,
   queueOf: QueueOf,
 ): Pick<Queues, 'maintenance' | 'node' | 'requester'> {
-  const { maintenances, requests, clock } = context;
+  const { maintenances, nodes, requests, clock } = context;
   const intents = createEvictionIntents();
   const lookOn = (nodeName: string): void => {
     for (const name of maintenances.unsettledOn(nodeName)) maintenance.add(name);
@@ -64,7 +64,10 @@ function createMaintenanceQueues(
     return true;
   };
   const refused = { nodes: createRefusals(clock, lookOn), requests: createRefusals(clock, lookFor) };
-  const node = queueOf('nodes', createNodeReconciler(context, refused.nodes), PARALLEL_REQUESTS);
+  const node = queueOf('nodes', createNodeReconciler(context, refused.nodes), PARALLEL_REQUESTS, {
+    // Evictions wait for the cordon, and nothing for the conditions of other nodes.
+    isUrgent: (name) => nodes.get(name)?.spec?.unschedulable !== true && maintenances.unsettledOn(name).length > 0,
+  });
   const requestStep = createRequestReconciler(context, intents, refused.requests);
   const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS, {
     isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
@@ -83,7 +86,8 @@ function createMaintenanceQueues(
     return stageOf(known) === 'Drain' && (known.status?.drainPlanPosition ?? 0) === 0;
   };
   const maintenance = queueOf('nodemaintenances', step, PARALLEL_LOOKS, {
-    isUrgent: (name) => maintenances.isUrgent(name),
+    // Many drains begin before the counts of those that are under way are brought up to date.
+    isUrgent: (name) => maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !intents.isAsking(name)),
     // What drains that share nodes have reached is decided one by one, each from what the one before it has written.
     hasToWait: (name, running) => {
       for (const other of running) {

@@ -16,3 +16,10 @@ export function parseObject(text: string, max: number): JsonObject | undefined {
     return undefined;
   }
 }
+
+/** The value as JSON in which the fields of each object are sorted: an API server and this program order them differently. */
+export function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) =>
+    isObject(each) ? Object.fromEntries(Object.entries(each).toSorted(([a], [b]) => (a < b ? -1 : 1))) : each,
+  );
+}

@@ -1,26 +1,15 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { KubeObject } from '../api/meta.ts';
 import { rfc3339 } from '../decide/time.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import { type Clock, type Moment, momentOf } from '../host/clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
+import { EventRate } from './event/rate.ts';
+import { type EventSubject, type EventText, hashedNameOf, messageOf, nameOf, namespaceOf } from './event/text.ts';
+import { WaitingEvents } from './event/waiting.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from './queue.ts';
 import { EVENTS, collectionPath, objectPath, sendForObject, statusMessage } from './resource.ts';
-
-/** The content of an Event. */
-export interface EventText {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** An object that Events are about; it has its kind, because the objects of a list have none. */
-export interface EventSubject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: KubeObject['metadata'];
-}
 
 /** Writes v1 Events; a repeated event is one Event with a count. */
 export interface EventRecorder {
@@ -53,15 +42,8 @@ interface RecordedEvent {
 const REPEAT_MS = 5 * 60_000;
 /** An event that was not repeated for this long is forgotten; API servers delete Events after an hour too. */
 const FORGET_MS = 60 * 60_000;
-/** Further ones of the same object within a minute are left out. */
-const MAX_PER_MINUTE = 30;
-const MINUTE_MS = 60_000;
-/** A longer message is cut. */
-const MAX_MESSAGE = 1_000;
 /** When this many events are recorded, the oldest one is forgotten for each new one. */
 const MAX_RECORDED = 10_000;
-/** The name of an Event contains at most this many characters of the object's name, which may have 253. */
-const MAX_NAME = 230;
 /** A larger stored count is not valid: the API server would refuse to increase it. */
 const MAX_COUNT = 1_000_000_000;
 
@@ -72,25 +54,6 @@ interface StoredEvent extends KubeObject {
   readonly message?: string;
   readonly reportingComponent?: string;
   readonly involvedObject?: Readonly<Record<string, string>>;
-}
-
-function nameOf({ metadata }: EventSubject, suffix: string): string {
-  return `${metadata.name.slice(0, MAX_NAME).replace(/[^a-z0-9]+$/, '')}.${suffix}`;
-}
-
-/** The name is a hash of the content, so that a restarted process increases the count instead of repeating the Event. */
-function hashedNameOf(subject: EventSubject, text: EventText): string {
-  const { kind, metadata } = subject;
-  const content = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
-  return nameOf(subject, createHash('sha256').update(content).digest('hex').slice(0, 16));
-}
-
-function namespaceOf({ metadata }: EventSubject): string {
-  return metadata.namespace ?? 'default';
-}
-
-function messageOf({ message }: EventText): string {
-  return message.slice(0, MAX_MESSAGE).toWellFormed();
 }
 
 function bodyOf({ name, subject, text, firstAt, lastAt, count }: RecordedEvent, component: string): object {
@@ -105,7 +68,8 @@ function bodyOf({ name, subject, text, firstAt, lastAt, count }: RecordedEvent, 
       namespace: subject.metadata.namespace,
       uid: subject.metadata.uid,
     },
-    ...text,
+    type: text.type,
+    reason: text.reason,
     message: messageOf(text),
     count,
     firstTimestamp: rfc3339(firstAt),
@@ -138,9 +102,8 @@ class CountingEventRecorder implements EventRecorder {
   /** The events by NAMESPACE/NAME, in the order in which they were first recorded. */
   readonly #recorded = new Map<string, RecordedEvent>();
   readonly #queue: WorkQueue;
-  /** How many Events each object had since this minute of the monotonic clock began. */
-  readonly #counts = new Map<string, number>();
-  #minute = -1;
+  readonly #rate = new EventRate();
+  readonly #waiting = new WaitingEvents();
 
   constructor(component: string, dependencies: EventRecorderDependencies) {
     this.#component = component;
@@ -159,16 +122,21 @@ class CountingEventRecorder implements EventRecorder {
       return;
     }
     const object = `${subject.kind} ${namespaceOf(subject)}/${subject.metadata.name}`;
-    const minute = Math.floor(now.monotonic / MINUTE_MS);
-    if (minute !== this.#minute) this.#counts.clear();
-    this.#minute = minute;
-    const count = (this.#counts.get(object) ?? 0) + 1;
-    this.#counts.set(object, count);
-    if (count === MAX_PER_MINUTE + 1) this.#dependencies.log.warn({ object }, 'Events of an object are left out');
-    if (count > MAX_PER_MINUTE) return;
-    if (this.#recorded.size >= MAX_RECORDED) this.#recorded.delete(this.#recorded.keys().next().value ?? '');
+    const room = this.#rate.count(object, now.monotonic);
+    if (room === 'first-left-out') this.#dependencies.log.warn({ object }, 'Events of an object are left out');
+    if (room !== 'room') return;
+    for (const said of this.#waiting.saidBy(`${object} ${text.reason}`)) this.#forget(said);
+    if (this.#recorded.size >= MAX_RECORDED) this.#forget(this.#recorded.keys().next().value ?? '');
     this.#recorded.set(key, { subject, text, name, firstAt: now.wall, lastAt: now, count: 1, written: 0 });
-    this.#queue.add(key);
+    const { saidBy } = text;
+    const waitMs = saidBy === undefined ? 0 : this.#waiting.add(key, `${object} ${saidBy}`, now.monotonic);
+    if (waitMs > 0) this.#queue.addAfter(key, waitMs);
+    else this.#queue.add(key);
+  }
+
+  #forget(key: string): void {
+    this.#recorded.delete(key);
+    this.#waiting.end(key);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -180,6 +148,7 @@ class CountingEventRecorder implements EventRecorder {
     const { clock, log } = this.#dependencies;
     const event = this.#recorded.get(key);
     if (event === undefined) return {};
+    this.#waiting.end(key);
     if (event.count === event.written) {
       // By the monotonic clock: the wall clock may be set.
       if (clock.monotonic() - event.lastAt.monotonic < FORGET_MS) return { againMs: FORGET_MS };

@@ -77,6 +77,8 @@ export function createFirstStatuses(
 ): FirstStatuses {
   const { clock, log, metrics } = context;
   const kept = new Map<string, Kept>();
+  /** The keys of those that are not written yet. */
+  const unwritten = new Set<string>();
   const find = (request: EvictionRequest): Kept | undefined => {
     const known = kept.get(keyOf(request));
     const isAhead = known?.uid === request.metadata.uid && request.status?.targetInterceptors === undefined;
@@ -92,11 +94,12 @@ export function createFirstStatuses(
       if (known === undefined || known.isWritten) return undefined;
       const now = clock.monotonic();
       if (pod?.metadata.deletionTimestamp !== undefined) known.endingSince ??= now;
-      return { status: known.status, leftMs: firstStatusLeftMs(known, now) };
+      return { status: known.status, leftMs: firstStatusLeftMs(known, unwritten.size, now) };
     },
     keep: (request, status) => {
       const key = keyOf(request);
       kept.set(key, { uid: request.metadata.uid, status, since: clock.monotonic(), isWritten: false });
+      unwritten.add(key);
       onKept(key);
     },
     write: async (request, signal) => {
@@ -104,12 +107,14 @@ export function createFirstStatuses(
       if (known === undefined || known.isWritten) return true;
       if (!(await writeFirst(context, request, known.status, signal))) return false;
       known.isWritten = true;
+      unwritten.delete(keyOf(request));
       metrics.evictionBegun();
       log.info({ request: keyOf(request), pod: request.spec.target.pod.name }, 'named the interceptors of a request');
       return true;
     },
     forget: (key) => {
       kept.delete(key);
+      unwritten.delete(key);
     },
   };
 }

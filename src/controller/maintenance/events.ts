@@ -3,7 +3,7 @@ import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-main
 import { drainEvents } from '../../decide/drain/events.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
 import { timeOf } from '../../decide/time.ts';
-import type { EventText } from '../../kube/events.ts';
+import type { EventText } from '../../kube/event/text.ts';
 import type { ControllerContext } from '../context.ts';
 
 function record({ events }: ControllerContext, maintenance: NodeMaintenance, text: EventText): void {

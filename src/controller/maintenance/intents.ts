@@ -14,6 +14,8 @@ export interface EvictionIntents {
    * that it wants from now on, or no longer; all of them where the time has changed.
    */
   replace(maintenance: string, intents: readonly EvictionIntent[], until?: number): readonly string[];
+  /** Whether the maintenance wants any pod evicted. */
+  isAsking(maintenance: string): boolean;
   /** Whether it is the first pod that a maintenance wants from its node: with it the drain of the node begins. */
   leads(key: string): boolean;
   /** Who wants the eviction, by the name of the maintenance. */
@@ -63,6 +65,7 @@ export function createEvictionIntents(): EvictionIntents {
       }
       return [...dropped, ...[...after.keys()].filter((key) => isOtherTime || !before.has(key))];
     },
+    isAsking: (maintenance) => byMaintenance.has(maintenance),
     leads: (key) => [...(byKey.get(key) ?? NOBODY).keys()].some((name) => firstsOf.get(name)?.has(key) === true),
     of: (key) => byKey.get(key) ?? NOBODY,
   };

@@ -3,14 +3,16 @@ import { identityOf, recordedNode } from '../../decide/drain/recorded-node.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { decideCordon } from '../../decide/maintenance/maintenance.ts';
+import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { nodeStateOf } from '../../decide/maintenance/retention.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
-import { syncCordon } from '../../kube/maintenance/cordon.ts';
+import { differentAnnotations, syncCordon } from '../../kube/maintenance/cordon.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
 import { volumesOn } from '../cache/attachments.ts';
 import type { Refusals } from './refusals.ts';
+import { createWaitingReports } from './waiting-reports.ts';
 
 /**
  * Keeps the node cordoned while a maintenance wants it, and gives it back when none does (KEP-4212, "Cordon", "Uncordon"),
@@ -42,12 +44,27 @@ function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenanc
   return !left.some(({ givenUp }) => givenUp === true) || left.some(({ givenUp }) => givenUp !== true);
 }
 
+/**
+ * Whether the conditions have only to say that a drain has begun, of a node that is cordoned and has its note: nobody acts by
+ * them at once, and where the drain is over soon one write says that too.
+ */
+function isBeginning({ node, state, annotations }: Required<ConditionsIntent>): boolean {
+  if (state.draining.length === 0 || state.drained || decideCordon(node, state.maintenances) !== undefined)
+    return false;
+  if (differentAnnotations(node, annotations) !== undefined) return false;
+  return decideNodeConditions(node, state).some(({ type, status }) => type === 'DrainInProgress' && status === 'True');
+}
+
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 export function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
+  const waiting = createWaitingReports(context.clock);
   return async (name, signal) => {
-    await refusals.during(name, signal, async () => {
+    return await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
-      if (node === undefined) return;
+      if (node === undefined) {
+        waiting.leftMs(name, false);
+        return {};
+      }
       // Of a status of very many nodes, they have what concerns this one.
       const known = context.maintenances.on(name);
       const isEmpty = context.pods.isEmpty(name) && !keepsVolumes(context, known, node);
@@ -55,9 +72,11 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
       const intent = { node, state, annotations };
+      const waitMs = waiting.leftMs(name, isBeginning(intent));
+      if (waitMs > 0) return { againMs: waitMs };
       const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
       // Without a change of the cordon, the note changes in the same write as the conditions.
-      if (decideCordon(node, state.maintenances) === undefined && (await report())) return;
+      if (decideCordon(node, state.maintenances) === undefined && (await report())) return {};
       let changed: boolean;
       try {
         changed = await keepCordon(context, intent, signal);
@@ -68,7 +87,7 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       }
       // A node that was changed comes back into the queue.
       if (!changed) await report();
+      return {};
     });
-    return {};
   };
 }

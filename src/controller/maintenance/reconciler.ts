@@ -5,6 +5,7 @@ import { describeEntry } from '../../decide/drain/plan.ts';
 import { identityOf } from '../../decide/drain/recorded-node.ts';
 import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { timeOf } from '../../decide/time.ts';
 import {
   createMaintenanceStatusWriter,
   type MaintenanceStatusWriter,
@@ -23,6 +24,8 @@ import type { Refused } from './refusals.ts';
 /** Pods that block, and estimates, change with time alone. */
 const OBSERVE_AGAIN_MS = 15_000;
 const COUNT_EVERY_MS = 1_000;
+/** A deletion is over soon where nothing holds it up. */
+const DELETION_MS = 5_000;
 
 /** What the steps of one maintenance share. */
 interface Parts {
@@ -52,6 +55,16 @@ async function patchMaintenance(
   const path = objectPath(NODE_MAINTENANCES, maintenance.metadata);
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
   return await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
+}
+
+/**
+ * For how long nothing is written of a maintenance that is deleted, in milliseconds: where everything is given back by then, the
+ * removal of the finalizer is the only write. 0 where it is not deleted, or takes longer.
+ */
+function silentMs({ metadata }: NodeMaintenance, now: number): number {
+  const leftMs = (timeOf(metadata.deletionTimestamp) ?? -Infinity) + DELETION_MS - now;
+  // A clock that is behind must not keep the stage from being written.
+  return leftMs > 2 * DELETION_MS ? 0 : Math.max(0, leftMs);
 }
 
 /** A body that replaces the finalizers, and only those that were read: others may add theirs at any time. */
@@ -115,14 +128,20 @@ async function complete(
   maintenance: NodeMaintenance,
   signal: AbortSignal,
 ): Promise<StatusOutcome> {
-  const outcome = await status.write(maintenance, completedStatus(maintenance, context.clock.now()), signal);
+  const now = context.clock.now();
+  const againMs = silentMs(maintenance, now);
+  const outcome: StatusOutcome =
+    againMs > 0
+      ? { kind: 'throttled', againMs }
+      : await status.write(maintenance, completedStatus(maintenance, now), signal);
   const { finalizers = [], name } = maintenance.metadata;
-  if (outcome.kind !== 'recorded' || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
+  if ((outcome.kind !== 'recorded' && againMs === 0) || !finalizers.includes(COMPLETION_FINALIZER)) return outcome;
   const scope = { context, refused: effects.refused };
   if (!isGivenBack(scope, maintenance)) return outcome;
   reportRefusedGiveBack(context, maintenance, refusedGiveBack(scope, maintenance));
   const left = finalizers.filter((finalizer) => finalizer !== COMPLETION_FINALIZER);
-  const done = await patchMaintenance(context, maintenance, finalizersBody(maintenance, left), signal);
+  const body = { spec: { stage: 'Complete' }, ...finalizersBody(maintenance, left) };
+  const done = await patchMaintenance(context, maintenance, body, signal);
   if (done === undefined) return outcome;
   context.log.info({ maintenance: name }, 'maintenance completed');
   reportCompleted(context, maintenance);
@@ -142,7 +161,8 @@ async function prepare(
   const { name, finalizers = [], deletionTimestamp } = known.metadata;
   const isEndedByReboot = context.maintenances.isEndedByReboot(name);
   if (isEndedByReboot) context.log.info({ maintenance: name }, 'the machine was booted since, completing its shutdown');
-  const isUnwritten = isEndedByReboot || (deletionTimestamp !== undefined && known.spec.stage !== 'Complete');
+  const isDeleted = deletionTimestamp !== undefined && silentMs(known, context.clock.now()) === 0;
+  const isUnwritten = isEndedByReboot || (isDeleted && known.spec.stage !== 'Complete');
   const maintenance = isUnwritten
     ? await patchMaintenance(context, known, { spec: { stage: 'Complete' } }, signal)
     : known;

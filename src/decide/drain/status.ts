@@ -11,6 +11,7 @@ import {
 import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from './recorded-node.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
+import { sortedJson } from '../json.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { describeVolumes, volumesLeftStatus } from '../volume/waits.ts';
@@ -255,7 +256,7 @@ export function isSignificantChange(before: NodeMaintenanceStatus | undefined, a
   const conditions = (status: NodeMaintenanceStatus): object =>
     (status.conditions ?? []).map(({ type, status: is, reason }) => ({ type, is, reason }));
   const of = (status: NodeMaintenanceStatus): string =>
-    JSON.stringify({ ...essence(status), conditions: conditions(status) });
+    sortedJson({ ...essence(status), conditions: conditions(status) });
   if (before === undefined) return true;
   // New statuses of nodes replace all that was known of nodes.
   const { nodeGroups: _, ...others } = before;

@@ -9,18 +9,30 @@ import { type EvictionDecision, isFinished, isMadeByDrain } from './request.ts';
 
 /** A pod that takes longer to end shows the interceptors of its request after this time, in milliseconds. */
 const FIRST_STATUS_WAITS_MS = 1_000;
-/** So does a pod whose eviction has not begun after this time, because very many pods leave at once. */
+/** So does a pod whose eviction has not begun after this time, because many pods leave at once. */
 export const FIRST_STATUS_WAITS_AT_MOST_MS = 10_000;
+/** Where more first statuses wait, the API server is busy and pods need longer to end: both times are longer in proportion. */
+const WAITING_AT_ONCE = 20;
+const MOST_ENDING_MS = 10_000;
+const MOST_MS = 30_000;
 
-/**
- * For how long the first status may still wait, in milliseconds. Times are of one monotonic clock: `since` when it was decided,
- * `endingSince` when the pod was first seen to end; undefined where it was not.
- */
+/** A first status that waits. Times are of one monotonic clock. */
+export interface WaitingSince {
+  /** When it was decided. */
+  readonly since: number;
+  /** When the pod was first seen to end; undefined where it was not. */
+  readonly endingSince?: number | undefined;
+}
+
+/** For how long the first status may still wait, in milliseconds, where so many wait together. */
 export function firstStatusLeftMs(
-  { since, endingSince = Infinity }: { readonly since: number; readonly endingSince?: number | undefined },
+  { since, endingSince = Infinity }: WaitingSince,
+  waiting: number,
   now: number,
 ): number {
-  return Math.min(endingSince + FIRST_STATUS_WAITS_MS, since + FIRST_STATUS_WAITS_AT_MOST_MS) - now;
+  const times = Math.max(1, waiting / WAITING_AT_ONCE);
+  const ending = endingSince + Math.min(FIRST_STATUS_WAITS_MS * times, MOST_ENDING_MS);
+  return Math.min(ending, since + Math.min(FIRST_STATUS_WAITS_AT_MOST_MS * times, MOST_MS)) - now;
 }
 
 /**

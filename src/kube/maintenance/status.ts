@@ -74,11 +74,13 @@ export function createMaintenanceStatusWriter(
       const drainTimes = isPressing ? 1 : Math.min(drains() / DRAINS_AT_ONCE, MOST_TIMES);
       const everyMs = countEveryMs * Math.max(1, (whole.nodeStatuses?.length ?? 0) / NODES_AT_ONCE, drainTimes);
       const againMs = (writtenAt.get(name) ?? -Infinity) + everyMs - clock.monotonic();
-      if (againMs > 0 && !isSignificantChange(maintenance.status, status)) return { kind: 'throttled', againMs };
+      const isSignificant = isSignificantChange(maintenance.status, status);
+      if (againMs > 0 && !isSignificant) return { kind: 'throttled', againMs };
       if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
       const body = { metadata: { resourceVersion }, status };
-      const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+      const patience = isSignificant || isPressing ? {} : ({ patient: true } as const);
+      const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...patience } as const;
       const fresh = await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
       if (fresh === undefined) return { kind: 'not-recorded' };
       writtenAt.set(name, clock.monotonic());

@@ -10,6 +10,7 @@ import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createWork, type Work } from '../../../src/controller/work.ts';
 import { countMaintenances } from '../../../src/decide/drain/counts.ts';
 import { countEvictions } from '../../../src/decide/eviction/counts.ts';
+import { sortedJson } from '../../../src/decide/json.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
@@ -103,7 +104,8 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     const stored = { ...object, metadata };
     const isEnded = metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0;
     if (isEnded) of(kind).delete(key);
-    else of(kind).set(key, cluster.keep(kind, stored));
+    // The fields of the objects of an API server are in another order than those that a program writes.
+    else of(kind).set(key, cluster.keep(kind, JSON.parse(sortedJson(stored)) as typeof stored));
     changed(kind, key);
     return stored;
   };

@@ -113,21 +113,29 @@ interface Shape {
   readonly maintenancesOf: (nodes: readonly string[]) => readonly NodeMaintenance[];
   /**
    * Requests for each node from the drain to the end of the completion, beside three for each pod: the cordon, its end, the
-   * conditions three times, the requests of its pods are deleted; for a maintenance six more. Two may fall apart otherwise.
+   * conditions twice, the requests of its pods are deleted; for a maintenance four more: two for its finalizer, and two for its
+   * status. Two may fall apart otherwise.
    */
   readonly mostForNode: number;
+  /** Writes of status for each maintenance: its beginning, its end, and one between where it takes long. */
+  readonly mostStatuses: number;
 }
 
 /** The ways to drain, by what a title calls them. */
 const SHAPES: Readonly<Record<string, Shape>> = {
   'a maintenance for each node': {
     maintenancesOf: (nodes) => nodes.map((node) => drainOf(`drain-${node}`, [node])),
-    mostForNode: 14,
+    mostForNode: 11,
+    mostStatuses: 3,
   },
-  'one maintenance for all nodes': { maintenancesOf: (nodes) => [drainOf('drain', nodes)], mostForNode: 8 },
+  'one maintenance for all nodes': {
+    maintenancesOf: (nodes) => [drainOf('drain', nodes)],
+    mostForNode: 7,
+    mostStatuses: 6,
+  },
 };
 
-for (const [shape, { maintenancesOf, mostForNode }] of Object.entries(SHAPES)) {
+for (const [shape, { maintenancesOf, mostForNode, mostStatuses }] of Object.entries(SHAPES)) {
   describe(`the work of the controller for ${shape}`, () => {
     let few: Work;
     let many: Work;
@@ -153,6 +161,11 @@ for (const [shape, { maintenancesOf, mostForNode }] of Object.entries(SHAPES)) {
     it('the controller sends at most three requests for each pod and a few for each node', () => {
       const limit = FEW * (3 * PODS_PER_NODE + mostForNode);
       assert.ok(few.requests <= limit, `${few.requests} for ${FEW} nodes, at most ${limit}`);
+    });
+
+    it('the controller writes few statuses of each maintenance', () => {
+      const limit = mostStatuses * maintenancesOf(namesOf(MANY)).length;
+      assert.ok(many.statuses <= limit, `${many.statuses} for ${MANY} nodes, at most ${limit}`);
     });
 
     it('the controller reads at most so many more parts of objects as there are more nodes', () => {

@@ -34,6 +34,6 @@ it('a step of one node reads nothing of the other nodes of a large maintenance',
   );
   await reconcile('n-7', AbortSignal.timeout(10_000));
   const note = cluster.get('Node', 'n-7')?.metadata.annotations?.[NODE_NOTE_ANNOTATION] ?? '';
-  assert.match(note, /"drainTargets":\[\{"podType":"Static"/);
+  assert.match(note, /"drainTargets":\[\{"podPriority":\d+,"podType":"Static"/);
   assert.ok(reads < 20, `${reads} reads`);
 });

@@ -33,7 +33,7 @@ describe('an object that the API server refuses', () => {
     await waitFor('the other requests', () => requested() === 59, QUICK);
     const blocking = (): string => JSON.stringify(statusOf(cluster, 'one')?.[0]?.podsBlocking ?? []);
     await waitFor('the reason', () => blocking().includes('namespace n is being terminated'), QUICK);
-    assert.match(blocking(), /"name":"p-3","reason":"EvictionRefused"/);
+    assert.match(blocking(), /"name":"p-3","namespace":"n","reason":"EvictionRefused"/);
     assert.ok(!blocking().includes('p-4'));
     cluster.answer = () => undefined;
     await waitFor('the last request', () => requested() === 60, { timeoutMs: 10_000 });

@@ -5,7 +5,7 @@ import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
-const QUICK = { timeoutMs: 3_000 };
+const QUICK = { timeoutMs: 6_000 };
 const NODE_LABEL = {
   'nodemaintenance.x-k8s.io/node': 'one',
   'nodemaintenance.x-k8s.io/maintenance-uid': 'uid-of-m',

@@ -75,5 +75,8 @@ describe('the Events of a drain', () => {
       'TierBegun: The drain has come to static pods.',
     ]);
     assert.deepEqual(messages(at('DaemonSet'), at('DaemonSet')), []);
+    const { conditions = [] } = drained;
+    const over = { ...at('Default', 'DaemonSet', 'Static'), conditions };
+    assert.deepEqual(messages(at('Default'), over), ['Drained: It is DrainCompleted.'], 'there are no static pods');
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../../src/api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus } from '../../../../src/api/node-maintenance.ts';
 import { createMaintenanceStatusWriter } from '../../../../src/kube/maintenance/status.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
@@ -74,6 +74,23 @@ describe('the writer of the status of a maintenance', () => {
     const later = await writer.write(maintenanceOf(statusOf(2, 2)), statusOf(2, 1), SIGNAL);
     assert.equal(later.kind, 'recorded');
     assert.equal(asked.length, 3);
+  });
+
+  it('the writer puts off a count also where the API server orders the fields otherwise', async () => {
+    const { client } = createObjectServer();
+    const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000);
+    const statusWith = (podsEvacuating: number, target: DrainPlanEntry): NodeMaintenanceStatus => ({
+      drainPlanPosition: 1,
+      nodeStatuses: [{ nodeRef: { name: 'n1' }, drainTargets: [target], podsEvacuating }],
+    });
+    const stored = statusWith(3, { podPriority: 5, podType: 'Default' });
+    await writer.write(maintenanceOf(), stored, SIGNAL);
+    const count = await writer.write(
+      maintenanceOf(stored),
+      statusWith(2, { podType: 'Default', podPriority: 5 }),
+      SIGNAL,
+    );
+    assert.deepEqual(count, { kind: 'throttled', againMs: 5_000 });
   });
 
   it('the writer puts off the counts of many nodes for longer', async () => {

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import type { KubeObject } from '../../api/meta.ts';
+
+/** The content of an Event. */
+export interface EventText {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  /**
+   * The reason of a later Event of the same object that says this too. Where many objects have such Events, they wait, and those
+   * whose objects have the later one by then are left out.
+   */
+  readonly saidBy?: string;
+}
+
+/** An object that Events are about; it has its kind, because the objects of a list have none. */
+export interface EventSubject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: KubeObject['metadata'];
+}
+
+/** A longer message is cut. */
+const MAX_MESSAGE = 1_000;
+/** The name of an Event contains at most this many characters of the object's name, which may have 253. */
+const MAX_NAME = 230;
+
+/** A name for an Event of the object, with this suffix. */
+export function nameOf({ metadata }: EventSubject, suffix: string): string {
+  return `${metadata.name.slice(0, MAX_NAME).replace(/[^a-z0-9]+$/, '')}.${suffix}`;
+}
+
+/** The name is a hash of the content, so that a restarted process increases the count instead of repeating the Event. */
+export function hashedNameOf(subject: EventSubject, text: EventText): string {
+  const { kind, metadata } = subject;
+  const content = [kind, metadata.name, metadata.uid, text.reason, text.message].join('\n');
+  return nameOf(subject, createHash('sha256').update(content).digest('hex').slice(0, 16));
+}
+
+/** The namespace that an Event of the object is in. */
+export function namespaceOf({ metadata }: EventSubject): string {
+  return metadata.namespace ?? 'default';
+}
+
+/** The message as the API server takes it. */
+export function messageOf({ message }: EventText): string {
+  return message.slice(0, MAX_MESSAGE).toWellFormed();
+}
