@@ -32,6 +32,11 @@ export interface KubeRequest {
    * waits for go before them where the API server is busy.
    */
   readonly patient?: true;
+  /**
+   * Whether the first eviction of a node waits for it, as for its cordon: such requests have connections of their own too, so
+   * that they do not wait for those of other nodes that have begun before.
+   */
+  readonly leads?: true;
   /** The user that the request is made as, by impersonation; without it, the identity of the credentials. */
   readonly as?: string;
 }
@@ -62,9 +67,8 @@ export interface KubeClient {
 const REQUEST_TIMEOUT_MS = 30_000;
 /** The API server gives a request up after 60 s (its flag --request-timeout), and a webhook after 30 s at most. */
 const WEBHOOK_TIMEOUT_MS = 65_000;
-const MAX_SOCKETS = 16;
-const MAX_WEBHOOK_SOCKETS = 64;
-const MAX_PATIENT_SOCKETS = 6;
+/** The connections for each kind of requests. */
+const MAX_SOCKETS = { usual: 16, leading: 8, patient: 6, behindWebhooks: 64 } as const;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
@@ -109,9 +113,7 @@ function headersOf(request: KubeRequest, body: string | undefined, userAgent: st
 class ApiServerConnections {
   readonly #access: ClusterAccess;
   readonly #userAgent: string;
-  readonly #agent = new https.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
-  readonly #patientAgent = new https.Agent({ keepAlive: true, maxSockets: MAX_PATIENT_SOCKETS });
-  readonly #webhookAgent = new https.Agent({ keepAlive: true, maxSockets: MAX_WEBHOOK_SOCKETS });
+  readonly #agents = new Map<keyof typeof MAX_SOCKETS, https.Agent>();
   readonly #base: string;
 
   constructor(access: ClusterAccess, userAgent: string) {
@@ -143,9 +145,12 @@ class ApiServerConnections {
     });
   }
 
-  #agentFor({ behindWebhooks, patient }: KubeRequest): https.Agent {
-    if (behindWebhooks === true) return this.#webhookAgent;
-    return patient === true ? this.#patientAgent : this.#agent;
+  #agentFor({ behindWebhooks, patient, leads }: KubeRequest): https.Agent {
+    const own = patient === true ? 'patient' : leads === true ? 'leading' : 'usual';
+    const kind = behindWebhooks === true ? 'behindWebhooks' : own;
+    const agent = this.#agents.get(kind) ?? new https.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS[kind] });
+    this.#agents.set(kind, agent);
+    return agent;
   }
 
   /** The error for a request that failed: API_UNREACHABLE, unless it is an error of this program already. */
@@ -159,9 +164,7 @@ class ApiServerConnections {
   }
 
   close(): void {
-    this.#agent.destroy();
-    this.#patientAgent.destroy();
-    this.#webhookAgent.destroy();
+    for (const agent of this.#agents.values()) agent.destroy();
   }
 }
 

@@ -49,6 +49,8 @@ interface Applied {
 /** An intent, and the maintenance that has it. */
 interface DrainIntent extends EvictionIntent {
   readonly maintenanceUid: string | undefined;
+  /** Whether it is the first pod of its node. */
+  readonly leads: boolean;
 }
 
 /** The label of the maintenance that asked first. */
@@ -72,7 +74,7 @@ interface Scope {
  */
 async function requestEviction(
   { context, applied }: Scope,
-  { node, pod, maintenanceUid }: DrainIntent,
+  { node, pod, maintenanceUid, leads }: DrainIntent,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -105,7 +107,8 @@ async function requestEviction(
   };
   const path = objectPath(EVICTION_REQUESTS, body.metadata);
   const patch = { kind: 'apply', manager: MAINTENANCE_REQUESTER } as const;
-  const change = { method: 'PATCH', path, body, patch } as const;
+  const order = leads ? ({ leads: true } as const) : {};
+  const change = { method: 'PATCH', path, body, patch, ...order } as const;
   const fresh = await sendForObject<EvictionRequest>(context.client, change, [404], signal);
   if (fresh !== undefined) applied.of(fresh).labels = text;
   context.log.info({ pod: `${namespace}/${pod.name}`, node, podType: pod.podType }, 'requested eviction');
@@ -143,7 +146,7 @@ export function createRequestReconciler(
     for (const [name, intent] of intents.of(key)) {
       const maintenance = context.maintenances.get(name);
       if (maintenance === undefined || stageOf(maintenance) !== 'Drain') continue;
-      return { ...intent, maintenanceUid: maintenance.metadata.uid };
+      return { ...intent, maintenanceUid: maintenance.metadata.uid, leads: intents.leads(key) };
     }
     return undefined;
   };

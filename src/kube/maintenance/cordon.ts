@@ -75,7 +75,9 @@ async function changeNode(
   const { resourceVersion } = node.metadata;
   const guard = resourceVersion === undefined ? {} : { resourceVersion };
   const body = { ...decided, metadata: { annotations: { ...others, ...decided?.metadata.annotations }, ...guard } };
-  const change = { method: 'PATCH', path: objectPath(NODES, node.metadata), body, patch: { kind: 'merge' } } as const;
+  const order = decided?.spec.unschedulable === true ? ({ leads: true } as const) : {};
+  const path = objectPath(NODES, node.metadata);
+  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;
   const response = await client.send(change, signal);
   if (response.status === 409) return 'conflict';
   if (response.status === 404 || (response.status >= 200 && response.status < 300)) {

@@ -99,6 +99,20 @@ describe('the client of an API server', () => {
     await Promise.all(events);
   });
 
+  it('the client sends what the first eviction of a node waits for while many other requests wait', async () => {
+    const held: ServerResponse[] = [];
+    answer = (response) =>
+      received.at(-1)?.url?.endsWith('/other') === true ? held.push(response) : response.end('{}');
+    const others = Array.from({ length: 20 }, () =>
+      client.send({ method: 'PATCH', path: '/x/other', body: {} }, signal),
+    );
+    while (held.length < 16) await new Promise(setImmediate);
+    assert.equal((await client.send({ method: 'PATCH', path: '/x/node', body: {}, leads: true }, signal)).status, 200);
+    answer = (response) => response.end('{}');
+    for (const response of held) response.end('{}');
+    await Promise.all(others);
+  });
+
   it('the client sends a request below the path of the server, with its credentials and the type and length of its body', async () => {
     answer = (response) => response.writeHead(201).end('{"kind":"Status"}');
     const body = { name: 'ä' };
