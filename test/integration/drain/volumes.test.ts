@@ -1,0 +1,261 @@
+/** The real kubelet, attach/detach controller and scheduler with a volume of a CSI driver; the test plays driver and attacher. */
+import assert from 'node:assert/strict';
+import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, it } from 'node:test';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import { attachmentName } from '../../../src/kube/volume/attachment-name.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { startNode, type TestNode } from '../../node/node.ts';
+import { daemonSet, deployment, podSpec } from '../../node/pods.ts';
+import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
+import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { isThorough } from '../../support/thorough.ts';
+import { startCsiDriver } from '../../support/stand-ins/csi-driver.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
+
+const NODE = `volumes-${process.pid}`;
+const DRIVER = 'test.csi.example.com';
+const HANDLE = 'vol-1';
+const ATTACHMENT = attachmentName({ driver: DRIVER, handle: HANDLE }, NODE);
+
+const OBJECTS = [
+  { apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name: DRIVER }, spec: { attachRequired: true } },
+  {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'pv-1' },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'none',
+      claimRef: { namespace: 'default', name: 'data' },
+      csi: { driver: DRIVER, volumeHandle: HANDLE },
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data', namespace: 'default' },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'none',
+      volumeName: 'pv-1',
+      resources: { requests: { storage: '1Gi' } },
+    },
+  },
+];
+
+/** A workload whose pods have these volumes too. */
+function withVolumes(workload: object, spec: object, volumes: readonly object[]): object {
+  const made = workload as { spec: { template: { spec: { volumes?: readonly object[] } } } };
+  const pod = {
+    ...made.spec.template.spec,
+    ...spec,
+    volumes: [...(made.spec.template.spec.volumes ?? []), ...volumes],
+  };
+  return { ...made, spec: { ...made.spec, template: { ...made.spec.template, spec: pod } } };
+}
+
+async function getJson<T>(controlPlane: ControlPlane, ...what: readonly string[]): Promise<T> {
+  return JSON.parse(await controlPlane.kubectl(['get', ...what, '-o', 'json'])) as T;
+}
+
+interface Attachment {
+  readonly metadata: {
+    readonly name: string;
+    readonly deletionTimestamp?: string;
+    readonly finalizers?: readonly string[];
+  };
+  readonly status?: { readonly attached?: boolean };
+}
+
+/** What csi-attacher does: attaches at once, and takes two seconds to detach. */
+async function runAttacher(
+  controlPlane: ControlPlane,
+  note: (what: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const patch = async (name: string, body: object, ...more: readonly string[]): Promise<void> => {
+    await controlPlane.kubectl([
+      'patch',
+      'volumeattachment',
+      name,
+      '--type=merge',
+      '-p',
+      JSON.stringify(body),
+      ...more,
+    ]);
+  };
+  while (!signal.aborted) {
+    const { items } = await getJson<{ items: readonly Attachment[] }>(controlPlane, 'volumeattachments');
+    for (const { metadata, status } of items) {
+      if (metadata.deletionTimestamp !== undefined) {
+        await delay(2_000);
+        await note(`detached ${HANDLE}`);
+        await patch(metadata.name, { metadata: { finalizers: [] } });
+      } else if (status?.attached !== true) {
+        await patch(metadata.name, { metadata: { finalizers: ['external-attacher/test'] } });
+        await patch(metadata.name, { status: { attached: true } }, '--subresource=status');
+      }
+    }
+    await delay(300);
+  }
+}
+
+interface Rig {
+  readonly folder: string;
+  readonly controlPlane: ControlPlane;
+  readonly controllerConfig: string;
+  readonly node: TestNode;
+  readonly journal: string;
+  /** Lets the driver unstage; before, it hangs. */
+  readonly release: () => void;
+}
+
+/** A node with a pod that has a volume, and with the DaemonSet pod of its driver. */
+async function buildRig(stack: AsyncDisposableStack): Promise<Rig> {
+  const signal = AbortSignal.timeout(300_000);
+  const folder = await makeTestFolder('volumes');
+  stack.defer(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+  const controlPlane = stack.use(await startControlPlane({}, signal));
+  const controllerConfig = await installManifests(controlPlane);
+  const node = stack.use(await startNode(controlPlane, NODE, signal));
+  const witness = path.join(folder, 'witness');
+  const journal = path.join(witness, 'log');
+  await mkdir(witness);
+  await writeFile(journal, '');
+  const note = async (what: string): Promise<void> => {
+    await appendFile(journal, `${what}\n`);
+  };
+  const unstage = Promise.withResolvers<undefined>();
+  const beforeUnstage = async (): Promise<void> => {
+    await unstage.promise;
+    await delay(2_000);
+  };
+  stack.use(await startCsiDriver({ name: DRIVER, nodeName: NODE, rootDir: node.rootDir, note, beforeUnstage }));
+  const stop = new AbortController();
+  const attaching = runAttacher(controlPlane, note, stop.signal);
+  stack.defer(async () => {
+    stop.abort();
+    await attaching.catch(() => undefined);
+  });
+  const shape = { stopSec: 1, witness };
+  const claim = { name: 'data', persistentVolumeClaim: { claimName: 'data' } };
+  const spec = podSpec('web', shape) as { containers: readonly { volumeMounts: readonly object[] }[] };
+  const containers = spec.containers.map((each) => {
+    return { ...each, volumeMounts: [...each.volumeMounts, { name: 'data', mountPath: '/data' }] };
+  });
+  const dirs = ['plugins_registry', `plugins/${DRIVER}`].map((dir, index) => {
+    return { name: `dir-${index}`, hostPath: { path: path.join(node.rootDir, dir) } };
+  });
+  const objects = [
+    ...OBJECTS,
+    withVolumes(deployment('web', shape), { containers }, [claim]),
+    // Its priority alone would let it leave first of the DaemonSet pods.
+    withVolumes(daemonSet('csi', shape), {}, dirs),
+    daemonSet('logger', { ...shape, priorityClassName: 'system-node-critical' }),
+  ];
+  for (const object of objects) await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+  const running = async (): Promise<boolean> => {
+    const { items } = await getJson<{ items: readonly { status: { phase: string } }[] }>(controlPlane, 'pods');
+    return items.filter(({ status }) => status.phase === 'Running').length === 3;
+  };
+  await waitFor('all three pods run', running, SLOW);
+  return { folder, controlPlane, controllerConfig, node, journal, release: () => unstage.resolve(undefined) };
+}
+
+async function maintenanceOf({ controlPlane }: Rig): Promise<NodeMaintenance | undefined> {
+  return (await getJson<{ items: readonly NodeMaintenance[] }>(controlPlane, 'nodemaintenances')).items[0];
+}
+
+/** Drains the node for a shutdown, until the driver that hangs is what is waited for. */
+async function drainUntilUnmount(stack: AsyncDisposableStack, rig: Rig): Promise<string> {
+  const files = await writeAgentFiles(rig.folder, keysOfNode(rig.node));
+  const agent = stack.use(startNodemaint(['agent', '--config', files.configFile], path.join(rig.folder, 'agent.log')));
+  const answers = async (): Promise<boolean> => (await readAgentStatus(files.runDirectory)).node === NODE;
+  await waitFor('the agent answers', answers, { ...SLOW, program: agent });
+  await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', files.runDirectory]);
+  const waits = async (): Promise<boolean> =>
+    (await maintenanceOf(rig))?.status?.nodeStatuses?.[0]?.volumesLeft?.[0]?.waitsFor === 'Unmount';
+  await waitFor('the drain waits for the volume', waits, SLOW);
+  return files.runDirectory;
+}
+
+async function untilReleased(rig: Rig, runDirectory: string): Promise<readonly string[]> {
+  const isReleased = async (): Promise<boolean> => (await readAgentStatus(runDirectory)).phase.kind === 'released';
+  await waitFor('the lock is released', isReleased, SLOW);
+  return (await readFile(rig.journal, 'utf8')).trim().split('\n');
+}
+
+const IN_ORDER = [
+  'web TERM',
+  'web END',
+  'logger TERM',
+  'logger END',
+  `unstaged ${HANDLE}`,
+  `detached ${HANDLE}`,
+  'csi TERM',
+  'csi END',
+];
+
+function runController(stack: AsyncDisposableStack, rig: Rig, ...flags: readonly string[]): void {
+  const log = path.join(rig.folder, 'controller.log');
+  stack.use(startNodemaint(['controller', '--kubeconfig', rig.controllerConfig, ...flags], log));
+}
+
+/** Drains the node while its driver hangs, and lets it go on. */
+async function checkOrder(stack: AsyncDisposableStack, rig: Rig): Promise<void> {
+  const runDirectory = await drainUntilUnmount(stack, rig);
+  await delay(3_000);
+  const status = (await maintenanceOf(rig))?.status?.nodeStatuses?.[0];
+  assert.match(
+    status?.drainMessage ?? '',
+    /^Waiting for the volume (pv-1|vol-1) of test\.csi\.example\.com to be unmounted/,
+  );
+  const { items } = await getJson<{ items: readonly Attachment[] }>(rig.controlPlane, 'volumeattachments');
+  const names = items.map(({ metadata }) => metadata.name);
+  assert.deepEqual(names, [ATTACHMENT], 'the attach/detach controller names it as we do');
+  rig.release();
+  assert.deepEqual(await untilReleased(rig, runDirectory), IN_ORDER);
+}
+
+describe('the volumes of a node that is drained', () => {
+  it('the pods leave, the volume is unstaged and detached, then the driver leaves, then the lock is released', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack);
+    runController(stack, rig);
+    await checkOrder(stack, rig);
+  });
+
+  const skip = !isThorough('the same drain by the agent alone, and with a driver that hangs');
+
+  it('the agent alone keeps the same order', { skip }, async () => {
+    await using stack = new AsyncDisposableStack();
+    await checkOrder(stack, await buildRig(stack));
+  });
+
+  it('a driver that hangs is given up and named', { skip }, async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack);
+    runController(stack, rig, '--max-volume-time', '10s');
+    const runDirectory = await drainUntilUnmount(stack, rig);
+    const journal = await untilReleased(rig, runDirectory);
+    assert.deepEqual(
+      journal,
+      IN_ORDER.filter((line) => !line.includes(HANDLE)),
+    );
+    const { conditions = [] } = (await maintenanceOf(rig))?.status ?? {};
+    const drained = conditions.find(({ type }) => type === 'Drained');
+    assert.match(
+      drained?.message ?? '',
+      /^All pods are gone\. The drain no longer waits for the volume pv-1 of test\.csi/,
+    );
+    rig.release();
+  });
+});
