@@ -96,7 +96,7 @@ while [ $# -gt 0 ]; do
     --static-pods) [ $# -ge 2 ] || fail "$1 needs a folder"; static_pods=$2; shift ;;
     --runtime) [ $# -ge 2 ] || fail "$1 needs a socket"; runtime=$2; shift ;;
     --disable-kubelet-graceful-shutdown) disable_kubelet_shutdown=yes ;;
-    --drop-in) [ $# -ge 2 ] && [ -f "$2" ] || fail "$1 needs a file"; drop_in=$2; shift ;;
+    --drop-in) [ -f "${2:-}" ] || fail "$1 needs a file"; drop_in=$2; shift ;;
     --prefix) [ $# -ge 2 ] || fail "$1 needs a folder"; prefix=$2; shift ;;
     --no-start) start=no ;;
     --when-idle) when_idle=yes ;;
@@ -842,9 +842,10 @@ meanwhile=
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-trap on_exit EXIT
 find_build
 choose_places
+# It removes what lies in the places that were chosen.
+trap on_exit EXIT
 case $action in
   install) do_install ;;
   rollback) do_rollback ;;

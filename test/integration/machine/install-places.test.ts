@@ -1,8 +1,11 @@
 /** install.sh on machines that are not like kubeadm on Debian: where it puts things, and what it says where it cannot. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
 
+const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'docs', 'usage', 'install.md');
 const CONFIG = '/etc/nodemaint/config.yaml';
 const OURS =
   'find /etc /usr /opt /var/lib /run -name "*nodemaint*" ! -path "/var/lib/nodemaint-*" ! -name nodemaint-install.lock | sort';
@@ -18,6 +21,20 @@ users: [{name: u, user: {token: none}}]
 contexts: [{name: c, context: {cluster: c, user: u}}]
 current-context: c
 `;
+
+/** The rows of the table in docs/usage/install.md whose first column has this title, without code marks. */
+async function tableOf(title: string): Promise<readonly (readonly string[])[]> {
+  const lines = (await readFile(PAGE, 'utf8')).split('\n');
+  const begin = lines.findIndex((line) => line.startsWith(`| ${title} |`));
+  const rows = lines.slice(begin + 2);
+  const end = rows.findIndex((line) => !line.startsWith('|'));
+  return rows.slice(0, end).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim().replaceAll('`', '')),
+  );
+}
 
 describe('install.sh on other machines', () => {
   let container: SystemContainer;
@@ -54,43 +71,55 @@ describe('install.sh on other machines', () => {
     assert.equal(await container.must(OURS), before);
   });
 
-  it('install.sh changes nothing where a place cannot be written, and names the place', async () => {
-    await container.must(READ_ONLY('/etc/systemd'));
-    const { code, stderr } = await container.run('/root/kit/install.sh --standalone');
-    assert.equal(code, 1, stderr);
-    const place = '/etc/systemd/system/multi-user.target.wants';
-    assert.match(
-      stderr,
-      new RegExp(`${place}/nodemaint.service cannot be written, because ${place} is read-only; nothing`),
-    );
-    assert.equal(await container.must(OURS), before);
-  });
-
-  it('install.sh takes the kubeconfig of the running kubelet, else that of k3s or of a managed cluster, and says what to do without one', async () => {
-    const install = '/root/kit/install.sh --no-start';
-    const bare = await container.run(install);
-    assert.equal(bare.code, 1);
-    assert.match(
-      bare.stderr,
-      /no kubelet runs here [^]*name the kubelet's kubeconfig with --kubeconfig, or use --standalone/,
-    );
-    assert.equal(await container.must(OURS), before);
-
-    const places = [
-      ['/var/lib/rancher/k3s/agent/kubelet.kubeconfig', '/run/k3s/containerd/containerd.sock'],
-      ['/var/lib/kubelet/kubeconfig', '/run/crio/crio.sock'],
-    ] as const;
-    for (const [index, [kubeconfig, socket]] of places.entries()) {
+  it('install.sh takes the kubeconfig and the socket that the documentation names for each kind of node, and leaves nothing', async () => {
+    const rows = await tableOf('kind of node');
+    assert.ok(rows.length >= 6);
+    for (const [index, [kind, kubeconfig = '', socket = '', program = '']] of rows.entries()) {
       await container.must(write(kubeconfig), KUBECONFIG);
       const listen = `mkdir -p $(dirname ${socket}); systemd-run --quiet --unit=runtime-${index} --socket-property=ListenStream=${socket} true`;
-      await container.must(`${listen} && ${install}`);
-      const text = await container.must(`cat ${CONFIG}`);
-      assert.match(text, new RegExp(`^kubeconfig: ${kubeconfig}\ncontainerRuntimeEndpoint: unix://${socket}$`, 'm'));
-      await container.must(
-        `/root/kit/install.sh uninstall --purge; systemctl stop runtime-${index}.socket; rm ${kubeconfig} ${socket}`,
-      );
+      const detected = await container.must(`${listen}; /root/kit/node /root/kit/dist/nodemaint.cjs config detect`);
+      const lines = `kubeconfig: ${kubeconfig}\ncontainerRuntimeEndpoint: unix://${socket}\n`;
+      assert.equal(detected, lines, kind);
+      if (kind === 'k3s') {
+        const said = await container.must('/root/kit/install.sh --no-start');
+        assert.match(said, /^node-maintenance-agent \S+ is installed; start it with: systemctl start nodemaint$/m);
+        const text = await container.must(`test -x ${program}/nodemaint && cat ${CONFIG}`);
+        assert.ok(text.includes(lines), text);
+        await container.must('/root/kit/install.sh uninstall --purge');
+        assert.equal(await container.must(OURS), before);
+      }
+      await container.must(`systemctl stop runtime-${index}.socket; rm ${kubeconfig} ${socket}`);
     }
+  });
 
+  it('install.sh says what the documentation says where it cannot install, and changes nothing', async () => {
+    const install = '/root/kit/install.sh --no-start';
+    const commands: Readonly<Record<string, string>> = {
+      'nothing tells the kubeconfig': install,
+      'the kubeconfig that you name does not exist': `${install} --kubeconfig /srv/none.conf`,
+      'the kubeconfig is in a home directory': `cat > /root/kubeconfig; ${install} --kubeconfig /root/kubeconfig`,
+      'another user than root': `chmod 755 /root; setpriv --reuid 65534 ${install}`,
+      'systemd does not run': `mv /run/systemd/system /run/away; ${install}; code=$?; mv /run/away /run/systemd/system; exit $code`,
+      'the agent is installed elsewhere': `${install} --standalone > /dev/null; ${install} --prefix /srv`,
+      'a part of /etc is read-only': `${READ_ONLY('/etc/systemd')}; ${install} --standalone`,
+    };
+    const rows = await tableOf('obstacle');
+    assert.deepEqual(
+      rows.map(([obstacle]) => obstacle),
+      Object.keys(commands),
+    );
+    for (const [obstacle = '', says = ''] of rows) {
+      const { code, stderr } = await container.run(commands[obstacle] ?? '', KUBECONFIG);
+      assert.equal(code, 1, `${obstacle}: ${stderr}`);
+      assert.ok(stderr.includes(says), `${obstacle}: ${stderr}`);
+      if (obstacle === 'the agent is installed elsewhere')
+        await container.must('/root/kit/install.sh uninstall --purge');
+      assert.equal(await container.must(OURS), before, obstacle);
+    }
+  });
+
+  it('install.sh takes kubeconfig and socket of the running kubelet', async () => {
+    const install = '/root/kit/install.sh --no-start';
     // A process of this name in a unit of this name is what the agent takes for the kubelet.
     const kubeconfig = '/srv/kubelet.kubeconfig';
     await container.must(write(kubeconfig), KUBECONFIG);
