@@ -15,6 +15,7 @@ import { type Copies, createCopies } from './cache/copies.ts';
 import { createIndexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
 import { createEndlessTerm, type Term } from './leader/term.ts';
+import { createLifecycleWork, type LifecycleWork } from './lifecycle/work.ts';
 import { runWebhook } from './webhook/server.ts';
 import { createWork, type Work } from './work.ts';
 
@@ -55,13 +56,19 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
   return serving;
 }
 
+/** What a leader does in both dialects. */
+interface TermWork {
+  readonly work: Work;
+  readonly lifecycle: LifecycleWork;
+}
+
 /** The work of one term, whose client stops writing when the term is over. */
-function createTermWork(dependencies: ControllerDependencies, { copies, metrics }: Replica, term: Term): Work {
+function createTermWork(dependencies: ControllerDependencies, { copies, metrics }: Replica, term: Term): TermWork {
   const { client, clock, log, options } = dependencies;
   const fenced = { client: term.fence(client), clock, log };
   const events = createEventRecorder(COMPONENT, fenced);
   const ungated = createUngatedDaemonSets(clock);
-  return createWork({
+  const context = {
     ...fenced,
     options,
     metrics,
@@ -69,7 +76,8 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
     ungated,
     ...createIndexes(copies),
     budgets: copies.budgets,
-  });
+  };
+  return { work: createWork(context), lifecycle: createLifecycleWork(context) };
 }
 
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
@@ -109,13 +117,14 @@ async function leadWhenReady(
  */
 export async function runController(dependencies: ControllerDependencies, signal: AbortSignal): Promise<void> {
   const { client, clock, log } = dependencies;
-  let work: Work | undefined;
+  let leading: TermWork | undefined;
   const copies = createCopies({ client, clock, log }, (resource, key) => {
-    work?.[`on${resource}`](key);
+    leading?.work[`on${resource}`](key);
+    if (resource === 'Pod' || resource === 'Budget') leading?.lifecycle[`on${resource}`](key);
   });
   const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
   const metrics = createControllerMetrics(() => {
-    const counts = countEvictions(requests.list(), pods.list(), work?.promised() ?? []);
+    const counts = countEvictions(requests.list(), pods.list(), leading?.work.promised() ?? []);
     return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
   });
 
@@ -126,15 +135,16 @@ export async function runController(dependencies: ControllerDependencies, signal
   const replica = { copies, metrics, isReady: () => caches.every((cache) => cache.synced()) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {
-    work = createTermWork(dependencies, replica, term);
+    const { work, lifecycle } = (leading = createTermWork(dependencies, replica, term));
+    const ending = AbortSignal.any([stop, term.signal]);
     try {
-      await work.run(stop, term.signal);
+      await Promise.all([work.run(stop, term.signal), lifecycle.run(ending)]);
     } finally {
-      work = undefined;
+      leading = undefined;
     }
   };
-  const leading = (): Promise<void> => leadWhenReady(dependencies, replica, lead, stop);
-  const parts = [...caches.map((cache) => cache.run(stop)), ...serving, leading()];
+  const leads = (): Promise<void> => leadWhenReady(dependencies, replica, lead, stop);
+  const parts = [...caches.map((cache) => cache.run(stop)), ...serving, leads()];
   const ending = parts.map((part) =>
     part.catch((error: unknown) => {
       failing.abort(error);

@@ -43,6 +43,12 @@ const flags = z.object({
   maxVolumeTime: duration('for how long a drain waits for each volume of pods that are gone; 0 for not at all').default(
     DEFAULT_VOLUME_WAIT_MS,
   ),
+  lifecycleApi: z
+    .enum(['off', 'on', 'evictions', 'evictor'], 'write off, on, evictions or evictor')
+    .describe(
+      'whether Evictions of lifecycle.k8s.io (Kubernetes 1.37) are worked on, or only one part of that: all but the default evictor, or that one',
+    )
+    .prefault('off'),
   webhookPort: z
     .string()
     .regex(/^[1-9]\d{0,4}$/, 'write a port')

@@ -3,68 +3,100 @@ import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { buildGo, cacheFolder, isProgram } from '../support/go-program.ts';
+import { isThorough } from '../support/thorough.ts';
+import { defaultRelease, type KubernetesMinor, type Release, releaseOf, wantedRelease } from './releases.ts';
 
-const KUBERNETES = 'v1.36.3';
 const NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const;
 export type Binary = (typeof NAMES)[number];
 /** The path of each component's program. */
 export type Binaries = Readonly<Record<Binary, string>>;
 
-const MODULE = import.meta.dirname;
-const STAMPS = [
-  `k8s.io/component-base/version.gitVersion=${KUBERNETES}`,
-  'k8s.io/component-base/version.gitMajor=1',
-  'k8s.io/component-base/version.gitMinor=36',
-  `k8s.io/client-go/pkg/version.gitVersion=${KUBERNETES}`,
-];
-const LDFLAGS = STAMPS.map((stamp) => `-X ${stamp}`).join(' ');
+/** What the linker writes into the programs. */
+function linkerFlags({ minor, version }: Release): string {
+  const stamps = [
+    `k8s.io/component-base/version.gitVersion=${version}`,
+    'k8s.io/component-base/version.gitMajor=1',
+    `k8s.io/component-base/version.gitMinor=${minor.slice(2)}`,
+    `k8s.io/client-go/pkg/version.gitVersion=${version}`,
+  ];
+  return stamps.map((stamp) => `-X ${stamp}`).join(' ');
+}
 
-/** Where built programs are kept, by what they were built from. */
-async function cacheDirectory(): Promise<string> {
-  const hash = createHash('sha256').update(`-s -w ${LDFLAGS}`);
-  for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(MODULE, file)));
+/** Where the built programs of a release are kept, by what they were built from. */
+async function cacheDirectory(release: Release): Promise<string> {
+  const hash = createHash('sha256').update(`-s -w ${linkerFlags(release)}`);
+  for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(release.module, file)));
   return path.join(cacheFolder('control-plane'), hash.digest('hex').slice(0, 16));
 }
 
-async function isComplete(directory: string): Promise<boolean> {
-  const present = await Promise.all(NAMES.map((name) => isProgram(path.join(directory, name))));
-  return present.every(Boolean);
+/** Those of the programs that are not in the folder. */
+async function lacking(directory: string, names: readonly Binary[]): Promise<readonly Binary[]> {
+  const present = await Promise.all(names.map((name) => isProgram(path.join(directory, name))));
+  return names.filter((_, index) => present[index] !== true);
 }
 
-/** Builds all components into `directory`, which appears whole or not at all. */
-async function build(directory: string, signal: AbortSignal): Promise<void> {
-  process.stderr.write(
-    `building Kubernetes ${KUBERNETES} and etcd from their Go modules into ${directory}; some minutes, once\n`,
-  );
-  await mkdir(path.dirname(directory), { recursive: true });
+function packageOf(name: Binary): string {
+  return name === 'etcd' ? 'go.etcd.io/etcd/server/v3' : `k8s.io/kubernetes/cmd/${name}`;
+}
+
+/** Builds programs of a release that its folder lacks; each appears whole or not at all. */
+async function build(release: Release, names: readonly Binary[], signal: AbortSignal): Promise<string> {
+  const directory = await cacheDirectory(release);
+  const missing = await lacking(directory, names);
+  const last = missing.at(-1);
+  if (last === undefined) return directory;
+  const what = `${missing.join(', ')} (Kubernetes ${release.version})`;
+  process.stderr.write(`building ${what} from Go modules into ${directory}; some minutes, once\n`);
+  await mkdir(directory, { recursive: true });
   const temporary = await mkdtemp(`${directory}.`);
   try {
-    const unless = { lock: `${directory}.lock`, program: path.join(directory, 'kubelet') };
-    await buildGo({ module: MODULE, ldflags: LDFLAGS, into: `${temporary}/`, unless }, signal);
-    if (await isComplete(directory)) return;
-    await rename(path.join(temporary, 'server'), path.join(temporary, 'etcd'));
-    await rm(directory, { recursive: true, force: true });
-    await rename(temporary, directory);
-  } catch (error) {
-    if (!(await isComplete(directory))) throw error;
+    const unless = { lock: `${directory}.lock`, program: path.join(directory, last) };
+    const packages = missing.map(packageOf);
+    const ldflags = linkerFlags(release);
+    await buildGo({ module: release.module, packages, ldflags, into: `${temporary}/`, unless }, signal);
+    // Another process may have built them meanwhile.
+    for (const name of await lacking(directory, missing)) {
+      const built = path.join(temporary, name === 'etcd' ? 'server' : name);
+      await rename(built, path.join(directory, name));
+    }
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
+  return directory;
+}
+
+/**
+ * Whether the API server of a minor version can be run: it is in the cache, or all tests run (NODEMAINT_TESTS=all), for which
+ * it is built. The gate has no time to build another one on a new machine. Says in one line what is left out otherwise.
+ */
+export async function hasKubernetes(minor: KubernetesMinor, leftOut: string): Promise<boolean> {
+  const directory = await cacheDirectory(releaseOf(minor));
+  const [missing] = await lacking(directory, ['kube-apiserver']);
+  return missing === undefined || isThorough(leftOut);
 }
 
 /**
  * The programs of the control plane: those of KUBEBUILDER_ASSETS where it is set, the others from the cache, where they
- * are built once from the Go modules that go.mod pins.
+ * are built once from the Go modules that a go.mod pins. They are of the release that NODEMAINT_KUBERNETES names, except
+ * etcd, and except the API server where `apiServer` is given.
  */
-export async function controlPlaneBinaries(signal: AbortSignal): Promise<Binaries> {
+export async function controlPlaneBinaries(signal: AbortSignal, apiServer?: Release): Promise<Binaries> {
   const assets = process.env['KUBEBUILDER_ASSETS'];
-  const directory = await cacheDirectory();
   const found: Partial<Record<Binary, string>> = {};
+  const wanted = new Map<string, { readonly release: Release; readonly names: Binary[] }>();
   for (const name of NAMES) {
     const given = path.join(assets ?? '', name);
-    found[name] = assets !== undefined && (await isProgram(given)) ? given : path.join(directory, name);
+    const own = name === 'kube-apiserver' ? apiServer : undefined;
+    if (own === undefined && assets !== undefined && (await isProgram(given))) found[name] = given;
+    if (found[name] !== undefined) continue;
+    const release = own ?? (name === 'etcd' ? defaultRelease() : wantedRelease());
+    const group = wanted.get(release.minor) ?? { release, names: [] };
+    wanted.set(release.minor, group);
+    group.names.push(name);
   }
-  const needsBuild = NAMES.some((name) => found[name]?.startsWith(`${directory}/`) === true);
-  if (needsBuild && !(await isComplete(directory))) await build(directory, signal);
+  for (const { release, names } of wanted.values()) {
+    const directory = await build(release, names, signal);
+    for (const name of names) found[name] = path.join(directory, name);
+  }
   return found as Binaries;
 }

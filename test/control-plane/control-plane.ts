@@ -7,6 +7,7 @@ import { createAuthority, writeKubeconfig } from './certificates.ts';
 import { apiServerFlags, etcdFlags, isOk, managerFlags, runKubectl } from './components.ts';
 import { freePort } from './port.ts';
 import { type Program, startProgram } from './process.ts';
+import type { Release } from './releases.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 // The machine of the e2e tests asks for it here.
@@ -41,6 +42,8 @@ export interface ControlPlaneOptions {
   readonly port?: number;
   /** A folder whose cluster is taken up where it was left, and left again; a temporary one unless told. */
   readonly dataFolder?: string;
+  /** The release of kube-apiserver where it is another one than that of the other components. */
+  readonly apiServer?: Release;
   /** More flags of kube-apiserver. */
   readonly apiServerFlags?: readonly string[];
   /** More flags of kube-controller-manager. */
@@ -70,7 +73,7 @@ async function prepareFolder(options: ControlPlaneOptions, stack: AsyncDisposabl
 
 /** Starts etcd, the API server, the controller manager and the scheduler, and waits until they work. */
 export async function startControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<ControlPlane> {
-  const binaries = await controlPlaneBinaries(signal);
+  const binaries = await controlPlaneBinaries(signal, options.apiServer);
   await using stack = new AsyncDisposableStack();
   const folder = await prepareFolder(options, stack);
   const logs = path.join(folder, 'logs');

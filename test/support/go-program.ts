@@ -20,9 +20,11 @@ export function cacheFolder(name: string): string {
   return path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'nodemaint', name);
 }
 
-/** What is built: the tools of the go.mod in the folder `module`. */
+/** What is built: packages of the go.mod in the folder `module`. */
 export interface GoBuild {
   readonly module: string;
+  /** All of its tools unless given. */
+  readonly packages?: readonly string[];
   /** For the linker. */
   readonly ldflags: string;
   /** Build tags, with commas between them. */
@@ -35,7 +37,7 @@ export interface GoBuild {
 
 /** Builds Go programs. One process builds at a time, and a second one finds what the first one built. */
 export async function buildGo(
-  { module, ldflags, tags = '', into, unless }: GoBuild,
+  { module, packages = ['tool'], ldflags, tags = '', into, unless }: GoBuild,
   signal: AbortSignal,
 ): Promise<void> {
   const go = (await isProgram('/usr/local/go/bin/go')) ? '/usr/local/go/bin/go' : 'go';
@@ -51,7 +53,7 @@ export async function buildGo(
   // The Go of a distribution is older than some modules ask for, and is often set not to fetch the one that they ask for.
   const env = { ...process.env, GOGC: '400', GOTOOLCHAIN: 'auto' };
   const options = { cwd: module, signal, env, maxBuffer: 64 * 1024 * 1024 };
-  const args = [unless.lock, ...unlessBuilt, go, 'build', ...flags, '-o', into, 'tool'];
+  const args = [unless.lock, ...unlessBuilt, go, 'build', ...flags, '-o', into, ...packages];
   await promisify(execFile)('flock', args, options).catch((error: unknown) => {
     throw new Error(`building the tools of ${module} with ${go}`, { cause: error });
   });

@@ -39,7 +39,19 @@ export interface ImperativeEviction extends Interceptor {
   promised(): readonly string[];
   /** The number of requests of which anything is remembered. */
   remembered(): number;
+  /** Whether the last attempt at the request of this key was accepted. */
+  isAccepted(key: string): boolean;
 }
+
+/** What the dialects do differently. */
+export interface ImperativeHabits {
+  /** What is known of the attempts at a request when a process starts. */
+  readonly remember: (request: EvictionRequest, now: number) => EvictionMemory;
+  /** For how many milliseconds the end of a pod need not be reported. */
+  readonly quietMs: typeof quietMs;
+}
+
+const HABITS: ImperativeHabits = { remember: rememberedAttempts, quietMs };
 
 /** The memory of the interceptor, by the key of the request. */
 interface EvictionState {
@@ -48,6 +60,7 @@ interface EvictionState {
   /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
   readonly unsure: Set<string>;
   readonly underWay: CallsUnderWay;
+  readonly habits: ImperativeHabits;
 }
 
 async function attempt(
@@ -81,7 +94,7 @@ function record({ metrics, log, events }: ControllerContext, request: EvictionRe
 
 async function evict(
   context: ControllerContext,
-  { memories, unsure, underWay }: EvictionState,
+  { memories, unsure, underWay, habits }: EvictionState,
   { request, pod, memory: before }: EvictionTarget & { readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<InterceptorStep> {
@@ -98,7 +111,7 @@ async function evict(
   const { memory, progress } = afterAttempt(pod, before, outcome, now);
   memories.set(key, memory);
   const againMs = Math.max(0, memory.nextAt - now);
-  const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  const silentMs = habits.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
 }
@@ -131,13 +144,13 @@ async function act(
   signal: AbortSignal,
 ): Promise<InterceptorStep> {
   const { client, clock, options } = context;
-  const { memories, unsure } = state;
+  const { memories, unsure, habits } = state;
   const key = keyOf(request);
   const read = { method: 'GET', path: objectPath(PODS, known.metadata) } as const;
   const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
   if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
   const now = clock.now();
-  const remembered = unblocked(context, memories.get(key) ?? rememberedAttempts(request), pod);
+  const remembered = unblocked(context, memories.get(key) ?? habits.remember(request, now), pod);
   const memory = withoutPauseIfUnready(remembered, pod);
   memories.set(key, memory);
   const patience: EvictionPatience = {
@@ -154,7 +167,7 @@ async function act(
     await writeMark(context, pod, 'set', signal);
     memories.set(key, { ...memory, markedAt: now });
   }
-  const silentMs = quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  const silentMs = habits.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(step.againMs, silentMs) };
   const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
   if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
@@ -164,7 +177,10 @@ async function act(
 }
 
 /** Creates the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
-export function createImperativeEviction(context: ControllerContext): ImperativeEviction {
+export function createImperativeEviction(
+  context: ControllerContext,
+  habits: ImperativeHabits = HABITS,
+): ImperativeEviction {
   const memories = createEvictionAttempts(context.clock);
   const unsure = new Set<string>();
   const underWay = createCallsUnderWay(context.clock);
@@ -175,7 +191,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
   return {
     name: IMPERATIVE_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
-    act: (request, pod, signal) => act(context, { memories, unsure, underWay }, { request, pod }, signal),
+    act: (request, pod, signal) => act(context, { memories, unsure, underWay, habits }, { request, pod }, signal),
     over: (request) => {
       forget(keyOf(request));
       return Promise.resolve();
@@ -189,6 +205,7 @@ export function createImperativeEviction(context: ControllerContext): Imperative
       }
       return woken;
     },
+    isAccepted: (key) => memories.get(key)?.acceptedAt !== undefined,
     remembered: () => new Set([...memories.list().map(([key]) => key), ...unsure]).size,
     promised: () => memories.list().flatMap(([key, { promisedAt }]) => (promisedAt === undefined ? [] : [key])),
   };

@@ -60,6 +60,11 @@ const MAX_POSTPONED_MS = 60_000;
 /** The words of KEP-4563, "Eviction"; the count is read back from them after a restart. */
 const COUNT_WORDS = 'Could not evict a pod due to failing eviction requests, number of retries: ';
 
+/** The message of so many attempts that have failed, the last one for this reason. */
+export function failedAttempts(count: number, why: string): string {
+  return `${COUNT_WORDS}${count}. ${why}`;
+}
+
 /** How many attempts an interceptor's message counts. */
 export function attemptsOf(message: string | undefined): number {
   const text = message ?? '';
@@ -76,6 +81,11 @@ function pauseMs(firstMs: number, before: number, longestMs: number, askedMs = 0
   return Math.max(Math.min(firstMs * 2 ** before, longestMs), Math.min(askedMs, MAX_RETRY_MS));
 }
 
+/** The pause after so many attempts in a row that were refused, in milliseconds. */
+export function pauseAfterMs(attempts: number): number {
+  return attempts === 0 ? 0 : pauseMs(FIRST_RETRY_MS, attempts - 1, MAX_RETRY_MS);
+}
+
 function blocked(
   { attempt, budgetRetryMs = MAX_RETRY_MS }: EvictionAnswerContext,
   why: string,
@@ -87,7 +97,7 @@ function blocked(
   return {
     kind: 'blocked',
     retryAfterMs: untilChange ? longestMs : pauseMs(FIRST_RETRY_MS, attempt - 1, longestMs, options.askedMs),
-    message: `${COUNT_WORDS}${attempt}. ${why}`,
+    message: failedAttempts(attempt, why),
     budgets,
     untilChange,
   };
@@ -100,7 +110,7 @@ function postponed(
   firstMs: number,
   askedMs?: number,
 ): EvictionOutcome {
-  const message = attempt === 1 ? why : `${COUNT_WORDS}${attempt - 1}. ${why}`;
+  const message = attempt === 1 ? why : failedAttempts(attempt - 1, why);
   return { kind: 'postponed', retryAfterMs: pauseMs(firstMs, before, MAX_POSTPONED_MS, askedMs), message };
 }
 

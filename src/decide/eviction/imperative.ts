@@ -106,6 +106,15 @@ export function isTakenOver(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_POLICY_ANNOTATION] === CONTROLLER_TAKE_OVER;
 }
 
+function terminatingMessage(podName: string): string {
+  return `Pod ${podName} is terminating.`;
+}
+
+/** Whether the message says that the pod is on its way out. */
+export function isTerminatingMessage(message: string, podName: string): boolean {
+  return message === terminatingMessage(podName);
+}
+
 /** The end of a terminating pod, or the one that follows from an eviction that was accepted; undefined where there is none. */
 export function expectedEnd(pod: Pod, { acceptedAt }: EvictionMemory): PodEnd | undefined {
   if (acceptedAt === undefined) return endOf(pod);
@@ -179,7 +188,7 @@ export function decideEvictionStep(
   const { name } = pod.metadata;
   const end = endOf(pod);
   if (end !== undefined) {
-    const progress = { message: `Pod ${name} is terminating.`, expectedFinishAt: end.endsAt };
+    const progress = { message: terminatingMessage(name), expectedFinishAt: end.endsAt };
     return { kind: 'wait', progress, againMs: HEARTBEAT_EVERY_MS };
   }
   const podType = podTypeOf(pod);
@@ -193,7 +202,7 @@ export function decideEvictionStep(
     const expectedFinishAt = memory.acceptedAt + graceSecOf(pod) * 1000;
     return {
       kind: 'wait',
-      progress: { message: `Pod ${name} is terminating.`, expectedFinishAt },
+      progress: { message: terminatingMessage(name), expectedFinishAt },
       againMs: memory.nextAt - now,
     };
   }
@@ -221,7 +230,7 @@ export function afterAttempt(
     case 'accepted':
       return {
         memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS, acceptedAt: now },
-        progress: { message: `Pod ${name} is terminating.`, expectedFinishAt: now + graceSecOf(pod) * 1000 },
+        progress: { message: terminatingMessage(name), expectedFinishAt: now + graceSecOf(pod) * 1000 },
       };
     case 'promised':
       // A promise is no failure: it ends the row of failures, also for the message, from which the count is read back.

@@ -22,6 +22,7 @@ const POD_SPEC = [
   'terminationGracePeriodSeconds',
   'schedulingGates',
   'evictionInterceptors',
+  'evictionResponders',
   'workloadRef',
   'schedulingGroup',
 ] as const satisfies readonly (keyof Pod['spec'])[];

@@ -8,7 +8,13 @@ import { createRecentWrites } from '../read-your-writes.ts';
 import { createWorkQueue, type Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { createObjectCache } from '../watch.ts';
-import { type Interceptor, type InterceptorStep, isActiveInterceptor, reportProgress } from './interceptor.ts';
+import {
+  type Interceptor,
+  type InterceptorReport,
+  type InterceptorStep,
+  isActiveInterceptor,
+  reportProgress,
+} from './interceptor.ts';
 
 /** How often a request that is deleted but held by finalizers is looked at. */
 const HELD_AGAIN_MS = 60_000;
@@ -21,6 +27,12 @@ export interface InterceptorDependencies {
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
   /** Called before a report is written; returns whether it may be. Every one may unless it is given. */
   readonly beforeReport?: (request: EvictionRequest, signal: AbortSignal) => Promise<boolean>;
+  /** How a report is written, and what it makes of the request; into the entry of the interceptor unless given. */
+  readonly report?: (
+    request: EvictionRequest,
+    report: InterceptorReport,
+    signal: AbortSignal,
+  ) => Promise<EvictionRequest | undefined>;
 }
 
 /** The loop of an interceptor. */
@@ -149,10 +161,13 @@ class InterceptorProtocol implements InterceptorLoop {
     { copy, request, step }: Pick<Begun, 'request'> & { copy: EvictionRequest | undefined; step: InterceptorStep },
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, beforeReport } = this.#dependencies;
+    const { client, clock, beforeReport, report: writeReport } = this.#dependencies;
     if (step.kind !== 'silent' && (await beforeReport?.(request, signal)) === false) return;
     const report = { name: this.#interceptor.name, turn: step, now: clock.now() };
-    const after = await reportProgress(client, request, report, signal);
+    const after =
+      writeReport === undefined
+        ? await reportProgress(client, request, report, signal)
+        : await writeReport(request, report, signal);
     if (after !== undefined) this.#ownWrites.note(key, copy, after);
     if (step.kind === 'completed') this.#begun.set(key, { request, turn: 'completed' });
   }

@@ -1,0 +1,209 @@
+/** The controller of `lifecycle.k8s.io`: all requests and Evictions for the pods of one name are judged together. */
+import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecycle.ts';
+import type { Pod } from '../../api/pod.ts';
+import { isTerminal } from '../../decide/pod.ts';
+import { isOver } from '../../decide/lifecycle/conditions.ts';
+import { decideEviction } from '../../decide/lifecycle/eviction.ts';
+import {
+  activeEviction,
+  decideNewEviction,
+  decideRequestStatus,
+  nameOf,
+  numberOf,
+  superfluous,
+  type TargetFacts,
+} from '../../decide/lifecycle/request.ts';
+import { participantsOf } from '../../decide/lifecycle/requesters.ts';
+import { respondersOf } from '../../decide/lifecycle/responders.ts';
+import {
+  createEviction,
+  deleteEviction,
+  writeEvictionStatus,
+  writeParticipants,
+  writeRequestStatus,
+} from '../../kube/lifecycle/writes.ts';
+import type { Reconcile } from '../../kube/queue.ts';
+import { objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
+import type { LifecycleObjects } from './objects.ts';
+import { createTargetNotes, type TargetNotes } from './target-notes.ts';
+
+/** What the steps share. */
+interface Scope {
+  readonly context: Pick<ControllerContext, 'client' | 'clock' | 'log' | 'pods'>;
+  readonly objects: LifecycleObjects;
+  readonly notes: TargetNotes;
+}
+
+/** All objects of one very pod; `target` is absent where it is none. */
+interface Group {
+  readonly key: string;
+  readonly target: PodReference | undefined;
+}
+
+/** The pod of the target's name, from our copy or, while that has never shown this very pod, from the API server. */
+async function findPod(
+  { context, notes }: Scope,
+  { key, target }: Group,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  if (target === undefined) return undefined;
+  const known = context.pods.get(key);
+  if (known?.metadata.uid === target.uid) notes.seen(key, target.uid);
+  if (notes.hasSeen(key, target.uid)) return known;
+  const path = objectPath(PODS, { name: target.name, namespace: key.split('/')[0] ?? '' });
+  const read = await sendForObject<Pod>(context.client, { method: 'GET', path }, [404], signal);
+  // From now on the copy is as good: it lists or watches what was there when it was read.
+  if (read === undefined || read.metadata.uid !== target.uid) notes.seen(key, target.uid);
+  return read;
+}
+
+/** One group of objects as they are known best, and its pod. */
+class TargetStep {
+  readonly #scope: Scope;
+  readonly #group: Group;
+  readonly #pod: Pod | undefined;
+  readonly #signal: AbortSignal;
+  #againMs = Infinity;
+
+  constructor(scope: Scope, group: Group, pod: Pod | undefined, signal: AbortSignal) {
+    this.#scope = scope;
+    this.#group = group;
+    this.#pod = pod;
+    this.#signal = signal;
+  }
+
+  get #requests(): readonly LifecycleRequest[] {
+    return this.#mine(this.#scope.objects.requests.under(this.#group.key));
+  }
+
+  get #evictions(): readonly Eviction[] {
+    return this.#mine(this.#scope.objects.evictions.under(this.#group.key));
+  }
+
+  #mine<T extends Eviction | LifecycleRequest>(objects: readonly T[]): readonly T[] {
+    return objects.filter(({ spec }) => spec.target.pod?.uid === this.#group.target?.uid);
+  }
+
+  get #facts(): TargetFacts | undefined {
+    const { target } = this.#group;
+    if (target === undefined) return undefined;
+    return { target, pod: this.#pod, requests: this.#requests, evictions: this.#evictions };
+  }
+
+  #later(ms: number | undefined): void {
+    if (ms !== undefined) this.#againMs = Math.min(this.#againMs, ms);
+  }
+
+  /** Returns when to look again, in milliseconds; Infinity where nothing is waited for. */
+  async run(): Promise<number> {
+    for (const eviction of this.#evictions) await this.#step(eviction);
+    await this.#create();
+    const { client, clock } = this.#scope.context;
+    for (const request of this.#requests) {
+      const status = decideRequestStatus(request, this.#facts, clock.now());
+      const after = status && (await writeRequestStatus(client, request, status, this.#signal));
+      if (after !== undefined) this.#scope.objects.requests.note(after);
+    }
+    for (const eviction of superfluous(this.#evictions)) await deleteEviction(client, eviction, this.#signal);
+    return this.#againMs;
+  }
+
+  async #step(eviction: Eviction): Promise<void> {
+    if (isOver(eviction)) return;
+    const { client, clock, log } = this.#scope.context;
+    const { key, target } = this.#group;
+    const pod = this.#pod?.metadata.uid === target?.uid ? this.#pod : undefined;
+    const hasEnded = pod === undefined || isTerminal(pod);
+    const first = activeEviction(this.#evictions);
+    const facts = {
+      eviction,
+      pod,
+      requests: this.#requests,
+      isSecond: first !== undefined && first.metadata.uid !== eviction.metadata.uid,
+      endedMs: hasEnded ? this.#scope.notes.endedMs(key, target?.uid ?? '') : 0,
+    };
+    const { status, againMs } = decideEviction(facts, clock.now());
+    this.#later(againMs);
+    const after = status && (await writeEvictionStatus(client, eviction, status, this.#signal));
+    if (after !== undefined) {
+      this.#scope.objects.evictions.note(after);
+      log.info({ eviction: eviction.metadata.name, target: key, ...summary(after) }, 'eviction moved on');
+    }
+    await this.#describe(after ?? eviction);
+  }
+
+  /** Writes the labels by which the participants find the Eviction, and its owners. */
+  async #describe(eviction: Eviction): Promise<void> {
+    const { metadata, status } = eviction;
+    if (isOver(eviction)) return;
+    const named = status?.targetResponders ?? [];
+    const wanted = participantsOf(
+      metadata,
+      this.#requests,
+      named.map(({ name }) => name),
+    );
+    const { labels = {}, ownerReferences = [] } = metadata;
+    const isSame =
+      wanted.ownerReferences.length === ownerReferences.length &&
+      Object.entries(wanted.labels).every(([name, role]) => labels[name] === role);
+    if (isSame) return;
+    const after = await writeParticipants(this.#scope.context.client, eviction, wanted, this.#signal);
+    if (after !== undefined) this.#scope.objects.evictions.note(after);
+  }
+
+  async #create(): Promise<void> {
+    const { context, objects, notes } = this.#scope;
+    const { key, target } = this.#group;
+    if (this.#facts === undefined || target === undefined) return;
+    const decision = decideNewEviction(this.#facts, context.clock.now());
+    if (decision.kind === 'wait') this.#later(decision.ms);
+    if (decision.kind !== 'create') return;
+    const numbers = objects.evictions.under(key).map(({ metadata }) => numberOf(metadata.name));
+    const number = Math.max(notes.takenNumber(key), ...numbers) + 1;
+    const responders = this.#pod === undefined ? [] : respondersOf(this.#pod).map(({ name }) => name);
+    const draft = {
+      name: nameOf(number, target.name),
+      namespace: key.split('/')[0] ?? '',
+      target,
+      participants: participantsOf({}, this.#requests, responders),
+    };
+    const made = await createEviction(context.client, draft, this.#signal);
+    if (made === undefined) this.#later(0);
+    else if (made.spec.target.pod?.uid === target.uid) {
+      objects.evictions.note(made);
+      await this.#step(made);
+    } else {
+      notes.taken(key, number);
+      this.#later(0);
+    }
+  }
+}
+
+/** What a log line says of an Eviction. */
+function summary({ status }: Eviction): { readonly active?: string | undefined; readonly reason?: string | undefined } {
+  const active = status?.targetResponders?.find(({ state }) => state === 'Active')?.name;
+  return { active, reason: status?.conditions?.find((each) => each.status === 'True')?.reason };
+}
+
+/** The step for the pods of one name: NAMESPACE/POD. */
+export function createTargetReconciler(context: Scope['context'], objects: LifecycleObjects): Reconcile {
+  const scope: Scope = { context, objects, notes: createTargetNotes(context.clock) };
+  return async (key, signal) => {
+    const targets = new Map<string | undefined, PodReference | undefined>();
+    for (const { spec } of [...objects.requests.under(key), ...objects.evictions.under(key)]) {
+      targets.set(spec.target.pod?.uid, spec.target.pod);
+    }
+    scope.notes.keep(
+      key,
+      [...targets.keys()].flatMap((uid) => uid ?? []),
+    );
+    let againMs = Infinity;
+    for (const target of targets.values()) {
+      const group = { key, target };
+      const pod = await findPod(scope, group, signal);
+      againMs = Math.min(againMs, await new TargetStep(scope, group, pod, signal).run());
+    }
+    return againMs === Infinity ? {} : { againMs };
+  };
+}

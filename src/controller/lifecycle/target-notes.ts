@@ -1,0 +1,55 @@
+import type { Clock } from '../../host/clock.ts';
+
+/** What this process knows of targets beside their objects: by the key of the pods of one name, and the UID of each. */
+export interface TargetNotes {
+  /** Notes that our copy of the pods is right about this pod: that it is there, or that it is gone. */
+  seen(key: string, uid: string): void;
+  hasSeen(key: string, uid: string): boolean;
+  /** For how many milliseconds it is known that the pod is gone or has ended; 0 when it is first asked. */
+  endedMs(key: string, uid: string): number;
+  /** Notes that the name with this number belongs to the Eviction of another pod. */
+  taken(key: string, number: number): void;
+  takenNumber(key: string): number;
+  /** Forgets all pods of the name but these. */
+  keep(key: string, uids: readonly string[]): void;
+}
+
+interface Noted {
+  number: number;
+  readonly pods: Map<string, { seen: boolean; endedAt?: number }>;
+}
+
+export function createTargetNotes(clock: Pick<Clock, 'monotonic'>): TargetNotes {
+  const noted = new Map<string, Noted>();
+  const of = (key: string): Noted => {
+    const known = noted.get(key) ?? { number: 0, pods: new Map() };
+    noted.set(key, known);
+    return known;
+  };
+  const podOf = (key: string, uid: string): { seen: boolean; endedAt?: number } => {
+    const { pods } = of(key);
+    const known = pods.get(uid) ?? { seen: false };
+    pods.set(uid, known);
+    return known;
+  };
+  return {
+    seen: (key, uid) => {
+      podOf(key, uid).seen = true;
+    },
+    hasSeen: (key, uid) => podOf(key, uid).seen,
+    endedMs: (key, uid) => {
+      const known = podOf(key, uid);
+      known.endedAt ??= clock.monotonic();
+      return clock.monotonic() - known.endedAt;
+    },
+    taken: (key, number) => {
+      of(key).number = number;
+    },
+    takenNumber: (key) => noted.get(key)?.number ?? 0,
+    keep: (key, uids) => {
+      if (uids.length === 0) noted.delete(key);
+      const pods = noted.get(key)?.pods;
+      for (const uid of pods?.keys() ?? []) if (!uids.includes(uid)) pods?.delete(uid);
+    },
+  };
+}

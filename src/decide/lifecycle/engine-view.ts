@@ -1,0 +1,111 @@
+/**
+ * The adapter between the two dialects: what the engine of evictions knows as an EvictionRequest with interceptors is an
+ * Eviction with responders here. A responder sees its own turn by it, and its words are translated back.
+ */
+import { CANCELED, EVICTED, type EvictionRequest, type InterceptorStatus } from '../../api/eviction-request.ts';
+import { type Eviction, IMPERATIVE_RESPONDER, type ResponderStatus } from '../../api/lifecycle.ts';
+import { attemptsOf, failedAttempts } from '../eviction/api-answer.ts';
+import { isTerminatingMessage } from '../eviction/imperative.ts';
+import { isEvicted, isOver } from './conditions.ts';
+import { compareResponders } from './responders.ts';
+
+/** One participant under both of its names. */
+export interface ResponderNames {
+  /** As Evictions have it, such as `example.com/backup`. */
+  readonly responder: string;
+  /** As the engine has it. */
+  readonly interceptor: string;
+}
+
+/** An Eviction that is under way was asked for; by whom does not matter to a responder. */
+const ASKED_BY = 'lifecycle.k8s.io';
+
+/** Upstream's words for attempts that failed, from which the count is read back after a restart. */
+const FAILED_WORDS = 'pod deletion via the /eviction subresource failed';
+const FAILED_MESSAGE = new RegExp(`^".*" ${FAILED_WORDS} \\(attempts=(\\d{1,9})\\): `, 's');
+const TERMINATING_WORDS = 'and is being terminated gracefully';
+const BY_EVICTION = ' via the /eviction subresource';
+
+/** Whether the label of the responder says that it is asked; the controller sets it. */
+export function isLabelled({ metadata }: Eviction, responder: string): boolean {
+  const role = metadata.labels?.[responder];
+  return role === 'responder' || role === 'requester-responder';
+}
+
+/** The responder's own entry. */
+export function responderEntry({ status }: Eviction, responder: string): ResponderStatus | undefined {
+  return status?.responders?.find(({ name }) => name === responder);
+}
+
+/** Whether it is the turn of the responder, in an Eviction that the controller has looked at. */
+export function isResponderActive(eviction: Eviction, responder: string): boolean {
+  const { status } = eviction;
+  if (status?.observedGeneration === undefined || isOver(eviction) || !isLabelled(eviction, responder)) return false;
+  return status.targetResponders?.some(({ name, state }) => name === responder && state === 'Active') === true;
+}
+
+/** A message of the default evictor in the engine's words. */
+function engineMessage(message: string | undefined): string {
+  const match = FAILED_MESSAGE.exec(message ?? '');
+  return match === null ? (message ?? '') : failedAttempts(Number(match[1]), (message ?? '').slice(match[0].length));
+}
+
+function interceptorOf(entry: ResponderStatus, { responder, interceptor }: ResponderNames): InterceptorStatus {
+  const { name, message, expectedCompletionTime, ...times } = entry;
+  return {
+    ...times,
+    name: name === responder ? interceptor : name,
+    message: responder === IMPERATIVE_RESPONDER && name === responder ? engineMessage(message) : (message ?? ''),
+    ...(expectedCompletionTime === undefined ? {} : { expectedFinishTime: expectedCompletionTime }),
+  };
+}
+
+/** The Eviction as the engine sees it, with the eyes of one responder; undefined for a target that is no pod. */
+export function engineView(eviction: Eviction, names: ResponderNames): EvictionRequest | undefined {
+  const { metadata, spec, status = {} } = eviction;
+  if (spec.target.pod === undefined) return undefined;
+  const inOrder = (status.targetResponders ?? []).toSorted(compareResponders);
+  const named = ({ name }: { readonly name: string }): string => (name === names.responder ? names.interceptor : name);
+  const isMine = isResponderActive(eviction, names.responder);
+  const active = inOrder.filter(({ name, state }) => state === 'Active' && (name !== names.responder || isMine));
+  const ended = inOrder.filter(({ state }) => state !== 'Active' && state !== 'Inactive');
+  const end = isEvicted(eviction) ? EVICTED : CANCELED;
+  return {
+    metadata,
+    spec: { target: { pod: spec.target.pod }, requesters: [{ name: ASKED_BY }] },
+    status: {
+      ...(status.observedGeneration === undefined ? {} : { observedGeneration: status.observedGeneration }),
+      conditions: (status.conditions ?? []).flatMap((each) =>
+        isOver(eviction) && each.status === 'True' ? [{ ...each, type: end }] : [],
+      ),
+      targetInterceptors: inOrder.map((each) => ({ name: named(each) })),
+      activeInterceptors: active.map(named),
+      processedInterceptors: ended.map(named),
+      interceptors: (status.responders ?? []).map((entry) => interceptorOf(entry, names)),
+    },
+  };
+}
+
+/**
+ * A message of the engine's default evictor in upstream's words (kubernetes/kubernetes#137396, with its doubled "been", which
+ * its tests expect); `byEviction` where this program has had the eviction accepted.
+ */
+export function evictorMessage(podName: string, message: string, byEviction: boolean): string {
+  const attempts = attemptsOf(message);
+  if (attempts > 0) {
+    return `"${podName}" ${FAILED_WORDS} (attempts=${attempts}): ${message.slice(failedAttempts(attempts, '').length)}`;
+  }
+  if (!isTerminatingMessage(message, podName)) return message;
+  return `"${podName}" pod has been been marked for deletion${byEviction ? BY_EVICTION : ''} ${TERMINATING_WORDS}`;
+}
+
+/** Whether an earlier message says that the eviction was accepted. */
+export function saysEvicted(message: string | undefined): boolean {
+  return message?.endsWith(`${BY_EVICTION} ${TERMINATING_WORDS}`) === true;
+}
+
+/** The last message of the default evictor: how the pod has ended. */
+export function endedMessage(podName: string, phase: string | undefined, wasDeleted: boolean): string {
+  const how = wasDeleted ? 'deleted and fully terminated' : 'fully terminated';
+  return `"${podName}" pod has been ${how}${phase === undefined ? '' : ` (pod phase="${phase}")`}`;
+}

@@ -1,0 +1,74 @@
+/** The requesters of an Eviction, and the labels and owners by which they and the responders are found. */
+import {
+  type Eviction,
+  type EvictionRequester,
+  type LifecycleRequest,
+  LIFECYCLE_API_VERSION,
+  MAX_REQUESTERS,
+} from '../../api/lifecycle.ts';
+import type { ObjectMeta, OwnerReference } from '../../api/meta.ts';
+
+/** Whether the request asks for the eviction now. */
+export function wantsEviction({ metadata, spec }: LifecycleRequest): boolean {
+  return metadata.deletionTimestamp === undefined && spec.intent === 'Eviction';
+}
+
+/** Those that want the eviction first, then the oldest. */
+function byRank(a: LifecycleRequest, b: LifecycleRequest): number {
+  const rank = Number(wantsEviction(b)) - Number(wantsEviction(a));
+  if (rank !== 0) return rank;
+  const [mine = '', other = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
+  if (mine !== other) return mine < other ? -1 : 1;
+  return a.metadata.name < b.metadata.name ? -1 : 1;
+}
+
+/**
+ * The requesters to write into the Eviction: each name once, those that want the eviction first, and those of requests that are
+ * gone as withdrawn, as far as there is room.
+ */
+export function requestersOf(eviction: Eviction, requests: readonly LifecycleRequest[]): readonly EvictionRequester[] {
+  const found = new Map<string, EvictionRequester>();
+  for (const request of requests.toSorted(byRank)) {
+    const { requester: name } = request.spec;
+    if (!found.has(name)) found.set(name, { name, intent: wantsEviction(request) ? 'Eviction' : 'Withdrawn' });
+  }
+  for (const { name } of eviction.status?.requesters ?? []) {
+    if (!found.has(name)) found.set(name, { name, intent: 'Withdrawn' });
+  }
+  return [...found.values()].slice(0, MAX_REQUESTERS);
+}
+
+type Role = 'requester' | 'responder' | 'requester-responder';
+
+/** The label of each participant: its name, and its role as the value. */
+function rolesOf(requests: readonly LifecycleRequest[], responders: readonly string[]): Readonly<Record<string, Role>> {
+  const roles: Record<string, Role> = {};
+  for (const { spec } of requests.slice(0, MAX_REQUESTERS)) roles[spec.requester] = 'requester';
+  for (const name of responders) roles[name] = roles[name] === undefined ? 'responder' : 'requester-responder';
+  return roles;
+}
+
+function ownerOf({ metadata: { name, uid = '' } }: LifecycleRequest): OwnerReference {
+  return { apiVersion: LIFECYCLE_API_VERSION, kind: 'EvictionRequest', name, uid };
+}
+
+/** The labels and owners of an Eviction. */
+export type Participants = Required<Pick<ObjectMeta, 'labels' | 'ownerReferences'>>;
+
+/**
+ * The labels and owners that the Eviction has to have: those that are there stay, and those of further requesters are added.
+ * When all of its requests are gone, the garbage collector of Kubernetes deletes it.
+ */
+export function participantsOf(
+  eviction: Pick<ObjectMeta, 'labels' | 'ownerReferences'>,
+  requests: readonly LifecycleRequest[],
+  responders: readonly string[],
+): Participants {
+  const there = requests.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const owners = eviction.ownerReferences ?? [];
+  const further = there.map(ownerOf).filter(({ uid }) => !owners.some((owner) => owner.uid === uid));
+  return {
+    labels: { ...eviction.labels, ...rolesOf(there, responders) },
+    ownerReferences: [...owners, ...further.slice(0, MAX_REQUESTERS)],
+  };
+}

@@ -1,0 +1,45 @@
+import path from 'node:path';
+import process from 'node:process';
+
+/** A minor version of Kubernetes whose components the tests can build. */
+export type KubernetesMinor = '1.33' | '1.34' | '1.35' | '1.36' | '1.37';
+
+/** A release of Kubernetes, and the folder of the go.mod that pins it. */
+export interface Release {
+  readonly minor: KubernetesMinor;
+  /** As `v1.36.3`. */
+  readonly version: string;
+  readonly module: string;
+}
+
+const PATCHES: Readonly<Record<KubernetesMinor, number>> = {
+  '1.33': 13,
+  '1.34': 4,
+  '1.35': 4,
+  '1.36': 3,
+  '1.37': 1,
+};
+
+/** The release that the tests run where nothing says another; its go.mod pins etcd too. */
+const DEFAULT_MINOR: KubernetesMinor = '1.36';
+
+function isKnown(minor: string): minor is KubernetesMinor {
+  return Object.hasOwn(PATCHES, minor);
+}
+
+/** The release of a minor version. */
+export function releaseOf(minor: KubernetesMinor): Release {
+  const module = minor === DEFAULT_MINOR ? '.' : `kubernetes-${minor}`;
+  return { minor, version: `v${minor}.${PATCHES[minor]}`, module: path.join(import.meta.dirname, module) };
+}
+
+/** The release from which etcd is built for all of them. */
+export function defaultRelease(): Release {
+  return releaseOf(DEFAULT_MINOR);
+}
+
+/** The release that the tests run: that of NODEMAINT_KUBERNETES, such as 1.35, where it is set. Throws for one that is unknown. */
+export function wantedRelease(wanted = process.env['NODEMAINT_KUBERNETES'] ?? DEFAULT_MINOR): Release {
+  if (isKnown(wanted)) return releaseOf(wanted);
+  throw new Error(`NODEMAINT_KUBERNETES=${wanted}: write one of ${Object.keys(PATCHES).join(', ')}`);
+}

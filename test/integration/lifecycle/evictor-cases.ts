@@ -1,0 +1,230 @@
+/** The cases of test/integration/imperativeevictionresponder of kubernetes/kubernetes#137396, by their names. */
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { it } from 'node:test';
+import {
+  type Eviction,
+  FAILED,
+  type ResponderState,
+  type ResponderStatus,
+  TARGET_EVICTED,
+} from '../../../src/api/lifecycle.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { rfc3339 } from '../../../src/decide/time.ts';
+import { EVICTIONS, type LifecycleRig, podBody, PODS } from '../../support/rigs/lifecycle.ts';
+
+const EVICTOR = 'imperative-eviction.k8s.io/evictor';
+const FOO = 'foo/bar';
+
+function entryOf(eviction: Eviction): ResponderStatus | undefined {
+  return eviction.status?.responders?.find(({ name }) => name === EVICTOR);
+}
+
+function condition(type: string, reason: string): object {
+  return { type, status: 'True', observedGeneration: 1, lastTransitionTime: rfc3339(Date.now()), reason, message: 'm' };
+}
+
+/** A status with the evictor alone, as upstream's cases play the controller. */
+function statusOf(state: ResponderState, more: object = {}): object {
+  return {
+    observedGeneration: 1,
+    targetResponders: [{ name: EVICTOR, priority: 100, state }],
+    responders: [{ name: EVICTOR, startTime: rfc3339(Date.now()) }],
+    ...more,
+  };
+}
+
+/** Makes an Eviction of the pod with a status, under which it is processed or not. */
+async function play(
+  rig: LifecycleRig,
+  { metadata: { name, namespace = '', uid } }: Pick<Pod, 'metadata'>,
+  labels: Readonly<Record<string, string>>,
+  status: object,
+): Promise<Eviction> {
+  const eviction = await rig.create<Eviction>(EVICTIONS, namespace, {
+    apiVersion: 'lifecycle.k8s.io/v1alpha1',
+    kind: 'Eviction',
+    metadata: { name: 'foo', labels },
+    spec: { target: { pod: { name, uid } } },
+  });
+  return await rig.patch(EVICTIONS, eviction, { status }, 'status');
+}
+
+const SKIPPED: readonly {
+  readonly name: string;
+  readonly label?: string;
+  readonly status: () => object;
+  readonly completed?: true;
+}[] = [
+  { name: 'should skip processing for a non-annotated eviction', status: () => statusOf('Active') },
+  {
+    name: 'should skip processing for incorrectly annotated eviction',
+    label: 'requester',
+    status: () => statusOf('Active'),
+  },
+  {
+    name: 'should skip processing for non observed eviction',
+    label: 'responder',
+    status: () => statusOf('Active', { observedGeneration: null }),
+  },
+  {
+    name: 'should skip processing for failed eviction',
+    label: 'responder',
+    status: () => statusOf('Inactive', { conditions: [condition(FAILED, 'EvictionInvalid')] }),
+  },
+  {
+    name: 'should skip processing for evicted eviction',
+    label: 'responder',
+    status: () => statusOf('Inactive', { conditions: [condition(TARGET_EVICTED, 'PodDeleted')] }),
+  },
+  {
+    name: 'should skip processing for inactive eviction',
+    label: 'responder',
+    status: () => ({
+      observedGeneration: 1,
+      targetResponders: [
+        { name: FOO, priority: 1000, state: 'Active' },
+        { name: EVICTOR, priority: 100, state: 'Inactive' },
+      ],
+      responders: [{ name: FOO, startTime: rfc3339(Date.now()) }, { name: EVICTOR }],
+    }),
+  },
+  {
+    name: 'should skip processing for eviction with completionTime',
+    label: 'responder',
+    status: () => {
+      const now = rfc3339(Date.now());
+      return statusOf('Active', { responders: [{ name: EVICTOR, startTime: now, completionTime: now }] });
+    },
+    completed: true,
+  },
+];
+
+function addSkipCases(rig: () => LifecycleRig, newNamespace: () => Promise<string>): void {
+  for (const { name, label, status, completed } of SKIPPED) {
+    it(`Responder: ${name}`, async () => {
+      const namespace = await newNamespace();
+      const pod = await rig().create<Pod>(PODS, namespace, podBody('test-pod'));
+      const labels = label === undefined ? {} : { app: 'bar', [EVICTOR]: label };
+      const eviction = await play(rig(), pod, labels, status());
+      await delay(3_000);
+      const now = await rig().get<Eviction>(EVICTIONS, namespace, eviction.metadata.name);
+      const { startTime: _, completionTime, ...entry } = (now && entryOf(now)) ?? { name: '' };
+      assert.deepEqual([entry, completionTime !== undefined], [{ name: EVICTOR }, completed === true]);
+      const { metadata } = (await rig().get<Pod>(PODS, namespace, 'test-pod')) ?? pod;
+      assert.equal(metadata.deletionTimestamp, undefined);
+    });
+  }
+}
+
+const IS_TERMINATING =
+  'pod has been been marked for deletion via the /eviction subresource and is being terminated gracefully';
+
+interface Wanted {
+  readonly message: string;
+  readonly expectsEnd?: true;
+  readonly isCompleted?: true;
+  readonly timeoutMs: number;
+}
+
+async function untilSaid(rig: LifecycleRig, eviction: Eviction, wanted: Wanted): Promise<Eviction> {
+  return await rig.until<Eviction>(
+    EVICTIONS,
+    eviction,
+    `the evictor says ${wanted.message}`,
+    (each) => {
+      const { startTime, heartbeatTime, expectedCompletionTime, completionTime, message } = entryOf(each) ?? {};
+      const isTold = message?.includes(wanted.message) === true && startTime !== undefined;
+      const isRight = (expectedCompletionTime !== undefined) === (wanted.expectsEnd === true);
+      return (
+        isTold &&
+        isRight &&
+        heartbeatTime !== undefined &&
+        (completionTime !== undefined) === (wanted.isCompleted === true)
+      );
+    },
+    wanted.timeoutMs,
+  );
+}
+
+/** A budget blocks the eviction: attempts are counted, until it is canceled or the budget goes. */
+async function stall(rig: LifecycleRig, eviction: Eviction, isCanceled: boolean): Promise<void> {
+  const { namespace = '' } = eviction.metadata;
+  const failed = (count: number): string => `pod deletion via the /eviction subresource failed (attempts=${count})`;
+  await untilSaid(rig, eviction, { message: failed(1), timeoutMs: 3_000 });
+  const path = `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/test-pdb`;
+  if (!isCanceled) {
+    await untilSaid(rig, eviction, { message: failed(2), timeoutMs: 8_000 });
+    await rig.send({ method: 'DELETE', path });
+    return;
+  }
+  const conditions = [condition(FAILED, 'CanceledDueToNoRequesters')];
+  const targetResponders = [{ name: EVICTOR, priority: 100, state: 'Canceled' }];
+  await rig.patch(EVICTIONS, eviction, { status: { targetResponders, conditions } }, 'status');
+  await rig.send({ method: 'DELETE', path });
+  await delay(6_000);
+  const now = await rig.get<Eviction>(EVICTIONS, namespace, eviction.metadata.name);
+  const { message, completionTime } = (now && entryOf(now)) ?? { message: '' };
+  assert.deepEqual([message?.includes(failed(1)), completionTime], [true, undefined]);
+  const pod = await rig.get<Pod>(PODS, namespace, 'test-pod');
+  assert.equal(pod?.metadata.deletionTimestamp, undefined);
+}
+
+function addEvictionCases(rig: () => LifecycleRig, newNamespace: () => Promise<string>): void {
+  for (const name of ['normal eviction', 'pdb stalls eviction', 'pdb stalls eviction and cancels eviction']) {
+    it(`Responder eviction: ${name}`, async () => {
+      const namespace = await newNamespace();
+      const metadata = { labels: { app: 'test-responder' }, finalizers: ['eviction-responder.example.com/test'] };
+      const pod = await rig().create<Pod>(PODS, namespace, podBody('test-pod', metadata));
+      const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: rfc3339(Date.now()) }];
+      await rig().patch(PODS, pod, { status: { phase: 'Running', conditions } }, 'status');
+      const hasBudget = name !== 'normal eviction';
+      if (hasBudget) {
+        await rig().send({
+          method: 'POST',
+          path: `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`,
+          body: {
+            metadata: { name: 'test-pdb' },
+            spec: { minAvailable: 1, selector: { matchLabels: { app: 'test-responder' } } },
+          },
+        });
+      }
+      const eviction = await play(rig(), pod, { [EVICTOR]: 'responder' }, statusOf('Active'));
+      const isCanceled = name === 'pdb stalls eviction and cancels eviction';
+      if (hasBudget) await stall(rig(), eviction, isCanceled);
+      if (isCanceled) return;
+      await untilSaid(rig(), eviction, { message: IS_TERMINATING, expectsEnd: true, timeoutMs: 13_000 });
+      await rig().patch(PODS, pod, { status: { phase: 'Succeeded' } }, 'status');
+      const message = 'pod has been deleted and fully terminated (pod phase="Succeeded")';
+      await untilSaid(rig(), eviction, { message, expectsEnd: true, isCompleted: true, timeoutMs: 10_000 });
+    });
+  }
+}
+
+function addThirdPartyCases(rig: () => LifecycleRig, newNamespace: () => Promise<string>): void {
+  const cases = [
+    { name: 'pod deleted', message: 'pod has been deleted and fully terminated' },
+    { name: 'pod terminated', message: 'pod has been fully terminated (pod phase="Failed")' },
+  ];
+  for (const { name, message } of cases) {
+    it(`Third party termination: ${name}`, async () => {
+      const namespace = await newNamespace();
+      let pod: Pick<Pod, 'metadata'> = {
+        metadata: { name: 'test-pod', namespace, uid: 'ef3f28c5-176a-41ec-a0f9-d069cad9e0ff' },
+      };
+      if (name === 'pod terminated') {
+        pod = await rig().create<Pod>(PODS, namespace, podBody('test-pod'));
+        await rig().patch(PODS, pod, { status: { phase: 'Failed' } }, 'status');
+      }
+      const eviction = await play(rig(), pod, { [EVICTOR]: 'responder' }, statusOf('Active'));
+      await untilSaid(rig(), eviction, { message, expectsEnd: true, isCompleted: true, timeoutMs: 10_000 });
+    });
+  }
+}
+
+/** Adds the cases; a controller has to run with `lifecycleApi: 'evictor'`. */
+export function addEvictorCases(rig: () => LifecycleRig, newNamespace: () => Promise<string>): void {
+  addSkipCases(rig, newNamespace);
+  addEvictionCases(rig, newNamespace);
+  addThirdPartyCases(rig, newNamespace);
+}

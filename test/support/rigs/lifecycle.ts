@@ -1,0 +1,224 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Eviction, LifecycleRequest, ResponderStatus } from '../../../src/api/lifecycle.ts';
+import type { KubeObject } from '../../../src/api/meta.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { runController } from '../../../src/controller/controller.ts';
+import { controllerOptionsSchema } from '../../../src/controller/options.ts';
+import { createSystemClock } from '../../../src/host/clock.ts';
+import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { createKubeClient, type KubeClient, type KubeRequest, type KubeResponse } from '../../../src/kube/client.ts';
+import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
+import { collectionPath, objectPath, PODS, type Resource, sendForObject } from '../../../src/kube/resource.ts';
+import { createLog } from '../../../src/telemetry/log.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { releaseOf } from '../../control-plane/releases.ts';
+import { installManifests } from '../commands/nodemaint.ts';
+import { makeTestFolder } from '../folder.ts';
+import { waitFor } from '../wait-for.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
+
+/** Every write of the group, with its answer, and none that only read. */
+const AUDIT_POLICY = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [
+    { level: 'RequestResponse', resources: [{ group: 'lifecycle.k8s.io' }], verbs: ['create', 'patch', 'update'] },
+    { level: 'None' },
+  ],
+};
+
+/** A write that the API server refused. */
+export interface Refusal {
+  readonly what: string;
+  readonly code: number;
+  readonly message: string;
+}
+
+/** A change of an Eviction or an EvictionRequest, as a test makes it. */
+export type Body = Readonly<Record<string, unknown>>;
+
+/** What the tests of `lifecycle.k8s.io` do, on an API server of Kubernetes 1.37. */
+export interface LifecycleRig extends AsyncDisposable {
+  readonly controlPlane: ControlPlane;
+  /** As cluster admin. */
+  readonly client: KubeClient;
+  /** Starts the controller of the product; the returned function stops it. */
+  startController(flags?: Readonly<Record<string, unknown>>): Promise<() => Promise<void>>;
+  createNamespace(name: string): Promise<void>;
+  /** Sends as cluster admin, or as another user. Rejects where it is refused. */
+  send<T extends KubeObject>(request: KubeRequest): Promise<T>;
+  /** The same, whatever the answer is. */
+  ask(request: KubeRequest): Promise<KubeResponse>;
+  create<T extends KubeObject>(resource: Resource, namespace: string, body: Body): Promise<T>;
+  get<T extends KubeObject>(resource: Resource, namespace: string, name: string): Promise<T | undefined>;
+  patch<T extends KubeObject>(resource: Resource, of: KubeObject, body: Body, subresource?: string): Promise<T>;
+  /** What a responder writes, by server-side apply with its own field manager. */
+  respond(eviction: Eviction, entry: ResponderStatus): Promise<Eviction>;
+  /** Waits until the object is as wanted, and returns it. */
+  until<T extends KubeObject>(
+    resource: Resource,
+    of: KubeObject,
+    what: string,
+    wanted: (object: T) => boolean,
+    timeoutMs?: number,
+  ): Promise<T>;
+  /**
+   * How many writes of the controller the API server has seen, and which it refused, except those that were decided on an
+   * older state (409).
+   */
+  writes(): Promise<{ readonly count: number; readonly refused: readonly Refusal[] }>;
+}
+
+interface AuditEvent {
+  readonly user: { readonly username: string };
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly responseStatus: { readonly code: number; readonly message?: string };
+}
+
+async function readWrites(file: string): Promise<{ readonly count: number; readonly refused: readonly Refusal[] }> {
+  const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+  const events = lines.map((line) => JSON.parse(line) as AuditEvent).filter(({ user }) => user.username === ACCOUNT);
+  const refused = events.flatMap(({ verb, requestURI, responseStatus: { code, message = '' } }) => {
+    return code < 400 || code === 409 ? [] : [{ what: `${verb} ${requestURI}`, code, message }];
+  });
+  return { count: events.length, refused };
+}
+
+/** Starts a control plane whose API server serves `lifecycle.k8s.io`, with the product's manifests. */
+export async function buildLifecycleRig(): Promise<LifecycleRig> {
+  const signal = AbortSignal.timeout(120_000);
+  await using stack = new AsyncDisposableStack();
+  const folder = await makeTestFolder('lifecycle');
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const [policy, audit] = [path.join(folder, 'audit-policy.json'), path.join(folder, 'audit.log')];
+  await writeFile(policy, JSON.stringify(AUDIT_POLICY));
+  await writeFile(audit, '');
+  const controlPlane = stack.use(
+    await startControlPlane(
+      {
+        apiServer: releaseOf('1.37'),
+        apiServerFlags: [
+          '--feature-gates=EvictionRequestAPI=true,GenericWorkload=true',
+          '--runtime-config=lifecycle.k8s.io/v1alpha1=true',
+          `--audit-policy-file=${policy}`,
+          `--audit-log-path=${audit}`,
+        ],
+      },
+      signal,
+    ),
+  );
+  const kubeconfig = await installManifests(controlPlane);
+  await controlPlane.kubectl(['apply', '-k', path.join(ROOT, 'manifests', 'lifecycle')]);
+  const client = createKubeClient(await loadClusterAccess(controlPlane.adminKubeconfig), 'test');
+  stack.defer(() => {
+    client.close();
+  });
+  const never = new AbortController().signal;
+  const owned = stack.move();
+  const send: LifecycleRig['send'] = async <T>(request: KubeRequest) =>
+    (await sendForObject<T>(client, request, [], never)) as T;
+  const get: LifecycleRig['get'] = async (resource, namespace, name) =>
+    await sendForObject(client, { method: 'GET', path: objectPath(resource, { name, namespace }) }, [404], never);
+  return {
+    controlPlane,
+    client,
+    send,
+    ask: (request) => client.send(request, never),
+    startController: async (flags = {}) => {
+      const own = createKubeClient(await loadClusterAccess(kubeconfig), 'controller');
+      const stopping = new AbortController();
+      const options = controllerOptionsSchema.parse({ lifecycleApi: 'on', leaderElect: 'false', ...flags });
+      const dependencies = { client: own, clock: createSystemClock(), log: createLog('error', 'controller'), options };
+      const running = runController(dependencies, stopping.signal);
+      const stop = async (): Promise<void> => {
+        stopping.abort();
+        await running;
+        own.close();
+      };
+      owned.defer(stop);
+      return stop;
+    },
+    createNamespace: async (name) => {
+      await controlPlane.kubectl(['create', 'namespace', name]);
+      const hasAccount = async (): Promise<boolean> =>
+        (await controlPlane.kubectl(['get', 'serviceaccount', 'default', '-n', name])) !== '';
+      await waitFor(`the namespace ${name} can have pods`, hasAccount);
+    },
+    create: (resource, namespace, body) => send({ method: 'POST', path: collectionPath(resource, namespace), body }),
+    get,
+    patch: (resource, { metadata }, body, subresource) =>
+      send({ method: 'PATCH', path: objectPath(resource, metadata, subresource), body, patch: { kind: 'merge' } }),
+    respond: ({ metadata: { name, namespace } }, entry) =>
+      send({
+        method: 'PATCH',
+        path: objectPath(EVICTIONS, { name, ...(namespace === undefined ? {} : { namespace }) }, 'status'),
+        body: {
+          apiVersion: 'lifecycle.k8s.io/v1alpha1',
+          kind: 'Eviction',
+          metadata: { name, namespace },
+          status: { responders: [entry] },
+        },
+        patch: { kind: 'apply', manager: entry.name.split('/')[0] ?? '' },
+      }),
+    until: async <T extends KubeObject>(
+      resource: Resource,
+      { metadata }: KubeObject,
+      what: string,
+      wanted: (object: T) => boolean,
+      timeoutMs = 5_000,
+    ) => {
+      let last: T | undefined;
+      const isWanted = async (): Promise<boolean> => {
+        last = await get<T>(resource, metadata.namespace ?? '', metadata.name);
+        return last !== undefined && wanted(last);
+      };
+      await waitFor(what, isWanted, { timeoutMs }).catch((error: unknown) => {
+        throw new Error(`${what}: ${JSON.stringify(last)}`, { cause: error });
+      });
+      if (last === undefined) throw new Error(what);
+      return last;
+    },
+    writes: () => readWrites(audit),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The condition of a type as "STATUS REASON: MESSAGE". */
+export function said(object: Eviction | LifecycleRequest, type: string): string {
+  const found = object.status?.conditions?.find((each) => each.type === type);
+  return found === undefined ? '' : `${found.status} ${found.reason}: ${found.message}`;
+}
+
+/** A pod of a test, as an API server takes it. */
+export function podBody(name: string, metadata: object = {}, spec: object = {}): Body {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, ...metadata },
+    spec: { containers: [{ name: 'test-container', image: 'busybox' }], ...spec },
+  };
+}
+
+/** Makes a pod that runs, as a kubelet would say. */
+export async function createRunningPod(rig: LifecycleRig, namespace: string, body: Body): Promise<Pod> {
+  const pod = await rig.create<Pod>(PODS, namespace, body);
+  const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: pod.metadata.creationTimestamp }];
+  return await rig.patch(PODS, pod, { status: { phase: 'Running', conditions } }, 'status');
+}
+
+/** The wish of a requester for a pod. */
+export function requestBody({ metadata: { name, uid } }: Pod, requester = 'foo.example.com/1'): Body {
+  return {
+    apiVersion: 'lifecycle.k8s.io/v1alpha1',
+    kind: 'EvictionRequest',
+    metadata: { generateName: 'foo-' },
+    spec: { target: { pod: { name, uid } }, requester, intent: 'Eviction' },
+  };
+}
+
+export { EVICTIONS, LIFECYCLE_REQUESTS, PODS };
