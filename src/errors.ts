@@ -38,11 +38,12 @@ export class NodemaintError extends Error {
   }
 }
 
-/** The message of anything that was thrown, with the messages of its causes, outermost first. */
+/** The message of anything that was thrown, with the messages of its causes that it does not say itself, outermost first. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause === undefined) return error.message;
-  return `${error.message}: ${describeError(error.cause)}`;
+  const cause = describeError(error.cause);
+  return error.message.includes(cause) ? error.message : `${error.message}: ${cause}`;
 }
 
 /** The `code` of an error of Node.js (`ENOENT`); undefined where there is none. */

@@ -1,7 +1,7 @@
 import type { ListedNode } from '../decide/fleet/node-state.ts';
 import type { KubeObject } from '../api/meta.ts';
 import type { KubeClient } from './client.ts';
-import { type AskPage, type ObjectPage, readPages } from './list.ts';
+import { type AskPage, MAX_LIMIT, type ObjectPage, readPages } from './list.ts';
 import { refusal } from './refusal.ts';
 import { collectionPath, NODES } from './resource.ts';
 
@@ -47,5 +47,6 @@ export async function listFleet(
     const table = response.body as NodeTable;
     return { ...(table.metadata === undefined ? {} : { metadata: table.metadata }), items: nodesOfTable(table) };
   };
-  return (await readPages(ask, (node) => node)).items;
+  // A row has a few kilobytes, whatever its Node has: the pages are large from the first one on.
+  return (await readPages(ask, (node) => node, MAX_LIMIT)).items;
 }

@@ -26,9 +26,10 @@ export interface ObjectList<T> {
   readonly tooLarge: readonly string[];
 }
 
-/** Objects of the first page: few, so that little is read in vain where each object has the largest size that etcd allows. */
+/** Objects of the first page, unless told: few, so that little is read in vain where each object has the largest size that etcd allows. */
 const FIRST_LIMIT = 50;
-const MAX_LIMIT = 500;
+/** The most objects of a page. */
+export const MAX_LIMIT = 500;
 const SMALLER = 4;
 
 function isTooLarge(error: unknown): boolean {
@@ -38,17 +39,18 @@ function isTooLarge(error: unknown): boolean {
 /**
  * Reads a whole list in pages that grow as long as they can be read. A page that is too large is requested again with fewer
  * objects. An object that is too large alone is left out, and its name is in `tooLarge`. `trim` is applied to each object
- * as soon as it is read.
+ * as soon as it is read. The first page has at most `firstLimit` objects.
  */
 export async function readPages<T extends KubeObject, K = T>(
   ask: AskPage<T>,
   trim: (object: T) => K,
+  firstLimit = FIRST_LIMIT,
 ): Promise<ObjectList<K>> {
   const items: K[] = [];
   const tooLarge: string[] = [];
   let resourceVersion = '';
   let next = '';
-  let limit = FIRST_LIMIT;
+  let limit = firstLimit;
   let most = MAX_LIMIT;
   /** Returns where the next page begins; undefined where this one was too large. */
   const readPage = async (namesOnly: boolean): Promise<string | undefined> => {

@@ -6,16 +6,19 @@ const GONE = '[taken out]';
 const KEY =
   '[\\w.-]*(?:token|passw(?:or)?d|passphrase|secret|credential|private[-_]?key|api[-_]?key|access[-_]?key|client-key|key-data|certificate-data|authorization|cookie|bearer)[\\w.-]*';
 
+/** A value in quotes, in quotes that are escaped once more, or without. */
+const VALUE = `(?:\\\\+"(?:(?!\\\\+")[^])*\\\\+"|"(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,;}\\]\\\\]+)`;
+const QUOTE = `\\\\*["']?`;
+
 const RULES: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [^-\n]+-----[\s\S]*?(?:-----END [^-\n]+-----|$)/g, GONE],
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/gi, `$1 ${GONE}`],
   // KEY: value, "KEY": "value", KEY=value and --KEY value; names of objects and of files that are not values stay.
   // Text in JSON has its quotes escaped once more.
+  [new RegExp(`(${QUOTE}${KEY}${QUOTE}\\s*[:=]\\s*)${VALUE}`, 'gi'), `$1"${GONE}"`],
+  // The environment of a container: {"name": "DB_PASSWORD", "value": "…"}.
   [
-    new RegExp(
-      `(\\\\*["']?${KEY}\\\\*["']?\\s*[:=]\\s*)(?:\\\\+"(?:(?!\\\\+")[^])*\\\\+"|"(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,;}\\]\\\\]+)`,
-      'gi',
-    ),
+    new RegExp(`(name${QUOTE}\\s*:\\s*${QUOTE}${KEY}${QUOTE},?\\s*${QUOTE}value${QUOTE}\\s*:\\s*)${VALUE}`, 'gi'),
     `$1"${GONE}"`,
   ],
   [new RegExp(`(--${KEY}\\s+)\\S+`, 'gi'), `$1${GONE}`],

@@ -1,6 +1,6 @@
 /** `nodemaint nodes`: which nodes of a cluster are guarded. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { countStates, type FleetNode } from '../../decide/fleet/node-state.ts';
+import { countStates, type FleetNode, type FleetState } from '../../decide/fleet/node-state.ts';
 import { timeOf } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
@@ -8,6 +8,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { withCluster } from '../cluster.ts';
 import { readFleet } from '../fleet.ts';
 import { formatDocument } from '../terminal/document.ts';
+import type { FrameLine, LineStyle } from '../terminal/paint.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { formatTable } from '../terminal/text.ts';
 import { formatSpan } from '../../decide/duration.ts';
@@ -21,6 +22,14 @@ export interface NodesFlags extends UserAccessFlags {
 
 /** With --watch the list is read again so often. */
 const WATCH_EVERY_MS = 5_000;
+/** The look of a node's line: what needs a person stands out. */
+const STYLES = {
+  guarded: 'plain',
+  'going-down': 'plain',
+  back: 'plain',
+  outdated: 'warn',
+  unguarded: 'bad',
+} as const satisfies Record<FleetState, LineStyle>;
 const HEAD = ['NAME', 'STATE', 'REASON'];
 const WIDE_HEAD = ['NAME', 'STATE', 'NODE', 'VERSION', 'PHASE', 'LOCK', 'DOCTOR', 'REPORTED', 'REASON'];
 
@@ -38,18 +47,27 @@ function cellsOf({ name, state, reason, nodeStatus, agent }: FleetNode, isWide: 
 
 function summaryOf(nodes: readonly FleetNode[]): string {
   const counts = Object.entries(countStates(nodes)).map(([state, count]) => `${count} ${state}`);
-  return `${nodes.length} nodes: ${counts.join(', ')}`;
+  return `${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`}: ${counts.join(', ')}`;
 }
 
-function format(nodes: readonly FleetNode[], { output }: NodesFlags, now: number): string {
-  if (output === 'name') return nodes.map(({ name }) => `node/${name}\n`).join('');
-  if (output === 'json' || output === 'yaml') {
-    return formatDocument('NodeList', { items: nodes }, output);
-  }
-  if (nodes.length === 0) return 'No nodes.\n';
-  const isWide = output === 'wide';
+/** The nodes as a table with their number below, for people. */
+function tableOf(nodes: readonly FleetNode[], isWide: boolean, now: number): readonly FrameLine[] {
   const rows = nodes.map((node) => cellsOf(node, isWide, now));
-  return `${formatTable([isWide ? WIDE_HEAD : HEAD, ...rows])}\n\n${summaryOf(nodes)}\n`;
+  const [head = '', ...lines] = formatTable([isWide ? WIDE_HEAD : HEAD, ...rows]).split('\n');
+  return [
+    { text: head, style: 'plain' },
+    ...lines.map((text, index) => ({ text, style: STYLES[nodes[index]?.state ?? 'guarded'] })),
+    { text: '', style: 'plain' },
+    { text: summaryOf(nodes), style: 'bold' },
+  ];
+}
+
+function show(nodes: readonly FleetNode[], { output }: NodesFlags, terminal: Terminal): void {
+  if (output === 'name') for (const { name } of nodes) terminal.write(`node/${name}\n`);
+  else if (output === 'json' || output === 'yaml') {
+    terminal.write(formatDocument('NodeList', { items: nodes }, output));
+  } else if (nodes.length === 0) terminal.write('No nodes.\n');
+  else terminal.draw(tableOf(nodes, output === 'wide', terminal.now()), 0);
 }
 
 /** The lines of the nodes that are different from before; a node that is gone is said to be. */
@@ -100,7 +118,7 @@ export async function nodesCommand(flags: NodesFlags, terminal: Terminal): Promi
   }
   await withCluster(flags, 'nodemaint-nodes', terminal, async ({ client }) => {
     const { nodes } = await readFleet(client, flags.selector ?? '', terminal.now(), terminal.stop);
-    terminal.write(format(nodes, flags, terminal.now()));
+    show(nodes, flags, terminal);
     if (flags.watch === true) await watchFleet(client, nodes, flags, terminal);
   });
 }

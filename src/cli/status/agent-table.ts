@@ -1,5 +1,6 @@
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { formatTable } from '../terminal/text.ts';
+import { shortCause } from '../../decide/view/blocking-causes.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 function formatWaiting(status: AgentStatus, now: number): string {
@@ -13,7 +14,7 @@ function formatWaiting(status: AgentStatus, now: number): string {
       : expectedAt > now
         ? `in ${formatSpan(expectedAt - now)}`
         : `${formatSpan(now - expectedAt)} late`,
-    message,
+    shortCause(message),
   ]);
   const table = formatTable([['POD', 'WAITING ON', 'SINCE', 'EXPECTED', 'MESSAGE'], ...rows]);
   return `Waiting for:\n${table.replace(/^/gm, '  ')}`;

@@ -45,8 +45,10 @@ export async function uninstallClusterCommand(flags: UninstallFlags, terminal: T
         terminal.stop,
       );
       const names = items.map(({ metadata, spec }) => `${metadata.name} (${spec.stage ?? 'Idle'})`);
-      const what = names.length === 0 ? 'no maintenance' : `${names.length} maintenances: ${names.join(', ')}`;
-      say(`This ends ${what}, and removes the DaemonSet gate, in the cluster ${access.server.origin}.`);
+      const count = names.length === 1 ? '1 maintenance' : `${names.length} maintenances`;
+      const what = names.length === 0 ? 'no maintenance' : `${count}: ${names.join(', ')}`;
+      const [ends, removes] = flags.dryRun === undefined ? ['ends', 'removes'] : ['would end', 'remove'];
+      say(`This ${ends} ${what}, and ${removes} the DaemonSet gate, in the cluster ${access.server.origin}.`);
       if (flags.dryRun !== undefined) return EXIT.done;
       if (!(await isConfirmed(terminal))) {
         terminal.warn('nodemaint: nothing was done\n');

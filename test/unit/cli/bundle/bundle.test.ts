@@ -8,29 +8,8 @@ import { collect } from '../../../../src/cli/bundle/bundle.ts';
 import { redacted } from '../../../../src/cli/bundle/redact.ts';
 import { PART_BYTES } from '../../../../src/cli/bundle/sources.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';
+import { PLANTED } from '../../../support/commands/planted-secrets.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
-
-const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0dXJl';
-const KEY = `-----BEGIN RSA PRIVATE KEY-----\n${'QUJD'.repeat(40)}\n-----END RSA PRIVATE KEY-----`;
-
-/** Secrets as they stand in files and logs; the second text must not be left. */
-const PLANTED: readonly (readonly [text: string, secret: string])[] = [
-  [`token: ${JWT}`, JWT],
-  ['password: "hunter2 and more"', 'hunter2'],
-  ['{"client-key-data": "TFMwdExTMUNSVWRK", "x": 1}', 'TFMwdExTMUNSVWRK'],
-  ['AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY', 'wJalrXUtn'],
-  ['curl --token s3cr3t-value https://x', 's3cr3t-value'],
-  ['Authorization: Bearer abcdef123456', 'abcdef123456'],
-  ['got header Bearer abcdef123456', 'abcdef123456'],
-  [`said ${JWT} in the middle`, 'eyJ'],
-  ['join --discovery abcdef.0123456789abcdef', 'abcdef.0123456789abcdef'],
-  ['key AKIAIOSFODNN7EXAMPLE', 'AKIAIOSFODNN7EXAMPLE'],
-  ['https://admin:pa55@registry.example/v2', 'pa55'],
-  [KEY, 'QUJD'],
-  [KEY.slice(0, 100), 'QUJD'],
-  [`ca: ${'QUJDRA'.repeat(40)}`, 'QUJDRAQUJDRA'],
-  ["apiKey: 'my key'", 'my key'],
-];
 
 describe('a text of a bundle', () => {
   for (const [text, secret] of PLANTED) {

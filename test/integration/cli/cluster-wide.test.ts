@@ -1,0 +1,170 @@
+/** Commands about a whole cluster as a person runs them, on a real API server: bundle, nodes --watch, uninstall-cluster at a terminal. */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { AGENT_STATUS_ANNOTATION } from '../../../src/api/names.ts';
+import { presenceText } from '../../../src/decide/fleet/presence.ts';
+import { rfc3339 } from '../../../src/decide/time.ts';
+import { nodemaintCommand, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
+import { PLANTED } from '../../support/commands/planted-secrets.ts';
+import { maintenanceOf } from '../../support/maintenance/objects.ts';
+import { buildEvictionRig, type EvictionRig, NODE } from '../../support/rigs/eviction.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** A secret that only the name of its variable tells. */
+const PLAIN = 'n0thing-special';
+/** A text that would steer a terminal. */
+const STEERING = 'EVIL\u001B[2J\u202Eend';
+
+describe('the commands of a whole cluster on a real API server', () => {
+  let rig: EvictionRig;
+  const stack = new AsyncDisposableStack();
+  before(async () => {
+    rig = stack.use(await buildEvictionRig());
+  });
+  after(() => stack.disposeAsync());
+
+  const apply = (object: object): Promise<string> =>
+    rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+  const access = (): readonly string[] => ['--kubeconfig', rig.controlPlane.adminKubeconfig];
+
+  it('the bundle of a cluster has its parts and no secret that was planted in its objects', async () => {
+    const text = PLANTED.map(([planted]) => planted).join('\n');
+    const own = { namespace: 'nodemaint-system' };
+    await apply({
+      ...maintenanceOf({}, { name: 'planted', annotations: { planted: text } }),
+      apiVersion: 'nodemaintenance.x-k8s.io/v1alpha1',
+      kind: 'NodeMaintenance',
+    });
+    await apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...own, name: 'default' } });
+    const env = PLANTED.map(([value], index) => ({ name: `PLANTED_${index}`, value }));
+    env.push({ name: 'DB_PASSWORD', value: PLAIN });
+    const securityContext = {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    };
+    const container = { name: 'main', image: 'none.invalid/none', env, securityContext };
+    await apply({ apiVersion: 'v1', kind: 'Pod', metadata: { ...own, name: 'p' }, spec: podSpec(container) });
+    await apply({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'planted', namespace: 'default' },
+      involvedObject: { kind: 'Node', name: NODE, namespace: 'default' },
+      message: text.slice(0, 1_000),
+      reason: 'Planted',
+      type: 'Normal',
+    });
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    await apply({ ...lease, metadata: { ...own, name: 'planted', annotations: { planted: text } }, spec: {} });
+
+    const archive = path.join(rig.folder, 'cluster.tar.gz');
+    const { code, stdout, stderr } = await runNodemaint(['bundle', '--cluster', '-o', archive, ...access()]);
+    assert.deepEqual([code, stdout, stderr], [0, `${archive}\n`, '']);
+    await promisify(execFile)('tar', ['xzf', archive, '-C', rig.folder]);
+    const { stdout: list } = await promisify(execFile)('tar', ['tzf', archive]);
+    const files = new Map<string, string>();
+    for (const name of list.trim().split('\n')) {
+      files.set(path.basename(name), await readFile(path.join(rig.folder, name), 'utf8'));
+    }
+    for (const [name, content] of files) {
+      assert.ok(!content.includes(PLAIN), name);
+      for (const [, secret] of PLANTED) assert.ok(!content.includes(secret), `${name} has ${secret}`);
+    }
+    // What was planted was read.
+    for (const name of ['nodemaintenances.json', 'controller-pods.json', 'events.json', 'leases.json']) {
+      assert.match(files.get(name) ?? '', /planted/i, name);
+      assert.match(files.get(name) ?? '', /\[taken out\]/, name);
+    }
+    assert.match(files.get('nodes.txt') ?? '', new RegExp(`^${NODE} +unguarded`, 'm'));
+    assert.match(files.get('check.txt') ?? '', /^ok +policies/m);
+  });
+
+  it('nodes --watch prints the list once and then each node that changes, and nothing that steers a terminal', async () => {
+    const logFile = path.join(rig.folder, 'watch.log');
+    await using watching = startNodemaint(['nodes', '--watch', ...access()], logFile);
+    const shown = (): Promise<string> => readFile(logFile, 'utf8');
+    const options = { timeoutMs: 30_000, program: watching };
+    await waitFor('the list is printed', async () => (await shown()).includes('1 node: 1 unguarded'), options);
+    const at = rfc3339(Date.now());
+    const presence = { version: '0.1.0', phaseSince: at, lock: 'held', lockSince: at, doctor: 'ok' } as const;
+    const report = async (phase: 'watching' | 'draining', reason: string): Promise<void> => {
+      const text = presenceText({ ...presence, phase, reason }, at);
+      const body = { metadata: { annotations: { [AGENT_STATUS_ANNOTATION]: text } } };
+      await rig.controlPlane.kubectl(['patch', 'node', NODE, '--type=merge', '-p', JSON.stringify(body)]);
+    };
+    await report('watching', '');
+    await waitFor('a guarded node is told', async () => (await shown()).includes(`  ${NODE}  guarded`), options);
+    await report('draining', STEERING);
+    await waitFor('a shutdown is told', async () => (await shown()).includes(`  ${NODE}  going-down`), options);
+    await rig.controlPlane.kubectl(['delete', 'node', NODE, '--wait=false']);
+    await waitFor('a deleted node is told', async () => /object was deleted$/m.test(await shown()), options);
+    const lines = (await shown()).trimEnd().split('\n').slice(4);
+    assert.equal(lines.length, 3, await shown());
+    for (const line of lines) assert.match(line, new RegExp(`^\\d\\d:\\d\\d:\\d\\d  ${NODE}  `));
+    assert.doesNotMatch((await shown()).replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u);
+    await watching.stop();
+  });
+
+  it('uninstall-cluster shows first, asks at a terminal, and does nothing without the word yes', async () => {
+    const gate = 'validatingadmissionpolicies,mutatingadmissionpolicies';
+    const isThere = async (): Promise<boolean> =>
+      (await rig.controlPlane.kubectl(['get', gate, '-o', 'name'])).includes('/nodemaint-daemonset-gate') &&
+      (await rig.controlPlane.kubectl(['get', 'nm', '-o', 'name'])).includes('/planted');
+    const dry = await runNodemaint(['uninstall-cluster', '--dry-run', ...access()]);
+    assert.equal(dry.code, 0, dry.stderr);
+    assert.match(
+      dry.stdout,
+      /^This would end 1 maintenance: planted \(\w+\), and remove the DaemonSet gate, in the cluster https:/,
+    );
+    assert.equal(await isThere(), true, 'a dry run changes nothing');
+    const piped = await runNodemaint(['uninstall-cluster', ...access()]);
+    assert.equal(piped.code, 2);
+    assert.match(piped.stderr, /write --yes, or look first with --dry-run/);
+    for (const answer of ['no', 'y', '']) {
+      const { code, shown } = await atTerminal(['uninstall-cluster', ...access()], answer);
+      assert.match(
+        shown,
+        /This ends 1 maintenance: planted [\s\S]*Write "yes" to go on: [\s\S]*nothing was done/,
+        answer,
+      );
+      assert.equal(code, 1, shown);
+    }
+    assert.equal(await isThere(), true, 'another word changes nothing');
+    const words = ['uninstall-cluster', '--force', '--timeout', '1s', ...access()];
+    const { code, shown } = await atTerminal(words, 'yes');
+    assert.equal(code, 0, shown);
+    assert.match(shown, /All maintenances are ended and all pods are released/);
+    assert.equal(await rig.controlPlane.kubectl(['get', 'nm', '-o', 'name']), '');
+  });
+});
+
+function podSpec(container: object): object {
+  return { nodeName: NODE, tolerations: [{ operator: 'Exists' }], containers: [container] };
+}
+
+/** Runs nodemaint on a pseudo terminal and writes an answer to its question; returns what the terminal has shown. */
+async function atTerminal(
+  args: readonly string[],
+  answer: string,
+): Promise<{ readonly code: number; readonly shown: string }> {
+  const line = nodemaintCommand(args)
+    .map((word) => `'${word}'`)
+    .join(' ');
+  const child = spawn('script', ['--quiet', '--flush', '--return', '--command', line, '/dev/null']);
+  let shown = '';
+  let isAnswered = false;
+  child.stdout.on('data', (chunk: Buffer) => {
+    shown += chunk.toString();
+    if (isAnswered || !shown.includes('to go on: ')) return;
+    isAnswered = true;
+    child.stdin.write(`${answer}\n`);
+  });
+  const [code] = (await once(child, 'close', { signal: AbortSignal.timeout(60_000) })) as [number];
+  return { code, shown };
+}
