@@ -13,6 +13,7 @@ import {
   type EvictionPatience,
   type EvictionTarget,
   isEvictOnly,
+  markedSince,
   rememberedAttempts,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
@@ -151,7 +152,8 @@ async function act(
   if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
   const now = clock.now();
   const remembered = unblocked(context, memories.get(key) ?? habits.remember(request, now), pod);
-  const memory = withoutPauseIfUnready(remembered, pod);
+  const markedAt = markedSince({ request, pod }, remembered, options.takeOverTimeout, now);
+  const memory = { ...withoutPauseIfUnready(remembered, pod), ...(markedAt === undefined ? {} : { markedAt }) };
   memories.set(key, memory);
   const patience: EvictionPatience = {
     takeOverMs: options.takeOverTimeout,

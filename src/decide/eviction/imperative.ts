@@ -122,20 +122,20 @@ export function expectedEnd(pod: Pod, { acceptedAt }: EvictionMemory): PodEnd | 
 }
 
 /**
- * Until when the pod is left to its controller: the mark is as old as this process remembers it or, after a restart, as the
- * interceptor's own estimate says; where it has none, the time is over when the interceptor has had it once.
+ * Since when the pod is left to its controller: as this process remembers it or, after a restart, as the interceptor's own
+ * estimate says; where it has none, the time is over when the interceptor has had it once. Undefined for a pod without the
+ * mark. An estimate of a clock that is ahead counts from `now`, so that it must be remembered.
  */
-function takeOverUntil(
+export function markedSince(
   { request, pod }: EvictionTarget,
-  memory: EvictionMemory,
+  { markedAt }: EvictionMemory,
   takeOverMs: number,
   now: number,
-): number {
-  if (memory.markedAt !== undefined) return memory.markedAt + takeOverMs;
-  if (!isMarked(pod)) return now + takeOverMs;
+): number | undefined {
+  if (markedAt !== undefined || !isMarked(pod)) return markedAt;
   const { expectedFinishTime, startTime } = interceptorEntry(request, IMPERATIVE_INTERCEPTOR) ?? {};
   const until = timeOf(expectedFinishTime) ?? (timeOf(startTime) ?? now) + takeOverMs;
-  return Math.min(until, now + takeOverMs);
+  return Math.min(until - takeOverMs, now);
 }
 
 /** The one step after which a pod can be left to its controller (Pod Evict Policy, "Kubernetes Evict Pod"). */
@@ -147,7 +147,8 @@ function takeOver(
 ): EvictionStep | undefined {
   const { pod } = target;
   if (!isTakenOver(pod)) return undefined;
-  const until = Math.min(takeOverUntil(target, memory, patience.takeOverMs, now), patience.trustUntil ?? Infinity);
+  const own = (markedSince(target, memory, patience.takeOverMs, now) ?? now) + patience.takeOverMs;
+  const until = Math.min(own, patience.trustUntil ?? Infinity);
   if (now >= until) return undefined;
   const message = `Pod ${pod.metadata.name} is left to its controller (ControllerTakeOver) until ${rfc3339(until)}.`;
   const progress: Progress = { message, expectedFinishAt: until };

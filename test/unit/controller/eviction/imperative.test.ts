@@ -4,6 +4,7 @@ import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
 import { createMarkReconciler, isMarkedInVain } from '../../../../src/controller/eviction/marks.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
 import { type Answer, createEvictionScene } from '../../../support/eviction/scene.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';
@@ -159,6 +160,23 @@ describe('the mark of a pod for its controller', () => {
     const [write] = scene.sent;
     assert.deepEqual(write?.patch, { kind: 'apply', manager: IMPERATIVE }, 'it removes only what it wrote');
     assert.deepEqual((write?.body as Pod | undefined)?.metadata.annotations, {});
+  });
+
+  it('the pod is left to its controller for the time-out once, where the estimate is of a clock that is ahead', async () => {
+    const scene = createEvictionScene();
+    const marked = pod({ ...TAKE_OVER, ...MARK });
+    const expectedFinishTime = rfc3339(scene.clock.now() + 24 * 3_600_000);
+    const known = request('r-1', {}, { expectedFinishTime });
+    scene.put(known, marked);
+    const interceptor = createImperativeEviction(scene.context);
+    const waits = async (): Promise<number> => {
+      const step = await interceptor.act(known, marked, AbortSignal.timeout(10_000));
+      return step.kind === 'completed' ? 0 : (step.againMs ?? 0);
+    };
+    const timeOut = scene.context.options.takeOverTimeout;
+    assert.equal(await waits(), timeOut);
+    scene.clock.pass(timeOut - 1_000);
+    assert.equal(await waits(), 1_000, 'looking again does not put it off');
   });
 
   it('the mark of a pod without the policy is of another writer, and stays', () => {
