@@ -47,8 +47,8 @@ export interface VolumeFacts {
   /** Its pods that have not ended. */
   readonly pods: readonly Pod[];
   readonly present: readonly PresentVolume[];
-  /** Since when each volume is waited for, as was known before, by `volumeKey`. */
-  readonly known: ReadonlyMap<string, number>;
+  /** Since when each volume is waited for, as was known before, by `volumeKey`; asked for only where some are. */
+  readonly known: () => ReadonlyMap<string, number>;
   /** For how long each of them is waited for, in milliseconds; 0 for not at all. */
   readonly maxWaitMs: number;
   /** When nothing is waited for any more, in milliseconds since the epoch; Infinity without a deadline. */
@@ -115,8 +115,9 @@ export function decideVolumes(facts: VolumeFacts, now: number): NodeVolumes {
   if (others.length > 0) {
     return { ...NO_VOLUMES, held: heldPods(facts, [], !others.some(usesDriver) && present.length === 0) };
   }
+  const before = present.length === 0 ? undefined : known();
   const left = present.map((volume): WaitedVolume => {
-    const since = Math.min(known.get(volumeKey(volume)) ?? now, now);
+    const since = Math.min(before?.get(volumeKey(volume)) ?? now, now);
     return { ...volume, since, isGivenUp: now >= since + maxWaitMs };
   });
   const ends = left.filter(({ isGivenUp }) => !isGivenUp).map(({ since }) => since + maxWaitMs);

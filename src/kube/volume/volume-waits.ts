@@ -1,8 +1,8 @@
-import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { effectiveDrainPlan, entryCovers } from '../../decide/drain/plan.ts';
-import { type NodeIdentity, recordedNode } from '../../decide/drain/recorded-node.ts';
+import { type NodeIdentity, recordedNodes } from '../../decide/drain/recorded-node.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import type { PresentVolume } from '../../decide/volume/present.ts';
 import { decideVolumes, type NodeVolumes, recordedWaits, volumeKey } from '../../decide/volume/waits.ts';
@@ -27,15 +27,22 @@ export interface VolumeWaits {
 /** Creates an empty memory: what another process knew is in the status of the maintenance. `maxWaitMs` as in VolumeFacts. */
 export function createVolumeWaits(maxWaitMs: number): VolumeWaits {
   const known = new Map<string, Map<string, ReadonlyMap<string, number>>>();
+  /** A status is searched once for all of its nodes. */
+  const found = new WeakMap<NodeMaintenanceStatus, ReturnType<typeof recordedNodes>>();
+  const recordedIn = ({ status = {} }: NodeMaintenance): ReturnType<typeof recordedNodes> => {
+    const recordedOf = found.get(status) ?? recordedNodes(status);
+    found.set(status, recordedOf);
+    return recordedOf;
+  };
   return {
     of: (maintenance, { node, pods, present, due }, now) => {
       const { name } = maintenance.metadata;
       const byNode = known.get(name) ?? new Map<string, ReadonlyMap<string, number>>();
-      const reached = effectiveDrainPlan(maintenance.spec.drainPlan ?? []).slice(0, due);
+      const reached = due === 0 ? [] : effectiveDrainPlan(maintenance.spec.drainPlan ?? []).slice(0, due);
       const facts = {
         pods,
         present,
-        known: byNode.get(node.name) ?? recordedWaits(recordedNode(maintenance.status, node)),
+        known: () => byNode.get(node.name) ?? recordedWaits(recordedIn(maintenance)(node)),
         maxWaitMs,
         deadlineAt: deadlineOf(maintenance)?.at ?? Infinity,
         isDue: (pod: Pod) => reached.some((entry) => entryCovers(entry, drainPodOf(pod))),

@@ -57,7 +57,14 @@ function volume(name: string, waitsFor: PresentVolume['waitsFor'] = 'Unmount', o
 }
 
 function decide(facts: Partial<VolumeFacts>, now = NOW): NodeVolumes {
-  const nothing = { pods: [], present: [], known: new Map(), maxWaitMs: MAX, deadlineAt: Infinity, isDue: () => false };
+  const nothing = {
+    pods: [],
+    present: [],
+    known: () => new Map<string, number>(),
+    maxWaitMs: MAX,
+    deadlineAt: Infinity,
+    isDue: () => false,
+  };
   return decideVolumes({ ...nothing, ...facts }, now);
 }
 
@@ -149,7 +156,7 @@ describe('the wait for volumes', () => {
 
   it('a volume is given up after the time, also when it went from the one wait to the other', () => {
     const since = NOW - MAX;
-    const known = new Map([[volumeKey(volume('v')), since]]);
+    const known = () => new Map([[volumeKey(volume('v')), since]]);
     const facts = { pods: [own], present: [volume('v', 'Detach'), volume('w')], known };
     const before = decide(facts, NOW - 1);
     assert.equal(before.nextAt, NOW);
@@ -169,7 +176,7 @@ describe('the wait for volumes', () => {
 
   it('the status remembers since when a volume is waited for, and names twenty', () => {
     const present = Array.from({ length: 30 }, (_, index) => volume(`v-${index}`));
-    const known = new Map([[volumeKey(volume('v-29')), NOW - 60_000]]);
+    const known = () => new Map([[volumeKey(volume('v-29')), NOW - 60_000]]);
     const status = volumesLeftStatus(decide({ present, known }));
     assert.equal(status.length, 20);
     assert.equal(status[0]?.name, 'v-29');
@@ -178,7 +185,7 @@ describe('the wait for volumes', () => {
   });
 
   it('a time in the future does not make a wait longer', () => {
-    const known = new Map([[volumeKey(volume('v')), NOW + 3_600_000]]);
+    const known = () => new Map([[volumeKey(volume('v')), NOW + 3_600_000]]);
     assert.equal(decide({ present: [volume('v')], known }).nextAt, NOW + MAX);
   });
 });
@@ -212,7 +219,7 @@ describe('a drain with volumes', () => {
   });
 
   it('a node without pods is drained when its volumes are gone or given up', () => {
-    const known = new Map([[volumeKey(volume('v')), NOW - MAX]]);
+    const known = () => new Map([[volumeKey(volume('v')), NOW - MAX]]);
     assert.deepEqual(
       [{}, { known }].map((more) => {
         const { drained, message } = resolve([], decide({ present: [volume('v')], ...more }));
