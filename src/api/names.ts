@@ -29,6 +29,8 @@ export const BOOT_ANNOTATION = 'nodemaintenance.x-k8s.io/boot-id';
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */
 export const CORDONED_ANNOTATION = 'nodemaintenance.x-k8s.io/cordoned';
+/** On a Node: which labels and annotations for other programs are ours, by their names in the option `--node-marks`. */
+export const MARKED_ANNOTATION = 'nodemaintenance.x-k8s.io/marked';
 /** On a Node: the maintenances of others that have it, so that its agent needs to watch no others (JSON; `nodeNote`). */
 export const NODE_NOTE_ANNOTATION = 'nodemaintenance.x-k8s.io/maintenances';
 /** On a Node: what its agent says of itself (JSON; `presenceText`). */

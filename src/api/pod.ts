@@ -63,7 +63,7 @@ export interface NodeCondition {
 
 /** The parts of a v1 Node that the rules look at. */
 export interface Node extends KubeObject {
-  readonly spec?: { readonly unschedulable?: boolean };
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly { readonly key: string }[] };
   readonly status?: {
     readonly conditions?: readonly NodeCondition[];
     /** The attachable volumes that are mounted on the node or about to be, by their unique names; the kubelet reports them. */

@@ -46,6 +46,10 @@ function addLimitOptions(command: Command): Command {
       'an eviction in flight for longer no longer counts against these; 0: it always does; default: 1h',
     )
     .option(
+      '--node-marks <names...>',
+      'mark nodes under maintenance for load-balancers, cluster-autoscaler, karpenter; default: none',
+    )
+    .option(
       '--max-volume-time <time>',
       'wait at most this long for each volume of pods that are gone; 0: not at all; default: 7m',
     );

@@ -2,17 +2,26 @@ import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import { identityOf, recordedNode } from '../../decide/drain/recorded-node.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import { decideCordon } from '../../decide/maintenance/maintenance.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
-import { nodeStateOf } from '../../decide/maintenance/retention.ts';
+import { drainsOn, nodeStateOf } from '../../decide/maintenance/retention.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
-import { differentAnnotations, syncCordon } from '../../kube/maintenance/cordon.ts';
+import {
+  type CordonIntent,
+  differentAnnotations,
+  needsCordonWrite,
+  syncCordon,
+} from '../../kube/maintenance/cordon.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
 import { volumesOn } from '../cache/attachments.ts';
 import type { Refusals } from './refusals.ts';
 import { createWaitingReports } from './waiting-reports.ts';
+
+/** What becomes of a node, with the marks that its controller was told to set. */
+interface NodeIntent extends Required<ConditionsIntent> {
+  readonly marks: NonNullable<CordonIntent['marks']>;
+}
 
 /**
  * Keeps the node cordoned while a maintenance wants it, and gives it back when none does (KEP-4212, "Cordon", "Uncordon"),
@@ -20,11 +29,11 @@ import { createWaitingReports } from './waiting-reports.ts';
  */
 async function keepCordon(
   { client, events, log }: ControllerContext,
-  { node, state: { maintenances }, annotations }: Required<ConditionsIntent>,
+  { node, state: { maintenances }, annotations, marks }: NodeIntent,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { name } = node.metadata;
-  const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations }, signal);
+  const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations, marks }, signal);
   if (outcome !== 'changed') return outcome === 'annotated';
   log.info({ node: name, maintenances }, maintenances.length > 0 ? 'cordoned node' : 'uncordoned node');
   // The annotation says that it was cordoned for a maintenance before.
@@ -44,13 +53,17 @@ function keepsVolumes(context: ControllerContext, known: readonly NodeMaintenanc
   return !left.some(({ givenUp }) => givenUp === true) || left.some(({ givenUp }) => givenUp !== true);
 }
 
+function isCordonDue({ node, state, marks }: NodeIntent): boolean {
+  return needsCordonWrite(node, { wantedBy: state.maintenances, marks });
+}
+
 /**
  * Whether the conditions have only to say that a drain has begun, of a node that is cordoned and has its note: nobody acts by
  * them at once, and where the drain is over soon one write says that too.
  */
-function isBeginning({ node, state, annotations }: Required<ConditionsIntent>): boolean {
-  if (state.draining.length === 0 || state.drained || decideCordon(node, state.maintenances) !== undefined)
-    return false;
+function isBeginning(intent: NodeIntent): boolean {
+  const { node, state, annotations } = intent;
+  if (state.draining.length === 0 || state.drained || isCordonDue(intent)) return false;
   if (differentAnnotations(node, annotations) !== undefined) return false;
   return decideNodeConditions(node, state).some(({ type, status }) => type === 'DrainInProgress' && status === 'True');
 }
@@ -71,12 +84,13 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       const state = nodeStateOf(known, node, isEmpty);
       const wanting = state.maintenances.flatMap((each) => known.find(({ metadata }) => metadata.name === each) ?? []);
       const annotations = { [NODE_NOTE_ANNOTATION]: nodeNote(wanting, identityOf(node.metadata)) };
-      const intent = { node, state, annotations };
+      const marks = { enabled: context.options.nodeMarks, isDraining: drainsOn(wanting, node).length > 0 };
+      const intent = { node, state, annotations, marks };
       const waitMs = waiting.leftMs(name, isBeginning(intent));
       if (waitMs > 0) return { againMs: waitMs };
       const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
       // Without a change of the cordon, the note changes in the same write as the conditions.
-      if (decideCordon(node, state.maintenances) === undefined && (await report())) return {};
+      if (!isCordonDue(intent) && (await report())) return {};
       let changed: boolean;
       try {
         changed = await keepCordon(context, intent, signal);

@@ -8,6 +8,7 @@ import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
 import { interceptorsOf } from '../eviction/interceptors.ts';
 import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
 import { gracefulPodOf } from '../deadline/maintenance.ts';
+import { otherMaintainers } from '../node-mark/maintainers.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { registersPlugin } from '../plugin-pods.ts';
 import { drainPodOf, graceSecOf, isTerminal, podTypeOf, isInPodGroup } from '../pod.ts';
@@ -152,6 +153,7 @@ function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFac
   if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
     findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
   }
+  for (const message of otherMaintainers(node)) findings.push({ level: 'may block', message });
   const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
   const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
   if (volumes > 0) {

@@ -1,5 +1,6 @@
 import type { Node } from '../../api/pod.ts';
 import { decideCordon } from '../../decide/maintenance/maintenance.ts';
+import { decideMarks, type MarkIntent, type MarkPatch } from '../../decide/node-mark/marks.ts';
 import type { KubeClient } from '../client.ts';
 import { NodemaintError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject, statusMessage } from '../resource.ts';
@@ -24,6 +25,8 @@ export interface CordonIntent {
   readonly wantedBy: readonly string[];
   /** Annotations that the node is to have, undefined for those that it is not to have; others stay as they are. */
   readonly annotations?: Annotations;
+  /** The marks for other programs; without them those of ours stay as they are until no maintenance wants the node. */
+  readonly marks?: Pick<MarkIntent, 'enabled' | 'isDraining'>;
   /** Asked right before a write; without it every write is allowed. */
   readonly mayWrite?: () => Promise<boolean>;
 }
@@ -32,11 +35,23 @@ export type CordonOutcome =
   | 'unchanged'
   /** The cordon is another one than before. */
   | 'changed'
-  /** Only annotations are. */
+  /** Only annotations and labels are. */
   | 'annotated'
   | 'not-allowed'
   /** The given copy is not the latest: what it was to become has to be decided anew. */
   | 'conflict';
+
+/** What has to change about the marks of the node; nothing while somebody wants it who knows of none. */
+function marksPatch(node: Node, { wantedBy, marks }: Pick<CordonIntent, 'wantedBy' | 'marks'>): MarkPatch | undefined {
+  const isUnderMaintenance = wantedBy.length > 0;
+  if (isUnderMaintenance && marks === undefined) return undefined;
+  return decideMarks(node, { ...(marks ?? { enabled: [], isDraining: false }), isUnderMaintenance });
+}
+
+/** Whether the cordon or a mark of the node has to be changed. */
+export function needsCordonWrite(node: Node, intent: Pick<CordonIntent, 'wantedBy' | 'marks'>): boolean {
+  return decideCordon(node, intent.wantedBy) !== undefined || marksPatch(node, intent) !== undefined;
+}
 
 /** A node that is read here is read again where somebody changes it at the same time. */
 const MAX_TRIES = 5;
@@ -65,16 +80,19 @@ export async function syncCordon(
 async function changeNode(
   client: KubeClient,
   node: Node,
-  { wantedBy, annotations = {}, mayWrite }: CordonIntent,
+  { wantedBy, annotations = {}, marks, mayWrite }: CordonIntent,
   signal: AbortSignal,
 ): Promise<CordonOutcome> {
   const decided = decideCordon(node, wantedBy);
   const others = differentAnnotations(node, annotations);
-  if (decided === undefined && others === undefined) return 'unchanged';
+  const marked = marksPatch(node, { wantedBy, ...(marks === undefined ? {} : { marks }) });
+  if (decided === undefined && others === undefined && marked === undefined) return 'unchanged';
   if (mayWrite !== undefined && !(await mayWrite())) return 'not-allowed';
   const { resourceVersion } = node.metadata;
   const guard = resourceVersion === undefined ? {} : { resourceVersion };
-  const body = { ...decided, metadata: { annotations: { ...others, ...decided?.metadata.annotations }, ...guard } };
+  const texts = { ...others, ...marked?.annotations, ...decided?.metadata.annotations };
+  const labels = marked?.labels === undefined ? {} : { labels: marked.labels };
+  const body = { ...decided, metadata: { annotations: texts, ...labels, ...guard } };
   const order = decided?.spec.unschedulable === true ? ({ leads: true } as const) : {};
   const path = objectPath(NODES, node.metadata);
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;

@@ -1,0 +1,39 @@
+/** Other programs that take a node out of service, recognised by the taints and annotations that they publish. */
+import type { Node } from '../../api/pod.ts';
+
+/** What each of them sets on a node, and what that means. */
+const SIGNS: readonly {
+  readonly kind: 'taint' | 'annotation';
+  readonly key: string;
+  readonly says: string;
+}[] = [
+  { kind: 'taint', key: 'ToBeDeletedByClusterAutoscaler', says: 'cluster-autoscaler is deleting the node' },
+  { kind: 'taint', key: 'DeletionCandidateOfClusterAutoscaler', says: 'cluster-autoscaler may delete the node soon' },
+  { kind: 'taint', key: 'karpenter.sh/disrupted', says: 'karpenter is draining the node, to delete it' },
+  { kind: 'taint', key: 'karpenter.sh/disruption', says: 'karpenter is draining the node, to delete it' },
+  {
+    kind: 'taint',
+    key: 'cloud.google.com/impending-node-termination',
+    says: 'the cloud is about to end the machine of the node',
+  },
+  {
+    kind: 'taint',
+    key: 'aws-node-termination-handler/spot-itn',
+    says: 'aws-node-termination-handler drains the node, whose machine is reclaimed',
+  },
+  {
+    kind: 'taint',
+    key: 'node.kubernetes.io/out-of-service',
+    says: 'somebody has declared that the machine of the node is off: its volumes are detached by force',
+  },
+  { kind: 'annotation', key: 'weave.works/kured-reboot-in-progress', says: 'kured is rebooting the node' },
+];
+
+/** What other programs are doing with the node, a sentence for each. */
+export function otherMaintainers({ metadata, spec }: Node): readonly string[] {
+  const taints = new Set(spec?.taints?.map(({ key }) => key));
+  const found = SIGNS.filter(({ kind, key }) =>
+    kind === 'taint' ? taints.has(key) : metadata.annotations?.[key] !== undefined,
+  );
+  return found.map(({ kind, key, says }) => `${says} (${kind} ${key})`);
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Node } from '../../../../src/api/pod.ts';
+import { otherMaintainers } from '../../../../src/decide/node-mark/maintainers.ts';
+
+function nodeOf(taints: readonly string[], annotations: Readonly<Record<string, string>> = {}): Node {
+  return { metadata: { name: 'a', annotations }, spec: { taints: taints.map((key) => ({ key })) } };
+}
+
+describe('other programs that take a node out of service', () => {
+  const cases: readonly [title: string, node: Node, who: readonly string[]][] = [
+    ['nobody', nodeOf(['node.kubernetes.io/unschedulable']), []],
+    ['a node without a spec', { metadata: { name: 'a' } }, []],
+    ['cluster-autoscaler', nodeOf(['ToBeDeletedByClusterAutoscaler']), ['cluster-autoscaler']],
+    ['karpenter', nodeOf(['karpenter.sh/disrupted']), ['karpenter']],
+    ['kured', nodeOf([], { 'weave.works/kured-reboot-in-progress': '2026-11-23T00:00:00Z' }), ['kured']],
+    [
+      'two of them',
+      nodeOf(['karpenter.sh/disruption', 'DeletionCandidateOfClusterAutoscaler']),
+      ['cluster-autoscaler', 'karpenter'],
+    ],
+  ];
+  for (const [title, node, who] of cases) {
+    it(`a preview recognises them by what they set: ${title}`, () => {
+      assert.deepEqual(
+        otherMaintainers(node).map((said) => said.split(' ', 1)[0]),
+        who,
+      );
+    });
+  }
+});
