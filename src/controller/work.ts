@@ -21,7 +21,9 @@ import { type Changes, createChanges, type Queues } from './changes.ts';
 import { createTargets } from './cache/targets.ts';
 
 const PARALLEL_REQUESTS = 16;
-const PARALLEL_LOOKS = 16;
+const PARALLEL_LOOKS = 32;
+/** More than there are connections for what nobody waits for: its requests wait for one and keep no other step from running. */
+const PARALLEL_REPORTS = 64;
 /** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
 const PARALLEL_EVICTIONS = 64;
 /** After this time the runs under way are cut short when the leader is to stop. */
@@ -64,7 +66,7 @@ function createMaintenanceQueues(
     return true;
   };
   const refused = { nodes: createRefusals(clock, lookOn), requests: createRefusals(clock, lookFor) };
-  const node = queueOf('nodes', createNodeReconciler(context, refused.nodes), PARALLEL_REQUESTS, {
+  const node = queueOf('nodes', createNodeReconciler(context, refused.nodes), PARALLEL_REPORTS, {
     // Evictions wait for the cordon, and nothing for the conditions of other nodes.
     isUrgent: (name) => nodes.get(name)?.spec?.unschedulable !== true && maintenances.unsettledOn(name).length > 0,
   });
@@ -133,7 +135,7 @@ function createQueues(context: ControllerContext): Queues {
   };
   const imperative = createImperativeEviction(context);
   const requestStep = createEvictionRequestReconciler(context, firsts);
-  const request = queueOf('evictionrequests', requestStep, PARALLEL_REQUESTS, firstOfNode);
+  const request = queueOf('evictionrequests', requestStep, PARALLEL_REPORTS, firstOfNode);
   const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context), PARALLEL_REQUESTS);
   const gate = createDaemonSetGate(context);
   const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);

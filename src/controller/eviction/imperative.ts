@@ -101,7 +101,7 @@ async function evict(
 ): Promise<InterceptorStep> {
   const key = keyOf(request);
   const { namespace = '' } = pod.metadata;
-  const pauseMs = underWay.pauseMs(namespace);
+  const pauseMs = underWay.pauseMs(namespace, context.requests.isFirstOfNode(key));
   if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
   const outcome = await underWay.during(namespace, () => attempt(context, pod, before, signal));

@@ -79,12 +79,7 @@ export function createMaintenanceStatusWriter(
       if (mayWrite !== undefined && !(await mayWrite())) return { kind: 'not-recorded' };
       const path = objectPath(NODE_MAINTENANCES, maintenance.metadata, 'status');
       const body = { metadata: { resourceVersion }, status };
-      const isCount = !isSignificant && !isPressing;
-      const order = isCount
-        ? { patient: true as const }
-        : maintenance.status === undefined
-          ? { leads: true as const }
-          : {};
+      const order = maintenance.status === undefined ? { leads: true as const } : {};
       const change = { method: 'PATCH', path, body, patch: { kind: 'merge' }, ...order } as const;
       const fresh = await sendForObject<NodeMaintenance>(client, change, [404, 409], signal);
       if (fresh === undefined) return { kind: 'not-recorded' };
