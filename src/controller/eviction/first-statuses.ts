@@ -2,7 +2,6 @@ import type { EvictionRequest, EvictionRequestStatus } from '../../api/eviction-
 import type { Pod } from '../../api/pod.ts';
 import { completedStatus, firstStatusLeftMs } from '../../decide/eviction/first-status.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
-import type { KubeRequest } from '../../kube/client.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 
@@ -25,8 +24,8 @@ export interface FirstStatuses {
   /** Lets the first status of a request wait. Those who act by it are told. */
   keep(request: EvictionRequest, status: EvictionRequestStatus): void;
   /**
-   * Writes the first status of the request, if it waits. Returns false where the request is over or gone, or is being changed
-   * all the time. Throws API_UNREACHABLE and API_REFUSED.
+   * Writes the first status of the request, if it waits. Returns false where the request is over or gone, or has changed since:
+   * that change brings it back into the queues. Throws API_UNREACHABLE and API_REFUSED.
    */
   write(request: EvictionRequest, signal: AbortSignal): Promise<boolean>;
   /** Forgets the request of the key, NAMESPACE/NAME, that is over or gone. */
@@ -43,31 +42,21 @@ interface Kept {
   isWritten: boolean;
 }
 
-/** A request that somebody else changes at the same time is read again. */
-const MAX_TRIES = 3;
-
-/** Writes the first status into the request as it is judged, or as it is read after a conflict. */
+/** Writes the first status into the request as it is judged. Returns false where it is over or gone, or has changed since. */
 async function writeFirst(
   { client }: Pick<ControllerContext, 'client'>,
   request: EvictionRequest,
   first: EvictionRequestStatus,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let known: EvictionRequest | undefined = request;
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    if (known.metadata.uid !== request.metadata.uid || isFinished(known)) return false;
-    if (known.status?.targetInterceptors !== undefined) return true;
-    const { resourceVersion } = known.metadata;
-    const body = { metadata: { resourceVersion }, status: completedStatus(known.status, first) };
-    const path = objectPath(EVICTION_REQUESTS, known.metadata, 'status');
-    const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
-    const fresh = await sendForObject<EvictionRequest>(client, change, [404, 409], signal);
-    if (fresh !== undefined) return true;
-    const read: KubeRequest = { method: 'GET', path: objectPath(EVICTION_REQUESTS, known.metadata) };
-    known = await sendForObject<EvictionRequest>(client, read, [404], signal);
-    if (known === undefined) return false;
-  }
-  return false;
+  if (isFinished(request)) return false;
+  const body = {
+    metadata: { resourceVersion: request.metadata.resourceVersion },
+    status: completedStatus(request.status, first),
+  };
+  const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
+  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+  return (await sendForObject<EvictionRequest>(client, change, [404, 409], signal)) !== undefined;
 }
 
 /** `onKept` is called with the key of a request whose first status begins to wait. */

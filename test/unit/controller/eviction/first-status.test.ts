@@ -117,6 +117,9 @@ describe('the first status of a request', () => {
     const types = statusOf(cluster)?.conditions?.map(({ type }) => type);
     assert.deepEqual(types?.toSorted(), ['Evicted', 'Progressing', 'Strange']);
     assert.deepEqual(statusOf(cluster)?.processedInterceptors, [ONLY]);
+    // The controller has no right to read single requests.
+    const isRead = ({ method, path }: KubeRequest): boolean => method === 'GET' && path.includes('/evictionrequests/');
+    assert.equal(cluster.requests.some(isRead), false);
   });
 
   it('a request of a drain whose pod is gone is evicted also where no status was written before, as after a crash', async () => {
