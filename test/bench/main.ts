@@ -17,6 +17,7 @@ import { installManifests } from '../support/commands/nodemaint.ts';
 import { benchCopies } from './copies.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
+import { benchLifecycle } from './lifecycle.ts';
 import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
 import { benchScale, isScale } from './scale/main.ts';
@@ -129,6 +130,7 @@ const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> 
   copies: () => benchCopies(),
   drain: (signal) => benchDrain(PROGRAM, signal),
   'eviction-requests': (signal) => benchEvictionRequests(PROGRAM, signal),
+  lifecycle: () => benchLifecycle(),
 };
 
 /** Runs the benches of these names, or all. */

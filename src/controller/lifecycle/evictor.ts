@@ -17,7 +17,8 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
-import type { TargetedObjects } from './objects.ts';
+import { type TargetedObjects, targetKey } from './objects.ts';
+import { findPod, type TargetNotes } from './target-notes.ts';
 
 const NAMES: ResponderNames = { responder: IMPERATIVE_RESPONDER, interceptor: IMPERATIVE_INTERCEPTOR };
 
@@ -39,7 +40,11 @@ export interface Evictor {
 }
 
 /** Creates the default evictor; its client and clock are those of the lifecycle. */
-export function createEvictor(context: ControllerContext, evictions: TargetedObjects<Eviction>): Evictor {
+export function createEvictor(
+  context: ControllerContext,
+  evictions: TargetedObjects<Eviction>,
+  notes: TargetNotes,
+): Evictor {
   const request: ControllerContext['requests']['get'] = (key) => {
     const eviction = evictions.get(key);
     return eviction === undefined ? undefined : engineView(eviction, NAMES);
@@ -53,14 +58,16 @@ export function createEvictor(context: ControllerContext, evictions: TargetedObj
     act: (request, target, signal) => engine.act(request, target, signal),
     over: async (request, signal) => await engine.over?.(request, signal),
   };
-  const pod = ({ metadata, spec }: Eviction): Pod | undefined => {
-    const known = context.pods.get(`${metadata.namespace}/${spec.target.pod?.name}`);
-    return known?.metadata.uid === spec.target.pod?.uid ? known : undefined;
+  const pod = async (eviction: Eviction, signal: AbortSignal): Promise<Pod | undefined> => {
+    const target = eviction.spec.target.pod;
+    if (target === undefined) return undefined;
+    const found = await findPod(context, notes, { key: targetKey(eviction), target }, signal);
+    return found?.metadata.uid === target.uid ? found : undefined;
   };
   const { reconcile } = createResponderLoop(interceptor, IMPERATIVE_RESPONDER, {
     ...context,
     eviction: (key) => evictions.get(key),
-    pod: (eviction) => Promise.resolve(pod(eviction)),
+    pod,
     words: (eviction, message) => {
       const said = responderEntry(eviction, IMPERATIVE_RESPONDER)?.message;
       const isOurs = engine.isAccepted(keyOf(eviction)) || saysEvicted(said);

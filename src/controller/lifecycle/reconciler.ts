@@ -23,10 +23,9 @@ import {
   writeRequestStatus,
 } from '../../kube/lifecycle/writes.ts';
 import type { Reconcile } from '../../kube/queue.ts';
-import { objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import type { LifecycleObjects } from './objects.ts';
-import { createTargetNotes, type TargetNotes } from './target-notes.ts';
+import { findPod, type TargetNotes } from './target-notes.ts';
 
 /** What the steps share. */
 interface Scope {
@@ -39,23 +38,6 @@ interface Scope {
 interface Group {
   readonly key: string;
   readonly target: PodReference | undefined;
-}
-
-/** The pod of the target's name, from our copy or, while that has never shown this very pod, from the API server. */
-async function findPod(
-  { context, notes }: Scope,
-  { key, target }: Group,
-  signal: AbortSignal,
-): Promise<Pod | undefined> {
-  if (target === undefined) return undefined;
-  const known = context.pods.get(key);
-  if (known?.metadata.uid === target.uid) notes.seen(key, target.uid);
-  if (notes.hasSeen(key, target.uid)) return known;
-  const path = objectPath(PODS, { name: target.name, namespace: key.split('/')[0] ?? '' });
-  const read = await sendForObject<Pod>(context.client, { method: 'GET', path }, [404], signal);
-  // From now on the copy is as good: it lists or watches what was there when it was read.
-  if (read === undefined || read.metadata.uid !== target.uid) notes.seen(key, target.uid);
-  return read;
 }
 
 /** One group of objects as they are known best, and its pod. */
@@ -187,21 +169,25 @@ function summary({ status }: Eviction): { readonly active?: string | undefined; 
 }
 
 /** The step for the pods of one name: NAMESPACE/POD. */
-export function createTargetReconciler(context: Scope['context'], objects: LifecycleObjects): Reconcile {
-  const scope: Scope = { context, objects, notes: createTargetNotes(context.clock) };
+export function createTargetReconciler(
+  context: Scope['context'],
+  objects: LifecycleObjects,
+  notes: TargetNotes,
+): Reconcile {
+  const scope: Scope = { context, objects, notes };
   return async (key, signal) => {
     const targets = new Map<string | undefined, PodReference | undefined>();
     for (const { spec } of [...objects.requests.under(key), ...objects.evictions.under(key)]) {
       targets.set(spec.target.pod?.uid, spec.target.pod);
     }
-    scope.notes.keep(
+    notes.keep(
       key,
       [...targets.keys()].flatMap((uid) => uid ?? []),
     );
     let againMs = Infinity;
     for (const target of targets.values()) {
       const group = { key, target };
-      const pod = await findPod(scope, group, signal);
+      const pod = target === undefined ? undefined : await findPod(context, notes, { key, target }, signal);
       againMs = Math.min(againMs, await new TargetStep(scope, group, pod, signal).run());
     }
     return againMs === Infinity ? {} : { againMs };

@@ -1,4 +1,8 @@
+import type { PodReference } from '../../api/lifecycle.ts';
+import type { Pod } from '../../api/pod.ts';
 import type { Clock } from '../../host/clock.ts';
+import { objectPath, PODS, sendForObject } from '../../kube/resource.ts';
+import type { ControllerContext } from '../context.ts';
 
 /** What this process knows of targets beside their objects: by the key of the pods of one name, and the UID of each. */
 export interface TargetNotes {
@@ -52,4 +56,24 @@ export function createTargetNotes(clock: Pick<Clock, 'monotonic'>): TargetNotes 
       for (const uid of pods?.keys() ?? []) if (!uids.includes(uid)) pods?.delete(uid);
     },
   };
+}
+
+/**
+ * The pod of the target's name, which may have another UID: from our copy or, while that has never shown this very pod, from
+ * the API server. The copy may be late, and a new pod must not be taken for one that is gone.
+ */
+export async function findPod(
+  { client, pods }: Pick<ControllerContext, 'client' | 'pods'>,
+  notes: TargetNotes,
+  { key, target }: { readonly key: string; readonly target: PodReference },
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  const known = pods.get(key);
+  if (known?.metadata.uid === target.uid) notes.seen(key, target.uid);
+  if (notes.hasSeen(key, target.uid)) return known;
+  const path = objectPath(PODS, { name: target.name, namespace: key.split('/')[0] ?? '' });
+  const read = await sendForObject<Pod>(client, { method: 'GET', path }, [404], signal);
+  // A pod that is gone does not come back: from now on the copy is as good.
+  if (read?.metadata.uid !== target.uid) notes.seen(key, target.uid);
+  return read;
 }

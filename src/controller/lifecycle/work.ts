@@ -10,6 +10,7 @@ import type { ControllerContext } from '../context.ts';
 import { createEvictor } from './evictor.ts';
 import { createLifecycleObjects, type LifecycleObjects } from './objects.ts';
 import { createTargetReconciler } from './reconciler.ts';
+import { createTargetNotes } from './target-notes.ts';
 
 const PARALLEL_TARGETS = 16;
 const PARALLEL_EVICTIONS = 64;
@@ -69,14 +70,16 @@ function createServed(context: ControllerContext): Served {
   const mayRun = createPermission(context, () => objects);
   const queueOf = (name: string, reconcile: Parameters<typeof createWorkQueue>[1], parallel: number): WorkQueue =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun });
+  const notes = createTargetNotes(clock);
   const objects = createLifecycleObjects({ ...context, group: createWatchGroup(clock) }, (kind, target, key) => {
+    if (objects.requests.under(target).length + objects.evictions.under(target).length === 0) notes.keep(target, []);
     targets?.add(target);
     if (kind === 'eviction') evicting?.add(key);
   });
-  const reconcile = createTargetReconciler(context, objects);
+  const reconcile = createTargetReconciler(context, objects, notes);
   const targets =
     options.lifecycleApi === 'evictor' ? undefined : queueOf('lifecycle-targets', reconcile, PARALLEL_TARGETS);
-  const evictor = createEvictor(context, objects.evictions);
+  const evictor = createEvictor(context, objects.evictions, notes);
   const evicting =
     options.lifecycleApi === 'evictions'
       ? undefined

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { KubeObject } from '../../../../src/api/meta.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
+import { isLifecycleServed } from '../../../../src/kube/lifecycle/discovery.ts';
+import { readEviction, readLifecycleRequest } from '../../../../src/kube/lifecycle/parse.ts';
+import { withServerClock } from '../../../../src/kube/lifecycle/server-clock.ts';
+
+const never = new AbortController().signal;
+const metadata = { name: 'pod-1-web', namespace: 'shop', uid: 'u', resourceVersion: '7' };
+const target = { pod: { name: 'web', uid: '3d7fdff1-3fe5-48b9-b106-1ee24b0277f6' } };
+
+function withStatus(status: unknown): KubeObject {
+  return { metadata, spec: { target }, status } as unknown as KubeObject;
+}
+
+describe('an object of lifecycle.k8s.io as it is read', () => {
+  it('an Eviction keeps what the rules need, and nothing else', () => {
+    const turn = { name: 'a.io/b', priority: 1000, state: 'Active', extra: 1 };
+    const { read } = readEviction(withStatus({ targetResponders: [turn], other: 'x' }));
+    const { extra: _, ...kept } = turn;
+    assert.deepEqual(read, { metadata, spec: { target }, status: { targetResponders: [kept] } });
+  });
+
+  it('an object of another shape, or larger than the API allows, is not acted on', () => {
+    const many = Array.from({ length: 101 }, (__, index) => ({ name: `r${index}.io/x`, intent: 'Eviction' }));
+    for (const status of [
+      'text',
+      { targetResponders: [{ name: 'a.io/b', priority: 1000, state: 'Sleeping' }] },
+      { targetResponders: {} },
+      { requesters: many },
+      { responders: [{ name: 'a.io/b', message: 'x'.repeat(10_000) }] },
+      { conditions: [{ type: 'Failed', status: 'Maybe', reason: '', message: '', lastTransitionTime: '' }] },
+    ]) {
+      assert.deepEqual(readEviction(withStatus(status)), { metadata });
+    }
+    const request = { metadata, spec: { target, requester: 'a.io/b', intent: 'Sometimes' } } as KubeObject;
+    assert.deepEqual(readLifecycleRequest(request), { metadata });
+  });
+
+  it('an object tells when the controller of Kubernetes wrote it last', () => {
+    const managedFields = [
+      { manager: 'nodemaint-lifecycle', time: '2026-11-23T03:00:00Z' },
+      { manager: 'evictionrequest-controller', time: '2026-11-23T01:00:00Z' },
+      { manager: 'evictionrequest-controller', time: '2026-11-23T02:00:00Z' },
+    ];
+    const object = { metadata: { ...metadata, managedFields }, spec: { target } } as KubeObject;
+    assert.equal(readEviction(object).upstreamWroteAt, Date.UTC(2026, 10, 23, 2));
+    assert.equal(readEviction(withStatus({})).upstreamWroteAt, undefined);
+  });
+});
+
+/** A client that gives one answer. */
+function answering(status: number, body: unknown, headers = {}): KubeClient {
+  return {
+    send: () => Promise.resolve({ status, headers, body }),
+    watch: () => {
+      throw new Error('not used');
+    },
+    close: () => undefined,
+  };
+}
+
+describe('the question whether a cluster serves the group', () => {
+  it('the answer is yes only where both resources are served', async () => {
+    const both = { resources: [{ name: 'evictions' }, { name: 'evictionrequests' }, { name: 'evictions/status' }] };
+    assert.equal(await isLifecycleServed(answering(200, both), never), true);
+    assert.equal(await isLifecycleServed(answering(200, { resources: [{ name: 'evictions' }] }), never), false);
+    assert.equal(await isLifecycleServed(answering(200, { resources: 'x' }), never), false);
+    assert.equal(await isLifecycleServed(answering(404, {}), never), false);
+    await assert.rejects(isLifecycleServed(answering(403, { message: 'no' }), never), /no/);
+  });
+});
+
+describe('the clock of the API server', () => {
+  it('the clock follows the time in its answers, and the clock of this machine where they agree', async () => {
+    const fixed = { ...createSystemClock(), now: () => 1_000_000_000_000 };
+    const cases: readonly (readonly [date: string | undefined, aheadMs: number])[] = [
+      [new Date(1_000_000_060_000).toUTCString(), 60_500],
+      [new Date(1_000_000_000_000).toUTCString(), 0],
+      [new Date(999_999_940_000).toUTCString(), -59_500],
+      ['no time', 0],
+      [undefined, 0],
+    ];
+    for (const [date, aheadMs] of cases) {
+      const { client, clock } = withServerClock(answering(200, {}, date === undefined ? {} : { date }), fixed);
+      await client.send({ method: 'GET', path: '/' }, never);
+      assert.equal(clock.now() - fixed.now(), aheadMs, date ?? 'no header');
+    }
+  });
+});
