@@ -12,9 +12,10 @@ const run = promisify(execFile);
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const MINUTES = 60_000;
 
-/** Makes a release of the last commit in a new checkout; resolves to the hashes of its files. */
-async function release(folder: string, signal: AbortSignal): Promise<string> {
+/** Makes a release of a commit in a new checkout; resolves to the hashes of its files. */
+async function release(commit: string, folder: string, signal: AbortSignal): Promise<string> {
   await run('git', ['clone', '--quiet', ROOT, folder], { signal });
+  await run('git', ['checkout', '--quiet', commit], { cwd: folder, signal });
   await run('cp', ['-a', path.join(ROOT, 'node_modules'), folder], { signal });
   await run('npm', ['run', 'release'], { cwd: folder, signal, maxBuffer: 64 * 1024 * 1024 });
   const made = path.join(folder, 'dist', 'release');
@@ -30,8 +31,10 @@ describe('a release', () => {
     const folder = await makeTestFolder('release');
     t.after(() => rm(folder, { recursive: true, force: true }));
     const signal = AbortSignal.timeout(29 * MINUTES);
-    const first = await release(path.join(folder, 'first'), signal);
-    assert.equal(await release(path.join(folder, 'second'), signal), first);
+    // Somebody may commit meanwhile.
+    const commit = (await run('git', ['rev-parse', 'HEAD'], { cwd: ROOT, signal })).stdout.trim();
+    const first = await release(commit, path.join(folder, 'first'), signal);
+    assert.equal(await release(commit, path.join(folder, 'second'), signal), first);
     assert.equal(first.trim().split('\n').length, 14);
   });
 });
