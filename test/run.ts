@@ -45,6 +45,8 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'drain/drain',
       'drain/offline',
       'drain/self',
+      'drain/volumes',
+      'shutdown/story',
       'daemon-set/gating',
       'eviction/crash',
       'machine/install',

@@ -107,7 +107,7 @@ describe('the marks of a node for other programs, under the policies of the cont
     await untilSeen(FREE);
   });
 
-  it('kubectl cordon after a maintenance is a cordon of that person', async () => {
+  it('the cordon of kubectl before a maintenance stays afterwards', async () => {
     await kubectl('cordon', NODE);
     await begin('after');
     await untilSeen(HELD);
