@@ -66,7 +66,7 @@ describe('a node whose shutdown has no living controller, on a real control plan
     await waitFor('the budget refuses the agent too', () => refused(), { ...SLOW, program: agent });
     const { stdout } = await runNodemaint(['status', '--run-directory', rig.runDirectory]);
     assert.match(stdout, /Controller: .*no controller is alive \(for at least .*\); this agent drains its own node/);
-    assert.match(stdout, /imperative-eviction\.k8s\.io .*Blocked by PodDisruptionBudget web/);
+    assert.match(stdout, /imperative-eviction\.k8s\.io .*PodDisruptionBudget web, which needs 1 healthy pod and has 1/);
     await waitFor(
       'the maintenance says who drains, and what blocks',
       async () => {
