@@ -54,6 +54,15 @@ async function installFirst(container: SystemContainer): Promise<void> {
   assert.match(await container.must(`dpkg -i ${SHARE}/first.deb`), /is installed, runs, and holds the lock/);
 }
 
+/** Restarts the bus while the agent holds a reboot: the lock and the reboot are back, and nothing is put back meanwhile. */
+async function restartBusInMidDrain(container: SystemContainer): Promise<void> {
+  await container.must('systemctl restart dbus && sleep 5');
+  await container.must(until(`${IS_HELD} || ${IS_OFF}`));
+  await container.must(`! ${IS_OFF} || systemctl restart systemd-logind`);
+  await container.must(until(`${IS_HELD} && ${IS_PREPARING} && nodemaint status -o json | grep -q draining`));
+  await container.must(`test -e ${PARKED}`);
+}
+
 function addTests(debian: Debian, bus: Bus, folder: () => string): void {
   describe(`Debian ${debian} with ${bus}`, () => {
     let container: SystemContainer;
@@ -115,11 +124,9 @@ function addTests(debian: Debian, bus: Bus, folder: () => string): void {
       await container.must(until('nodemaint status -o json | grep -q draining'));
       assert.equal(container.hasEnded(), false);
 
-      await container.must('systemctl restart dbus && sleep 5');
-      await container.must(until(`${IS_HELD} || ${IS_OFF}`));
-      await container.must(`! ${IS_OFF} || systemctl restart systemd-logind`);
-      await container.must(until(`${IS_HELD} && ${IS_PREPARING} && nodemaint status -o json | grep -q draining`));
-      await container.must(`test -e ${PARKED}`);
+      const isToldKind = debian !== '11';
+      if (isToldKind) await restartBusInMidDrain(container);
+      else t.diagnostic('the bus is not restarted: systemd 247 does not tell which shutdown to ask for again');
 
       await container.must('mkdir -p /run/containerd /root/none');
       await container.must(`systemd-run --quiet ${NODE} --input-type=module -e '${RUNTIME}'`);
