@@ -8,7 +8,7 @@ import { startNode } from '../../node/node.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { podsOf } from '../../support/rigs/daemon-set.ts';
 import { buildEvictionRig, type EvictionRig } from '../../support/rigs/eviction.ts';
-import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { SLOW, SOON, waitFor } from '../../support/wait-for.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 
 const A = 'node-a';
@@ -53,9 +53,14 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     await kubectl(['apply', '-f', '-'], JSON.stringify(drainOf('firmware', [A], { reason: 'new firmware' })));
     await kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
 
-    const held = await podOn('logger', A);
-    assert.ok(held !== undefined && isGated(held), 'its pod for the node waits');
-    assert.notEqual(held.metadata.uid, first?.metadata.uid);
+    // The DaemonSet controller makes the next pod at the same time as the controller says that the node is drained.
+    let held: Pod | undefined;
+    const isHeld = async (): Promise<boolean> => {
+      held = await podOn('logger', A);
+      return held !== undefined && isGated(held);
+    };
+    await waitFor('its pod for the node waits', isHeld, SOON);
+    assert.notEqual(held?.metadata.uid, first?.metadata.uid);
     const text = await kubectl(['get', 'evreq', first?.metadata.uid ?? '', '-o', 'json']);
     const entry = (JSON.parse(text) as EvictionRequest).status?.interceptors?.find(
       ({ name }) => name === 'daemonset.apps.k8s.io',
