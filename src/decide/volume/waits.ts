@@ -106,12 +106,19 @@ function heldPods(facts: VolumeFacts, left: readonly WaitedVolume[], mayBegin: b
   return held;
 }
 
+/**
+ * Whether volumes are not waited for yet while this pod is left on the node. A static pod cannot use a claim, and pods of
+ * drivers are not waited for: two could wait for each other.
+ */
+export function comesBeforeVolumes(pod: Pod): boolean {
+  return podTypeOf(pod) !== 'Static' && !registersPlugin(pod);
+}
+
 /** What the volumes of a node mean for its drain `now`, in milliseconds since the epoch. */
 export function decideVolumes(facts: VolumeFacts, now: number): NodeVolumes {
   const { pods, present, known, maxWaitMs, deadlineAt } = facts;
   if (maxWaitMs === 0 || now >= deadlineAt) return NO_VOLUMES;
-  // A static pod cannot use a claim, and pods of drivers are not waited for: two could wait for each other.
-  const others = pods.filter((pod) => podTypeOf(pod) !== 'Static' && !registersPlugin(pod));
+  const others = pods.filter(comesBeforeVolumes);
   if (others.length > 0) {
     return { ...NO_VOLUMES, held: heldPods(facts, [], !others.some(usesDriver) && present.length === 0) };
   }

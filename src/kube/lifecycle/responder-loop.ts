@@ -24,7 +24,7 @@ import { EVICTIONS } from './resources.ts';
 import { reportAsResponder } from './responder.ts';
 import { withServerClock } from './server-clock.ts';
 
-/** An Eviction, and what the engine knows it as. */
+/** What the loop of a responder works with. */
 export interface ResponderDependencies {
   readonly client: KubeClient;
   /** The clock of the API server. */

@@ -1,8 +1,7 @@
 import type { Node, Pod } from '../../../api/pod.ts';
 import type { VolumeAttachment } from '../../../api/volume-attachment.ts';
-import { podTypeOf } from '../../../decide/pod.ts';
-import { registersPlugin } from '../../../decide/plugin-pods.ts';
 import { type CsiVolume, csiVolumeOf, type PresentVolume, presentVolumes } from '../../../decide/volume/present.ts';
+import { comesBeforeVolumes } from '../../../decide/volume/waits.ts';
 import { NODES, objectPath, sendForObject, VOLUME_ATTACHMENTS } from '../../../kube/resource.ts';
 import { attachmentName } from '../../../kube/volume/attachment-name.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
@@ -59,9 +58,7 @@ export function createSelfVolumes({ client, clock, nodeName }: ClusterDependenci
   return {
     observe: async (node, pods, signal) => {
       if (node !== undefined) note(node);
-      const others = pods.some((pod) => podTypeOf(pod) !== 'Static' && !registersPlugin(pod));
-      // As long as other pods are left, nobody waits for volumes.
-      if (others) return node === undefined ? [] : present(node, []);
+      if (pods.some(comesBeforeVolumes)) return node === undefined ? [] : present(node, []);
       if (last !== undefined && clock.monotonic() - last.at < EVERY_MS) return last.present;
       last = { at: clock.monotonic(), present: await read(signal) };
       return last.present;
