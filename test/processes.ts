@@ -29,7 +29,19 @@ interface FileResult {
   readonly file: string;
   readonly passed: boolean;
   readonly seconds: number;
+  /** What the file printed; its last lines name the tests that failed. */
+  readonly output: string;
 }
+
+export interface FilesOutcome {
+  readonly passed: boolean;
+  /** One text for each file that failed, also for one that passed when it ran again; a caller prints them at its end. */
+  readonly failures: readonly string[];
+}
+
+/** With more failed files than this, the change or the machine is at fault and nothing runs again. */
+const MAX_FILES_AGAIN = 2;
+const FAILURE_LINES = 60;
 
 /** Process 1 of the namespace has to be a shell: it waits for the orphans of killed programs, which Node.js does not. */
 const FIRST_PROCESS = ['sh', '-c', '"$@"; exit $?', 'sh'];
@@ -53,11 +65,11 @@ async function runFileApart(file: string, options: RunOptions): Promise<FileResu
   const seconds = Math.round((performance.now() - beganAt) / 1_000);
   process.stdout.write(`--- ${file}: ${passed ? 'passed' : 'FAILED'} after ${seconds} s\n`);
   process.stdout.write(Buffer.concat(output));
-  return { file, passed, seconds };
+  return { file, passed, seconds, output: Buffer.concat(output).toString() };
 }
 
-/** Runs the files, `concurrency` at a time in their order, each in a process namespace. Resolves to whether all passed. */
-export async function runFilesApart(files: readonly string[], options: RunOptions): Promise<boolean> {
+/** Runs the files, `concurrency` at a time in their order. */
+async function runInOrder(files: readonly string[], options: RunOptions): Promise<readonly FileResult[]> {
   const waiting = [...files];
   const results: FileResult[] = [];
   const work = async (): Promise<void> => {
@@ -66,10 +78,34 @@ export async function runFilesApart(files: readonly string[], options: RunOption
     }
   };
   await Promise.all(Array.from({ length: options.concurrency }, work));
+  return results;
+}
+
+function describeFailure({ file, output }: FileResult, again: FileResult | undefined): string {
+  const title = again?.passed === true ? 'FAILED, THEN PASSED WHEN IT RAN ALONE' : 'FAILED';
+  const lines = (again?.passed === false ? again.output : output).trimEnd().split('\n');
+  return [`${title}: ${file}`, ...lines.slice(-FAILURE_LINES)].join('\n');
+}
+
+/**
+ * Runs the files, `concurrency` at a time in their order, each in a process namespace. The files share the processors, and
+ * real parts have time-outs: where at most two fail, each of these runs once more, alone, and counts as failed when it
+ * fails again. Both runs are told.
+ */
+export async function runFilesApart(files: readonly string[], options: RunOptions): Promise<FilesOutcome> {
+  const results = await runInOrder(files, options);
   const slowest = results.toSorted((a, b) => b.seconds - a.seconds);
   console.log(
     ['seconds  file', ...slowest.map(({ file, seconds }) => `${String(seconds).padStart(7)}  ${file}`)].join('\n'),
   );
-  for (const { file } of results.filter(({ passed }) => !passed)) console.log(`FAILED: ${file}`);
-  return results.every(({ passed }) => passed);
+  const failed = results.filter(({ passed }) => !passed);
+  const runAgain = failed.length <= MAX_FILES_AGAIN ? failed.map(({ file }) => file) : [];
+  const again = await runInOrder(runAgain, { ...options, concurrency: 1 });
+  const failures = failed.map((first) => {
+    return { first, second: again.find(({ file }) => file === first.file) };
+  });
+  return {
+    passed: failures.every(({ second }) => second?.passed === true),
+    failures: failures.map(({ first, second }) => describeFailure(first, second)),
+  };
 }

@@ -7,7 +7,7 @@ import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { nodeTestArguments, runFilesApart, runProgram } from './processes.ts';
+import { type FilesOutcome, nodeTestArguments, runFilesApart, runProgram } from './processes.ts';
 import { E2E, INTEGRATION, lacksOf, type Requirement } from './requirements.ts';
 import { setUp } from './set-up.ts';
 
@@ -91,22 +91,28 @@ function planOf(name: string, { first = [], alone = [] }: Suite): readonly [read
   return [[...slow, ...files.filter((file) => !slow.includes(file) && !last.includes(file))], last];
 }
 
-/** Resolves to whether all tests of the suite passed. */
-async function runSuite(name: string, suite: Suite): Promise<boolean> {
+/** Runs a suite. The suites that run in one runner print their failures themselves. */
+async function runSuite(name: string, suite: Suite): Promise<FilesOutcome> {
   const groups = planOf(name, suite);
   const reporter = process.stdout.isTTY ? 'spec' : (process.env['TEST_REPORTER'] ?? 'spec');
-  let passed = true;
+  const outcomes: FilesOutcome[] = [];
   for (const [index, files] of groups.entries()) {
     const concurrency = index === 0 ? suite.concurrency : 1;
     const options = { concurrency, timeoutMs: suite.timeoutMs, reporter };
     if (files.length === 0) continue;
-    const ok =
+    outcomes.push(
       suite.apart === true
         ? await runFilesApart(files, options)
-        : (await runProgram(process.execPath, [...nodeTestArguments(options), ...files])) === 0;
-    passed &&= ok;
+        : {
+            passed: (await runProgram(process.execPath, [...nodeTestArguments(options), ...files])) === 0,
+            failures: [],
+          },
+    );
   }
-  return passed;
+  return {
+    passed: outcomes.every(({ passed }) => passed),
+    failures: outcomes.flatMap(({ failures }) => failures),
+  };
 }
 
 /** Starts to make what the suites need, each thing once, while others already run. */
@@ -135,6 +141,7 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
   });
   const prepared = startPreparing(suites.filter(({ lacks }) => lacks === '').map(({ name }) => name));
   let passed = true;
+  const failures: string[] = [];
   for (const { name, suite, lacks } of suites) {
     if (lacks !== '') {
       console.error(`suite ${name} NOT RUN: this machine lacks ${lacks}`);
@@ -143,9 +150,16 @@ async function main(names: readonly string[], signal: AbortSignal): Promise<numb
     }
     console.error(`suite ${name}`);
     const codes = await Promise.all((suite.prepare ?? []).map(async (script) => await prepared.get(script)));
-    const isReady = codes.every((code) => code === 0);
-    passed = isReady && (await runSuite(name, suite)) && passed;
+    if (codes.some((code) => code !== 0)) {
+      passed = false;
+      continue;
+    }
+    const outcome = await runSuite(name, suite);
+    passed &&= outcome.passed;
+    failures.push(...outcome.failures);
   }
+  // At the end too: the output of all suites is long.
+  for (const failure of failures) console.log(`\n=== ${failure}`);
   return passed ? 0 : 1;
 }
 

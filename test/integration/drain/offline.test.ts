@@ -87,6 +87,12 @@ async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Progra
   const agent = stack.use(startNodemaint(['agent', '--config', rig.configFile], log, environment));
   const isHeld = async (): Promise<boolean> => (await readAgentStatus(rig.runDirectory)).lock.held;
   await waitFor('the agent holds its lock', isHeld, { ...SLOW, program: agent });
+  const known = path.join(rig.folder, 'state', 'pods.json');
+  const knowsPods = async (): Promise<boolean> => {
+    const { pods } = JSON.parse(await readFile(known, 'utf8')) as { pods: unknown[] };
+    return pods.length === ORDER.length;
+  };
+  await waitFor('the agent has noted the priorities of the pods', knowsPods, { ...SLOW, program: agent });
   return agent;
 }
 
