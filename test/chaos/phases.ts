@@ -22,9 +22,12 @@ import type { Violation } from './invariants/violation.ts';
 import { FOREIGN_FINALIZER, nodeObject, REFUSED_LABEL } from './objects.ts';
 import { disturbedAt, type World } from './world.ts';
 
-/** The world rests when nothing has changed for so long, and one replica has led: counts are written once a second. */
-const QUIET_MS = 2_000;
-const REST_MS = 8_000;
+/**
+ * The world rests when nothing has changed for so long, and one replica has led. Counts are written once a second where at
+ * most five drains are under way, and each five more take another second: histories beside this one count too.
+ */
+const QUIET_MS = 4_000;
+const REST_MS = 10_000;
 const SETTLE_MS = 20_000;
 /** How long drains may take in which nothing blocks, and how long what they took may stay. */
 const BOUND_MS = 20_000;
