@@ -5,7 +5,7 @@ import { createMaintenanceReach } from './cache/maintenance-reach.ts';
 import type { ControllerContext } from './context.ts';
 import type { DaemonSetGate } from './daemon-set/gate.ts';
 import type { ImperativeEviction } from './eviction/imperative.ts';
-import { isMarkedInVain } from './eviction/marks.ts';
+import { isToldInVain } from './eviction/marks.ts';
 
 /** The queues of a leader, and what decides which of their keys a change concerns. */
 export interface Queues {
@@ -81,7 +81,7 @@ function createAdding(context: ControllerContext, queues: Queues): Adding {
     },
     mark: (key) => {
       const pod = pods.get(key);
-      if (pod !== undefined && isMarkedInVain(context, pod)) queues.marks.add(key);
+      if (pod !== undefined && isToldInVain(context, pod)) queues.marks.add(key);
     },
   };
 }

@@ -18,6 +18,7 @@ import {
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
+import type { TrafficStep } from '../../decide/traffic/traffic.ts';
 import { askForEviction } from '../../kube/eviction/evictor.ts';
 import { createEvictionAttempts, type EvictionAttempts } from '../../kube/eviction/memories.ts';
 import type { Interceptor, InterceptorStep } from '../../kube/eviction/interceptor.ts';
@@ -27,6 +28,7 @@ import { graceOptions } from '../deadline.ts';
 import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
 import { writeMark } from './marks.ts';
 import { actsOutOfTurn, isAskedInVain } from './out-of-turn.ts';
+import { createTraffic, type Traffic, trafficWait } from '../traffic/traffic.ts';
 import { subjectOf } from './reconciler.ts';
 
 /** A drain whose targets our copy does not show yet is seen within this time. */
@@ -52,6 +54,7 @@ export interface ImperativeHabits {
   readonly quietMs: typeof quietMs;
 }
 
+const NOTHING_BEFORE: TrafficStep = { kind: 'none' };
 const HABITS: ImperativeHabits = { remember: rememberedAttempts, quietMs };
 
 /** The memory of the interceptor, by the key of the request. */
@@ -61,16 +64,21 @@ interface EvictionState {
   /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
   readonly unsure: Set<string>;
   readonly underWay: CallsUnderWay;
+  readonly traffic: Traffic;
   readonly habits: ImperativeHabits;
 }
 
+/** One attempt; `isTrial` where the API server is only to say whether it would evict the pod. */
 async function attempt(
   context: ControllerContext,
-  pod: Pod,
-  { count, postponed }: EvictionMemory,
+  { pod, memory, isTrial }: { readonly pod: Pod; readonly memory: EvictionMemory; readonly isTrial: boolean },
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
-  const answer = await askForEviction(context.client, pod, graceOptions(context, pod), signal);
+  const { count, postponed } = memory;
+  const options = { ...graceOptions(context, pod), ...(isTrial ? { dryRun: ['All'] as const } : {}) };
+  const answer = await askForEviction(context.client, pod, options, signal);
+  // A webhook that cannot be asked for a trial says nothing about the pod.
+  if (isTrial && answer.status === 400) return { kind: 'accepted' };
   const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
   return decideEvictionOutcome(answer, {
     attempt: count + 1,
@@ -95,18 +103,26 @@ function record({ metrics, log, events }: ControllerContext, request: EvictionRe
 
 async function evict(
   context: ControllerContext,
-  { memories, unsure, underWay, habits }: EvictionState,
+  { memories, unsure, underWay, traffic, habits }: EvictionState,
   { request, pod, memory: before }: EvictionTarget & { readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<InterceptorStep> {
   const key = keyOf(request);
+  // A promise is given for a real request only, so that there is nothing to try.
+  const leaving = isEvictOnly(pod) ? NOTHING_BEFORE : traffic.step(pod, othersDeadline(request));
+  if (leaving.kind === 'wait') return trafficWait(pod, leaving.until, context.clock.now());
+  const isTrial = leaving.kind === 'leave';
+  const crowded = isTrial ? traffic.crowded(pod) : undefined;
+  if (crowded !== undefined) return crowded;
   const { namespace = '' } = pod.metadata;
   const pauseMs = underWay.pauseMs(namespace, context.requests.isFirstOfNode(key));
   if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
-  const outcome = await underWay.during(namespace, () => attempt(context, pod, before, signal));
+  const outcome = await underWay.during(namespace, () => attempt(context, { pod, memory: before, isTrial }, signal));
   // A webhook may say that there is no such pod: it is read before anything else is done about it.
   if (outcome.kind !== 'gone') unsure.delete(key);
+  if (isTrial && outcome.kind === 'accepted') return await traffic.leave(pod, leaving.drainMs, signal);
+  if (outcome.kind === 'blocked') await traffic.giveBack(pod, signal);
   record(context, request, outcome);
   const now = context.clock.now();
   const { memory, progress } = afterAttempt(pod, before, outcome, now);
@@ -186,6 +202,7 @@ export function createImperativeEviction(
   const memories = createEvictionAttempts(context.clock);
   const unsure = new Set<string>();
   const underWay = createCallsUnderWay(context.clock);
+  const traffic = createTraffic(context);
   const forget = (key: string): void => {
     memories.delete(key);
     unsure.delete(key);
@@ -193,7 +210,8 @@ export function createImperativeEviction(
   return {
     name: IMPERATIVE_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
-    act: (request, pod, signal) => act(context, { memories, unsure, underWay, habits }, { request, pod }, signal),
+    act: (request, pod, signal) =>
+      act(context, { memories, unsure, underWay, traffic, habits }, { request, pod }, signal),
     over: (request) => {
       forget(keyOf(request));
       return Promise.resolve();

@@ -10,6 +10,11 @@ export interface EndOptions {
   readonly gracePeriodSeconds?: number;
 }
 
+/** The same for an eviction, which can also be tried: everything is checked, and nothing happens. */
+export interface EvictionOptions extends EndOptions {
+  readonly dryRun?: readonly ['All'];
+}
+
 /**
  * Asks the Eviction API once for the end of this pod, and of no namesake (004, "How API-initiated eviction works").
  * Throws API_UNREACHABLE; every answer is an outcome.
@@ -17,7 +22,7 @@ export interface EndOptions {
 export async function askForEviction(
   client: KubeClient,
   pod: Pod,
-  options: EndOptions,
+  { dryRun, ...options }: EvictionOptions,
   signal: AbortSignal,
 ): Promise<EvictionAnswer> {
   const { name, namespace, uid } = pod.metadata;
@@ -28,7 +33,8 @@ export async function askForEviction(
     // So that a namesake is never evicted.
     deleteOptions: { preconditions: { uid }, ...options },
   };
-  const path = objectPath(PODS, pod.metadata, 'eviction');
+  // In the path, so that webhooks learn of it.
+  const path = `${objectPath(PODS, pod.metadata, 'eviction')}${dryRun === undefined ? '' : '?dryRun=All'}`;
   const response = await client.send({ method: 'POST', path, body, behindWebhooks: true }, signal);
   const retryAfter = Number(response.headers['retry-after']);
   return {

@@ -53,7 +53,7 @@ export function createEvictionScene(): EvictionScene {
   const attempts: string[] = [];
   const send = async (request: KubeRequest): Promise<KubeResponse> => {
     sent.push(request);
-    const answer = request.path.endsWith('/eviction') ? await scene.evictionAnswer() : {};
+    const answer = /\/eviction(\?|$)/.test(request.path) ? await scene.evictionAnswer() : {};
     if (answer instanceof Error) throw answer;
     return { status: 200, headers: {}, body: undefined, ...answer };
   };
