@@ -25,3 +25,10 @@ export function formatSpan(ms: number): string {
   if (sec < 3600) return `${Math.floor(sec / 60)}m${sec % 60}s`;
   return `${Math.floor(sec / 3600)}h${Math.floor((sec % 3600) / 60)}m`;
 }
+
+const DAY_MS = 86_400_000;
+
+/** How long ago something was, for people: as `formatSpan`, and from two days on in days, such as 60d. */
+export function formatAge(ms: number): string {
+  return ms < 2 * DAY_MS ? formatSpan(ms) : `${Math.floor(ms / DAY_MS)}d`;
+}

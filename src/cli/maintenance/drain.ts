@@ -13,7 +13,7 @@ import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
 import type { DryRun } from '../options.ts';
 import { readPreviewFacts } from './preview.ts';
 import { formatPreview } from './preview-table.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import { columnsOf, type Terminal } from '../terminal/terminal.ts';
 import { adviceFor, followMaintenance, nodeList } from '../follow/maintenance/follow.ts';
 
 /** The flags of `nodemaint drain` as the command line has them. */
@@ -62,7 +62,8 @@ export async function drainCommand(names: readonly string[], flags: DrainFlags, 
     }
     if (flags.output !== 'table') terminal.write(formatMaintenance(begun.maintenance, flags.output));
     else if (dryRun !== undefined) {
-      for (const preview of await previews(cluster, begun, terminal.stop)) terminal.write(formatPreview(preview));
+      for (const preview of await previews(cluster, begun, terminal.stop))
+        terminal.write(formatPreview(preview, columnsOf(terminal)));
     } else if (terminal.isTerminal) terminal.write(adviceFor(begun.maintenance.metadata.name, flags));
     return EXIT.done;
   });

@@ -1,7 +1,9 @@
-import type { DrainPreview, Finding, PreviewedPod } from '../../decide/view/drain-preview.ts';
+import type { DrainPreview, Finding, PreviewedPod, PreviewTier } from '../../decide/view/drain-preview.ts';
 import { tierName } from '../follow/maintenance/frame.ts';
 import { printable } from '../../printable.ts';
-import { formatTable } from '../terminal/text.ts';
+import { hangingLines } from '../terminal/paint.ts';
+import { tableRows } from '../terminal/text.ts';
+import { firstNames } from '../../decide/names.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 function findingText({ level, message }: Finding): string {
@@ -18,28 +20,69 @@ function graceText({ gracePeriodSec, budget = gracePeriodSec }: PreviewedPod): s
   return budget === gracePeriodSec ? own : `${own}, shortened to ${formatSpan(budget * 1000)}`;
 }
 
+const HEAD = ['POD', 'NAMESPACE', 'PRIORITY', 'GRACE'];
+/** At most this many pods of a finding are named; the others are counted. */
+const MAX_NAMES = 5;
+
+/** What concerns several pods of a tier, once for all of them: what blocks first, then what has most pods. */
+function sharedFindings(pods: readonly PreviewedPod[]): ReadonlyMap<string, readonly PreviewedPod[]> {
+  const all = pods.flatMap((pod) => pod.findings.map((finding) => ({ pod, text: findingText(finding) })));
+  const groups = [...Map.groupBy(all, ({ text }) => text)].map(
+    ([text, group]) => [text, group.map(({ pod }) => pod)] as const,
+  );
+  // "blocks" and "may block" stand before "note", also by the alphabet.
+  const order = (a: (typeof groups)[number], b: (typeof groups)[number]): number =>
+    (a[0].split(':', 1)[0] ?? '').localeCompare(b[0].split(':', 1)[0] ?? '') || b[1].length - a[1].length;
+  return new Map(groups.filter(([, group]) => group.length > 1).toSorted(order));
+}
+
+/** A text in lines, each behind the indent, and from the second one on behind two spaces more. */
+function indented(indent: string, text: string, columns: number): readonly string[] {
+  return hangingLines({ head: indent, indent: `${indent}  ` }, text, columns, 'plain').map((line) => line.text);
+}
+
+/** A tier: what concerns several of its pods, and its pods, each with what concerns only itself. */
+function tierText(tier: PreviewTier, number: number, columns: number): readonly string[] {
+  const { entry, pods, dueSec } = tier;
+  const due = dueSec === undefined ? '' : `, after ${formatSpan(dueSec * 1000)} at the latest`;
+  const shared = sharedFindings(pods);
+  // Most pods have none but the built-in one.
+  const hasInterceptors = pods.some(({ interceptors }) => interceptors.length > 0);
+  const names = hasInterceptors ? ['INTERCEPTORS'] : [];
+  const rows = pods.map((pod) => [
+    `pod/${pod.name}`,
+    pod.namespace,
+    String(pod.priority),
+    graceText(pod),
+    ...(hasInterceptors ? [pod.interceptors.join(', ') || '-'] : []),
+  ]);
+  const [head = [], ...podRows] = tableRows([[...HEAD, ...names], ...rows], columns - 3);
+  const say = (indent: string, text: string): readonly string[] => indented(indent, text, columns);
+  return [
+    `${number}. ${tierName(entry)}${due}`,
+    ...[...shared].flatMap(([text, group]) => {
+      const own = group.map(({ name }) => name);
+      return say('   ', `${text} (${group.length} pods: ${firstNames(own, MAX_NAMES)})`);
+    }),
+    ...head.map((line) => `   ${line}`),
+    ...podRows.flatMap((lines, index) => [
+      ...lines.map((line) => `   ${line}`),
+      ...(pods[index]?.findings ?? [])
+        .map(findingText)
+        .filter((text) => !shared.has(text))
+        .flatMap((text) => say('     ', text)),
+    ]),
+  ];
+}
+
 /** What a drain would do, for people: one table for each tier, in the order in which the pods would leave. */
-export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPreview): string {
+export function formatPreview({ node, tiers, findings, pods, blocked }: DrainPreview, columns: number): string {
   const blockedText = blocked === 0 ? '' : `; ${blocked} of them ${blocked === 1 ? 'is' : 'are'} blocked`;
-  const head = `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${blockedText}`;
-  const blocks = tiers.map(({ entry, pods: own, dueSec }, index) => {
-    const rows = own.map((pod) => [
-      `pod/${pod.name}`,
-      pod.namespace,
-      String(pod.priority),
-      graceText(pod),
-      pod.interceptors.length === 0 ? '-' : pod.interceptors.join(', '),
-    ]);
-    const [header = '', ...lines] = formatTable([
-      ['POD', 'NAMESPACE', 'PRIORITY', 'GRACE', 'INTERCEPTORS'],
-      ...rows,
-    ]).split('\n');
-    const podLines = lines.flatMap((line, row) => [
-      `   ${line}`,
-      ...(own[row]?.findings ?? []).map((finding) => `     ${findingText(finding)}`),
-    ]);
-    const due = dueSec === undefined ? '' : `, after ${formatSpan(dueSec * 1000)} at the latest`;
-    return [`${index + 1}. ${tierName(entry)}${due}`, `   ${header}`, ...podLines].join('\n');
-  });
-  return `${[head, ...findings.map((finding) => `  ${findingText(finding)}`), ...blocks].join('\n')}\n`;
+  const say = (indent: string, text: string): readonly string[] => indented(indent, text, columns);
+  const lines = [
+    ...say('', `node/${node}: ${count(pods, 'pod')} in ${count(tiers.length, 'tier')}${blockedText}`),
+    ...findings.flatMap((finding) => say('  ', findingText(finding))),
+    ...tiers.flatMap((tier, index) => tierText(tier, index + 1, columns)),
+  ];
+  return `${lines.join('\n')}\n`;
 }

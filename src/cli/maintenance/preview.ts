@@ -12,7 +12,7 @@ import { chosenNodes, parseNodeChoice } from './choice.ts';
 import { controlPlaneHarm } from './begin.ts';
 import { readDrainPlan } from './plan-file.ts';
 import { formatPreview } from './preview-table.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import { columnsOf, type Terminal } from '../terminal/terminal.ts';
 import { parseDeadline } from '../arguments.ts';
 
 /** The flags of `nodemaint preview` as the command line has them. */
@@ -121,8 +121,10 @@ export async function previewCommand(
     const nodes = await chosenNodes(maintenances, named, terminal.stop);
     const all = await Promise.all(nodes.map((name) => readPreviewFacts(maintenances, name, plan, terminal.stop)));
     const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
-    if (flags.output === 'table') terminal.write(previews.map(formatPreview).join('\n'));
-    else if (nodes.length > 1) terminal.write(formatDocument('DrainPreviewList', { items: previews }, flags.output));
+    if (flags.output === 'table') {
+      const columns = columnsOf(terminal);
+      terminal.write(previews.map((preview) => formatPreview(preview, columns)).join('\n'));
+    } else if (nodes.length > 1) terminal.write(formatDocument('DrainPreviewList', { items: previews }, flags.output));
     else for (const only of previews) terminal.write(formatDocument('DrainPreview', only, flags.output));
     const missing = nodes.filter((_, index) => all[index] === undefined);
     for (const name of missing) terminal.warn(`nodemaint: nodes "${name}" not found\n`);

@@ -7,11 +7,12 @@ import type { UserAccessFlags } from '../../kube/access/user.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { withCluster } from '../cluster.ts';
 import { readFleet } from '../fleet.ts';
+import { writeTimedLine } from '../follow/screen.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { FrameLine, LineStyle } from '../terminal/paint.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import { formatTable } from '../terminal/text.ts';
-import { formatSpan } from '../../decide/duration.ts';
+import { columnsOf, type Terminal } from '../terminal/terminal.ts';
+import { tableRows } from '../terminal/text.ts';
+import { formatAge } from '../../decide/duration.ts';
 
 /** The flags of `nodemaint nodes`. */
 export interface NodesFlags extends UserAccessFlags {
@@ -35,7 +36,7 @@ const WIDE_HEAD = ['NAME', 'STATE', 'NODE', 'VERSION', 'PHASE', 'LOCK', 'DOCTOR'
 
 function age(text: string | undefined, now: number): string {
   const at = timeOf(text);
-  return at === undefined ? '-' : formatSpan(now - at);
+  return at === undefined ? '-' : formatAge(now - at);
 }
 
 function cellsOf({ name, state, reason, nodeStatus, agent }: FleetNode, isWide: boolean, now: number): string[] {
@@ -50,13 +51,22 @@ function summaryOf(nodes: readonly FleetNode[]): string {
   return `${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`}: ${counts.join(', ')}`;
 }
 
+/** How a table of nodes is drawn: `columns` characters wide, at `now` in milliseconds since the epoch. */
+export interface NodesLook {
+  readonly isWide: boolean;
+  readonly columns: number;
+  readonly now: number;
+}
+
 /** The nodes as a table with their number below, for people. */
-function tableOf(nodes: readonly FleetNode[], isWide: boolean, now: number): readonly FrameLine[] {
-  const rows = nodes.map((node) => cellsOf(node, isWide, now));
-  const [head = '', ...lines] = formatTable([isWide ? WIDE_HEAD : HEAD, ...rows]).split('\n');
+export function nodesTable(nodes: readonly FleetNode[], { isWide, columns, now }: NodesLook): readonly FrameLine[] {
+  const cells = nodes.map((node) => cellsOf(node, isWide, now));
+  const [head = [], ...rows] = tableRows([isWide ? WIDE_HEAD : HEAD, ...cells], columns);
   return [
-    { text: head, style: 'plain' },
-    ...lines.map((text, index) => ({ text, style: STYLES[nodes[index]?.state ?? 'guarded'] })),
+    ...head.map((text) => ({ text, style: 'plain' }) as const),
+    ...rows.flatMap((lines, index) => {
+      return lines.map((text) => ({ text, style: STYLES[nodes[index]?.state ?? 'guarded'] }));
+    }),
     { text: '', style: 'plain' },
     { text: summaryOf(nodes), style: 'bold' },
   ];
@@ -67,7 +77,10 @@ function show(nodes: readonly FleetNode[], { output }: NodesFlags, terminal: Ter
   else if (output === 'json' || output === 'yaml') {
     terminal.write(formatDocument('NodeList', { items: nodes }, output));
   } else if (nodes.length === 0) terminal.write('No nodes.\n');
-  else terminal.draw(tableOf(nodes, output === 'wide', terminal.now()), 0);
+  else {
+    const look = { isWide: output === 'wide', columns: columnsOf(terminal), now: terminal.now() };
+    terminal.draw(nodesTable(nodes, look), 0);
+  }
 }
 
 /** The lines of the nodes that are different from before; a node that is gone is said to be. */
@@ -96,9 +109,9 @@ async function watchFleet(
     if (stop.aborted) return;
     try {
       const { nodes } = await readFleet(client, flags.selector ?? '', terminal.now(), stop);
-      const at = new Date(terminal.now()).toISOString().slice(11, 19);
-      for (const node of changesOf(before, nodes))
-        terminal.write(`${at}  ${node.name}  ${node.state}  ${node.reason}\n`);
+      for (const { name, state, reason } of changesOf(before, nodes)) {
+        writeTimedLine(terminal, `node/${name} ${state}${reason === '' ? '' : `: ${reason}`}`);
+      }
       before = nodes;
       problem = undefined;
     } catch (error) {

@@ -4,7 +4,7 @@ import { usage } from '../arguments.ts';
 import { type ClusterFlags, parseTarget, withCluster } from '../cluster.ts';
 import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
-import type { OutputFormat, Terminal } from '../terminal/terminal.ts';
+import { columnsOf, type OutputFormat, type Terminal } from '../terminal/terminal.ts';
 import { formatTable } from '../terminal/text.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { reportDocument } from './document.ts';
@@ -28,10 +28,35 @@ export interface ReportFlags extends Omit<ClusterFlags, 'output'> {
 
 const WIDTH_OF_FILES = 120;
 
+/** A recorded shutdown; without its time line where its file cannot be read. */
+export interface HistoryLine {
+  readonly number: number;
+  /** When it began, in milliseconds since the epoch. */
+  readonly at: number;
+  readonly line: Timeline | undefined;
+}
+
+/** The recorded shutdowns as a table. */
+export function historyTable(lines: readonly HistoryLine[], columns: number): string {
+  const rows = lines.map(({ number, at, line }) =>
+    line === undefined
+      ? [String(number), rfc3339(at), '-', '-', '-', 'this file cannot be read']
+      : [
+          String(number),
+          rfc3339(line.from),
+          formatSpan(line.spent.heldMs),
+          formatSpan(line.spent.addedMs),
+          String(line.pods),
+          `${line.reason}: ${outcomeText(line)}`,
+        ],
+  );
+  return `${formatTable([['NUMBER', 'BEGAN', 'HELD', 'ADDED', 'PODS', 'WHAT HAPPENED'], ...rows], columns)}\n`;
+}
+
 /** `nodemaint history`: the last shutdowns of this machine. Returns the exit code. Throws CONFIG_INVALID, FILE_OPERATION_FAILED. */
 export async function historyCommand({ config, output }: HistoryFlags, terminal: Terminal): Promise<number> {
   const local = await openLocalStories(config);
-  const lines: { readonly number: number; readonly line: Timeline | undefined; readonly at: number }[] = [];
+  const lines: HistoryLine[] = [];
   for (const [index, at] of local.times.entries()) {
     const story = await local.files.read(at);
     lines.push({ number: index + 1, at, line: story && timelineOf(story, terminal.now()) });
@@ -49,20 +74,7 @@ export async function historyCommand({ config, output }: HistoryFlags, terminal:
     terminal.write(`No shutdown of this machine is recorded in ${local.directory} yet.\n`);
     return EXIT.done;
   }
-  const rows = lines.map(({ number, at, line }) =>
-    line === undefined
-      ? [String(number), rfc3339(at), '-', '-', '-', 'this file cannot be read', '']
-      : [
-          String(number),
-          rfc3339(line.from),
-          formatSpan(line.spent.heldMs),
-          formatSpan(line.spent.addedMs),
-          String(line.pods),
-          outcomeText(line),
-          line.reason,
-        ],
-  );
-  terminal.write(`${formatTable([['NUMBER', 'BEGAN', 'HELD', 'ADDED', 'PODS', 'OUTCOME', 'ASKED BY'], ...rows])}\n`);
+  terminal.write(historyTable(lines, columnsOf(terminal)));
   return EXIT.done;
 }
 

@@ -1,23 +1,53 @@
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { formatTable } from '../terminal/text.ts';
 import { shortCause } from '../../decide/view/blocking-causes.ts';
-import { formatSpan } from '../../decide/duration.ts';
+import { formatAge, formatSpan } from '../../decide/duration.ts';
+import { namesWithin } from '../../decide/names.ts';
 
-function formatWaiting(status: AgentStatus, now: number): string {
-  if (status.waitingFor.length === 0) return 'Waiting for:  nothing';
-  const rows = status.waitingFor.map(({ what, on, message, since, expectedAt }) => [
-    what,
-    on,
-    since === undefined ? '-' : formatSpan(now - since),
-    expectedAt === undefined
-      ? '-'
-      : expectedAt > now
-        ? `in ${formatSpan(expectedAt - now)}`
-        : `${formatSpan(now - expectedAt)} late`,
-    shortCause(message),
-  ]);
-  const table = formatTable([['POD', 'WAITING ON', 'SINCE', 'EXPECTED', 'MESSAGE'], ...rows]);
-  return `Waiting for:\n${table.replace(/^/gm, '  ')}`;
+type Waiting = AgentStatus['waitingFor'][number];
+
+/** The names of pods that wait for the same take so much of the width; the others are counted. */
+const NAMES_SHARE = 0.3;
+/** The same in a file, in characters. */
+const NAMES_WIDTH = 80;
+
+function expectedText(at: number | undefined, now: number): string {
+  if (at === undefined) return '-';
+  return at > now ? `in ${formatSpan(at - now)}` : `${formatSpan(now - at)} late`;
+}
+
+/** Who acts on the pod and what is said; a message that names its pod would keep pods apart that wait for the same. */
+function actorText({ on, message }: Waiting): string {
+  const said = shortCause(message).replace(/^Pod \S+ is terminating\.$/, 'is terminating');
+  return said === '' ? on : `${on}: ${said}`;
+}
+
+/** Pods that wait for the same as one row: since when the first of them does, and when the last is expected to have left. */
+function waitingRow(group: readonly Waiting[], width: number, now: number): readonly string[] {
+  const [first] = group;
+  if (first === undefined) return [];
+  const since = group.flatMap((each) => each.since ?? []);
+  const expected = group.flatMap(({ expectedAt }) => expectedAt ?? []);
+  return [
+    namesWithin(
+      group.map(({ what }) => what),
+      width,
+    ),
+    since.length === 0 ? '-' : formatSpan(now - Math.min(...since)),
+    expectedText(expected.length < group.length ? undefined : Math.max(...expected), now),
+    actorText(first),
+  ];
+}
+
+function formatWaiting({ waitingFor }: AgentStatus, now: number, columns: number): string {
+  if (waitingFor.length === 0) return 'Waiting for:  nothing';
+  const groups = Map.groupBy(waitingFor, actorText);
+  const rows = [...groups.values()].map((group) =>
+    waitingRow(group, Math.min(NAMES_WIDTH, NAMES_SHARE * columns), now),
+  );
+  const table = formatTable([['POD', 'SINCE', 'EXPECTED', 'WAITING ON'], ...rows], columns - 2);
+  const pods = waitingFor.length === 1 ? '1 pod' : `${waitingFor.length} pods`;
+  return `Waiting for:  ${pods}\n${table.replace(/^/gm, '  ')}`;
 }
 
 /** The state of the controller, where it does not drain the node. */
@@ -35,12 +65,12 @@ function describeDelay({ delay, deadManMs }: AgentStatus['lock']): string[][] {
   if (delay === undefined) return [];
   const file = delay.file === undefined ? 'the default' : delay.file;
   const dead = deadManMs === undefined ? '' : `; ${formatSpan(deadManMs)} if the agent stops`;
-  const limit = `at most ${formatSpan(delay.limitMs)} (${file})${dead}`;
+  const limit = `at most ${formatAge(delay.limitMs)} (${file})${dead}`;
   return [['Delay:', limit], ...(delay.problem === undefined ? [] : [['', `WARNING: ${delay.problem}`]])];
 }
 
 /** The status of the agent as a table, for people. */
-export function formatStatus(status: AgentStatus, now: number): string {
+export function formatStatus(status: AgentStatus, now: number, columns: number = Infinity): string {
   const { phase, lock, cluster, maintenance } = status;
   const since = phase.kind === 'watching' ? status.startedAt : phase.since;
   const heard =
@@ -69,5 +99,5 @@ export function formatStatus(status: AgentStatus, now: number): string {
       : [['WARNING:', `${status.storageProblem}; the agent continues from memory`]]),
     ...status.warnings.map((warning) => ['WARNING:', warning]),
   ];
-  return `${formatTable(lines)}\n${formatWaiting(status, now)}\n`;
+  return `${formatTable(lines, columns)}\n${formatWaiting(status, now, columns)}\n`;
 }

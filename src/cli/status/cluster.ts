@@ -1,9 +1,9 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { NODE_LABEL } from '../../api/names.ts';
-import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { drainView, type DrainView } from '../../decide/view/drain-progress.ts';
-import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { isInProgress } from '../../decide/maintenance/maintenance.ts';
 import { nodeLabel } from '../../decide/node-label.ts';
 import { nodesOf, resolveTarget } from '../../decide/maintenance/choice.ts';
 import { NodemaintError } from '../../errors.ts';
@@ -24,10 +24,8 @@ import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { followMaintenance } from '../follow/maintenance/follow.ts';
 import { drainLines } from '../follow/maintenance/frame.ts';
-import type { ListOutput, Terminal } from '../terminal/terminal.ts';
-import { formatTable } from '../terminal/text.ts';
-import { formatSpan } from '../../decide/duration.ts';
-import { timeOf } from '../../decide/time.ts';
+import { columnsOf, type ListOutput, type Terminal } from '../terminal/terminal.ts';
+import { overviewTable } from './overview.ts';
 
 /** The flags of `nodemaint status` that are about a cluster. */
 export interface ClusterStatusFlags extends UserAccessFlags {
@@ -63,38 +61,6 @@ function nodeLine({ metadata, spec }: Node, maintenances: readonly NodeMaintenan
   return `node/${metadata.name}  ${state}, ${where}`;
 }
 
-/** All maintenances, one line each; with `isWide` all names of nodes, and what the Drained condition says. */
-function overview(
-  maintenances: readonly NodeMaintenance[],
-  nodes: readonly Node[],
-  { isWide, now }: { readonly isWide: boolean; readonly now: number },
-): string {
-  if (maintenances.length === 0) return 'No maintenances.\n';
-  const rows = maintenances.map((each) => {
-    const { metadata, spec, status } = each;
-    const names = nodesOf(each, nodes);
-    const isLong = !isWide && names.length > 3;
-    const shown = isLong ? `${names.slice(0, 3).join(',')} and ${names.length - 3} more` : names.join(',');
-    const { podsPendingEvacuation = 0, podsEvacuating = 0 } = status?.summary ?? {};
-    const condition = status?.conditions?.find(({ type }) => type === DRAINED);
-    const drained = condition?.status ?? '-';
-    return [
-      metadata.name,
-      stageOf(each),
-      shown === '' ? '<none>' : shown,
-      drained,
-      String(podsPendingEvacuation),
-      String(podsEvacuating),
-      formatSpan(now - (timeOf(metadata.creationTimestamp) ?? now)),
-      spec.reason ?? '',
-      ...(isWide ? [condition?.message ?? ''] : []),
-    ];
-  });
-  const head = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
-  if (isWide) head.push('MESSAGE');
-  return `${formatTable([head, ...rows])}\n`;
-}
-
 function theOnly(name: string, maintenances: readonly NodeMaintenance[]): NodeMaintenance {
   const open = maintenances.filter(isInProgress);
   const [first] = open;
@@ -102,11 +68,6 @@ function theOnly(name: string, maintenances: readonly NodeMaintenance[]): NodeMa
   if (open.length === 1) return first;
   const names = open.map(({ metadata }) => `nm/${metadata.name}`).join(', ');
   throw new NodemaintError('USAGE', `node/${name} has several maintenances; name the one to watch: ${names}`);
-}
-
-/** Lines in a file are not broken: who reads it later breaks them. */
-function widthOf(terminal: Terminal): number {
-  return terminal.isTerminal ? terminal.size().columns : 1000;
 }
 
 async function showTarget(
@@ -138,7 +99,7 @@ async function showTarget(
   }
   if (flags.output === 'table' || flags.output === 'wide') {
     if (found.kind === 'node') terminal.write(`${nodeLine(found.node, found.maintenances)}\n`);
-    for (const view of views) terminal.draw(drainLines(view, widthOf(terminal), terminal.now()), 0);
+    for (const view of views) terminal.draw(drainLines(view, columnsOf(terminal), terminal.now()), 0);
   } else if (found.kind === 'maintenance') {
     for (const view of views) terminal.write(formatDocument('DrainStatus', view, flags.output));
   } else {
@@ -166,7 +127,8 @@ export async function clusterStatusCommand(
     const [all, nodes] = await Promise.all([client.maintenances(terminal.stop), client.nodes(terminal.stop)]);
     const isWide = flags.output === 'wide';
     if (flags.output === 'name') for (const each of all) terminal.write(formatMaintenance(each, 'name'));
-    else if (flags.output === 'table' || isWide) terminal.write(overview(all, nodes, { isWide, now: terminal.now() }));
+    else if (flags.output === 'table' || isWide)
+      terminal.write(overviewTable(all, nodes, { isWide, columns: columnsOf(terminal), now: terminal.now() }));
     else terminal.write(formatObject({ apiVersion: 'v1', kind: 'List', items: all }, flags.output));
     return EXIT.done;
   });

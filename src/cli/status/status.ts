@@ -1,16 +1,22 @@
 import { NodemaintError } from '../../errors.ts';
 import type { ClusterStatusFlags } from './cluster.ts';
-import type { ListOutput, Terminal } from '../terminal/terminal.ts';
+import { columnsOf, type ListOutput, type Terminal } from '../terminal/terminal.ts';
 import { formatStatus } from './agent-table.ts';
 import { readStatus } from '../agent-status.ts';
 import { formatDocument } from '../terminal/document.ts';
 
 /** `nodemaint status` of this machine: what its agent does and waits for, as text. */
-export async function statusCommand(runDirectory: string, output: ListOutput, now: number): Promise<string> {
+export async function statusCommand(
+  runDirectory: string,
+  output: ListOutput,
+  terminal: Pick<Terminal, 'now' | 'isTerminal' | 'size'>,
+): Promise<string> {
   const status = await readStatus(runDirectory);
   if (output === 'name') return `node/${status.node}\n`;
   const isTable = output === 'table' || output === 'wide';
-  return isTable ? formatStatus(status, now) : formatDocument('AgentStatus', status, output);
+  return isTable
+    ? formatStatus(status, terminal.now(), columnsOf(terminal))
+    : formatDocument('AgentStatus', status, output);
 }
 
 /** The flags of `nodemaint status` as the command line has them. */
@@ -28,7 +34,7 @@ export async function statusOf(name: string | undefined, flags: StatusFlags, ter
   const { clusterStatusCommand } = await import('./cluster.ts');
   if (!isLocal) return await clusterStatusCommand(name, flags, terminal);
   try {
-    terminal.write(await statusCommand(flags.runDirectory, flags.output, terminal.now()));
+    terminal.write(await statusCommand(flags.runDirectory, flags.output, terminal));
     return 0;
   } catch (agentError) {
     if (!(agentError instanceof NodemaintError) || agentError.code !== 'CONTROL_SOCKET_UNAVAILABLE') throw agentError;

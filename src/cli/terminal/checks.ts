@@ -2,35 +2,30 @@ import type { Check } from '../../decide/view/node-checks.ts';
 import { printable } from '../../printable.ts';
 import { formatDocument } from './document.ts';
 import { EXIT } from './exit-code.ts';
-import { type FrameLine, type LineStyle, wrap } from './paint.ts';
-import type { OutputFormat, Terminal } from './terminal.ts';
+import { type FrameLine, hangingLines, type LineStyle } from './paint.ts';
+import { columnsOf, type OutputFormat, type Terminal } from './terminal.ts';
 
 const STYLES = { ok: 'plain', warn: 'warn', fail: 'bad' } as const satisfies Record<Check['result'], LineStyle>;
-/** The narrowest column of findings, and the most lines of one. */
-const [LEAST, MOST_LINES] = [30, 12];
-
-/** A text behind a head, broken into lines that stand below each other. */
-function hanging(head: string, text: string, columns: number, style: LineStyle): readonly FrameLine[] {
-  const lines = wrap(printable(text), Math.max(LEAST, columns - head.length), MOST_LINES);
-  const before = (index: number): string => (index === 0 ? head : ' '.repeat(head.length));
-  return lines.map((line, index) => ({ text: `${before(index)}${line}`.trimEnd(), style }));
-}
 
 /** The checks as a table, and what to do below it. Lines of a file are not broken: `columns` is infinite there. */
-function linesOf(checks: readonly Check[], columns: number): readonly FrameLine[] {
+export function checkLines(checks: readonly Check[], columns: number): readonly FrameLine[] {
   const width = Math.max(5, ...checks.map(({ name }) => printable(name).length));
   const headOf = (result: string, name: string): string => `${result.padEnd(6)}  ${printable(name).padEnd(width)}  `;
   const fixes = checks.filter(({ fix }) => fix !== '');
   return [
     { text: `${headOf('RESULT', 'CHECK')}FINDING`, style: 'plain' },
-    ...checks.flatMap(({ name, result, message }) => hanging(headOf(result, name), message, columns, STYLES[result])),
+    ...checks.flatMap(({ name, result, message }) =>
+      hangingLines({ head: headOf(result, name) }, printable(message), columns, STYLES[result]),
+    ),
     ...(fixes.length === 0
       ? []
       : ([
           { text: '', style: 'plain' },
           { text: 'How to fix it:', style: 'bold' },
         ] as const)),
-    ...fixes.flatMap(({ name, fix }) => hanging(`  ${printable(name)}: `, fix, columns, 'plain')),
+    ...fixes.flatMap(({ name, fix }) =>
+      hangingLines({ head: `  ${printable(name)}: `, indent: '    ' }, printable(fix), columns, 'plain'),
+    ),
   ];
 }
 
@@ -40,7 +35,7 @@ export function printChecks(
   output: OutputFormat,
   terminal: Pick<Terminal, 'write' | 'draw' | 'isTerminal' | 'size'>,
 ): number {
-  if (output === 'table') terminal.draw(linesOf(checks, terminal.isTerminal ? terminal.size().columns : Infinity), 0);
+  if (output === 'table') terminal.draw(checkLines(checks, columnsOf(terminal)), 0);
   else terminal.write(formatDocument('CheckList', { items: checks }, output));
   return checks.some(({ result }) => result === 'fail') ? EXIT.failed : EXIT.done;
 }

@@ -20,6 +20,11 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
+/** The characters of a line; infinite in a file, whose lines are not broken: who reads it later breaks them. */
+export function columnsOf({ isTerminal, size }: Pick<Terminal, 'isTerminal' | 'size'>): number {
+  return isTerminal ? size().columns : Infinity;
+}
+
 /** The used part of an output stream of the process; the optional members are absent where it is not a terminal. */
 export interface OutputStream {
   readonly isTTY?: boolean;

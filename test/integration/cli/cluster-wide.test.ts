@@ -99,14 +99,15 @@ describe('the commands of a whole cluster on a real API server', () => {
       await rig.controlPlane.kubectl(['patch', 'node', NODE, '--type=merge', '-p', JSON.stringify(body)]);
     };
     await report('watching', '');
-    await waitFor('a guarded node is told', async () => (await shown()).includes(`  ${NODE}  guarded`), options);
+    await waitFor('a guarded node is told', async () => (await shown()).includes(` node/${NODE} guarded`), options);
     await report('draining', STEERING);
-    await waitFor('a shutdown is told', async () => (await shown()).includes(`  ${NODE}  going-down`), options);
+    await waitFor('a shutdown is told', async () => (await shown()).includes(` node/${NODE} going-down: `), options);
     await rig.controlPlane.kubectl(['delete', 'node', NODE, '--wait=false']);
     await waitFor('a deleted node is told', async () => /object was deleted$/m.test(await shown()), options);
     const lines = (await shown()).trimEnd().split('\n').slice(4);
     assert.equal(lines.length, 3, await shown());
-    for (const line of lines) assert.match(line, new RegExp(`^\\d\\d:\\d\\d:\\d\\d  ${NODE}  `));
+    for (const line of lines)
+      assert.match(line, new RegExp(`^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ node/${NODE} `));
     assert.doesNotMatch((await shown()).replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u);
     await watching.stop();
   });

@@ -1,7 +1,8 @@
 import type { DrainView, LeavingPod, NodeView } from '../../../decide/view/drain-progress.ts';
 import { firstNames } from '../../../decide/names.ts';
 import { causeOf } from '../../../decide/view/blocking-causes.ts';
-import { causeText, podState, tierName } from './frame.ts';
+import { causeText, tierName } from './frame.ts';
+import { isUnrequested, podState } from './pod-line.ts';
 import { printable } from '../../../printable.ts';
 
 /** Turns each view of a maintenance into the lines that are new since the last one. */
@@ -17,7 +18,7 @@ function isUntold(pod: LeavingPod): boolean {
   // What blocks it is told once for all its pods.
   if (causeOf(pod) !== undefined) return true;
   // The controller takes a request up within a second; where it does not, the maintenance has a note of its own.
-  return pod.progress.state === 'requested' && pod.blocking === undefined;
+  return (pod.progress.state === 'requested' || isUnrequested(pod)) && pod.blocking === undefined;
 }
 
 /** Makes the lines of what blocks a node: one where a cause comes, and one where it is over. */
@@ -62,10 +63,11 @@ export function createDrainChanges(): DrainChanges {
       if (isNew(`${node.name} ${key}`, text)) lines.push(`node/${node.name} ${text}`);
     };
     const left = new Set(node.tiers.flatMap((tier) => tier.pods.map(({ uid }) => uid)));
-    for (const [uid, { namespace, name }] of pods) {
-      if (left.has(uid) || last.get(`node ${uid}`) !== node.name) continue;
+    const leftNow = [...pods].filter(([uid]) => !left.has(uid) && last.get(`node ${uid}`) === node.name);
+    for (const [index, [uid, { namespace, name }]] of leftNow.entries()) {
       pods.delete(uid);
-      lines.push(`node/${node.name} pod/${name} evicted (namespace ${namespace}), ${node.gone}/${node.total} gone`);
+      const gone = node.gone - leftNow.length + index + 1;
+      lines.push(`node/${node.name} pod/${name} evicted (namespace ${namespace}), ${gone}/${node.total} gone`);
     }
     for (const { entry, state, total, pods: leaving } of node.tiers) {
       const name = tierName(entry);

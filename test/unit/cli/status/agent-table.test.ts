@@ -61,7 +61,7 @@ describe('the status of the agent', () => {
     const waitingFor = [{ what: 'default/web', on: 'kubelet', message: 'is terminating' }];
     const cluster = { configured: true, server: 'https://10.0.0.1:6443' };
     const shown = lines({ waitingFor, cluster, lock: { ...QUIET.lock, delay: { limitMs: 30_000 } } });
-    assert.equal(shown.at(-2), '  default/web  kubelet     -      -         is terminating');
+    assert.equal(shown.at(-2), '  default/web  -      -         kubelet: is terminating');
     assert.ok(shown.includes('Cluster:      https://10.0.0.1:6443, no answer yet'));
     assert.ok(!shown.some((line) => line.includes('WARNING')));
   });
@@ -79,9 +79,9 @@ describe('the status of the agent', () => {
     ];
     const table = lines({ waitingFor }).slice(-4, -1);
     assert.deepEqual(table, [
-      '  POD          WAITING ON         SINCE  EXPECTED  MESSAGE',
-      '  default/web  actor.example.com  1m0s   in 5s     Half done.',
-      '  default/db   kubelet            1s     2s late   terminating',
+      '  POD          SINCE  EXPECTED  WAITING ON',
+      '  default/web  1m0s   in 5s     actor.example.com: Half done.',
+      '  default/db   1s     2s late   kubelet: terminating',
     ]);
   });
 

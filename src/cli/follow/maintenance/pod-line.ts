@@ -1,0 +1,68 @@
+/** What is shown of one pod that has to leave. */
+import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
+import { blockingOf, gistOf } from '../../../decide/view/blocking-causes.ts';
+import type { LeavingPod } from '../../../decide/view/drain-progress.ts';
+import type { ActiveInterceptor, EvictProgress } from '../../../decide/view/eviction-progress.ts';
+import { formatSpan } from '../../../decide/duration.ts';
+import { printable } from '../../../printable.ts';
+import { type FrameLine, hangingLines } from '../../terminal/paint.ts';
+
+/** What blocks a pod that is listed by itself, without the number of tries. */
+function gist(text: string): string {
+  return gistOf(printable(text));
+}
+
+/** Who acts on the pod. The built-in interceptor is the eviction that everybody knows: it has no name here. */
+function turnText({ name, place, count, message }: ActiveInterceptor, isSaid: boolean): string {
+  const said = isSaid ? '' : gist(message);
+  if (name === IMPERATIVE_INTERCEPTOR) return said === '' ? 'being evicted' : said.replace(/\.$/, '');
+  const order = count > 1 ? ` (${place} of ${count})` : '';
+  return `interceptor ${name}${order}${said === '' ? '' : `: ${said}`}`;
+}
+
+/** What a pod waits for, as plain text that differs only where something has changed. */
+export function podState(pod: LeavingPod): string {
+  const { state, message, turn, terminatingUntil } = pod.progress;
+  const blocking = blockingOf(pod);
+  // The message of the active interceptor is shown once, as its own.
+  const isShown = blocking === undefined || (blocking.reason === 'Interceptor' && turn !== undefined);
+  const why = isShown ? '' : `; ${blocking.reason}: ${gist(blocking.message)}`;
+  const withGist = (text: string): string => (text === '' ? '' : `: ${gist(text)}`);
+  if (terminatingUntil !== undefined) return `terminating${why}`;
+  if (state === 'active' && turn !== undefined) {
+    const isSaid = why !== '' && gist(turn.message) !== '' && why.includes(gist(turn.message));
+    return `${turnText(turn, isSaid)}${why}`;
+  }
+  if (isUnrequested(pod)) return `its eviction is not requested yet${why}`;
+  return `${state}${withGist(message)}${why}`;
+}
+
+/** Whether the pod has no request yet, or its request was deleted and is made again. */
+export function isUnrequested({ progress: { state, requesters } }: LeavingPod): boolean {
+  return state === 'canceled' && requesters.length === 0;
+}
+
+/** How long a pod has waited, and how long it may still wait. It stands before the messages, which may be cut. */
+function podTimes(progress: EvictProgress, now: number): string {
+  const { turn, terminatingUntil } = progress;
+  const parts: string[] = [];
+  if (turn !== undefined && terminatingUntil === undefined) parts.push(`for ${formatSpan(now - turn.since)}`);
+  const until = terminatingUntil ?? turn?.expectedAt;
+  if (until !== undefined) {
+    // A grace period is a limit; what an interceptor says is an estimate.
+    const more = `${terminatingUntil === undefined ? 'about' : 'at most'} ${formatSpan(until - now)} more`;
+    parts.push(until > now ? more : `${formatSpan(now - until)} late`);
+  }
+  if (turn?.passesOnAt !== undefined && terminatingUntil === undefined && turn.passesOnAt - now < 15 * 60_000) {
+    parts.push(
+      `passes on to ${turn.passesTo ?? ''} in ${formatSpan(turn.passesOnAt - now)} unless there is a heartbeat`,
+    );
+  }
+  return parts.length === 0 ? '' : `${parts.join(', ')}: `;
+}
+
+/** A pod in lines for `columns` characters. */
+export function podLines(pod: LeavingPod, columns: number, now: number): readonly FrameLine[] {
+  const text = `pod/${pod.name} (${pod.namespace})  ${podTimes(pod.progress, now)}${podState(pod)}`;
+  return hangingLines({ head: '      ', indent: '        ', most: 3 }, text, columns, 'plain');
+}

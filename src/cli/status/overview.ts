@@ -1,0 +1,55 @@
+/** All maintenances of a cluster as a table. */
+import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { formatAge } from '../../decide/duration.ts';
+import { nodesOf } from '../../decide/maintenance/choice.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { timeOf } from '../../decide/time.ts';
+import { formatTable } from '../terminal/text.ts';
+
+/** How the table is drawn: `columns` characters wide, at `now` in milliseconds since the epoch; wide with all names of nodes. */
+export interface OverviewLook {
+  readonly isWide: boolean;
+  readonly columns: number;
+  readonly now: number;
+}
+
+const HEAD = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
+const MAX_NAMES = 3;
+/** Names of nodes take at most this share of the width; else they are counted. */
+const NAMES_SHARE = 0.3;
+
+/** The first names and the number of the others, or only the number where there is no room for names. */
+function shortNames(names: readonly string[], columns: number): string {
+  const more = names.length - MAX_NAMES;
+  const text = `${names.slice(0, MAX_NAMES).join(',')}${more > 0 ? ` and ${more} more` : ''}`;
+  if (text.length <= NAMES_SHARE * columns) return text;
+  return names.length === 1 ? '1 node' : `${names.length} nodes`;
+}
+
+/** All maintenances, one row each; where it is wide also what the Drained condition says. */
+export function overviewTable(
+  maintenances: readonly NodeMaintenance[],
+  nodes: readonly Node[],
+  { isWide, columns, now }: OverviewLook,
+): string {
+  if (maintenances.length === 0) return 'No maintenances.\n';
+  const rows = maintenances.map((each) => {
+    const { metadata, spec, status } = each;
+    const names = nodesOf(each, nodes);
+    const { podsPendingEvacuation = 0, podsEvacuating = 0 } = status?.summary ?? {};
+    const condition = status?.conditions?.find(({ type }) => type === DRAINED);
+    return [
+      metadata.name,
+      stageOf(each),
+      names.length === 0 ? '<none>' : isWide ? names.join(',') : shortNames(names, columns),
+      condition?.status ?? '-',
+      String(podsPendingEvacuation),
+      String(podsEvacuating),
+      formatAge(now - (timeOf(metadata.creationTimestamp) ?? now)),
+      spec.reason ?? '',
+      ...(isWide ? [condition?.message ?? ''] : []),
+    ];
+  });
+  return `${formatTable([isWide ? [...HEAD, 'MESSAGE'] : HEAD, ...rows], columns)}\n`;
+}
