@@ -1,4 +1,7 @@
+import { DAEMON_SET_INTERCEPTOR } from '../api/names.ts';
+import { targetKeyOf } from '../decide/eviction/request.ts';
 import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
+import { podTypeOf } from '../decide/pod.ts';
 import type { WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import { createMaintenanceReach } from './cache/maintenance-reach.ts';
@@ -50,13 +53,23 @@ interface Adding {
   mark(pod: string): void;
 }
 
+/** Whether the interceptor of DaemonSets may have to do with the request of the key; most requests are none of its own. */
+function mayEndByDaemonSet({ requests, pods }: Pick<ControllerContext, 'requests' | 'pods'>, key: string): boolean {
+  const request = requests.get(key);
+  if (request === undefined || request.metadata.deletionTimestamp !== undefined) return true;
+  if (request.status?.targetInterceptors?.some(({ name }) => name === DAEMON_SET_INTERCEPTOR) === true) return true;
+  const pod = pods.get(targetKeyOf(request));
+  return pod !== undefined && podTypeOf(pod) === 'DaemonSet';
+}
+
 function createAdding(context: ControllerContext, queues: Queues): Adding {
   const { maintenances, requests, pods } = context;
   const reach = createMaintenanceReach();
   const addNode = (name: string): void => {
     queues.node.add(name);
     for (const key of requests.onNode(name)) {
-      for (const queue of [queues.requester, queues.daemonSet, queues.eviction]) queue.add(key);
+      for (const queue of [queues.requester, queues.eviction]) queue.add(key);
+      if (mayEndByDaemonSet(context, key)) queues.daemonSet.add(key);
     }
   };
   const addMaintenancesOn: Adding['maintenancesOn'] = (node, when = 'soon') => {
@@ -67,7 +80,8 @@ function createAdding(context: ControllerContext, queues: Queues): Adding {
   };
   return {
     request: (key) => {
-      for (const queue of [queues.requester, queues.request, queues.daemonSet, queues.eviction]) queue.add(key);
+      for (const queue of [queues.requester, queues.request, queues.eviction]) queue.add(key);
+      if (mayEndByDaemonSet(context, key)) queues.daemonSet.add(key);
     },
     node: addNode,
     maintenancesOn: addMaintenancesOn,
@@ -129,7 +143,8 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
         queues.maintenance.add(maintenance);
         add.reach(maintenance);
       }
-      add.node(name);
+      if (change.isOtherForRequests) add.node(name);
+      else queues.node.add(name);
       add.maintenancesOn(name, change.isOtherwiseCordoned ? 'now' : 'soon');
       for (const node of change.nodes) add.maintenancesOn(node);
     },

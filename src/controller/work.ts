@@ -26,6 +26,9 @@ const PARALLEL_LOOKS = 32;
 const PARALLEL_REPORTS = 64;
 /** Webhooks of one namespace can hold up as many evictions as one namespace may have under way, and no others. */
 const PARALLEL_EVICTIONS = 64;
+/** For how long a maintenance rests after a look, at least, and longer with each other drain; two seconds at most. */
+const LEAST_REST_MS = 100;
+const REST_MS_PER_DRAIN = 10;
 /** After this time the runs under way are cut short when the leader is to stop. */
 const FINISH_MS = 5_000;
 
@@ -44,7 +47,7 @@ type QueueOf = (
   name: string,
   reconcile: Reconcile,
   parallel: number,
-  order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait'>,
+  order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait' | 'restMs'>,
 ) => WorkQueue;
 
 /** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
@@ -88,6 +91,8 @@ function createMaintenanceQueues(
     return stageOf(known) === 'Drain' && (known.status?.drainPlanPosition ?? 0) === 0;
   };
   const maintenance = queueOf('nodemaintenances', step, PARALLEL_LOOKS, {
+    // Each pod of a node is some changes, and where very many drain they are looked at together.
+    restMs: () => Math.max(LEAST_REST_MS, maintenances.drains.names.size * REST_MS_PER_DRAIN),
     // Many drains begin before the counts of those that are under way are brought up to date.
     isUrgent: (name) => maintenances.isUrgent(name) || (maintenances.drains.names.has(name) && !intents.isAsking(name)),
     // What drains that share nodes have reached is decided one by one, each from what the one before it has written.

@@ -33,6 +33,8 @@ export interface QueueDependencies {
   readonly hasToWait?: (key: string, running: Iterable<string>) => boolean;
   /** Whether the key goes before others; asked when it is added. */
   readonly isUrgent?: (key: string) => boolean;
+  /** For how long a key rests at least after a run where it is added by `addSoon`, in milliseconds; 100 unless given. */
+  readonly restMs?: () => number;
 }
 
 /** The pause after the first error of a key; it doubles with each further one. */
@@ -43,6 +45,10 @@ const MAY_RUN_POLL_MS = 50;
 const MAX_BACKOFF_MS = 60_000;
 /** setTimeout cannot wait longer; a key that is to wait longer is added after this time. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** How long a key rests after a run, as a multiple of what the run took, and at least. */
+const [REST_TIMES, REST_MS] = [2, 100];
+/** After so many starts, or such a time, the other work of the event loop has its turn. */
+const TURN = { starts: 16, ms: 2 };
 
 interface QueueOptions {
   readonly name: string;
@@ -67,6 +73,9 @@ class KeyQueue implements WorkQueue {
   /** How many errors in a row each key had. */
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
+  /** How many runs were started since the event loop had its turn, and when that was. */
+  #starts = 0;
+  #turnSince = -Infinity;
   /** Makes `run` look for a key again. */
   #wake: () => void = () => undefined;
 
@@ -131,13 +140,26 @@ class KeyQueue implements WorkQueue {
       this.#start(key);
       const task = this.#runOne(key, signal).finally(() => tasks.delete(task));
       tasks.add(task);
-      // A run that writes nothing never leaves the processor, and there may be thousands of keys: the renewal of the Lease and
-      // the probes run between any two of them.
-      await new Promise(setImmediate);
+      await this.#giveWay();
     }
     stop.removeEventListener('abort', onStop);
     await Promise.all(tasks);
     for (const { timer } of this.#timers.values()) clearTimeout(timer);
+  }
+
+  /**
+   * A run that writes nothing never leaves the processor, and there may be thousands of keys: the renewal of the Lease and the
+   * probes run between short ones every few milliseconds, and after each long one.
+   */
+  async #giveWay(): Promise<void> {
+    const { clock } = this.#dependencies;
+    // The run that was started comes to its first wait.
+    await Promise.resolve();
+    this.#starts += 1;
+    if (this.#starts < TURN.starts && clock.monotonic() - this.#turnSince < TURN.ms) return;
+    await new Promise(setImmediate);
+    this.#starts = 0;
+    this.#turnSince = clock.monotonic();
   }
 
   /** The key that has waited longest among those that are not being reconciled; undefined while no more may run. */
@@ -168,7 +190,7 @@ class KeyQueue implements WorkQueue {
   }
 
   async #runOne(key: string, signal: AbortSignal): Promise<void> {
-    const { clock, observer } = this.#dependencies;
+    const { clock, observer, restMs } = this.#dependencies;
     const startedAt = clock.monotonic();
     try {
       const { againMs } = await this.#options.reconcile(key, signal);
@@ -179,7 +201,7 @@ class KeyQueue implements WorkQueue {
     } finally {
       this.#running.delete(key);
       const ranMs = clock.monotonic() - startedAt;
-      this.#rests.begin(key, ranMs, clock.monotonic());
+      this.#rests.begin(key, Math.max(ranMs * REST_TIMES, restMs?.() ?? REST_MS), clock.monotonic());
       if (this.#soon.delete(key)) this.addSoon(key);
       observer?.finished(ranMs);
       this.#wake();

@@ -1,5 +1,5 @@
-/** How long a key rests after a run, as a multiple of what the run took, and at least and at most in milliseconds. */
-const REST = { times: 2, leastMs: 100, mostMs: 2_000 };
+/** A key rests no longer than this after a run, in milliseconds. */
+const MOST_REST_MS = 2_000;
 /** After so many urgent keys in a row another one has its turn, if any waits. */
 const URGENT_IN_A_ROW = 8;
 
@@ -49,8 +49,8 @@ export class Rests {
   /** When so many are known, those that are over are forgotten. */
   #sweepAt = 1_000;
 
-  begin(key: string, ranMs: number, now: number): void {
-    this.#until.set(key, now + Math.min(Math.max(ranMs * REST.times, REST.leastMs), REST.mostMs));
+  begin(key: string, restMs: number, now: number): void {
+    this.#until.set(key, now + Math.min(restMs, MOST_REST_MS));
     if (this.#until.size < this.#sweepAt) return;
     for (const [each, until] of this.#until) if (until <= now) this.#until.delete(each);
     this.#sweepAt = Math.max(1_000, 2 * this.#until.size);

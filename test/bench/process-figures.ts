@@ -27,6 +27,20 @@ export async function residentMiB(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
+/** Where the resident memory of a process lies, in MiB. */
+export interface ResidentParts {
+  /** Heap, buffers and stacks of its own. */
+  readonly anonymous: number;
+  /** Pages of its program, its libraries and its files, which other processes may share. */
+  readonly files: number;
+}
+
+export async function residentParts(pid: number): Promise<ResidentParts> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  const part = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
+  return { anonymous: part('RssAnon'), files: part('RssFile') };
+}
+
 /** The processor time of a process since its start, in milliseconds. */
 export async function cpuMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');

@@ -42,7 +42,7 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
 }
 
 /** What a change of a node means for maintenances. */
-export interface NodeChange extends Pick<NodeFacts, 'isOtherwiseCordoned'> {
+export interface NodeChange extends Omit<NodeFacts, 'isOtherControlPlane'> {
   /** The names of those that have gained or lost the node. */
   readonly maintenances: readonly string[];
   /** The other nodes whose drains have to be looked at. */
@@ -100,12 +100,12 @@ function createNotes(
       return selectsOthers || isOther ? touchControlPlane() : [];
     },
     noteNode: (name) => {
-      const { isOtherControlPlane, isOtherwiseCordoned } = nodes.note(name);
+      const { isOtherControlPlane, ...facts } = nodes.note(name);
       const changed = selections.noteNode(name);
       for (const each of changed) groups.regroup(each);
       groups.touchNode(name);
       const others = isOtherControlPlane || changed.length > 0 ? touchControlPlane() : [];
-      return { maintenances: changed, nodes: others, isOtherwiseCordoned };
+      return { maintenances: changed, nodes: others, ...facts };
     },
   };
 }

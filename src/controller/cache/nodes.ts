@@ -16,6 +16,14 @@ export interface NodeFacts {
   readonly isOtherControlPlane: boolean;
   /** It was cordoned or uncordoned, and its drains may begin or have to wait. */
   readonly isOtherwiseCordoned: boolean;
+  /** What the requests of its pods go by has changed: not only what is in its conditions and annotations. */
+  readonly isOtherForRequests: boolean;
+}
+
+/** What the requests of the node's pods go by: which maintenances select it, and whether it was booted since. */
+function textForRequests({ metadata, spec, status }: Node): string {
+  const { uid, labels, deletionTimestamp } = metadata;
+  return JSON.stringify([uid, labels, deletionTimestamp, spec?.unschedulable, status?.nodeInfo?.bootID]);
 }
 
 /** Indexes the cached nodes; each change has to be noted. */
@@ -24,6 +32,13 @@ export function createNodeIndex(cache: ObjectCache<Node>): NodeIndex {
   const members = new Map<string, boolean>();
   let sorted: readonly string[] = [];
   const cordoned = new Set<string>();
+  const texts = new Map<string, string>();
+  const isOtherText = (name: string, node: Node | undefined): boolean => {
+    const [before, after] = [texts.get(name), node === undefined ? undefined : textForRequests(node)];
+    if (after === undefined) texts.delete(name);
+    else texts.set(name, after);
+    return before !== after;
+  };
   return {
     ...cache,
     controlPlane: () => sorted.flatMap((name) => cache.get(name) ?? []),
@@ -35,11 +50,12 @@ export function createNodeIndex(cache: ObjectCache<Node>): NodeIndex {
       if (node?.spec?.unschedulable === true) cordoned.add(name);
       else cordoned.delete(name);
       const isOtherwiseCordoned = isCordoned !== cordoned.has(name);
-      if (before === after) return { isOtherControlPlane: false, isOtherwiseCordoned };
+      const isOtherForRequests = isOtherText(name, node);
+      if (before === after) return { isOtherControlPlane: false, isOtherwiseCordoned, isOtherForRequests };
       if (after === undefined) members.delete(name);
       else members.set(name, after);
       sorted = [...members.keys()].toSorted();
-      return { isOtherControlPlane: true, isOtherwiseCordoned };
+      return { isOtherControlPlane: true, isOtherwiseCordoned, isOtherForRequests };
     },
   };
 }

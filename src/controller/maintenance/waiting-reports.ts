@@ -4,7 +4,7 @@ import type { Clock } from '../../host/clock.ts';
 const WAITS_MS = 1_000;
 /** Where more nodes begin at once the time is longer in proportion: drains of very many nodes need longer too. */
 const NODES_AT_ONCE = 5;
-const MOST_MS = 15_000;
+const MOST_MS = 30_000;
 
 /** The nodes whose conditions do not say yet that their drain has begun. */
 export interface WaitingReports {

@@ -13,8 +13,8 @@ const FIRST_STATUS_WAITS_MS = 1_000;
 export const FIRST_STATUS_WAITS_AT_MOST_MS = 10_000;
 /** Where more first statuses wait, the API server is busy and pods need longer to end: both times are longer in proportion. */
 const WAITING_AT_ONCE = 20;
-const MOST_ENDING_MS = 10_000;
-const MOST_MS = 30_000;
+const MOST_ENDING_MS = 30_000;
+const MOST_MS = 60_000;
 
 /** A first status that waits. Times are of one monotonic clock. */
 export interface WaitingSince {

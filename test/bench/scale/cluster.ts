@@ -1,5 +1,6 @@
-import { rm } from 'node:fs/promises';
+import { copyFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import type { Pod } from '../../../src/api/pod.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
@@ -142,11 +143,19 @@ function watchPods(client: KubeClient, stack: AsyncDisposableStack): () => reado
   return () => cache.list();
 }
 
+/** Deletes the folder; the logs in it are kept in the folder that NODEMAINT_BENCH_PROFILE names. */
+async function endFolder(folder: string): Promise<void> {
+  const to = process.env['NODEMAINT_BENCH_PROFILE'];
+  for (const name of to === undefined ? [] : ['audit.log', 'controller.log'])
+    await copyFile(path.join(folder, name), path.join(to ?? '', name)).catch(() => undefined);
+  await rm(folder, { recursive: true, force: true });
+}
+
 /** Starts the cluster. Its nodes need no heartbeats: they stay ready for as long as the bench runs. */
 export async function startScaleCluster(signal: AbortSignal): Promise<ScaleCluster> {
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('scale');
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  stack.defer(() => endFolder(folder));
   const audit = await createAuditLog(folder, Object.values(USERS));
   const controllerManagerFlags = ['--node-monitor-grace-period=12h'];
   const options = { apiServerFlags: audit.flags, controllerManagerFlags };

@@ -7,6 +7,7 @@ import { MANY, ONE } from './cases/compare.ts';
 import { DELETE_ALL } from './cases/delete-all.ts';
 import { FLEET } from './cases/fleet.ts';
 import { HELD } from './cases/held.ts';
+import { MEMORY } from './cases/memory.ts';
 import { ONE_AFTER_ANOTHER } from './cases/one-after-another.ts';
 import { STORM } from './cases/storm.ts';
 import { UNINVOLVED_AGENT } from './cases/uninvolved-agent.ts';
@@ -21,6 +22,7 @@ const CASES: Readonly<Record<string, Case>> = {
   held: HELD,
   fleet: FLEET,
   'delete-all': DELETE_ALL,
+  memory: MEMORY,
   'uninvolved-agent': UNINVOLVED_AGENT,
   'one-after-another': ONE_AFTER_ANOTHER,
   writes: WRITES,

@@ -1,5 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import { freePort } from '../../control-plane/port.ts';
 import { type Program, startProgram } from '../../control-plane/process.ts';
 import { writeAgentFiles } from '../../support/agent/files.ts';
@@ -44,6 +45,12 @@ export interface BenchedController extends ProbedProgram {
 const LOOP_TICK_MS = 20;
 const PROBE = path.join(import.meta.dirname, 'probe.ts');
 
+/** Options that make the program write its processor profile at its end into the folder that NODEMAINT_BENCH_PROFILE names. */
+function profileOptions(): string {
+  const folder = process.env['NODEMAINT_BENCH_PROFILE'];
+  return folder === undefined ? '' : ` --cpu-prof --cpu-prof-dir=${folder}`;
+}
+
 /** Starts a program with the probe, and its inspector at hand; the probe looks at the event loop every `tickMs`, or never at 0. */
 async function startProbed(
   command: readonly [string, ...string[]],
@@ -53,7 +60,7 @@ async function startProbed(
 ): Promise<ProbedProgram> {
   const inspectPort = await freePort();
   const lines = path.join(cluster.folder, `${name}.probe`);
-  const options = `${inspectorOptions(inspectPort)} --disable-warning=ExperimentalWarning --import=${PROBE}`;
+  const options = `${inspectorOptions(inspectPort)} --disable-warning=ExperimentalWarning --import=${PROBE}${profileOptions()}`;
   const env = { NODE_OPTIONS: options, NODEMAINT_BENCH_PROBE: lines, NODEMAINT_BENCH_TICK_MS: String(tickMs) };
   const program = startProgram(command, path.join(cluster.folder, `${name}.log`), env);
   return {

@@ -9,9 +9,9 @@ describe('the time that a first status waits', () => {
     assert.equal(firstStatusLeftMs({ since: 0, endingSince: 9_900 }, 1, 10_000), 0);
   });
 
-  it('a first status waits longer where many wait, and half a minute at most', () => {
+  it('a first status waits longer where many wait, half a minute at most, and a minute before its pod ends', () => {
     assert.equal(firstStatusLeftMs({ since: 0, endingSince: 3_000 }, 80, 3_000), 4_000);
-    assert.equal(firstStatusLeftMs({ since: 0, endingSince: 3_000 }, 5_000, 3_000), 10_000);
-    assert.equal(firstStatusLeftMs({ since: 0 }, 5_000, 0), 30_000);
+    assert.equal(firstStatusLeftMs({ since: 0, endingSince: 3_000 }, 5_000, 3_000), 30_000);
+    assert.equal(firstStatusLeftMs({ since: 0 }, 5_000, 0), 60_000);
   });
 });
