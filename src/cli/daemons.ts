@@ -1,11 +1,8 @@
 /** The commands that run until they are stopped: the agent of a node, and the controller of a cluster. */
 import { type Command, Option } from 'commander';
-import type { LogLevel } from '../telemetry/log.ts';
 import type { ControllerFlags } from './controller.ts';
-import { configOption } from './options.ts';
+import { configOption, LOG_LEVELS } from './options.ts';
 import type { Terminal } from './terminal/terminal.ts';
-
-const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** Adds `nodemaint agent`, and the hidden command by which it reads the facts of its machine. */
 export function addAgent(program: Command, terminal: Terminal): void {
@@ -61,7 +58,7 @@ export function addController(program: Command, terminal: Terminal): void {
     .command('controller')
     .description("run the cluster's controllers")
     .option('--kubeconfig <file>', 'default: the service account of the pod')
-    .addOption(new Option('--log-level <level>').choices(LEVELS).default('info'))
+    .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
     .option('--metrics-address <address>', 'address of /metrics, /healthz and /readyz, such as :8080')
     .option('--webhook-port <port>', 'port of the admission webhook; default: no webhook')
     .option(

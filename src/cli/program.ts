@@ -11,6 +11,7 @@ import { type ExitWith, withDryRunMode } from './options.ts';
 import { addReport } from './report/program.ts';
 import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
+import { addSurge } from './surge/program.ts';
 import { addStatus } from './status/program.ts';
 import { EXIT } from './terminal/exit-code.ts';
 import { failedExitCode } from './terminal/outcome.ts';
@@ -66,6 +67,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   program.commandsGroup('Services:');
   addAgent(program, terminal);
   addController(program, terminal);
+  addSurge(program, terminal);
   addInstaller(program, terminal);
   program.commandsGroup('Other:');
   addVersion(program, terminal);

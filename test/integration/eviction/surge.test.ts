@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Deployment } from '../../../src/api/deployment.ts';
+import { SURGE_INTERCEPTOR } from '../../../src/api/names.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { Program } from '../../control-plane/process.ts';
+import { startNode } from '../../node/node.ts';
+import { deployment } from '../../node/pods.ts';
+import { installManifests, startNodemaint, withoutDeployments } from '../../support/commands/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
+import { intercepts } from '../../support/rigs/eviction.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const NODES = ['node-a', 'node-b'] as const;
+const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-surge';
+const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
+
+/** A Deployment of one pod that must always be there: its budget allows no eviction. */
+function guarded(name: string): readonly object[] {
+  const { metadata, spec } = deployment(name) as { metadata: object; spec: { template: { metadata: object } } };
+  const template = {
+    ...spec.template,
+    metadata: { ...spec.template.metadata, annotations: intercepts(SURGE_INTERCEPTOR, 10_000) },
+  };
+  const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } };
+  return [
+    { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { ...spec, template, strategy } },
+    {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name, namespace: 'default' },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: name } } },
+    },
+  ];
+}
+
+describe('another pod of a Deployment before one of its pods leaves, on two real nodes', () => {
+  const signal = AbortSignal.timeout(280_000);
+  const stack = new AsyncDisposableStack();
+  let controlPlane: ControlPlane;
+  let folder: string;
+  let kubeconfig: string;
+  before(async () => {
+    folder = await makeTestFolder('surge');
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    controlPlane = stack.use(await startControlPlane({}, signal));
+    const controller = await installManifests(controlPlane);
+    const manifests = await controlPlane.kubectl(['kustomize', path.join(ROOT, 'manifests', 'surge')]);
+    await controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(manifests));
+    kubeconfig = await controlPlane.kubeconfigFor(ACCOUNT, GROUPS);
+    for (const name of NODES) stack.use(await startNode(controlPlane, name, signal));
+    const flags = ['controller', '--kubeconfig', controller, '--leader-elect', 'false'];
+    stack.use(startNodemaint(flags, path.join(folder, 'controller.log')));
+  });
+  after(async () => {
+    await stack.disposeAsync();
+  });
+
+  const kubectl = (...args: readonly string[]): Promise<string> => controlPlane.kubectl(args);
+  const startSurge = (...flags: readonly string[]): Program =>
+    startNodemaint(['surge', '--kubeconfig', kubeconfig, ...flags], path.join(folder, 'surge.log'));
+  const read = async (name: string): Promise<Deployment> =>
+    JSON.parse(await kubectl('get', 'deployment', name, '-o', 'json')) as Deployment;
+  const podsOf = async (name: string): Promise<readonly Pod[]> =>
+    (JSON.parse(await kubectl('get', 'pods', '-l', `app=${name}`, '-o', 'json')) as { items: Pod[] }).items;
+  const available = async (name: string): Promise<number> => (await read(name)).status?.availableReplicas ?? 0;
+  /** Makes the Deployment and waits for its pod. */
+  const make = async (name: string): Promise<Pod> => {
+    for (const object of guarded(name)) await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
+    await waitFor('the pod runs', async () => (await available(name)) === 1, SLOW);
+    const [pod] = await podsOf(name);
+    assert.ok(pod);
+    return pod;
+  };
+  const isScaledBack = async (name: string): Promise<boolean> => {
+    const { metadata, spec } = await read(name);
+    return spec.replicas === 1 && metadata.labels?.['nodemaintenance.x-k8s.io/surge'] === undefined;
+  };
+  const ask = (pod: Pod, stage: string): Promise<string> => {
+    const maintenance = drainOf('test', [pod.spec.nodeName ?? ''], { stage, reason: 'test' });
+    return controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
+  };
+
+  it('the only pod of a Deployment whose budget allows no eviction leaves when another one is available on the other node', async () => {
+    await using surge = startSurge();
+    const pod = await make('web');
+    let least = Infinity;
+    const done = new AbortController();
+    const watching = (async () => {
+      while (!done.signal.aborted) {
+        least = Math.min(least, await available('web'));
+        await delay(100);
+      }
+    })();
+    await ask(pod, 'Drain');
+    const drained = 'jsonpath={.status.conditions[?(@.type=="Drained")].status}';
+    await waitFor('the node is drained', async () => (await kubectl('get', 'nm', 'test', '-o', drained)) === 'True', {
+      ...SLOW,
+      program: surge,
+    });
+    await waitFor('the Deployment is scaled back', () => isScaledBack('web'), { program: surge });
+    done.abort();
+    await watching;
+    assert.equal(least, 1, 'the Deployment had no available pod');
+    const names = (await podsOf('web')).map(({ metadata, spec }) => [
+      metadata.name === pod.metadata.name,
+      spec.nodeName,
+    ]);
+    assert.deepEqual(names, [[false, NODES.find((name) => name !== pod.spec.nodeName)]]);
+    await kubectl('delete', 'nm', 'test');
+  });
+
+  it('a request that is withdrawn while the other pod is awaited scales the Deployment back, also when the interceptor was killed in between', async () => {
+    const pod = await make('api');
+    const other = NODES.find((name) => name !== pod.spec.nodeName) ?? '';
+    await kubectl('cordon', other);
+    const first = startSurge();
+    await ask(pod, 'Drain');
+    await waitFor('the Deployment has another pod', async () => (await read('api')).spec.replicas === 2, SLOW);
+    first.kill('SIGKILL');
+    await waitFor('the interceptor is dead', () => first.exited());
+    await kubectl('delete', 'nm', 'test');
+    await using again = startSurge();
+    await waitFor('the Deployment is scaled back', () => isScaledBack('api'), { ...SLOW, program: again });
+    const isAlone = async (): Promise<boolean> => (await podsOf('api')).length === 1;
+    await waitFor('the other pod is gone', isAlone, SLOW);
+    const [left] = await podsOf('api');
+    assert.equal(left?.metadata.uid, pod.metadata.uid);
+    assert.equal(left?.metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'], undefined);
+    await kubectl('uncordon', other);
+  });
+
+  it('a Deployment of which no other pod becomes available in time is scaled back, and its pod is left to the Eviction API', async () => {
+    const pod = await make('db');
+    const other = NODES.find((name) => name !== pod.spec.nodeName) ?? '';
+    await kubectl('cordon', other);
+    await using surge = startSurge('--timeout', '5s');
+    await ask(pod, 'Drain');
+    const query = 'jsonpath={.items[?(@.spec.target.pod.name=="' + pod.metadata.name + '")].status.activeInterceptors}';
+    const active = async (): Promise<boolean> => (await kubectl('get', 'evreq', '-o', query)).includes('imperative');
+    await waitFor('the Eviction API has its turn', active, { ...SLOW, program: surge });
+    await waitFor('the Deployment is scaled back', () => isScaledBack('db'), { ...SLOW, program: surge });
+    assert.ok((await podsOf('db')).some(({ metadata }) => metadata.uid === pod.metadata.uid));
+    await kubectl('delete', 'nm', 'test');
+    await kubectl('uncordon', other);
+  });
+
+  it('the account of the interceptor changes no template, no image and no label of others', async () => {
+    const pod = await make('safe');
+    const as = ['--as', ACCOUNT, ...GROUPS.flatMap((group) => ['--as-group', group])];
+    const image = { spec: { containers: [{ name: 'main', image: 'evil' }] } };
+    const refused: readonly [string, object][] = [
+      ['deployment/safe', { spec: { template: image } }],
+      ['deployment/safe', { metadata: { labels: { team: 'x' } } }],
+      ['deployment/safe', { spec: { paused: true } }],
+      [`pod/${pod.metadata.name}`, image],
+      [`pod/${pod.metadata.name}`, { metadata: { labels: { app: 'x' } } }],
+      [`pod/${pod.metadata.name}`, { metadata: { annotations: { other: 'x' } } }],
+    ];
+    for (const [target, patch] of refused) {
+      await assert.rejects(kubectl('patch', target, '-p', JSON.stringify(patch), ...as), /the interceptor of surges/);
+    }
+    await kubectl('patch', 'deployment/safe', '-p', '{"spec":{"replicas":2}}', ...as);
+  });
+});
