@@ -81,6 +81,26 @@ function debianChangelog(epochSec: number): string {
   return `${NAME} (${packageJson.version}) stable; urgency=medium\n\n${entry}`;
 }
 
+/** The changelog in the header of the .rpm, as nfpm reads it. */
+function rpmChangelog(epochSec: number): string {
+  const changes = [{ note: 'The changes of this version are in CHANGELOG.gz.' }];
+  return JSON.stringify([{ semver: `${packageJson.version}-1`, date: new Date(epochSec * 1000).toISOString(), packager: MAINTAINER, changes }]);
+}
+
+/** What the header of the .rpm has beside what both formats have. */
+async function rpmFields(stage: string, epochSec: number): Promise<object> {
+  const changelog = path.join(stage, 'changelog.yaml');
+  await writeFile(changelog, rpmChangelog(epochSec));
+  const rpm = { buildhost: 'localhost', group: 'System Environment/Daemons', summary: packageJson.description };
+  return { release: '1', license: packageJson.license, changelog, rpm };
+}
+
+/** What rpm says of a file beside its mode; other formats do not know it. */
+function kindOf(name: string): { readonly type?: string } {
+  if (/\/(?:LICENSE|NOTICE|NODE_LICENSE|THIRD_PARTY_NOTICES)$/.test(name)) return { type: 'license' };
+  return /^usr\/share\/(?:man|doc)\//.test(name) ? { type: 'doc' } : {};
+}
+
 /** The files of a package, by their paths without the first slash. */
 async function packageFiles({ architecture, format, epochSec }: PackageOptions): Promise<readonly TarFile[]> {
   const below = (folder: string, files: readonly TarFile[]): readonly TarFile[] =>
@@ -148,7 +168,8 @@ export async function makePackage(options: PackageOptions, signal: AbortSignal):
       await writeFile(src, data ?? '');
       await chmod(src, mode);
       await utimes(src, epochSec, epochSec);
-      contents.push({ src, dst: `/${name}`, file_info: { mode, owner: 'root', group: 'root' } });
+      const kind = format === 'rpm' ? kindOf(name) : {};
+      contents.push({ src, dst: `/${name}`, ...kind, file_info: { mode, owner: 'root', group: 'root' } });
     }
     for (const name of ['nodemaint', 'kubectl-nodemaint']) {
       contents.push({ src: '../lib/nodemaint/nodemaint', dst: `/usr/bin/${name}`, type: 'symlink' });
@@ -166,7 +187,7 @@ export async function makePackage(options: PackageOptions, signal: AbortSignal):
       depends: FORMATS[format].depends,
       contents,
       scripts: await writeScripts(stage, format),
-      ...(format === 'rpm' ? { release: '1', license: packageJson.license, rpm: { buildhost: 'localhost', summary: packageJson.description } } : {}),
+      ...(format === 'rpm' ? await rpmFields(stage, epochSec) : {}),
     };
     const configFile = path.join(stage, 'nfpm.yaml');
     await writeFile(configFile, JSON.stringify(config));

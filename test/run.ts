@@ -31,7 +31,12 @@ const QUICK: Suite = { concurrency: 2, timeoutMs: 120_000, requires: [] };
 const SUITES: Readonly<Record<string, Suite>> = {
   unit: {
     ...QUICK,
-    alone: ['host/kubelet/finder', 'decide/machine/kubelet-graceful-shutdown', 'agent/static-pods/directory'],
+    alone: [
+      'host/kubelet/finder',
+      'decide/machine/kubelet-graceful-shutdown',
+      'agent/static-pods/directory',
+      'cli/local-node',
+    ],
   },
   property: { ...QUICK, timeoutMs: 300_000 },
   crash: QUICK,

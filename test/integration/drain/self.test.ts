@@ -129,8 +129,9 @@ describe('a node whose shutdown has no living controller, on a real control plan
       SLOW,
     );
     assert.equal(await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), 'true');
-    const [blocking] = (await maintenance(rig))?.status?.nodeStatuses?.[0]?.podsBlocking ?? [];
-    assert.equal(blocking?.name, 'saved');
+    const isNamed = async (): Promise<boolean> =>
+      (await maintenance(rig))?.status?.nodeStatuses?.[0]?.podsBlocking?.[0]?.name === 'saved';
+    await waitFor('the maintenance names the pod too', isNamed, SLOW);
     assert.deepEqual(await lines(rig), ['web TERM', 'web END'], 'nothing is evicted behind its back');
     // What its interceptor would do.
     await rig.controlPlane.kubectl(['delete', 'pod', 'saved', '--wait=false']);
@@ -144,7 +145,8 @@ describe('a node whose shutdown has no living controller, on a real control plan
     assert.equal(drained?.status, 'True');
     const logger = (): Promise<string> =>
       rig.controlPlane.kubectl(['get', 'pods', '-l', 'app=logger', '-o', 'jsonpath={.items[*].status.phase}']);
-    assert.equal(await logger(), 'Pending', 'the gate holds it');
+    // The DaemonSet controller makes it anew in its own time.
+    await waitFor('the gate holds the next pod', async () => (await logger()) === 'Pending', SLOW);
     await agent.stop();
     await writeFile(rig.bootIdPath, 'boot-2');
     await startAgent(stack, rig);

@@ -90,18 +90,20 @@ async function runAttacher(
       ...more,
     ]);
   };
+  const serve = async ({ metadata, status }: Attachment): Promise<void> => {
+    if (metadata.deletionTimestamp !== undefined) {
+      await delay(2_000);
+      await note(`detached ${HANDLE}`);
+      await patch(metadata.name, { metadata: { finalizers: [] } });
+    } else if (status?.attached !== true) {
+      await patch(metadata.name, { metadata: { finalizers: ['external-attacher/test'] } });
+      await patch(metadata.name, { status: { attached: true } }, '--subresource=status');
+    }
+  };
   while (!signal.aborted) {
     const { items } = await getJson<{ items: readonly Attachment[] }>(controlPlane, 'volumeattachments');
-    for (const { metadata, status } of items) {
-      if (metadata.deletionTimestamp !== undefined) {
-        await delay(2_000);
-        await note(`detached ${HANDLE}`);
-        await patch(metadata.name, { metadata: { finalizers: [] } });
-      } else if (status?.attached !== true) {
-        await patch(metadata.name, { metadata: { finalizers: ['external-attacher/test'] } });
-        await patch(metadata.name, { status: { attached: true } }, '--subresource=status');
-      }
-    }
+    // One may have gone since it was listed.
+    for (const each of items) await serve(each).catch(() => undefined);
     await delay(300);
   }
 }

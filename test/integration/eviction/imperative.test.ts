@@ -65,14 +65,18 @@ describe('imperative eviction on a real API server', () => {
       /^Could not evict a pod due to failing eviction requests, number of retries: 3\. Blocked by PodDisruptionBudget guard: /,
     );
     assert.equal(await isTerminating('guarded'), false);
-    const metrics = await readMetrics();
+    let metrics = '';
+    const isIdle = async (): Promise<boolean> => {
+      metrics = await readMetrics();
+      return /^workqueue_depth\{name="evictionrequests"\} 0$/m.test(metrics);
+    };
+    await waitFor('nothing is queued', isIdle);
     assert.match(metrics, /^evictionrequest_controller_imperative_evictions_total\{outcome="blocked"\} 3$/m);
     assert.match(
       metrics,
       /^evictionrequest_controller_active_interceptor\{interceptor="imperative-eviction.k8s.io"\} 1$/m,
     );
     assert.match(metrics, /^evictionrequest_controller_active_requester\{requester="drainer.example.com"\} 1$/m);
-    assert.match(metrics, /^workqueue_depth\{name="evictionrequests"\} 0$/m);
     const events = await rig.controlPlane.kubectl([
       'get',
       'events',
@@ -236,7 +240,9 @@ describe('imperative eviction on a real API server', () => {
     await rig.request(pod, DRAINER);
     await rig.request(other, DRAINER);
     await waitFor('marked', async () => (await wanted('taken')) === 'true' && (await wanted('spared')) === 'true');
-    assert.match(await messageOf(pod), /is left to its controller \(ControllerTakeOver\) until/);
+    const isSaid = async (): Promise<boolean> =>
+      /is left to its controller \(ControllerTakeOver\) until/.test(await messageOf(pod));
+    await waitFor('that is said', isSaid, { timeoutMs: 2_500 });
     assert.equal(await isTerminating('taken'), false);
     await rig.withdraw(other, DRAINER);
     await waitFor('the mark is taken back', async () => (await wanted('spared')) === undefined);

@@ -67,9 +67,12 @@ describe('interceptors and the deadline of a node, on a real API server', () => 
     const { deletionGracePeriodSeconds = 600, deletionTimestamp = '' } = (await rig.getPod('slow'))?.metadata ?? {};
     assert.ok(deletionGracePeriodSeconds >= 1 && deletionGracePeriodSeconds < 30, `${deletionGracePeriodSeconds} s`);
     assert.ok(Date.parse(deletionTimestamp) <= Date.parse(closer), 'it ends before the deadline');
-    const events = await rig.controlPlane.kubectl(['get', 'events', '-o', 'json']);
-    const { items } = JSON.parse(events) as { items: { reason: string; type: string }[] };
-    assert.ok(items.some(({ reason, type }) => reason === 'InterceptorDeadline' && type === 'Warning'));
+    const isWarned = async (): Promise<boolean> => {
+      const events = await rig.controlPlane.kubectl(['get', 'events', '-o', 'json']);
+      const { items } = JSON.parse(events) as { items: { reason: string; type: string }[] };
+      return items.some(({ reason, type }) => reason === 'InterceptorDeadline' && type === 'Warning');
+    };
+    await waitFor('an Event warns of it', isWarned);
     await rig.endPod('slow');
     await rig.endPod('slow-2');
   });

@@ -98,8 +98,9 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     const passed = await rig.waitFor(silent, 'passed on after 20 minutes', isActive(IMPERATIVE));
     assert.match(conditionOf(passed, 'Progressing') ?? '', /gave no sign of life for 20 minutes/);
     await waitFor('it is evicted', async () => (await rig.getPod('silent'))?.metadata.deletionTimestamp !== undefined);
-    const events = await rig.controlPlane.kubectl(['get', 'events', '-o', 'jsonpath={.items[*].reason}']);
-    assert.match(events, /HeartbeatTimeout/);
+    const reasons = ['get', 'events', '-o', 'jsonpath={.items[*].reason}'];
+    const isTold = async (): Promise<boolean> => (await rig.controlPlane.kubectl(reasons)).includes('HeartbeatTimeout');
+    await waitFor('an Event says so', isTold);
     await rig.endPod('none');
     await rig.endPod('silent');
     await rig.waitFor(silent, 'evicted', hasEnded('Evicted'));

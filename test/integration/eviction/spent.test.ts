@@ -38,7 +38,7 @@ describe('a drain whose pods have requests that cannot go on, on a real API serv
       const patch = ['patch', 'pod', pod.metadata.name, '--subresource=status', '-p', JSON.stringify({ status })];
       await rig.controlPlane.kubectl(patch);
       await rig.request(pod, REQUESTER);
-      await rig.waitFor(pod, 'blocked', (request) => entryOf(request, IMPERATIVE)?.message !== '');
+      await rig.waitFor(pod, 'blocked', (request) => (entryOf(request, IMPERATIVE)?.message ?? '') !== '');
     }
 
     const name = held.metadata.uid ?? '';

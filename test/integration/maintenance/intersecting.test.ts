@@ -145,14 +145,14 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
       'four: Default ≤ 2000; 1 of 2; Evacuating',
       'one: Default ≤ 10000; 3 of 4; Evacuating (fast-forwarded by older maintenance-b)',
     ]);
-    const events = await rig.controlPlane.kubectl([
-      'get',
-      'events',
-      '-A',
-      '--field-selector=reason=FastForwarded',
-      '-o',
-      'jsonpath={.items[*].message}',
-    ]);
+    const reason = '--field-selector=reason=FastForwarded';
+    const told = ['get', 'events', '-A', reason, '-o', 'jsonpath={.items[*].message}'];
+    let events = '';
+    const isTold = async (): Promise<boolean> => {
+      events = await rig.controlPlane.kubectl(told);
+      return events !== '';
+    };
+    await waitFor('an Event', isTold, { timeoutMs: 10_000 });
     assert.match(
       events,
       /^The drain of node one is fast-forwarded: the older maintenance maintenance-b has gone further/,
@@ -171,10 +171,12 @@ describe('KEP-4212, "Pod Selection and DrainTargets Example", on a real API serv
     };
     await waitFor('three is free', async () => (await cordoned()) === 'four one two ', { timeoutMs: 10_000 });
     const format = 'jsonpath={range .status.conditions[*]}{.type}={.status} {end}';
-    const conditions = await rig.controlPlane.kubectl(['get', 'node', 'one', '-o', format]);
-    assert.match(conditions, /MaintenanceInProgress=True/);
-    assert.match(conditions, /Drained=True/);
-    assert.match(conditions, /DrainInProgress=False/);
+    const expected = ['MaintenanceInProgress=True', 'Drained=True', 'DrainInProgress=False'];
+    const haveAll = async (): Promise<boolean> => {
+      const conditions = (await rig.controlPlane.kubectl(['get', 'node', 'one', '-o', format])).split(' ');
+      return expected.every((each) => conditions.includes(each));
+    };
+    await waitFor(`the node one has ${expected.join(', ')}`, haveAll, { timeoutMs: 10_000 });
   });
 
   it('the controller cordons a node again that a person uncordons, and says so', async () => {

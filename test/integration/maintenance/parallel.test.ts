@@ -40,8 +40,8 @@ describe('limits of a drain, on a real API server', () => {
     await drain('two');
     const waiting = 'Waiting for other maintenances: at most 1 node is drained at once.';
     await waitFor('the second waits', async () => (await messageOf('two')) === waiting, SOON);
-    const cordoned = await rig.controlPlane.kubectl(['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}']);
-    assert.equal(cordoned, 'true');
+    const cordoned = ['get', 'node', 'two', '-o', 'jsonpath={.spec.unschedulable}'];
+    await waitFor('it is cordoned', async () => (await rig.controlPlane.kubectl(cordoned)) === 'true', SOON);
     assert.equal((await rig.getPod('pod-two'))?.metadata.deletionTimestamp, undefined);
     // Drained, but not given back: its node is still out of use.
     await rig.endPod('pod-one');

@@ -240,7 +240,9 @@ describe('the maintenances of other nodes', () => {
     // Four times a second, and twelve times ahead.
     const most = Math.ceil((Date.now() - started) / 250) + 1 + 12;
     assert.ok(ofOwn >= 1 && ofOwn <= most, `${ofOwn} turns for 100 changes`);
-    assert.equal(cluster.maintenances.get('of-own')?.status?.nodeStatuses?.[0]?.drainMessage, 'last');
+    const isLast = async (): Promise<boolean> =>
+      cluster.maintenances.get('of-own')?.status?.nodeStatuses?.[0]?.drainMessage === 'last';
+    await waitFor('the last change is known', isLast);
     assert.equal(cluster.maintenances.get('of-other')?.status, undefined, 'what does not concern the node is not kept');
     ending.abort();
     await Promise.all([running, turning]);

@@ -1,6 +1,6 @@
 /** The packages for both architectures, as far as this machine can look at them: unpacked, read, and the .rpm verified by rpm. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -16,6 +16,15 @@ const NAMES = {
   amd64: { deb: 'amd64', rpm: 'x86_64', machine: 0x3e },
   arm64: { deb: 'arm64', rpm: 'aarch64', machine: 0xb7 },
 } as const;
+
+/**
+ * What each finds is accepted only with a reason: whoever publishes a release signs it; nfpm does not read programs, so it
+ * neither writes into the .rpm which of its files are programs, nor finds the libraries that they need.
+ */
+const LINTERS = [
+  ['lintian', 'deb', []],
+  ['rpmlint', 'rpm', ['explicit-lib-dependency', 'no-binary', 'no-signature']],
+] as const;
 
 async function run(program: string, ...args: readonly string[]): Promise<string> {
   return (await promisify(execFile)(program, args, { maxBuffer: 64 * 1024 * 1024 })).stdout;
@@ -120,4 +129,17 @@ describe('the packages', {
       assert.match(scripts, /^preuninstall scriptlet[^]*install\.sh uninstall --package/m);
     }
   });
+
+  for (const [linter, format, accepted] of LINTERS) {
+    const found = spawnSync(linter, ['--version']).error === undefined;
+    const skip = found ? false : `apt-get install ${linter}`;
+    it(`the packages have no error that ${linter} finds, but for those that are accepted`, { skip }, async () => {
+      for (const architecture of ARCHITECTURES) {
+        // Both say by their exit code too that they have found something.
+        const { stdout } = spawnSync(linter, [fileOf(format, architecture)], { encoding: 'utf8' });
+        const errors = [...stdout.matchAll(/\bE: (?:nodemaint: )?([\w-]+)/g)].map(([, name]) => name);
+        assert.deepEqual([...new Set(errors)].toSorted(), accepted, stdout);
+      }
+    });
+  }
 });

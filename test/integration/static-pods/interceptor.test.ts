@@ -42,7 +42,11 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     (await mirrors.getRequest(uid))?.status?.interceptors?.find(
       ({ name, message }) => name === KUBELET && message !== '',
     );
-  const log = (): Promise<string> => readFile(path.join(rig.folder, 'agent.log'), 'utf8');
+  const waitForLog = async (words: RegExp): Promise<void> => {
+    const isLogged = async (): Promise<boolean> =>
+      words.test(await readFile(path.join(rig.folder, 'agent.log'), 'utf8'));
+    await waitFor(`the log has ${String(words)}`, isLogged, { program: agent });
+  };
 
   /** A static pod, its mirror pod and a request for it, which no interceptor handles yet. */
   async function createPod(
@@ -121,14 +125,14 @@ describe('the interceptor kubelet.k8s.io, as the identity of its node, on a real
     const uid = await createPod('stale', { uid: '11111111-2222-3333-4444-555555555555' });
     await mirrors.activate(uid);
     await assertIgnored('stale', uid);
-    assert.match(await log(), /for an earlier mirror pod kube-system\/stale-node-z \(11111111-.*not acted upon/);
+    await waitForLog(/for an earlier mirror pod kube-system\/stale-node-z \(11111111-.*not acted upon/);
   });
 
   it("the agent does nothing for a pod with the name of its manifest on another node, though the request has the node's label", async () => {
     const uid = await createPod('twin', { nodeName: 'node-other' });
     await mirrors.activate(uid);
     await assertIgnored('twin', uid);
-    assert.match(await log(), /no mirror pod kube-system\/twin-node-z/);
+    await waitForLog(/no mirror pod kube-system\/twin-node-z/);
   });
 
   it('the agent lets etcd wait for the other static pods, and says for which', async () => {

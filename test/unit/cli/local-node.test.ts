@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { openLocalNode } from '../../../src/cli/local-node.ts';
 import { inSandbox } from '../../support/agent/sandbox.ts';
+import { endFakeKubelet, startFakeKubelet } from '../../support/stand-ins/fake-kubelet.ts';
 import { recordTerminal } from '../../support/stand-ins/recorded-terminal.ts';
 
 describe('the local node of a command', () => {
@@ -11,7 +12,16 @@ describe('the local node of a command', () => {
     await inSandbox(async ({ configFile, staticPodPath }) => {
       const node = await openLocalNode(configFile, recordTerminal('pipe').terminal);
       assert.deepEqual([node.nodeName, node.paths.staticPodPath], ['n', staticPodPath]);
-      assert.deepEqual(node.refusedKubelets(), []);
+    });
+  });
+
+  it('names a process that only calls itself a kubelet', async (t) => {
+    await inSandbox(async ({ configFile, root }) => {
+      const fake = await startFakeKubelet(root, [], { program: '/bin/sh', argv0: 'kubelet' });
+      t.after(() => endFakeKubelet(fake));
+      const node = await openLocalNode(configFile, recordTerminal('pipe').terminal);
+      // Others may run on this machine, too: real ones in containers, and those of other tests.
+      assert.ok(node.refusedKubelets().some(({ pid }) => pid === fake.pid));
     });
   });
 
