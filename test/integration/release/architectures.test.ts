@@ -87,7 +87,8 @@ describe('the packages', {
   it('the packages have the same files for each architecture and in each format, but for what a format asks for', async () => {
     const listOf = async (format: 'deb' | 'rpm', architecture: Architecture): Promise<readonly string[]> => {
       const file = fileOf(format, architecture);
-      const script = format === 'deb' ? 'dpkg-deb --fsys-tarfile "$0" | tar -t' : 'rpm -qpl --nosignature "$0"';
+      const ofRpm = `rpm -qp --nosignature --queryformat '[%{FILEMODES:perms} %{FILENAMES}\\n]' "$0" | sed -n 's/^[^d][^ ]* //p'`;
+      const script = format === 'deb' ? 'dpkg-deb --fsys-tarfile "$0" | tar -t' : ofRpm;
       const lines = (await run('sh', '-c', script, file)).trim().split('\n');
       return lines
         .filter((line) => !line.endsWith('/'))
@@ -138,7 +139,7 @@ describe('the packages', {
         // Both say by their exit code too that they have found something.
         const { stdout } = spawnSync(linter, [fileOf(format, architecture)], { encoding: 'utf8' });
         const errors = [...stdout.matchAll(/\bE: (?:nodemaint: )?([\w-]+)/g)].map(([, name]) => name);
-        assert.deepEqual([...new Set(errors)].toSorted(), accepted, stdout);
+        assert.deepEqual(new Set(errors), new Set(accepted), stdout);
       }
     });
   }
