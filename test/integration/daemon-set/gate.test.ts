@@ -45,10 +45,21 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
   const runs = async (name: string, node: string): Promise<boolean> =>
     Number.isFinite(startedAt(await podOn(name, node)));
 
+  /** How many pods the DaemonSet controller has made of the DaemonSet; it writes an Event for each. */
+  const made = async (name: string): Promise<number> => {
+    const fields = `involvedObject.name=${name},reason=SuccessfulCreate`;
+    const text = await rig.controlPlane.kubectl(['get', 'events', '--field-selector', fields, '-o', 'json']);
+    const { items } = JSON.parse(text) as { items: { count?: number }[] };
+    return items.reduce((sum, { count = 1 }) => sum + count, 0);
+  };
+
   it('the pod leaves when it is targeted, stays away during the drain, does not delay a rolling update elsewhere, and starts within 2 s of Complete', async () => {
     const { kubectl } = rig.controlPlane;
     await kubectl(['apply', '-f', '-'], JSON.stringify(daemonSet('logger', { stopSec: 1 })));
+    await kubectl(['apply', '-f', '-'], JSON.stringify(daemonSet('proxy', { stopSec: 1 })));
     await waitFor('it runs on both nodes', async () => (await runs('logger', A)) && (await runs('logger', B)), SLOW);
+    await waitFor('so does the other', async () => (await runs('proxy', A)) && (await runs('proxy', B)), SLOW);
+    assert.equal(await made('proxy'), 2);
     const first = await podOn('logger', A);
     await kubectl(['apply', '-f', '-'], JSON.stringify(drainOf('firmware', [A], { reason: 'new firmware' })));
     await kubectl(['wait', '--for=condition=Drained', 'nm/firmware', '--timeout=60s']);
@@ -98,5 +109,10 @@ describe('a DaemonSet that tolerates everything, on two real nodes', () => {
     assert.ok(boundMs < 2_000 && Math.min(seenMs, runningMs + 999) < 2_000, 'within 2 s');
     assert.equal(again?.metadata.uid, waiting.metadata.uid, 'it is the pod that waited');
     assert.equal(again?.metadata.annotations?.['release'], '2', 'it has the new template');
+    assert.equal(
+      await made('proxy'),
+      3,
+      'the drain cost each DaemonSet one pod, also the one that had no rolling update',
+    );
   });
 });
