@@ -22,7 +22,7 @@ export function parseTimeout(text: string): number | undefined {
 /** The duration of --deadline in milliseconds, at least 1. Throws USAGE. */
 export function parseDeadline(text: string): number {
   const ms = parseTime(text, '--deadline');
-  if (ms === 0) throw usage(`--deadline ${text}: write a time such as 90s or 20m`);
+  if (ms === 0) throw usage(`--deadline ${text}: write a time that is longer than 0, such as 90s or 20m`);
   return ms;
 }
 

@@ -1,6 +1,6 @@
 import { runController } from '../controller/controller.ts';
 import { controllerOptionsSchema } from '../controller/options.ts';
-import { NodemaintError } from '../errors.ts';
+import { describeError, NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/access/cluster.ts';
@@ -12,7 +12,7 @@ export interface ControllerFlags {
   readonly logLevel: LogLevel;
 }
 
-/** `nodemaint controller`: runs the controllers of the cluster until the signal is aborted. Throws USAGE for an invalid flag. */
+/** `nodemaint controller`: runs the controllers of the cluster until the signal is aborted. Throws USAGE for an invalid flag, also for a kubeconfig that cannot be read. */
 export async function controllerCommand(flags: ControllerFlags, signal: AbortSignal): Promise<void> {
   const { kubeconfig, logLevel, ...rest } = flags;
   const parsed = controllerOptionsSchema.safeParse(rest);
@@ -21,7 +21,12 @@ export async function controllerCommand(flags: ControllerFlags, signal: AbortSig
     const flag = String(issue?.path[0] ?? '').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw new NodemaintError('USAGE', `--${flag}: ${issue?.message ?? 'cannot be used'}`);
   }
-  const access = await loadClusterAccess(kubeconfig);
+  const access = await loadClusterAccess(kubeconfig).catch((error: unknown) => {
+    if (kubeconfig === undefined || !(error instanceof NodemaintError)) throw error;
+    const fix = 'name a readable kubeconfig, or leave the flag out in a pod';
+    const why = describeError(error.cause ?? error);
+    throw new NodemaintError('USAGE', `--kubeconfig ${kubeconfig}: ${why}; ${fix}`, { cause: error });
+  });
   const client = createKubeClient(access, 'nodemaint-controller');
   const leaseClient = createKubeClient(access, 'nodemaint-controller/leader-election');
   try {

@@ -31,6 +31,9 @@ const FOREIGN: Readonly<Record<string, string>> = {
   '-f': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
   '--filename': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
   '--follow': 'use --watch',
+  '--watch': 'only drain, evict, nodes and status have it',
+  '-w': 'only drain, evict, nodes and status have it',
+  '--timeout': 'only commands that watch or wait have it',
   '-v': 'the agent and the controller have logLevel and --log-level',
 };
 
@@ -62,7 +65,12 @@ function commandOf(argv: readonly string[], known: ReadonlySet<string>): string 
  * the names of the commands.
  */
 export function usageAdvice(message: string, argv: readonly string[], known: ReadonlySet<string>): string {
-  const said = message.trim().replace(/^error: /, '');
+  const said = message
+    .trim()
+    .replace(/^error: /, '')
+    // The library says this in words of its own.
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\. /, "'$1' is no $2. ")
+    .replace(/ is invalid\. must/, ': it must');
   const option = /^unknown option '([^'=]+)/.exec(said)?.[1];
   const verb = /^unknown command '([^']+)'/.exec(said)?.[1];
   const advice = (option === undefined ? undefined : FOREIGN[option]) ?? (verb === undefined ? undefined : VERBS[verb]);

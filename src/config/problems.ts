@@ -99,7 +99,8 @@ function outOfBounds(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, v
   return isSmall ? `is empty; write at least ${limit} of its ${unit}` : `has more than ${limit} ${unit}`;
 }
 
-function textOf(issue: Issue, value: unknown): string {
+/** What is wrong with a value and what to write, as the end of a sentence that begins with its key. */
+export function issueText(issue: Issue, value: unknown): string {
   const key = issue.path.findLast((part) => typeof part === 'string') ?? '';
   if (issue.code === 'invalid_type') return wrongType(issue.expected, key, value);
   if (issue.code === 'invalid_value') return `is ${shown(value)}; write one of ${issue.values.map(String).join(', ')}`;
@@ -116,7 +117,7 @@ export function describeProblems(
 ): string {
   const problems = issues.flatMap((issue): readonly Problem[] => {
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue, schema);
-    return [{ path: issue.path, text: textOf(issue, valueAt(content, issue.path)) }];
+    return [{ path: issue.path, text: issueText(issue, valueAt(content, issue.path)) }];
   });
   const lines = problems.map(({ path, text }) => {
     const layer = layerOf(layers, path) ?? layerOf(layers, path.slice(0, 1)) ?? layers[0];

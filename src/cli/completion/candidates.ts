@@ -91,8 +91,11 @@ async function namesFor(verb: string, { flags, words }: Line, signal: AbortSigna
 async function candidates(root: Command, words: readonly string[], signal: AbortSignal): Promise<readonly Candidate[]> {
   const [verb = '', ...rest] = words;
   if (rest.length === 0) {
-    return root.commands
-      .filter((command) => !command.name().startsWith('__'))
+    // Without those that the help does not show.
+    return root
+      .createHelp()
+      .visibleCommands(root)
+      .filter((command) => command.name() !== 'help')
       .map((command) => ({ value: command.name(), about: command.summary() || command.description() }));
   }
   const command = root.commands.find((each) => each.name() === verb);

@@ -52,7 +52,9 @@ export function parseEvictOptions(names: readonly string[], flags: EvictFlags): 
   const { timeout, ...rest } = flags;
   const pods = [...new Set(names.map(parsePodName))];
   if (flags.namespace !== undefined && (flags.namespace.length > 63 || !NAMESPACE_NAME.test(flags.namespace))) {
-    throw usage(`--namespace "${flags.namespace}" is not a valid namespace name`);
+    throw usage(
+      `--namespace "${flags.namespace}" is not a valid namespace name: use at most 63 lower case letters, digits and "-"`,
+    );
   }
   if (!isFullyQualified(flags.requester)) {
     throw usage(`--requester "${flags.requester}" is not a fully qualified domain name such as me.example.com`);

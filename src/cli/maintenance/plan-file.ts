@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { valueAt } from '../../config/layers.ts';
+import { issueText } from '../../config/problems.ts';
 import { drainPlanEntrySchema } from '../../config/drain-plan.ts';
 import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/drain/plan.ts';
 import { planComplaint } from '../../decide/drain/draft.ts';
-import { describeError, NodemaintError } from '../../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../../host/files/yaml.ts';
 
 const planSchema = z.array(drainPlanEntrySchema);
@@ -40,14 +42,16 @@ export function parseDrainPlan(text: string, file: string): readonly DrainPlanEn
     if (priorities.length === 0) throw refuse('this KubeletConfiguration has no shutdownGracePeriodByPodPriority');
     return planFromKubeletPriorities(priorities.map(({ priority }) => priority));
   }
-  const parsed = planSchema.safeParse(Array.isArray(content) ? content : (drainPlan ?? spec?.drainPlan));
+  const entries = Array.isArray(content) ? content : (drainPlan ?? spec?.drainPlan);
+  const parsed = planSchema.safeParse(entries);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const [index, ...rest] = issue?.path ?? [];
     if (index === undefined) throw refuse('it has no drainPlan');
     const where = `entry ${Number(index) + 1}`;
     const field = rest.length === 0 ? '' : `, ${rest.join('.')}`;
-    throw refuse(`${where}${field}: ${issue?.message ?? 'is invalid'}`);
+    const text = issue === undefined ? 'is invalid' : issueText(issue, valueAt(entries, issue.path));
+    throw refuse(`${where}${field}: ${text}`);
   }
   const plan = parsed.data as readonly DrainPlanEntry[];
   const complaint = planComplaint(plan, effectiveDrainPlan(plan));
@@ -61,7 +65,8 @@ export async function readDrainPlan(file: string, signal: AbortSignal): Promise<
   try {
     text = await readFile(file === '-' ? '/dev/stdin' : file, { encoding: 'utf8', signal });
   } catch (error) {
-    throw new NodemaintError('USAGE', `--plan ${file}: ${describeError(error)}`, { cause: error });
+    const why = errorCodeOf(error) === 'EISDIR' ? 'it is a directory' : describeError(error);
+    throw new NodemaintError('USAGE', `--plan ${file}: ${why}; name a file with a drain plan`, { cause: error });
   }
   return parseDrainPlan(text, file);
 }

@@ -1,5 +1,5 @@
 import { askAgent } from '../../agent/control/client.ts';
-import { NodemaintError } from '../../errors.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createSystemBus } from '../../host/dbus/bus.ts';
 import { HOLDER_UNIT } from '../../host/systemd/inhibitor.ts';
@@ -22,6 +22,10 @@ export async function releaseCommand(runDirectory: string, reason: string, signa
     const log = createLog('error', 'nodemaint-release');
     const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
     await createSystemd(bus).stopUnit(HOLDER_UNIT, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = `no agent answers, and the lock that it may have left cannot be released: ${describeError(error)}; by hand, as root: systemctl stop ${HOLDER_UNIT}`;
+    throw new NodemaintError('DBUS_CALL_FAILED', message, { cause: error });
   } finally {
     lifetime.abort();
   }

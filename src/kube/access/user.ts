@@ -37,7 +37,7 @@ async function readKubeconfigs(files: readonly string[]): Promise<KubeConfig> {
       config.loadFromString(await readFile(file, 'utf8'));
       config.makePathsAbsolute(path.dirname(path.resolve(file)));
     } catch (error) {
-      const message = `cannot read the kubeconfig ${file}: ${describeError(error)}`;
+      const message = `cannot read the kubeconfig ${file}: ${describeError(error)}; name another one with --kubeconfig`;
       const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
       throw new NodemaintError(missing ? 'USAGE' : 'KUBECONFIG_INVALID', message, { cause: error });
     }

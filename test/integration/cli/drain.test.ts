@@ -118,7 +118,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     await drain.line(/^node\/node-z evicting Default, priority ≤ 1000000000: 1 pod$/);
     await drain.line(/^node\/node-z evicting pod default\/first$/);
     await drain.line(
-      /^node\/node-z pod\/first \(namespace default\): actor-a\.example\.com \(1 of 2\).*Moving the data\./,
+      /^node\/node-z pod\/first \(namespace default\): interceptor actor-a\.example\.com \(1 of 2\).*Moving the data\./,
     );
     assert.ok(!drain.lines().some((line) => line.includes('pod default/second')), 'its tier is not reached');
 
@@ -135,7 +135,7 @@ describe('the commands of nodes on a real API server, with the real controller',
     assert.match(status.stdout, /0%, 0 of 2 pods gone/);
     assert.match(
       status.stdout,
-      /pod\/first \(default\) {2}for \d+s: actor-a\.example\.com \(1 of 2\): Moving the data\./,
+      /pod\/first \(default\) {2}for \d+s: interceptor actor-a\.example\.com \(1 of 2\): Moving the data\./,
     );
     assert.match((await run('status')).stdout, /^maintenance-node-z +Drain +node-z +False +1 +1 +.*new kernel$/m);
 

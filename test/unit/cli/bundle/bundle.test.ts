@@ -20,11 +20,33 @@ describe('a text of a bundle', () => {
     });
   }
 
+  const all = PLANTED.map(([text]) => text).join('\n');
+  for (const [what, text] of [
+    ['a JSON document', JSON.stringify({ reason: all, list: PLANTED.map(([each]) => each) }, null, 1)],
+    ['JSON in a text of JSON', JSON.stringify({ annotation: JSON.stringify({ reason: all }) })],
+    ['a line of a log', `2026-01-01T00:00:00Z vm nodemaint[1]: ${JSON.stringify({ level: 'warn', msg: all })}`],
+  ] as const) {
+    it(`all planted secrets are taken out of ${what}`, () => {
+      const left = redacted(text);
+      for (const [planted, secret] of PLANTED) assert.ok(!left.includes(secret), planted);
+    });
+  }
+
   it('a text keeps what helps', () => {
     const text =
-      'node: worker-1\nphase: draining\nwaits for PodDisruptionBudget p0, uid 5f7c1a2e-0000-4000-8000-000000000000\n';
+      'node: worker-1\nphase: draining\nwaits for PodDisruptionBudget p0, uid 5f7c1a2e-0000-4000-8000-000000000000\n' +
+      `{"key": "kubernetes.io/hostname", "operator": "In"}\nimage: r/x@sha256:${'0123456789abcdef'.repeat(4)}\n` +
+      'Environment=NODE_OPTIONS=--x TZ=UTC\nauthor: x\nhe passes on: x\nhttps://10.0.0.1:6443/api\n';
     assert.equal(redacted(text), text);
   });
+
+  // Each would take minutes where the work grows with the square of the length.
+  for (const part of ['a', '\\', '\\"', 'token', "token:'", '://a', 'A1a', '--', '\n', '\n ', 'Environment="A=']) {
+    const options = { timeout: 60_000 };
+    it(`a text of a quarter of a megabyte is looked through in one go: ${JSON.stringify(part)}`, options, () => {
+      assert.equal(typeof redacted(part.repeat(250_000 / part.length)), 'string');
+    });
+  }
 
   it('a long text keeps its end, and a part that cannot be read does not stop the others', async () => {
     const long = `${'x\n'.repeat(PART_BYTES)}the end\n`;
