@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process';
 import process from 'node:process';
 
 export interface RunOptions {
+  /** Whether each file has a process namespace, whose processes all end with it. */
+  readonly inNamespaces?: boolean;
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly reporter: string;
@@ -47,13 +49,13 @@ const FAILURE_LINES = 60;
 const FIRST_PROCESS = ['sh', '-c', '"$@"; exit $?', 'sh'];
 const NAMESPACE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--', ...FIRST_PROCESS];
 
-/** Runs a file in a namespace whose processes all end with it; prints what it printed when it is over. */
+/** Runs a file in a process of its own; prints what it printed when it is over. */
 async function runFileApart(file: string, options: RunOptions): Promise<FileResult> {
   const beganAt = performance.now();
   const node = [process.execPath, ...nodeTestArguments(options), file];
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...NAMESPACE, ...node], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const command = options.inNamespaces === true ? [...NAMESPACE, ...node] : node;
+  console.log(`--- ${file}: runs`);
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], { stdio: ['ignore', 'pipe', 'pipe'] });
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk));
   const passed = await new Promise<boolean>((resolve, reject) => {
@@ -88,7 +90,7 @@ function describeFailure({ file, output }: FileResult, again: FileResult | undef
 }
 
 /**
- * Runs the files, `concurrency` at a time in their order, each in a process namespace. The files share the processors, and
+ * Runs the files, `concurrency` at a time in their order, each in a process of its own. The files share the processors, and
  * real parts have time-outs: where at most two fail, each of these runs once more, alone, and counts as failed when it
  * fails again. Both runs are told.
  */

@@ -17,8 +17,10 @@ interface Suite {
   readonly requires: readonly Requirement[];
   /** Scripts that make, once, what no test should have to wait for. */
   readonly prepare?: readonly string[];
-  /** Whether each file runs in a process namespace of its own: its agents see no kubelet of another file. */
+  /** Whether each file runs in a process of its own, and once more where it fails. */
   readonly apart?: boolean;
+  /** Whether each has a process namespace of its own, too: its agents see no kubelet of another file. */
+  readonly inNamespaces?: boolean;
   /** The files that take longest, which start first, so that none of them is left over at the end. */
   readonly first?: readonly string[];
   /** Files that run one at a time after the others: they measure times. */
@@ -46,6 +48,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
     concurrency: 3,
     timeoutMs: 600_000,
     apart: true,
+    inNamespaces: true,
     first: [
       'drain/drain',
       'drain/offline',
@@ -81,6 +84,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
     prepare: [BUNDLE, 'test/build-all.ts'],
     concurrency: 1,
     timeoutMs: 2_400_000,
+    apart: true,
     requires: E2E,
   },
 };
@@ -103,7 +107,8 @@ async function runSuite(name: string, suite: Suite): Promise<FilesOutcome> {
   const outcomes: FilesOutcome[] = [];
   for (const [index, files] of groups.entries()) {
     const concurrency = index === 0 ? suite.concurrency : 1;
-    const options = { concurrency, timeoutMs: suite.timeoutMs, reporter };
+    const { timeoutMs, inNamespaces = false } = suite;
+    const options = { concurrency, timeoutMs, inNamespaces, reporter };
     if (files.length === 0) continue;
     outcomes.push(
       suite.apart === true
