@@ -40,7 +40,7 @@ export function connectHost(rig: Logind): HostClients {
 }
 
 /** Waits until `claim` holds; throws when it does not within `withinMs`. */
-export async function until(what: string, claim: () => boolean | Promise<boolean>, withinMs = 5_000): Promise<void> {
+export async function until(what: string, claim: () => boolean | Promise<boolean>, withinMs = 20_000): Promise<void> {
   const end = Date.now() + withinMs;
   while (!(await claim())) {
     if (Date.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);

@@ -249,7 +249,7 @@ describe('the gating of DaemonSet pods, on a real API server with the real Daemo
     const first = await uninstall();
     assert.equal(first.code, 0, first.stderr);
     assert.equal(await kubectl(['get', 'nm', '-o', 'name']), '');
-    await waitFor('it is bound', () => isRunning('last'), { timeoutMs: 5_000 });
+    await waitFor('it is bound', () => isRunning('last'));
     await installManifests(rig.controlPlane);
     await hold('second');
     await controller.stop();

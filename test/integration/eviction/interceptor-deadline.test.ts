@@ -63,7 +63,7 @@ describe('interceptors and the deadline of a node, on a real API server', () => 
     );
     await rig.waitFor(other, 'the second interceptor is passed over too', isActive(IMPERATIVE), 10_000);
     const isTold = async (): Promise<boolean> => (await rig.getPod('slow'))?.metadata.deletionTimestamp !== undefined;
-    await waitFor('the pod is told to end', isTold, { timeoutMs: 5_000 });
+    await waitFor('the pod is told to end', isTold, { timeoutMs: 15_000 });
     const { deletionGracePeriodSeconds = 600, deletionTimestamp = '' } = (await rig.getPod('slow'))?.metadata ?? {};
     assert.ok(deletionGracePeriodSeconds >= 1 && deletionGracePeriodSeconds < 30, `${deletionGracePeriodSeconds} s`);
     assert.ok(Date.parse(deletionTimestamp) <= Date.parse(closer), 'it ends before the deadline');

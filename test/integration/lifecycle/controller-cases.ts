@@ -203,7 +203,6 @@ export function addControllerCases(rigOf: () => LifecycleRig, scene: Scene): voi
         eviction,
         'the Eviction is over',
         (each) => hasStates(each, ['Completed', last, 'Inactive']) && says(each, outcome),
-        10_000,
       );
       await untilRequest(request, outcome, generation);
       const owners = ended.metadata.ownerReferences?.map(({ uid }) => uid);

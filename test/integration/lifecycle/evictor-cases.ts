@@ -151,10 +151,10 @@ async function untilSaid(rig: LifecycleRig, eviction: Eviction, wanted: Wanted):
 async function stall(rig: LifecycleRig, eviction: Eviction, isCanceled: boolean): Promise<void> {
   const { namespace = '' } = eviction.metadata;
   const failed = (count: number): string => `pod deletion via the /eviction subresource failed (attempts=${count})`;
-  await untilSaid(rig, eviction, { message: failed(1), timeoutMs: 3_000 });
+  await untilSaid(rig, eviction, { message: failed(1), timeoutMs: 15_000 });
   const path = `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/test-pdb`;
   if (!isCanceled) {
-    await untilSaid(rig, eviction, { message: failed(2), timeoutMs: 8_000 });
+    await untilSaid(rig, eviction, { message: failed(2), timeoutMs: 20_000 });
     await rig.send({ method: 'DELETE', path });
     return;
   }
@@ -193,7 +193,7 @@ function addEvictionCases(rig: () => LifecycleRig, newNamespace: () => Promise<s
       const isCanceled = name === 'pdb stalls eviction and cancels eviction';
       if (hasBudget) await stall(rig(), eviction, isCanceled);
       if (isCanceled) return;
-      await untilSaid(rig(), eviction, { message: IS_TERMINATING, expectsEnd: true, timeoutMs: 13_000 });
+      await untilSaid(rig(), eviction, { message: IS_TERMINATING, expectsEnd: true, timeoutMs: 30_000 });
       await rig().patch(PODS, pod, { status: { phase: 'Succeeded' } }, 'status');
       const message = 'pod has been deleted and fully terminated (pod phase="Succeeded")';
       await untilSaid(rig(), eviction, { message, expectsEnd: true, isCompleted: true, timeoutMs: 10_000 });

@@ -94,7 +94,7 @@ export function createScene(rigOf: () => LifecycleRig): Scene {
     }: { readonly metadata: { readonly name: string; readonly namespace?: string } },
     what: string,
     wanted: (eviction: Eviction) => boolean,
-    timeoutMs = 5_000,
+    timeoutMs = 20_000,
   ): Promise<Eviction> =>
     await rigOf().until<Eviction>(EVICTIONS, { metadata: { name, namespace } }, what, wanted, timeoutMs);
 

@@ -34,7 +34,7 @@ describe('users at terminals', () => {
       const sandbox = '--property=PrivateDevices=yes --property=NoNewPrivileges=yes --property=ProtectSystem=strict';
       await container.must(`systemd-run --quiet --wait --pipe ${sandbox} sh -c '${tell}'`, line);
       const read = async (): Promise<string> => await container.must('cat /root/terminal');
-      await until('the terminal shows it', async () => shown.test(await read()), 2_000).catch(() => undefined);
+      await until('the terminal shows it', async () => shown.test(await read())).catch(() => undefined);
       const text = await read();
       assert.match(text, shown);
       assert.ok(!text.includes('\u001b[31m') && !text.includes('\u009b'), JSON.stringify(text));
