@@ -130,6 +130,7 @@ function createQueues(context: ControllerContext): Queues {
         const known = requests.get(key);
         return known === undefined ? undefined : firsts.complete(known);
       },
+      writes: firsts.writes,
       beforeReport: async (reported, signal) => {
         const known = requests.get(keyOf(reported));
         return known !== undefined && (await firsts.write(known, signal));

@@ -67,8 +67,11 @@ export interface KubeClient {
 const REQUEST_TIMEOUT_MS = 30_000;
 /** The API server gives a request up after 60 s (its flag --request-timeout), and a webhook after 30 s at most. */
 const WEBHOOK_TIMEOUT_MS = 65_000;
-/** The connections for each kind of requests. */
-const MAX_SOCKETS = { usual: 16, leading: 24, patient: 6, behindWebhooks: 64 } as const;
+/**
+ * The connections for each kind of requests. Few of the usual ones keep an API server busy; more would only wait in it, and those
+ * that lead with them.
+ */
+const MAX_SOCKETS = { usual: 8, leading: 24, patient: 4, behindWebhooks: 64 } as const;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */

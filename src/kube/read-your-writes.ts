@@ -4,7 +4,10 @@ import type { KubeObject } from '../api/meta.ts';
 export interface RecentWrites<T> {
   /** The object as it is known best: as our last write left it, as long as the cache has a copy from before that write. */
   latest(key: string, copy: T | undefined): T | undefined;
-  /** Notes what a write made of the object, and the copy that the cache had when it was decided on. */
+  /**
+   * Notes what a write made of the object, and the copy that the cache had when it was decided on. Of two writes whose answers
+   * cross, the later one stays.
+   */
   note(key: string, copy: T | undefined, written: T): void;
   forget(key: string): void;
 }
@@ -44,7 +47,10 @@ export function createRecentWrites<T extends KubeObject>(): RecentWrites<T> {
       return isBefore(copy, last.version, last.written) ? last.written : copy;
     },
     note: (key, copy, written) => {
-      writes.set(key, { version: copy?.metadata.resourceVersion, written });
+      const { uid, resourceVersion = '' } = written.metadata;
+      const known = writes.get(key)?.written.metadata;
+      const isLater = known?.uid === uid && isOlder(resourceVersion, known?.resourceVersion ?? '') === true;
+      if (!isLater) writes.set(key, { version: copy?.metadata.resourceVersion, written });
     },
     forget: (key) => {
       writes.delete(key);

@@ -2,6 +2,7 @@ import type { EvictionRequest, EvictionRequestStatus } from '../../api/eviction-
 import type { Pod } from '../../api/pod.ts';
 import { completedStatus, firstStatusLeftMs } from '../../decide/eviction/first-status.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
+import { createRecentWrites, type RecentWrites } from '../../kube/read-your-writes.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 
@@ -14,6 +15,8 @@ export interface WaitingStatus {
 
 /** The first statuses of EvictionRequests that wait to be written; only this process knows them. */
 export interface FirstStatuses {
+  /** What is known of our writes of requests that the copies do not show yet. */
+  readonly writes: RecentWrites<EvictionRequest>;
   /** The request as if its first status were written. */
   complete(request: EvictionRequest): EvictionRequest;
   /**
@@ -42,21 +45,21 @@ interface Kept {
   isWritten: boolean;
 }
 
-/** Writes the first status into the request as it is judged. Returns false where it is over or gone, or has changed since. */
+/** Writes the first status into the request as it is judged, and returns it as it is then; undefined where it is over or gone, or has changed since. */
 async function writeFirst(
   { client }: Pick<ControllerContext, 'client'>,
   request: EvictionRequest,
   first: EvictionRequestStatus,
   signal: AbortSignal,
-): Promise<boolean> {
-  if (isFinished(request)) return false;
+): Promise<EvictionRequest | undefined> {
+  if (isFinished(request)) return undefined;
   const body = {
     metadata: { resourceVersion: request.metadata.resourceVersion },
     status: completedStatus(request.status, first),
   };
   const path = objectPath(EVICTION_REQUESTS, request.metadata, 'status');
   const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
-  return (await sendForObject<EvictionRequest>(client, change, [404, 409], signal)) !== undefined;
+  return await sendForObject<EvictionRequest>(client, change, [404, 409], signal);
 }
 
 /** `onKept` is called with the key of a request whose first status begins to wait. */
@@ -66,6 +69,7 @@ export function createFirstStatuses(
 ): FirstStatuses {
   const { clock, log, metrics } = context;
   const kept = new Map<string, Kept>();
+  const writes = createRecentWrites<EvictionRequest>();
   /** The keys of those that are not written yet. */
   const unwritten = new Set<string>();
   const find = (request: EvictionRequest): Kept | undefined => {
@@ -74,6 +78,7 @@ export function createFirstStatuses(
     return isAhead ? known : undefined;
   };
   return {
+    writes,
     complete: (request) => {
       const known = find(request);
       return known === undefined ? request : { ...request, status: completedStatus(request.status, known.status) };
@@ -94,7 +99,9 @@ export function createFirstStatuses(
     write: async (request, signal) => {
       const known = find(request);
       if (known === undefined || known.isWritten) return true;
-      if (!(await writeFirst(context, request, known.status, signal))) return false;
+      const written = await writeFirst(context, request, known.status, signal);
+      if (written === undefined) return false;
+      writes.note(keyOf(request), request, written);
       known.isWritten = true;
       unwritten.delete(keyOf(request));
       metrics.evictionBegun();
@@ -102,6 +109,7 @@ export function createFirstStatuses(
       return true;
     },
     forget: (key) => {
+      writes.forget(key);
       kept.delete(key);
       unwritten.delete(key);
     },

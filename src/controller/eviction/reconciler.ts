@@ -178,7 +178,7 @@ export function createEvictionRequestReconciler(
     firsts.forget(key);
   };
   return async (key, signal) => {
-    let request = context.requests.get(key);
+    let request = firsts.writes.latest(key, context.requests.get(key));
     if (request === undefined) forget(key);
     if (request === undefined) return {};
     const endedAt = finishedAt(request);

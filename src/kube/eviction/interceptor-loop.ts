@@ -4,7 +4,7 @@ import { isFinished } from '../../decide/eviction/request.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
-import { createRecentWrites } from '../read-your-writes.ts';
+import { createRecentWrites, type RecentWrites } from '../read-your-writes.ts';
 import { createWorkQueue, type Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { createObjectCache } from '../watch.ts';
@@ -27,6 +27,8 @@ export interface InterceptorDependencies {
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
   /** Called before a report is written; returns whether it may be. Every one may unless it is given. */
   readonly beforeReport?: (request: EvictionRequest, signal: AbortSignal) => Promise<boolean>;
+  /** What is known of writes of requests, where others in this process write them too. */
+  readonly writes?: RecentWrites<EvictionRequest>;
   /** How a report is written, and what it makes of the request; into the entry of the interceptor unless given. */
   readonly report?: (
     request: EvictionRequest,
@@ -61,7 +63,7 @@ interface Turn extends Pick<Begun, 'request'> {
 class InterceptorProtocol implements InterceptorLoop {
   readonly #interceptor: Interceptor;
   readonly #dependencies: InterceptorDependencies;
-  readonly #ownWrites = createRecentWrites<EvictionRequest>();
+  readonly #ownWrites: RecentWrites<EvictionRequest>;
   readonly #begun = new Map<string, Begun>();
   /** What aborts the work under way, by the key of its request. */
   readonly #underWay = new Map<string, AbortController>();
@@ -69,6 +71,7 @@ class InterceptorProtocol implements InterceptorLoop {
   constructor(interceptor: Interceptor, dependencies: InterceptorDependencies) {
     this.#interceptor = interceptor;
     this.#dependencies = dependencies;
+    this.#ownWrites = dependencies.writes ?? createRecentWrites();
   }
 
   readonly changed = (key: string): void => {

@@ -5,7 +5,7 @@ import { createWorkQueue } from '../../../src/kube/queue.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 
 describe('a queue of many keys whose runs only compute', () => {
-  it('the queue lets timers and connections have their turn between any two of them', async () => {
+  it('the queue lets timers and connections have their turn between any two long ones', async () => {
     const stop = new AbortController();
     let ticks = 0;
     let runs = 0;
@@ -106,7 +106,8 @@ describe('a queue of keys', () => {
       runs += 1;
       return Promise.resolve({});
     };
-    const queue = createWorkQueue('test', look, 1, { ...dependencies, clock });
+    let leastMs = 100;
+    const queue = createWorkQueue('test', look, 1, { ...dependencies, clock, restMs: () => leastMs });
     const running = queue.run(stop.signal);
     const pass = async (ms: number): Promise<void> => {
       now += ms;
@@ -124,10 +125,16 @@ describe('a queue of keys', () => {
     assert.equal(runs, 2, 'another key has not run');
     await pass(50);
     assert.equal(runs, 3);
+    leastMs = 1_000;
     queue.addSoon('a');
     queue.add('a');
     await settle();
     assert.equal(runs, 4, 'somebody waits for it');
+    queue.addSoon('a');
+    await pass(999);
+    assert.equal(runs, 4, 'it rests longer now');
+    await pass(1);
+    assert.equal(runs, 5);
     stop.abort();
     await running;
   });

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEADLINE_ANNOTATION, NODE_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { Pod } from '../../../../src/api/pod.ts';
+import type { Node, Pod } from '../../../../src/api/pod.ts';
 import { createMaintenanceReach } from '../../../../src/controller/cache/maintenance-reach.ts';
+import { createNodeIndex } from '../../../../src/controller/cache/nodes.ts';
 import { createPodIndex } from '../../../../src/controller/cache/pods.ts';
 import { createRecordedStatuses } from '../../../../src/controller/cache/recorded-statuses.ts';
 import { createRequestIndex } from '../../../../src/controller/cache/requests.ts';
@@ -52,6 +53,34 @@ describe('what a change of a maintenance concerns', () => {
       assert.deepEqual(reach.note('m', drain, ['one', 'two']), []);
       const selected = change === undefined ? [] : ['one', 'two'];
       assert.deepEqual(reach.note('m', change as NodeMaintenance | undefined, selected), nodes);
+    });
+  }
+});
+
+describe('the index of nodes', () => {
+  const node: Node = {
+    metadata: { name: 'one', uid: 'u', labels: { zone: 'a' } },
+    status: { nodeInfo: { bootID: 'b' }, conditions: [] },
+  };
+  const ready = { type: 'Ready', status: 'True', reason: '', message: '' } as const;
+  const changes: readonly (readonly [string, Node | undefined, boolean])[] = [
+    ['its conditions', { ...node, status: { ...node.status, conditions: [ready] } }, false],
+    ['its annotations', { ...node, metadata: { ...node.metadata, annotations: { a: 'b' } } }, false],
+    ['its labels', { ...node, metadata: { ...node.metadata, labels: {} } }, true],
+    ['its boot', { ...node, status: { nodeInfo: { bootID: 'c' } } }, true],
+    ['its cordon', { ...node, spec: { unschedulable: true } }, true],
+    ['that it is another one', { ...node, metadata: { ...node.metadata, uid: 'v' } }, true],
+    ['that it is gone', undefined, true],
+  ];
+  for (const [what, change, isOther] of changes) {
+    it(`the index says ${isOther ? 'that' : 'not that'} requests have to be looked at where a node has changed in ${what}`, () => {
+      const nodes = new Map([['one', node]]);
+      const index = createNodeIndex(cacheOfMap(nodes));
+      assert.ok(index.note('one').isOtherForRequests);
+      assert.ok(!index.note('one').isOtherForRequests);
+      if (change === undefined) nodes.delete('one');
+      else nodes.set('one', change);
+      assert.equal(index.note('one').isOtherForRequests, isOther);
     });
   }
 });
