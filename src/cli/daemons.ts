@@ -1,7 +1,7 @@
 /** The commands that run until they are stopped: the agent of a node, and the controller of a cluster. */
 import { type Command, Option } from 'commander';
 import type { ControllerFlags } from './controller.ts';
-import { configOption, LOG_LEVELS } from './options.ts';
+import { configOption, examples, LOG_LEVELS } from './options.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
 /** Adds `nodemaint agent`, and the hidden command by which it reads the facts of its machine. */
@@ -10,6 +10,7 @@ export function addAgent(program: Command, terminal: Terminal): void {
     .command('agent')
     .description('run the node agent (systemd unit nodemaint.service)')
     .addOption(configOption())
+    .addHelpText('after', examples('nodemaint agent --config /etc/nodemaint/config.yaml'))
     .action(async ({ config }: { config: string }) => {
       const { agentCommand } = await import('./agent.ts');
       await agentCommand(config, terminal.stop, terminal.signal);
@@ -81,8 +82,16 @@ export function addController(program: Command, terminal: Terminal): void {
         .choices(['off', 'on', 'evictions', 'evictor'])
         .default('off'),
     );
-  addLimitOptions(command).action(async (options: ControllerFlags) => {
-    const { controllerCommand } = await import('./controller.ts');
-    await controllerCommand(options, terminal.stop);
-  });
+  addLimitOptions(command)
+    .addHelpText(
+      'after',
+      examples(
+        'nodemaint controller --kubeconfig controller.conf --leader-elect=false',
+        'nodemaint controller --max-parallel-nodes 2 --node-marks cluster-autoscaler',
+      ),
+    )
+    .action(async (options: ControllerFlags) => {
+      const { controllerCommand } = await import('./controller.ts');
+      await controllerCommand(options, terminal.stop);
+    });
 }

@@ -7,7 +7,7 @@ import { addDoctor } from './doctor/program.ts';
 import { addEvict } from './evict/program.ts';
 import { addInstaller } from './installer/program.ts';
 import { addMaintenanceCommands } from './maintenance/program.ts';
-import { type ExitWith, withDryRunMode } from './options.ts';
+import { examples, type ExitWith, withDryRunMode } from './options.ts';
 import { addReport } from './report/program.ts';
 import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
@@ -23,10 +23,17 @@ import { addCheck } from './check/program.ts';
 import { addNodes } from './nodes/program.ts';
 import { addVersion } from './version/program.ts';
 
+/** A description as a sentence: those that stand in a list too begin with a small letter and have no end. */
+function sentenceOf(text: string): string {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return sentence === '' || sentence.endsWith('.') ? sentence : `${sentence}.`;
+}
+
 function addDemo(program: Command, terminal: Terminal): void {
   program
     .command('demo')
     .description('show a drain and a reboot in a temporary folder, without a cluster and without root')
+    .addHelpText('after', examples('nodemaint demo'))
     .action(async () => {
       const { demoCommand } = await import('./demo/demo.ts');
       await demoCommand(terminal, terminal.stop);
@@ -39,6 +46,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
     .description("Makes a Kubernetes node's shutdown wait for its applications.")
     .version(VERSION)
     .exitOverride()
+    .configureHelp({ minWidthToWrap: 24, commandDescription: (command) => sentenceOf(command.description()) })
     .configureOutput({
       writeOut: (text) => {
         terminal.write(text);

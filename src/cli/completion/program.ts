@@ -1,4 +1,5 @@
 import { type Command, Argument } from 'commander';
+import { examples } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { SHELLS, type Shell } from './scripts.ts';
 
@@ -9,6 +10,10 @@ export function addCompletion(program: Command, terminal: Terminal): void {
     .command('completion')
     .description('print the completion script of a shell, or that of "kubectl nodemaint"')
     .addArgument(new Argument('<shell>').choices(SHELLS))
+    .addHelpText(
+      'after',
+      examples('source <(nodemaint completion bash)', 'nodemaint completion kubectl > kubectl_complete-nodemaint'),
+    )
     .action(async (shell: Shell) => {
       const { completionScript } = await import('./scripts.ts');
       terminal.write(completionScript(shell));

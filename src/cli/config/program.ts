@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { configOption, exitCodes } from '../options.ts';
+import { configOption, examples, exitCodes } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { ConfigFlags, ShowFlags } from './config.ts';
 
@@ -14,6 +14,7 @@ export function addConfig(program: Command, terminal: Terminal): void {
     )
     .argument('[file]', 'another file than --config; "-" for standard input')
     .addOption(configOption())
+    .addHelpText('after', examples('sudo nodemaint config check', 'nodemaint config check - < config.yaml'))
     .addHelpText(
       'after',
       exitCodes({
@@ -36,6 +37,7 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .addOption(configOption())
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('yaml'))
     .option('--origins', 'say where each value comes from: the file and line, or the default')
+    .addHelpText('after', examples('sudo nodemaint config show --origins', 'sudo nodemaint config show staticPodPath'))
     .action(async (keys: readonly string[], flags: ShowFlags) => {
       const { showConfigCommand } = await import('./config.ts');
       await showConfigCommand(keys, flags, terminal);
@@ -46,6 +48,7 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .description(
       "Show kubeconfig and container runtime as the running kubelet has them, else the usual ones that exist, as keys of the agent's configuration. install.sh uses it.",
     )
+    .addHelpText('after', examples('sudo nodemaint config detect'))
     .action(async () => {
       const { detectConfigCommand } = await import('./detect.ts');
       await detectConfigCommand(terminal);
@@ -54,6 +57,7 @@ export function addConfig(program: Command, terminal: Terminal): void {
     .command('schema')
     .summary('print the JSON Schema of the configuration')
     .description('Print the JSON Schema of the configuration, for editors and for checks before a file reaches a node.')
+    .addHelpText('after', examples('nodemaint config schema > configuration.schema.json'))
     .action(async () => {
       const { configSchemaCommand } = await import('./config.ts');
       configSchemaCommand(terminal);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { StaticPodsFlags } from '../local-node.ts';
-import { configOption, type ExitWith, exitCodes, outputOption } from '../options.ts';
+import { configOption, examples, type ExitWith, exitCodes, outputOption } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { KubeletShutdownFlags } from './kubelet-shutdown.ts';
 
@@ -11,6 +11,7 @@ export function addDoctor(program: Command, terminal: Terminal, exitWith: ExitWi
     .description('check that this node is set up so that a shutdown waits for its pods')
     .addOption(configOption())
     .addOption(outputOption())
+    .addHelpText('after', examples('sudo nodemaint doctor', 'sudo nodemaint doctor -o json'))
     .addHelpText(
       'after',
       exitCodes({ 0: 'no check fails; there may be warnings', 1: 'a check fails', 2: 'usage error' }),
@@ -28,6 +29,10 @@ export function addDoctor(program: Command, terminal: Terminal, exitWith: ExitWi
     )
     .addOption(configOption())
     .option('--undo', 'remove the drop-in file again')
+    .addHelpText(
+      'after',
+      examples('sudo nodemaint disable-kubelet-shutdown', 'sudo nodemaint disable-kubelet-shutdown --undo'),
+    )
     .action(async (flags: KubeletShutdownFlags) => {
       const { kubeletShutdownCommand } = await import('./kubelet-shutdown.ts');
       exitWith(await kubeletShutdownCommand(flags, terminal));

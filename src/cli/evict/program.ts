@@ -23,7 +23,7 @@ export function addEvict(program: Command, terminal: Terminal, exitWith: ExitWit
     .addHelpText(
       'after',
       exitCodes({
-        0: 'every eviction is requested (or withdrawn); with --watch: every pod has left',
+        0: 'every eviction is requested or withdrawn; with --watch: every pod left',
         1: 'failed or canceled for at least one pod, or interrupted',
         2: 'usage error',
         3: '--timeout is over',

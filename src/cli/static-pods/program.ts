@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import type { StaticPodsFlags } from '../local-node.ts';
-import { configOption, type ExitWith, exitCodes, outputOption, waitTimeoutOption } from '../options.ts';
+import { configOption, examples, type ExitWith, exitCodes, outputOption, waitTimeoutOption } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { MoveFlags } from './move.ts';
 
-function addMove(command: Command): Command {
+function addMove(command: Command, ...lines: readonly string[]): Command {
   return command
     .addOption(configOption())
     .addOption(waitTimeoutOption('the manifests', '5m'))
+    .addHelpText('after', examples(...lines))
     .addHelpText(
       'after',
       exitCodes({
@@ -27,10 +28,12 @@ function addPark(parent: Command, terminal: Terminal, exitWith: ExitWith): void 
       'Move manifests out of the static pod directory. Their pods end with their grace period and stay away, also over reboots, until "nodemaint static-pods restore".',
     )
     .argument('<files...>', 'names of manifests');
-  addMove(park).action(async (files: readonly string[], flags: MoveFlags) => {
-    const { moveStaticPodsCommand } = await import('./move.ts');
-    exitWith(await moveStaticPodsCommand('park', files, flags, terminal));
-  });
+  addMove(park, 'sudo nodemaint static-pods park web.yaml').action(
+    async (files: readonly string[], flags: MoveFlags) => {
+      const { moveStaticPodsCommand } = await import('./move.ts');
+      exitWith(await moveStaticPodsCommand('park', files, flags, terminal));
+    },
+  );
 }
 
 function addRestore(parent: Command, terminal: Terminal, exitWith: ExitWith): void {
@@ -42,10 +45,12 @@ function addRestore(parent: Command, terminal: Terminal, exitWith: ExitWith): vo
     )
     .argument('[files...]', 'names of manifests')
     .option('--all', 'all that are parked');
-  addMove(restore).action(async (files: readonly string[], flags: MoveFlags) => {
-    const { moveStaticPodsCommand } = await import('./move.ts');
-    exitWith(await moveStaticPodsCommand('restore', files, flags, terminal));
-  });
+  addMove(restore, 'sudo nodemaint restore --all', 'sudo nodemaint restore web.yaml').action(
+    async (files: readonly string[], flags: MoveFlags) => {
+      const { moveStaticPodsCommand } = await import('./move.ts');
+      exitWith(await moveStaticPodsCommand('restore', files, flags, terminal));
+    },
+  );
 }
 
 /** Adds the commands for the static pods of this machine; they need neither an agent nor an API server. */
@@ -61,6 +66,7 @@ export function addStaticPods(program: Command, terminal: Terminal, exitWith: Ex
     .description('show each manifest: in place, ending, parked or superseded')
     .addOption(configOption())
     .addOption(outputOption())
+    .addHelpText('after', examples('sudo nodemaint static-pods list', 'sudo nodemaint static-pods list -o json'))
     .action(async (flags: StaticPodsFlags) => {
       const { listStaticPodsCommand } = await import('./list.ts');
       await listStaticPodsCommand(flags, terminal);
@@ -70,6 +76,7 @@ export function addStaticPods(program: Command, terminal: Terminal, exitWith: Ex
     .description('show the moves that the agent has recorded')
     .addOption(configOption())
     .addOption(outputOption())
+    .addHelpText('after', examples('sudo nodemaint static-pods journal'))
     .action(async (flags: StaticPodsFlags) => {
       const { journalCommand } = await import('./list.ts');
       await journalCommand(flags, terminal);

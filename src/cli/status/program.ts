@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addClusterOptions, type ExitWith, runDirectoryOption, watchTimeoutOption } from '../options.ts';
+import { addClusterOptions, examples, type ExitWith, runDirectoryOption, watchTimeoutOption } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { StatusFlags } from './status.ts';
 
@@ -14,6 +14,10 @@ export function addStatus(program: Command, terminal: Terminal, exitWith: ExitWi
     .option('-w, --watch', 'show the progress until every node is drained')
     .addOption(watchTimeoutOption())
     .addOption(runDirectoryOption())
+    .addHelpText(
+      'after',
+      examples('nodemaint status', 'nodemaint status worker-1', 'nodemaint status worker-1 --watch'),
+    )
     .action(async (name: string | undefined, options: StatusFlags) => {
       const { statusOf } = await import('./status.ts');
       exitWith(await statusOf(name, options, terminal));

@@ -42,6 +42,16 @@ describe('the help', () => {
     });
   }
 
+  for (const command of withDescendants(ROOT)) {
+    if (command.commands.length > 0 || command.name().startsWith('__') || command.name() === 'machine-facts') continue;
+    it(`the help of ${command.parent?.name()} ${command.name()} is a sentence with examples, and fits 80 columns`, () => {
+      const help = helpOf(command);
+      assert.match(help, /^Usage: .*\n\n[A-Z][^]*?\.\n\n/);
+      assert.match(help, /\nExamples:\n {2}(?:sudo |source <\()?nodemaint /);
+      for (const line of help.split('\n')) assert.ok(line.length <= 80, line);
+    });
+  }
+
   it('the help of commands that end with codes of their own names all codes', () => {
     for (const name of ['drain', 'cordon', 'complete', 'evict', 'restore']) {
       const command = ROOT.commands.find((each) => each.name() === name);
