@@ -111,7 +111,9 @@ function endOf({ events, begunAt }: ShutdownStory, now: number): number {
 
 /** The last resort of an eviction says itself what it waits for. */
 function textOf({ kind, on, message }: StoryWait): string {
-  if (message === '') return kind === 'ending' ? 'it ends by itself' : `${on} to begin`;
+  // Who ends a pod says so with the name of the pod or of its owner, which stand beside it already.
+  if (kind === 'ending' && (message === '' || /\bis terminating\b/.test(message))) return 'it ends by itself';
+  if (message === '') return `${on} to begin`;
   return on === IMPERATIVE_INTERCEPTOR ? message : `${on}: ${message}`;
 }
 
@@ -122,7 +124,12 @@ function ownText(wait: StoryWait, pod: string): string {
   const name = pod.slice(pod.indexOf('/') + 1);
   const words = textOf(wait).split(' ');
   const isSubject = (word: string, place: number): boolean => word === name && VERBS.has(words[place + 1] ?? '');
-  return words.map((word, place) => (isSubject(word, place) ? 'the pod' : word)).join(' ');
+  // "Pod web is left to its controller" and "web is left to its controller".
+  const isTitle = (word: string, place: number): boolean =>
+    word === 'Pod' && isSubject(words[place + 1] ?? '', place + 1);
+  return words
+    .flatMap((word, place) => (isTitle(word, place) ? [] : isSubject(word, place) ? 'the pod' : word))
+    .join(' ');
 }
 
 function rowOf({ pod, askedAt, goneAt, waits }: StoryPod, end: number): Row {
