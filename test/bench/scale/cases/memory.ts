@@ -38,10 +38,10 @@ async function run({ program, agent: command, signal }: Bench, count: number): P
     const values = both.flatMap((_, index) => stages.map((stage) => inFigures(of(stage[index] as Held))));
     return { name, values };
   };
-  const titles = ['one node', `${count} nodes`, `and ${count * PODS_PER_NODE} pods`];
+  const titles = [`${count} nodes`, `${count * PODS_PER_NODE} pods`];
   return {
     title: `controller and agent at rest in a cluster of ${count} nodes with ${PODS_PER_NODE} pods each`,
-    columns: ['controller', 'agent'].flatMap((name) => titles.map((title) => `${name}, ${title}`)),
+    columns: ['controller', 'agent'].flatMap((name) => [`${name}: 1 node`, ...titles]),
     rows: [
       row('resident memory, MiB', ({ anonymous, files }) => anonymous + files),
       row('  of its own: heap, buffers, stacks', ({ anonymous }) => anonymous),
