@@ -8,6 +8,12 @@ export const LIFECYCLE_API_VERSION = `${LIFECYCLE_GROUP}/v1alpha1`;
 export const IMPERATIVE_RESPONDER = 'imperative-eviction.k8s.io/evictor';
 export const IMPERATIVE_PRIORITY = 100;
 
+/** The requester of drains, and the responder that ends DaemonSet pods in a drain: the API refuses reserved domains here. */
+export const DRAIN_REQUESTER = 'nodemaintenance.x-k8s.io/drain';
+export const DAEMON_SET_RESPONDER = 'daemonset.nodemaintenance.x-k8s.io/controller';
+/** The end of the responder of a node's static pods, after the name of the node. */
+export const STATIC_POD_RESPONDER_END = '.static.nodemaintenance.x-k8s.io/kubelet';
+
 /** The most entries that the API takes for responders and for requesters. */
 export const MAX_RESPONDERS = 11;
 export const MAX_REQUESTERS = 100;

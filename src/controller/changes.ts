@@ -9,6 +9,7 @@ import type { ControllerContext } from './context.ts';
 import type { DaemonSetGate } from './daemon-set/gate.ts';
 import type { ImperativeEviction } from './eviction/imperative.ts';
 import { isToldInVain } from './eviction/marks.ts';
+import { type DrainRequests, inBothDialects } from './lifecycle/drain-requests.ts';
 
 /** The queues of a leader, and what decides which of their keys a change concerns. */
 export interface Queues {
@@ -29,6 +30,8 @@ export interface Queues {
 export interface Changes {
   onMaintenance(key: string): void;
   onRequest(key: string): void;
+  /** A request of a drain in the newer dialect, or its Eviction. */
+  onDrainRequest(key: string): void;
   onPod(key: string): void;
   onNode(key: string): void;
   onBudget(key: string): void;
@@ -51,6 +54,8 @@ interface Adding {
   /** The nodes for which the maintenance is another one now, with all that is on them. */
   reach(maintenance: string): void;
   mark(pod: string): void;
+  /** A request of a drain in the newer dialect. */
+  readonly drainRequest: (key: string) => void;
 }
 
 /** Whether the interceptor of DaemonSets may have to do with the request of the key; most requests are none of its own. */
@@ -62,15 +67,17 @@ function mayEndByDaemonSet({ requests, pods }: Pick<ControllerContext, 'requests
   return pod !== undefined && podTypeOf(pod) === 'DaemonSet';
 }
 
-function createAdding(context: ControllerContext, queues: Queues): Adding {
+function createAdding(context: ControllerContext, queues: Queues, newer: DrainRequests): Adding {
   const { maintenances, requests, pods } = context;
   const reach = createMaintenanceReach();
+  const known = { ...context, requests: inBothDialects(requests, newer) };
   const addNode = (name: string): void => {
     queues.node.add(name);
     for (const key of requests.onNode(name)) {
       for (const queue of [queues.requester, queues.eviction]) queue.add(key);
       if (mayEndByDaemonSet(context, key)) queues.daemonSet.add(key);
     }
+    for (const key of newer.onNode(name)) queues.requester.add(key);
   };
   const addMaintenancesOn: Adding['maintenancesOn'] = (node, when = 'soon') => {
     for (const name of maintenances.unsettledOn(node)) {
@@ -93,18 +100,21 @@ function createAdding(context: ControllerContext, queues: Queues): Adding {
         for (const pod of pods.meantFor(node)) queues.gated.add(keyOf(pod));
       }
     },
+    drainRequest: (key) => {
+      for (const node of newer.nodesOf(key)) addMaintenancesOn(node);
+      queues.requester.add(key);
+    },
     mark: (key) => {
       const pod = pods.get(key);
-      if (pod !== undefined && isToldInVain(context, pod)) queues.marks.add(key);
+      if (pod !== undefined && isToldInVain(known, pod)) queues.marks.add(key);
     },
   };
 }
 
 /** Notes changes in the indexes, and adds the keys that they concern to the queues. */
-export function createChanges(context: ControllerContext, queues: Queues): Changes {
+export function createChanges(context: ControllerContext, queues: Queues, newer: DrainRequests): Changes {
   const { maintenances, requests, pods, ungated, attachments } = context;
-  const { gate, imperative } = queues;
-  const add = createAdding(context, queues);
+  const add = createAdding(context, queues, newer);
   return {
     onRequest: (key) => {
       const change = requests.note(key);
@@ -116,6 +126,7 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
       for (const node of change.nodes) add.maintenancesOn(node);
       add.request(key);
     },
+    onDrainRequest: add.drainRequest,
     onPod: (key) => {
       const change = pods.note(key);
       // What an empty node says changes together with what the maintenance does, which is decided first.
@@ -126,8 +137,8 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
       }
       for (const request of requests.ofPod(key)) add.request(request);
       add.mark(key);
-      if (gate.podChanged(key)) queues.gated.add(key);
-      const rollout = gate.rolloutOf(key);
+      if (queues.gate.podChanged(key)) queues.gated.add(key);
+      const rollout = queues.gate.rolloutOf(key);
       if (rollout !== undefined) queues.rollout.add(rollout);
     },
     onMaintenance: (key) => {
@@ -157,7 +168,7 @@ export function createChanges(context: ControllerContext, queues: Queues): Chang
       if (pods.isEmpty(node)) queues.node.addAfter(node, EMPTY_NODE_WAITS_MS);
     },
     onBudget: (key) => {
-      for (const request of imperative.budgetChanged(key)) queues.eviction.add(request);
+      for (const request of queues.imperative.budgetChanged(key)) queues.eviction.add(request);
     },
   };
 }

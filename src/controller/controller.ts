@@ -11,7 +11,7 @@ import { serveHttp } from '../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../telemetry/metrics.ts';
 import { createUngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
 import { runElection } from './leader/election.ts';
-import { type Copies, createCopies } from './cache/copies.ts';
+import { type Copies, createCopies, untilSynced } from './cache/copies.ts';
 import { createIndexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
 import { createEndlessTerm, type Term } from './leader/term.ts';
@@ -19,7 +19,6 @@ import { createLifecycleWork, type LifecycleWork } from './lifecycle/work.ts';
 import { runWebhook } from './webhook/server.ts';
 import { createWork, type Work } from './work.ts';
 
-const SYNC_POLL_MS = 50;
 const COMPONENT = 'nodemaint-controller';
 
 /** What the controller needs from outside. */
@@ -77,7 +76,11 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
     ...createIndexes(copies),
     budgets: copies.budgets,
   };
-  return { work: createWork(context), lifecycle: createLifecycleWork(context) };
+  const lifecycle = createLifecycleWork(context, (key) => {
+    work.onDrainRequest(key);
+  });
+  const work: Work = createWork(context, lifecycle.drains);
+  return { work, lifecycle };
 }
 
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
@@ -89,7 +92,7 @@ async function leadWhenReady(
 ): Promise<void> {
   const { client, leaseClient = client, clock, log, options } = dependencies;
   const { maintenances, pods } = copies;
-  while (!stop.aborted && !isReady()) await clock.sleep(SYNC_POLL_MS, stop).catch(() => undefined);
+  await untilSynced([{ synced: isReady }], clock, stop);
   if (stop.aborted) return;
   log.info({ maintenances: maintenances.list().length, pods: pods.list().length }, 'controller ready');
   if (!options.leaderElect) {

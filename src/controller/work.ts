@@ -19,6 +19,7 @@ import { createRequestReconciler } from './maintenance/requests.ts';
 import { createCurrencyCheck } from './cache/currency.ts';
 import { type Changes, createChanges, type Queues } from './changes.ts';
 import { createTargets } from './cache/targets.ts';
+import { type DrainRequests, inBothDialects, OLDER_ONLY } from './lifecycle/drain-requests.ts';
 
 const PARALLEL_REQUESTS = 16;
 const PARALLEL_LOOKS = 32;
@@ -52,9 +53,11 @@ type QueueOf = (
 
 /** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
 function createMaintenanceQueues(
-  context: ControllerContext,
+  own: ControllerContext,
+  newer: DrainRequests,
   queueOf: QueueOf,
 ): Pick<Queues, 'maintenance' | 'node' | 'requester'> {
+  const context = { ...own, requests: inBothDialects(own.requests, newer) };
   const { maintenances, nodes, requests, clock } = context;
   const intents = createEvictionIntents();
   const lookOn = (nodeName: string): void => {
@@ -73,7 +76,7 @@ function createMaintenanceQueues(
     // Evictions wait for the cordon, and nothing for the conditions of other nodes.
     isUrgent: (name) => nodes.get(name)?.spec?.unschedulable !== true && maintenances.unsettledOn(name).length > 0,
   });
-  const requestStep = createRequestReconciler(context, intents, refused.requests);
+  const requestStep = createRequestReconciler(own, intents, refused.requests, newer);
   const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS, {
     isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
   });
@@ -106,7 +109,7 @@ function createMaintenanceQueues(
   return { maintenance, node, requester };
 }
 
-function createQueues(context: ControllerContext): Queues {
+function createQueues(context: ControllerContext, newer: DrainRequests): Queues {
   const { client, clock, log, metrics, requests, pods } = context;
   const { maintenances: nodemaintenances, budgets: poddisruptionbudgets, nodes, attachments } = context;
   const objects = { nodemaintenances, evictionrequests: requests, pods, nodes, poddisruptionbudgets };
@@ -147,8 +150,12 @@ function createQueues(context: ControllerContext): Queues {
   const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);
   const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const eviction = interceptorQueue('imperative', imperative, PARALLEL_EVICTIONS);
-  const marks = queueOf('pod-marks', createMarkReconciler(context), 1);
-  const own = createMaintenanceQueues(context, queueOf);
+  const marks = queueOf(
+    'pod-marks',
+    createMarkReconciler({ ...context, requests: inBothDialects(requests, newer) }),
+    1,
+  );
+  const own = createMaintenanceQueues(context, newer, queueOf);
   return { ...own, imperative, gate, request, daemonSet, gated, rollout, eviction, marks };
 }
 
@@ -183,11 +190,14 @@ async function runQueues(
   }
 }
 
-/** Creates the queues of a leader; `context.client` is the one that stops writing when the term is over. */
-export function createWork(context: ControllerContext): Work {
+/**
+ * Creates the queues of a leader; `context.client` is the one that stops writing when the term is over, and `newer` what its
+ * drains ask for in the second dialect.
+ */
+export function createWork(context: ControllerContext, newer: DrainRequests = OLDER_ONLY): Work {
   const { requests, pods, maintenances, nodes, attachments } = context;
-  const queues = createQueues(context);
-  const changes = createChanges(context, queues);
+  const queues = createQueues(context, newer);
+  const changes = createChanges(context, queues, newer);
   return {
     ...changes,
     promised: () => queues.imperative.promised(),

@@ -1,6 +1,6 @@
 import { removeFailedPods } from '../../kube/eviction/failed-pods.ts';
 import type { ClusterDependencies } from './dependencies.ts';
-import { createEvictionRequests, type NodeEvictionRequests } from './eviction-requests.ts';
+import { createEvictionRequests, type NodeEvictionRequests } from './eviction/requests.ts';
 import { createMadeMaintenances } from './made-maintenances.ts';
 import { createMaintenanceWatch, type NodeMaintenances } from './node-maintenances.ts';
 import { createOwnMaintenances, type OwnMaintenances } from './own-maintenances.ts';

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { describeError } from '../../errors.ts';
-import { createObjectCache, type ObjectCache, type WatchScope } from '../../kube/watch.ts';
+import { createObjectCache, type ObjectCache, type Transform, type WatchScope } from '../../kube/watch.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
 /** A watch that runs only while a part of the agent needs it: an idle agent has none. */
@@ -14,14 +14,16 @@ export interface OnDemandWatch<T extends KubeObject> {
 }
 
 /** What is watched, and the log message of a watch that fails. */
-export interface OnDemandScope {
+export interface OnDemandScope<T extends KubeObject> {
   readonly scope: WatchScope;
   readonly failure: string;
+  /** What is kept of an object; all of it unless given. */
+  readonly read?: Transform<T>;
 }
 
 /** Creates the watch without starting it. It ends with the signal that `lifetime` returns when it starts. */
 export function createOnDemandWatch<T extends KubeObject>(
-  { scope, failure }: OnDemandScope,
+  { scope, failure, read }: OnDemandScope<T>,
   dependencies: ClusterDependencies,
   lifetime: () => AbortSignal,
 ): OnDemandWatch<T> {
@@ -31,7 +33,7 @@ export function createOnDemandWatch<T extends KubeObject>(
     start: () => {
       if (running !== undefined) return running.cache;
       const end = new AbortController();
-      const cache = createObjectCache<T>(scope, onChange, dependencies);
+      const cache = createObjectCache<T>(scope, onChange, dependencies, read);
       cache.run(AbortSignal.any([lifetime(), end.signal])).catch((error: unknown) => {
         log.error({ reason: describeError(error) }, failure);
       });

@@ -3,7 +3,7 @@ import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { describePhase, type Phase } from '../../decide/shutdown/phase.ts';
 import { timeOf } from '../../decide/time.ts';
-import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
+import type { NodeEvictionRequests } from '../cluster/eviction/requests.ts';
 import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import type { ControllerState } from '../drain/self/controller-liveness.ts';
 import type { ShutdownDetector } from '../shutdown/detector.ts';

@@ -16,7 +16,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isActiveInterceptor, type InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { shortened } from '../../printable.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { NodeEvictionRequests } from '../cluster/eviction-requests.ts';
+import type { NodeEvictionRequests } from '../cluster/eviction/requests.ts';
 import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
 import { createMirrorPodReader, type MirrorPods } from './mirror-pods.ts';
 import { createRequestChecks, type RequestChecks } from './request-checks.ts';

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import type { VolumeAttachment } from '../../api/volume-attachment.ts';
+import type { Clock } from '../../host/clock.ts';
 import {
   DISRUPTION_BUDGETS,
   EVICTION_REQUESTS,
@@ -61,4 +62,17 @@ export function createCopies(
     budgets: copyOf(DISRUPTION_BUDGETS, 'Budget', transformBudget),
     attachments: copyOf(VOLUME_ATTACHMENTS, 'Attachment', transformAttachment),
   };
+}
+
+const SYNC_POLL_MS = 50;
+
+/** Waits until every copy has had its first list, or the signal is aborted. */
+export async function untilSynced(
+  copies: readonly Pick<ObjectCache<KubeObject>, 'synced'>[],
+  clock: Pick<Clock, 'sleep'>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted && !copies.every((copy) => copy.synced())) {
+    await clock.sleep(SYNC_POLL_MS, signal).catch(() => undefined);
+  }
 }

@@ -1,7 +1,6 @@
 /** The responder `imperative-eviction.k8s.io/evictor`: the engine's imperative eviction, by the adapter. */
 import { type Eviction, IMPERATIVE_RESPONDER, LIFECYCLE_API_VERSION } from '../../api/lifecycle.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
-import type { Pod } from '../../api/pod.ts';
 import {
   engineView,
   evictorMessage,
@@ -17,8 +16,8 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
-import { type TargetedObjects, targetKey } from './objects.ts';
-import { findPod, type TargetNotes } from './target-notes.ts';
+import type { TargetedObjects } from './objects.ts';
+import { findTarget, type TargetNotes } from './target-notes.ts';
 
 const NAMES: ResponderNames = { responder: IMPERATIVE_RESPONDER, interceptor: IMPERATIVE_INTERCEPTOR };
 
@@ -58,16 +57,10 @@ export function createEvictor(
     act: (request, target, signal) => engine.act(request, target, signal),
     over: async (request, signal) => await engine.over?.(request, signal),
   };
-  const pod = async (eviction: Eviction, signal: AbortSignal): Promise<Pod | undefined> => {
-    const target = eviction.spec.target.pod;
-    if (target === undefined) return undefined;
-    const found = await findPod(context, notes, { key: targetKey(eviction), target }, signal);
-    return found?.metadata.uid === target.uid ? found : undefined;
-  };
   const { reconcile } = createResponderLoop(interceptor, IMPERATIVE_RESPONDER, {
     ...context,
     eviction: (key) => evictions.get(key),
-    pod,
+    pod: (eviction, signal) => findTarget(context, notes, eviction, signal),
     words: (eviction, message) => {
       const said = responderEntry(eviction, IMPERATIVE_RESPONDER)?.message;
       const isOurs = engine.isAccepted(keyOf(eviction)) || saysEvicted(said);

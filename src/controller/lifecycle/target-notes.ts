@@ -1,8 +1,9 @@
-import type { PodReference } from '../../api/lifecycle.ts';
+import type { Eviction, PodReference } from '../../api/lifecycle.ts';
 import type { Pod } from '../../api/pod.ts';
 import type { Clock } from '../../host/clock.ts';
 import { objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
+import { targetKey } from './objects.ts';
 
 /** What this process knows of targets beside their objects: by the key of the pods of one name, and the UID of each. */
 export interface TargetNotes {
@@ -76,4 +77,17 @@ export async function findPod(
   // A pod that is gone does not come back: from now on the copy is as good.
   if (read?.metadata.uid !== target.uid) notes.seen(key, target.uid);
   return read;
+}
+
+/** The target of an Eviction; undefined where the pod of this UID is gone. */
+export async function findTarget(
+  context: Pick<ControllerContext, 'client' | 'pods'>,
+  notes: TargetNotes,
+  eviction: Eviction,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  const target = eviction.spec.target.pod;
+  if (target === undefined) return undefined;
+  const found = await findPod(context, notes, { key: targetKey(eviction), target }, signal);
+  return found?.metadata.uid === target.uid ? found : undefined;
 }

@@ -2,25 +2,31 @@
 import { standBackMs } from '../../decide/lifecycle/upstream.ts';
 import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { withServerClock } from '../../kube/lifecycle/server-clock.ts';
-import { createWorkQueue, type WorkQueue } from '../../kube/queue.ts';
+import { createWorkQueue, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
 import { createCurrencyCheck } from '../cache/currency.ts';
+import { untilSynced } from '../cache/copies.ts';
 import type { ControllerContext } from '../context.ts';
-import { createEvictor } from './evictor.ts';
+import { createDaemonSetResponder } from './daemon-set.ts';
+import { createDrainRequests, type DrainRequests, lateDrains, OLDER_ONLY } from './drain-requests.ts';
+import { createEvictor, type Evictor } from './evictor.ts';
 import { createLifecycleObjects, type LifecycleObjects } from './objects.ts';
 import { createTargetReconciler } from './reconciler.ts';
-import { createTargetNotes } from './target-notes.ts';
+import { createTargetNotes, type TargetNotes } from './target-notes.ts';
 
 const PARALLEL_TARGETS = 16;
 const PARALLEL_EVICTIONS = 64;
 /** How often it is asked whether the cluster serves the group: only a restart of the API server changes it. */
 const ASK_EVERY_MS = 10 * 60_000;
 const ASK_AGAIN_MS = 5_000;
-const SYNC_POLL_MS = 50;
+/** For so long drains wait for an answer on what the cluster serves. */
+const MAX_UNKNOWN_MS = 30_000;
 
 /** The part of a leader that speaks the second dialect. */
 export interface LifecycleWork {
+  /** What the drains of the term ask for in this dialect. */
+  readonly drains: DrainRequests;
   /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
   onPod(key: string): void;
   /** Notes that the PodDisruptionBudget changed. */
@@ -31,18 +37,18 @@ export interface LifecycleWork {
 
 interface Served {
   readonly objects: LifecycleObjects;
+  readonly drains: DrainRequests;
   readonly queues: readonly WorkQueue[];
   onPod(key: string): void;
   onBudget(key: string): void;
 }
 
 /** Whether this program acts: its copies are right, and Kubernetes' own controller has not acted lately. */
-function createPermission(context: ControllerContext, objects: () => LifecycleObjects): () => boolean {
+function createPermission(context: ControllerContext, known: LifecycleObjects): () => boolean {
   const { clock, log, pods, budgets } = context;
   let isCurrent: (() => boolean) | undefined;
   let standsBack = false;
   return () => {
-    const known = objects();
     const { requests, evictions } = known;
     isCurrent ??= createCurrencyCheck(
       {
@@ -65,37 +71,83 @@ function createPermission(context: ControllerContext, objects: () => LifecycleOb
   };
 }
 
-function createServed(context: ControllerContext): Served {
+/** The queues of what the options ask for. */
+interface Parts {
+  readonly targets: WorkQueue | undefined;
+  /** One for each responder of this controller. */
+  readonly responders: readonly WorkQueue[];
+  readonly evictor: Evictor;
+}
+
+function createParts(context: ControllerContext, objects: LifecycleObjects, notes: TargetNotes): Parts {
   const { clock, log, metrics, options } = context;
-  const mayRun = createPermission(context, () => objects);
-  const queueOf = (name: string, reconcile: Parameters<typeof createWorkQueue>[1], parallel: number): WorkQueue =>
+  const mayRun = createPermission(context, objects);
+  const queueOf = (name: string, reconcile: Reconcile, parallel: number): WorkQueue =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun });
-  const notes = createTargetNotes(clock);
-  const objects = createLifecycleObjects({ ...context, group: createWatchGroup(clock) }, (kind, target, key) => {
-    if (objects.requests.under(target).length + objects.evictions.under(target).length === 0) notes.keep(target, []);
-    targets?.add(target);
-    if (kind === 'eviction') evicting?.add(key);
-  });
-  const reconcile = createTargetReconciler(context, objects, notes);
-  const targets =
-    options.lifecycleApi === 'evictor' ? undefined : queueOf('lifecycle-targets', reconcile, PARALLEL_TARGETS);
+  const { lifecycleApi } = options;
   const evictor = createEvictor(context, objects.evictions, notes);
-  const evicting =
-    options.lifecycleApi === 'evictions'
-      ? undefined
-      : queueOf('lifecycle-evictor', evictor.reconcile, PARALLEL_EVICTIONS);
+  const targets = (): WorkQueue =>
+    queueOf('lifecycle-targets', createTargetReconciler(context, objects, notes), PARALLEL_TARGETS);
+  const evicting = (): WorkQueue => queueOf('lifecycle-evictor', evictor.reconcile, PARALLEL_EVICTIONS);
+  const daemonSet = (): WorkQueue => {
+    const reconcile = createDaemonSetResponder(context, objects.evictions, notes);
+    return queueOf('lifecycle-daemonset', reconcile, PARALLEL_TARGETS);
+  };
+  switch (lifecycleApi) {
+    case 'evictions':
+      return { targets: targets(), responders: [], evictor };
+    case 'evictor':
+      return { targets: undefined, responders: [evicting()], evictor };
+    case 'off':
+    case 'on':
+    case 'ending':
+      return { targets: targets(), responders: [evicting(), daemonSet()], evictor };
+  }
+}
+
+function createServed(
+  context: ControllerContext,
+  preferred: DrainRequests['preferred'],
+  onDrainRequest: (key: string) => void,
+): Served {
+  const { clock } = context;
+  const notes = createTargetNotes(clock);
+  const objects: LifecycleObjects = createLifecycleObjects(
+    { ...context, group: createWatchGroup(clock) },
+    (kind, target, key) => {
+      if (objects.requests.under(target).length + objects.evictions.under(target).length === 0) notes.keep(target, []);
+      const concerned = new Set(drains.under(target));
+      if (kind === 'request') {
+        drains.note(key);
+        concerned.add(key);
+      }
+      for (const each of concerned) onDrainRequest(each);
+      targets?.add(target);
+      if (kind === 'eviction') for (const queue of responders) queue.add(key);
+    },
+  );
+  const drains = createDrainRequests({ client: context.client, objects, preferred });
+  const { targets, responders, evictor } = createParts(context, objects, notes);
   return {
     objects,
-    queues: [targets, evicting].filter((queue) => queue !== undefined),
+    drains,
+    queues: targets === undefined ? responders : [targets, ...responders],
     onPod: (key) => {
       const evictions = objects.evictions.under(key);
-      for (const eviction of evictions) evicting?.add(keyOf(eviction));
+      for (const eviction of evictions) for (const queue of responders) queue.add(keyOf(eviction));
       if (evictions.length + objects.requests.under(key).length > 0) targets?.add(key);
     },
     onBudget: (key) => {
-      for (const eviction of evictor.budgetChanged(key)) evicting?.add(eviction);
+      for (const eviction of evictor.budgetChanged(key)) for (const queue of responders) queue.add(eviction);
     },
   };
+}
+
+function cachesOf({
+  requests,
+  evictions,
+}: LifecycleObjects): readonly { synced(): boolean; run(signal: AbortSignal): Promise<void> }[] {
+  return [requests.cache, evictions.cache];
 }
 
 async function runServed(
@@ -103,20 +155,48 @@ async function runServed(
   { clock }: ControllerContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const caches = [objects.requests.cache, objects.evictions.cache];
+  const caches = cachesOf(objects);
   const working = async (): Promise<void> => {
-    while (!signal.aborted && !caches.every((cache) => cache.synced())) {
-      await clock.sleep(SYNC_POLL_MS, signal).catch(() => undefined);
-    }
+    await untilSynced(caches, clock, signal);
     await Promise.all(queues.map((queue) => queue.run(signal)));
   };
   await Promise.all([...caches.map((cache) => cache.run(signal)), working()]);
 }
 
-/** Creates the part of a leader for `lifecycle.k8s.io`; `context.client` stops writing when the term is over. */
-export function createLifecycleWork(context: ControllerContext): LifecycleWork {
+/** Which dialect drains speak; not known until it was asked what the cluster serves, and the copies are there. */
+function createPreference(
+  { clock, options }: ControllerContext,
+  found: () => 'unknown' | 'absent' | 'served',
+  isSynced: () => boolean,
+): DrainRequests['preferred'] {
+  const begunAt = clock.monotonic();
+  return () => {
+    const isKnown = found() === 'served' && isSynced();
+    if (isKnown) return options.lifecycleApi === 'on' ? 'newer' : 'older';
+    // Drains do not wait for an API that gives no answer.
+    return found() === 'absent' || clock.monotonic() - begunAt > MAX_UNKNOWN_MS ? 'older' : undefined;
+  };
+}
+
+/**
+ * Creates the part of a leader for `lifecycle.k8s.io`; `context.client` stops writing when the term is over. `onDrainRequest`
+ * is called with the key of a request of a drain that has changed, or its Eviction.
+ */
+export function createLifecycleWork(
+  context: ControllerContext,
+  onDrainRequest: (key: string) => void = () => undefined,
+): LifecycleWork {
+  const { clock, log, options } = context;
   let served: Served | undefined;
+  let found: 'unknown' | 'absent' | 'served' = 'unknown';
+  const preferred = createPreference(
+    context,
+    () => found,
+    () => served !== undefined && cachesOf(served.objects).every((cache) => cache.synced()),
+  );
+  const speaks = options.lifecycleApi === 'on' || options.lifecycleApi === 'ending';
   return {
+    drains: speaks ? lateDrains(preferred, () => served?.drains) : OLDER_ONLY,
     onPod: (key) => {
       served?.onPod(key);
     },
@@ -124,21 +204,20 @@ export function createLifecycleWork(context: ControllerContext): LifecycleWork {
       served?.onBudget(key);
     },
     run: async (signal) => {
-      if (context.options.lifecycleApi === 'off') return;
-      const { clock, log } = context;
-      let isLogged = false;
+      if (options.lifecycleApi === 'off') return;
       while (!signal.aborted) {
         const { client, clock: serverClock } = withServerClock(context.client, clock);
         const isServed = await isLifecycleServed(client, signal).catch(() => undefined);
         if (isServed === true) {
           log.info({}, 'the cluster serves lifecycle.k8s.io/v1alpha1: this controller acts on its Evictions');
           const own = { ...context, client, clock: serverClock };
-          served = createServed(own);
+          served = createServed(own, preferred, onDrainRequest);
+          found = 'served';
           await runServed(served, own, signal);
           return;
         }
-        if (isServed === false && !isLogged) {
-          isLogged = true;
+        if (isServed === false && found === 'unknown') {
+          found = 'absent';
           log.info({}, 'the cluster does not serve lifecycle.k8s.io/v1alpha1, which --lifecycle-api asks for');
         }
         const pauseMs = isServed === undefined ? ASK_AGAIN_MS : ASK_EVERY_MS;

@@ -11,6 +11,7 @@ import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/la
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
 import { isReplaceable } from '../../decide/eviction/spent.ts';
+import { type Dialect, dialectOf } from '../../decide/lifecycle/dialect.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
@@ -19,13 +20,16 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
-import { deadlineAnnotations, graceOptions, hasDeadline } from '../deadline.ts';
-import { createRequestReturn } from './give-back.ts';
+import { deadlineAnnotations, graceOptions, hasDeadline, othersUntil } from '../deadline.ts';
+import { type DrainRequests, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
+import { createNewerReturn, createOlderReturn, createRequestReturn } from './give-back.ts';
 import type { EvictionIntent, EvictionIntents } from './intents.ts';
 import type { Refusals } from './refusals.ts';
 
 /** What depends on the time: a deadline shortens the end of a pod, and a pod that was evicted may turn out to live on. */
 const AGAIN_MS = 15_000;
+/** It is known soon which dialects the cluster serves. */
+const DIALECT_AGAIN_MS = 250;
 
 /** Deletes a request that is over although its pod lives on, or that names another pod: the pod is to leave by a new one. */
 async function removeReplaceable(
@@ -65,6 +69,8 @@ function maintenanceLabel(
 /** What the steps of a request share. */
 interface Scope {
   readonly context: ControllerContext;
+  /** What is asked for in the newer dialect. */
+  readonly newer: DrainRequests;
   readonly applied: RequestNotes<Applied>;
 }
 
@@ -73,7 +79,7 @@ interface Scope {
  * labels of its pod from the first, which would cost another write.
  */
 async function requestEviction(
-  { context, applied }: Scope,
+  { context, applied }: Pick<Scope, 'context' | 'applied'>,
   { node, pod, maintenanceUid, leads }: DrainIntent,
   known: EvictionRequest | undefined,
   signal: AbortSignal,
@@ -132,6 +138,57 @@ async function isLeaving(
   return true;
 }
 
+/** The request without those who ask beside the drains: in the newer dialect each of them has a request of its own. */
+function withoutOthers(request: EvictionRequest): EvictionRequest {
+  const requesters = (request.spec.requesters ?? []).filter(({ name }) => name === MAINTENANCE_REQUESTER);
+  return { ...request, spec: { ...request.spec, requesters } };
+}
+
+/** Asks in the newer dialect, where its responders learn of the turn by the Eviction. */
+async function askByLifecycle(
+  { context, newer }: Scope,
+  { node, pod, maintenanceUid, leads }: DrainIntent,
+  signal: AbortSignal,
+): Promise<void> {
+  const labels = { [NODE_LABEL]: nodeLabel(node), ...maintenanceLabel(undefined, maintenanceUid) };
+  if (!(await newer.ask(pod, { labels, annotations: nodeAnnotation(node), leads }, signal))) return;
+  const { namespace, name, podType } = pod;
+  context.log.info({ pod: `${namespace}/${name}`, node, podType }, 'requested eviction by lifecycle.k8s.io');
+}
+
+/** The dialect in which the pod is asked now; undefined while that is not known. */
+function dialectFor({ context, newer }: Scope, key: string, { node, pod }: DrainIntent): Dialect | undefined {
+  const preferred = newer.preferred();
+  const found = context.pods.get(`${pod.namespace}/${pod.name}`);
+  if (preferred === undefined || found?.metadata.uid !== pod.uid) return preferred;
+  const until = othersUntil(context, found, node);
+  const isLate = until !== undefined && context.clock.now() >= until;
+  return dialectOf({ pod: found, older: context.requests.get(key), newer: newer.get(key), preferred, isLate });
+}
+
+/** Asks for the pod in one dialect, and takes back what was asked for in the other one. Returns when to look again. */
+async function askFor(
+  scope: Scope,
+  key: string,
+  intent: DrainIntent,
+  signal: AbortSignal,
+): Promise<{ readonly againMs?: number }> {
+  const { context, newer } = scope;
+  const [older, other] = [context.requests.get(key), newer.get(key)];
+  const leaving = await isLeaving(context, intent.pod, signal);
+  const isTimed = leaving ? hasDeadline(context, intent.node) : older !== undefined && isFinished(older);
+  const again = isTimed || (other !== undefined && hasDeadline(context, intent.node)) ? { againMs: AGAIN_MS } : {};
+  if (older === undefined && other === undefined && leaving) return again;
+  const dialect = dialectFor(scope, key, intent);
+  if (dialect === undefined) return { againMs: DIALECT_AGAIN_MS };
+  if (dialect === 'newer') await askByLifecycle(scope, intent, signal);
+  else {
+    if (other !== undefined) await newer.withdraw(other, signal);
+    await requestEviction(scope, intent, older, signal);
+  }
+  return again;
+}
+
 /**
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
  * and not longer.
@@ -140,6 +197,7 @@ export function createRequestReconciler(
   context: ControllerContext,
   intents: EvictionIntents,
   refusals: Refusals,
+  newer: DrainRequests = OLDER_ONLY,
 ): Reconcile {
   /** The intent of a maintenance that still drains in our copies: its loop may have had no turn since. */
   const intentOf = (key: string): DrainIntent | undefined => {
@@ -150,22 +208,22 @@ export function createRequestReconciler(
     }
     return undefined;
   };
-  const requestReturn = createRequestReturn(context);
-  const scope = { context, applied: createRequestNotes<Applied>(() => ({})) };
+  const returns = {
+    older: createRequestReturn(context, createOlderReturn(context)),
+    newer: createRequestReturn(context, createNewerReturn(newer)),
+  };
+  const scope = { context, newer, applied: createRequestNotes<Applied>(() => ({})) };
   return async (key, signal) => {
     const intent = intentOf(key);
     return await refusals.during(key, signal, async () => {
-      const known = context.requests.get(key);
-      if (known === undefined) requestReturn.forget(key);
-      if (known === undefined || isFinished(known)) scope.applied.forget(key);
-      if (intent === undefined) {
-        if (known !== undefined) await requestReturn.act(known, signal);
-        return {};
-      }
-      const leaving = await isLeaving(context, intent.pod, signal);
-      if (known !== undefined || !leaving) await requestEviction(scope, intent, known, signal);
-      const isTimed = leaving ? hasDeadline(context, intent.node) : known !== undefined && isFinished(known);
-      return isTimed ? { againMs: AGAIN_MS } : {};
+      const known = { older: context.requests.get(key), newer: newer.get(key) };
+      if (known.older === undefined) returns.older.forget(key);
+      if (known.newer === undefined) returns.newer.forget(key);
+      if (known.older === undefined || isFinished(known.older)) scope.applied.forget(key);
+      if (intent !== undefined) return await askFor(scope, key, intent, signal);
+      if (known.older !== undefined) await returns.older.act(known.older, signal);
+      if (known.newer !== undefined) await returns.newer.act(withoutOthers(known.newer), signal);
+      return {};
     });
   };
 }

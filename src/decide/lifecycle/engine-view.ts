@@ -4,9 +4,11 @@
  */
 import { CANCELED, EVICTED, type EvictionRequest, type InterceptorStatus } from '../../api/eviction-request.ts';
 import { type Eviction, IMPERATIVE_RESPONDER, type ResponderStatus } from '../../api/lifecycle.ts';
+import type { Condition } from '../../api/meta.ts';
 import { attemptsOf, failedAttempts } from '../eviction/api-answer.ts';
 import { isTerminatingMessage } from '../eviction/imperative.ts';
-import { isEvicted, isOver } from './conditions.ts';
+import { type Conditioned, isEvicted, isOver } from './conditions.ts';
+import { interceptorName } from './names.ts';
 import { compareResponders } from './responders.ts';
 
 /** One participant under both of its names. */
@@ -50,38 +52,46 @@ function engineMessage(message: string | undefined): string {
   return match === null ? (message ?? '') : failedAttempts(Number(match[1]), (message ?? '').slice(match[0].length));
 }
 
-function interceptorOf(entry: ResponderStatus, { responder, interceptor }: ResponderNames): InterceptorStatus {
+function interceptorOf(entry: ResponderStatus, named: (responder: string) => string): InterceptorStatus {
   const { name, message, expectedCompletionTime, ...times } = entry;
   return {
     ...times,
-    name: name === responder ? interceptor : name,
-    message: responder === IMPERATIVE_RESPONDER && name === responder ? engineMessage(message) : (message ?? ''),
+    name: named(name),
+    message: name === IMPERATIVE_RESPONDER ? engineMessage(message) : (message ?? ''),
     ...(expectedCompletionTime === undefined ? {} : { expectedFinishTime: expectedCompletionTime }),
   };
 }
 
-/** The Eviction as the engine sees it, with the eyes of one responder; undefined for a target that is no pod. */
-export function engineView(eviction: Eviction, names: ResponderNames): EvictionRequest | undefined {
+/** How an object has ended, as conditions of the engine; empty where it has not. */
+export function endsOf(object: Conditioned): readonly Condition[] {
+  if (!isOver(object)) return [];
+  const type = isEvicted(object) ? EVICTED : CANCELED;
+  return (object.status?.conditions ?? []).flatMap((each) => (each.status === 'True' ? [{ ...each, type }] : []));
+}
+
+/**
+ * The Eviction as the engine sees it, with the eyes of one responder, or of nobody; undefined for a target that is no pod.
+ */
+export function engineView(eviction: Eviction, names?: ResponderNames): EvictionRequest | undefined {
   const { metadata, spec, status = {} } = eviction;
   if (spec.target.pod === undefined) return undefined;
   const inOrder = (status.targetResponders ?? []).toSorted(compareResponders);
-  const named = ({ name }: { readonly name: string }): string => (name === names.responder ? names.interceptor : name);
-  const isMine = isResponderActive(eviction, names.responder);
-  const active = inOrder.filter(({ name, state }) => state === 'Active' && (name !== names.responder || isMine));
+  const nameOf = (responder: string): string =>
+    responder === names?.responder ? names.interceptor : interceptorName(responder);
+  const named = ({ name }: { readonly name: string }): string => nameOf(name);
+  const isMine = names !== undefined && isResponderActive(eviction, names.responder);
+  const active = inOrder.filter(({ name, state }) => state === 'Active' && (name !== names?.responder || isMine));
   const ended = inOrder.filter(({ state }) => state !== 'Active' && state !== 'Inactive');
-  const end = isEvicted(eviction) ? EVICTED : CANCELED;
   return {
     metadata,
     spec: { target: { pod: spec.target.pod }, requesters: [{ name: ASKED_BY }] },
     status: {
       ...(status.observedGeneration === undefined ? {} : { observedGeneration: status.observedGeneration }),
-      conditions: (status.conditions ?? []).flatMap((each) =>
-        isOver(eviction) && each.status === 'True' ? [{ ...each, type: end }] : [],
-      ),
+      conditions: endsOf(eviction),
       targetInterceptors: inOrder.map((each) => ({ name: named(each) })),
       activeInterceptors: active.map(named),
       processedInterceptors: ended.map(named),
-      interceptors: (status.responders ?? []).map((entry) => interceptorOf(entry, names)),
+      interceptors: (status.responders ?? []).map((entry) => interceptorOf(entry, nameOf)),
     },
   };
 }

@@ -62,7 +62,7 @@ export function activeEviction(evictions: readonly Eviction[]): Eviction | undef
 }
 
 /** The Eviction whose outcome the requests of the target show. */
-function relevantEviction(evictions: readonly Eviction[]): Eviction | undefined {
+export function relevantEviction(evictions: readonly Eviction[]): Eviction | undefined {
   const sorted = evictions.toSorted(byAge);
   return sorted.findLast(isEvicted) ?? activeEviction(sorted) ?? sorted.at(-1);
 }

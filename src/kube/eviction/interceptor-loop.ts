@@ -5,9 +5,9 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
 import { createRecentWrites, type RecentWrites } from '../read-your-writes.ts';
-import { createWorkQueue, type Reconcile } from '../queue.ts';
+import type { Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
-import { createObjectCache } from '../watch.ts';
+import { runWatchedLoop } from './watched-loop.ts';
 import {
   type Interceptor,
   type InterceptorReport,
@@ -199,22 +199,22 @@ export async function runInterceptor(
 ): Promise<void> {
   const { client } = dependencies;
   const { parallel = 1, ...selector } = scope;
-  const loop = createInterceptorLoop(interceptor, {
-    ...dependencies,
-    request: (key) => requests.get(key),
-    pod: ({ metadata, spec }, wait) => {
-      const path = objectPath(PODS, { ...spec.target.pod, namespace: metadata.namespace ?? '' });
-      return sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
-    },
-  });
-  const queue = createWorkQueue(interceptor.name, loop.reconcile, parallel, dependencies);
-  const requests = createObjectCache<EvictionRequest>(
-    { resource: EVICTION_REQUESTS, ...selector },
-    (key) => {
-      loop.changed(key);
-      queue.add(key);
+  await runWatchedLoop<EvictionRequest>(
+    {
+      name: interceptor.name,
+      parallel,
+      scope: { resource: EVICTION_REQUESTS, ...selector },
+      loopOver: (requests) =>
+        createInterceptorLoop(interceptor, {
+          ...dependencies,
+          request: (key) => requests.get(key),
+          pod: ({ metadata, spec }, wait) => {
+            const path = objectPath(PODS, { ...spec.target.pod, namespace: metadata.namespace ?? '' });
+            return sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
+          },
+        }),
     },
     dependencies,
+    signal,
   );
-  await Promise.all([requests.run(signal), queue.run(signal)]);
 }

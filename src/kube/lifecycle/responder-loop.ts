@@ -15,10 +15,9 @@ import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
 import type { Interceptor } from '../eviction/interceptor.ts';
 import { createInterceptorLoop, type InterceptorLoop } from '../eviction/interceptor-loop.ts';
-import { createWorkQueue } from '../queue.ts';
 import { createRecentWrites } from '../read-your-writes.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
-import { createObjectCache } from '../watch.ts';
+import { runWatchedLoop } from '../eviction/watched-loop.ts';
 import { type Read, readEviction } from './parse.ts';
 import { EVICTIONS } from './resources.ts';
 import { reportAsResponder } from './responder.ts';
@@ -105,28 +104,28 @@ export async function runResponder(
 ): Promise<void> {
   const { responder, parallel = 1 } = scope;
   const { client, clock } = withServerClock(dependencies.client, dependencies.clock);
-  const loop = createResponderLoop(interceptor, responder, {
-    client,
-    clock,
-    log: dependencies.log,
-    eviction: (key) => evictions.get(key)?.read,
-    pod: async ({ metadata, spec }, wait) => {
-      const { name = '', uid } = spec.target.pod ?? {};
-      const path = objectPath(PODS, { name, namespace: metadata.namespace ?? '' });
-      const pod = await sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
-      return pod?.metadata.uid === uid ? pod : undefined;
-    },
-  });
-  const queue = createWorkQueue(responder, loop.reconcile, parallel, dependencies);
+  const own = { ...dependencies, client };
   const labelSelector = `${responder} in (responder,requester-responder)`;
-  const evictions = createObjectCache<Read<Eviction>>(
-    { resource: EVICTIONS, labelSelector },
-    (key) => {
-      loop.changed(key);
-      queue.add(key);
+  await runWatchedLoop<Read<Eviction>>(
+    {
+      name: responder,
+      parallel,
+      scope: { resource: EVICTIONS, labelSelector },
+      read: readEviction,
+      loopOver: (evictions) =>
+        createResponderLoop(interceptor, responder, {
+          ...own,
+          clock,
+          eviction: (key) => evictions.get(key)?.read,
+          pod: async ({ metadata, spec }, wait) => {
+            const { name = '', uid } = spec.target.pod ?? {};
+            const path = objectPath(PODS, { name, namespace: metadata.namespace ?? '' });
+            const pod = await sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
+            return pod?.metadata.uid === uid ? pod : undefined;
+          },
+        }),
     },
-    { ...dependencies, client },
-    readEviction,
+    own,
+    signal,
   );
-  await Promise.all([evictions.run(signal), queue.run(signal)]);
 }

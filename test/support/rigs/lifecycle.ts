@@ -20,6 +20,13 @@ import { waitFor } from '../wait-for.ts';
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
 
+/** What makes an API server of Kubernetes 1.37 serve the group. */
+export const LIFECYCLE_FLAGS = [
+  '--feature-gates=EvictionRequestAPI=true,GenericWorkload=true',
+  '--runtime-config=lifecycle.k8s.io/v1alpha1=true',
+];
+const LIFECYCLE_MANIFESTS = path.join(ROOT, 'manifests', 'lifecycle');
+
 /** Every write of the group, with its answer, and none that only read. */
 const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
@@ -89,6 +96,17 @@ async function readWrites(file: string): Promise<{ readonly count: number; reado
   return { count: events.length, refused };
 }
 
+/** Installs the manifests for the group, and waits until the API server registers responders by them. */
+export async function installLifecycle({ kubectl }: Pick<ControlPlane, 'kubectl'>): Promise<void> {
+  await kubectl(['apply', '-k', LIFECYCLE_MANIFESTS]);
+  const annotations = { 'kubernetes.io/config.mirror': 'x' };
+  const mirror = podBody('mirror', { annotations, namespace: 'kube-system' }, { nodeName: 'n' });
+  const create = ['create', '--dry-run=server', '-f', '-', '-o', 'jsonpath={.spec.evictionResponders[*].name}'];
+  const isRegistered = async (): Promise<boolean> =>
+    (await kubectl(create, JSON.stringify(mirror)).catch(() => '')).includes('n.static.nodemaintenance.x-k8s.io');
+  await waitFor('responders of static pods are registered', isRegistered, { timeoutMs: 30_000 });
+}
+
 /** Starts a control plane whose API server serves `lifecycle.k8s.io`, with the product's manifests. */
 export async function buildLifecycleRig(): Promise<LifecycleRig> {
   const signal = AbortSignal.timeout(120_000);
@@ -102,18 +120,13 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
     await startControlPlane(
       {
         apiServer: releaseOf('1.37'),
-        apiServerFlags: [
-          '--feature-gates=EvictionRequestAPI=true,GenericWorkload=true',
-          '--runtime-config=lifecycle.k8s.io/v1alpha1=true',
-          `--audit-policy-file=${policy}`,
-          `--audit-log-path=${audit}`,
-        ],
+        apiServerFlags: [...LIFECYCLE_FLAGS, `--audit-policy-file=${policy}`, `--audit-log-path=${audit}`],
       },
       signal,
     ),
   );
   const kubeconfig = await installManifests(controlPlane);
-  await controlPlane.kubectl(['apply', '-k', path.join(ROOT, 'manifests', 'lifecycle')]);
+  await installLifecycle(controlPlane);
   const client = createKubeClient(await loadClusterAccess(controlPlane.adminKubeconfig), 'test');
   stack.defer(() => {
     client.close();

@@ -22,7 +22,7 @@ import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
+import type { NodeEvictionRequests } from '../../cluster/eviction/requests.ts';
 import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
 import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../kube/volume/volume-waits.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';

@@ -1,0 +1,172 @@
+/** The requests that drains have made in `lifecycle.k8s.io`, beside those of the older dialect. */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { DRAIN_REQUESTER, type Eviction, type LifecycleRequest } from '../../api/lifecycle.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
+import type { Dialect } from '../../decide/lifecycle/dialect.ts';
+import { drainView, isOfDrain } from '../../decide/lifecycle/drain-view.ts';
+import { relevantEviction } from '../../decide/lifecycle/request.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import { requestNodeOf } from '../../decide/node-label.ts';
+import type { DrainPod } from '../../decide/pod.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { askForEviction, deleteWish, withdrawWish } from '../../kube/lifecycle/requests.ts';
+import { createGrouping } from '../cache/grouping.ts';
+import type { RequestIndex } from '../cache/requests.ts';
+import { type LifecycleObjects, targetKey } from './objects.ts';
+
+/** What drains do in the newer dialect. The key of a request is NAMESPACE/UID of the pod, as in the older one. */
+export interface DrainRequests {
+  /** The dialect of new requests; undefined while that is not known yet. */
+  preferred(): Dialect | undefined;
+  /** The drains' own request as the engine sees it. */
+  get(key: string): EvictionRequest | undefined;
+  list(): readonly EvictionRequest[];
+  /** The keys of those that have the label of the node. */
+  onNode(nodeName: string): Iterable<string>;
+  nodesOf(key: string): readonly string[];
+  /** Makes the request, or lets it ask again; writes nothing where it asks already. Returns whether it wrote. */
+  ask(pod: DrainPod, mark: DrainMark, signal: AbortSignal): Promise<boolean>;
+  /** Withdraws the request where it asks. Returns whether it wrote. */
+  withdraw(request: EvictionRequest, signal: AbortSignal): Promise<boolean>;
+  remove(request: EvictionRequest, signal: AbortSignal): Promise<void>;
+}
+
+/** What a new request says of its drain. */
+export interface DrainMark extends Required<Pick<ObjectMeta, 'labels' | 'annotations'>> {
+  /** Whether it is the first pod of its node. */
+  readonly leads: boolean;
+}
+
+/** What the requests of drains are made from. */
+export interface DrainRequestsParts {
+  readonly client: KubeClient;
+  readonly objects: LifecycleObjects;
+  readonly preferred: DrainRequests['preferred'];
+}
+
+/** Those of one term; each change of a request has to be noted. */
+export interface NotedDrainRequests extends DrainRequests {
+  /** Notes that the request of the key came, changed or went. */
+  note(key: string): void;
+  /** The keys of those of the target, NAMESPACE/POD. */
+  under(target: string): readonly string[];
+}
+
+interface Memo {
+  readonly request: LifecycleRequest;
+  readonly eviction: Eviction | undefined;
+  readonly view: EvictionRequest | undefined;
+}
+
+export function createDrainRequests({ client, objects, preferred }: DrainRequestsParts): NotedDrainRequests {
+  const { requests, evictions } = objects;
+  const byNode = createGrouping();
+  const memos = new Map<string, Memo>();
+  const mine = (key: string): LifecycleRequest | undefined => {
+    const known = requests.get(key);
+    return known !== undefined && isOfDrain(known) ? known : undefined;
+  };
+  const get: DrainRequests['get'] = (key) => {
+    const request = mine(key);
+    if (request === undefined) return undefined;
+    const { pod } = request.spec.target;
+    const own = evictions.under(targetKey(request)).filter(({ spec }) => spec.target.pod?.uid === pod?.uid);
+    const eviction = relevantEviction(own);
+    const memo = memos.get(key);
+    if (memo?.request === request && memo.eviction === eviction) return memo.view;
+    const view = drainView(request, eviction);
+    memos.set(key, { request, eviction, view });
+    return view;
+  };
+  const note = (key: string): void => {
+    const request = mine(key);
+    byNode.set(key, request === undefined ? [] : [requestNodeOf(request.metadata)]);
+    if (request === undefined) memos.delete(key);
+  };
+  return {
+    preferred,
+    get,
+    note,
+    list: () => requests.cache.list().flatMap(({ metadata }) => get(`${metadata.namespace}/${metadata.name}`) ?? []),
+    onNode: (nodeName) => byNode.under(nodeName),
+    nodesOf: (key) => byNode.valuesOf(key),
+    under: (target) => requests.under(target).flatMap((each) => (isOfDrain(each) ? [keyOfDrain(each)] : [])),
+    ask: async ({ namespace, name, uid }, { labels, annotations, leads }, signal) => {
+      const key = `${namespace}/${uid}`;
+      if (mine(key)?.spec.intent === 'Eviction') return false;
+      const metadata = { name: uid, namespace, labels, annotations };
+      const wish = { metadata, target: { name, uid }, requester: DRAIN_REQUESTER };
+      const fresh = await askForEviction(client, wish, leads ? { leads: true } : {}, signal);
+      if (fresh === undefined) return false;
+      requests.note(fresh);
+      note(key);
+      return true;
+    },
+    withdraw: async ({ metadata }, signal) => {
+      const known = mine(`${metadata.namespace}/${metadata.name}`);
+      if (known?.spec.intent !== 'Eviction') return false;
+      const fresh = await withdrawWish(client, known.metadata, signal);
+      if (fresh !== undefined) requests.note(fresh);
+      return fresh !== undefined;
+    },
+    remove: async ({ metadata }, signal) => {
+      await deleteWish(client, metadata, signal);
+    },
+  };
+}
+
+function keyOfDrain({ metadata }: LifecycleRequest): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+/** Drains of a controller that speaks the older dialect only. */
+export const OLDER_ONLY: DrainRequests = {
+  preferred: () => 'older',
+  get: () => undefined,
+  list: () => [],
+  onNode: () => [],
+  nodesOf: () => [],
+  ask: () => Promise.resolve(false),
+  withdraw: () => Promise.resolve(false),
+  remove: () => Promise.resolve(),
+};
+
+/** Those of a controller that learns later whether the cluster serves the newer dialect. */
+export function lateDrains(
+  preferred: DrainRequests['preferred'],
+  served: () => DrainRequests | undefined,
+): DrainRequests {
+  const now = (): DrainRequests => served() ?? OLDER_ONLY;
+  return {
+    preferred,
+    get: (key) => now().get(key),
+    list: () => now().list(),
+    onNode: (nodeName) => now().onNode(nodeName),
+    nodesOf: (key) => now().nodesOf(key),
+    ask: (pod, mark, signal) => now().ask(pod, mark, signal),
+    withdraw: (request, signal) => now().withdraw(request, signal),
+    remove: (request, signal) => now().remove(request, signal),
+  };
+}
+
+/** The requests of both dialects for the loops of drains: of two for one pod, the one that is under way. */
+export function inBothDialects(older: RequestIndex, newer: DrainRequests): RequestIndex {
+  if (newer === OLDER_ONLY) return older;
+  const get = (key: string): EvictionRequest | undefined => {
+    const [own, other] = [older.get(key), newer.get(key)];
+    return own === undefined || (isFinished(own) && other !== undefined) ? (other ?? own) : own;
+  };
+  const both = (a: Iterable<string>, b: Iterable<string>): string[] => [...new Set([...a, ...b])];
+  return {
+    ...older,
+    get,
+    list: () => {
+      const others = newer
+        .list()
+        .filter((each) => older.get(`${each.metadata.namespace}/${each.metadata.name}`) === undefined);
+      return [...older.list(), ...others];
+    },
+    onNode: (nodeName) => both(older.onNode(nodeName), newer.onNode(nodeName)),
+    nodesOf: (key) => both(older.nodesOf(key), newer.nodesOf(key)),
+  };
+}

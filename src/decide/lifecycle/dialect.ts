@@ -1,0 +1,49 @@
+/** In which of the two dialects a drain asks a pod to leave. */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { DAEMON_SET_RESPONDER } from '../../api/lifecycle.ts';
+import { IMPERATIVE_INTERCEPTOR, MAINTENANCE_REQUESTER } from '../../api/names.ts';
+import type { Pod } from '../../api/pod.ts';
+import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
+import { isFinished } from '../eviction/request.ts';
+import { isRequestedBy } from '../eviction/requester.ts';
+import { isInPodGroup, podTypeOf } from '../pod.ts';
+import { isOwnResponder, staticPodResponder } from './names.ts';
+
+/** The older one is `coordination.x-k8s.io`, the newer one `lifecycle.k8s.io`. */
+export type Dialect = 'older' | 'newer';
+
+/** What the dialect is chosen by. */
+export interface DialectFacts {
+  readonly pod: Pod;
+  /** The request for the pod in each dialect, as the engine sees it. */
+  readonly older: EvictionRequest | undefined;
+  readonly newer: EvictionRequest | undefined;
+  /** Which one the cluster is to speak where nothing is under way. */
+  readonly preferred: Dialect;
+  /** Whether a deadline leaves no more time to others than the Eviction API; only the older dialect can end a turn early. */
+  readonly isLate: boolean;
+}
+
+/** Whether somebody who can end the pod, and everybody whom it names, would be asked in the newer dialect. */
+function isRegistered(pod: Pod): boolean {
+  const names = (pod.spec.evictionResponders ?? []).map(({ name }) => name);
+  const podType = podTypeOf(pod);
+  const own = podType === 'Static' ? staticPodResponder(pod.spec.nodeName ?? '') : DAEMON_SET_RESPONDER;
+  if (podType !== 'Default' && (own === undefined || !names.includes(own))) return false;
+  const asked = interceptorsOf(pod).names.filter((name) => name !== IMPERATIVE_INTERCEPTOR);
+  const isNamedOnlyByAnnotation =
+    asked.some((name) => name !== ENDING_INTERCEPTOR[podType]) && names.every((name) => isOwnResponder(name));
+  return !isNamedOnlyByAnnotation && !isInPodGroup(pod);
+}
+
+/**
+ * The dialect for a pod: what is under way goes on where it is, so that nobody who works for the pod is interrupted. A new
+ * request is made in the preferred dialect, if those who are to be asked are registered there.
+ */
+export function dialectOf({ pod, older, newer, preferred, isLate }: DialectFacts): Dialect {
+  if (older !== undefined && !isFinished(older)) return 'older';
+  const [active] = newer?.status?.activeInterceptors ?? [];
+  if (isLate && active !== IMPERATIVE_INTERCEPTOR) return 'older';
+  if (newer !== undefined && isRequestedBy(newer, MAINTENANCE_REQUESTER) && !isFinished(newer)) return 'newer';
+  return preferred === 'newer' && isRegistered(pod) ? 'newer' : 'older';
+}

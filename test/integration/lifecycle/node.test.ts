@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { Eviction } from '../../../src/api/lifecycle.ts';
+import { hasKubernetes } from '../../control-plane/binaries.ts';
+import { releaseOf } from '../../control-plane/releases.ts';
+import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import {
+  assertOrder,
+  assertRestored,
+  buildDrainNode,
+  type DrainNode,
+  manifestsOf,
+  NODE,
+  phaseIs,
+  reboot,
+  startAgent,
+} from '../../support/rigs/drain-node.ts';
+import { installLifecycle, LIFECYCLE_FLAGS } from '../../support/rigs/lifecycle.ts';
+import { SLOW, waitFor } from '../../support/wait-for.ts';
+
+const isAvailable = await hasKubernetes('1.37', 'a drain by lifecycle.k8s.io on a real kubelet');
+
+async function build(stack: AsyncDisposableStack, stopSec: number): Promise<DrainNode> {
+  return await buildDrainNode(stack, {
+    stopSec,
+    controlPlane: { apiServer: releaseOf('1.37'), apiServerFlags: LIFECYCLE_FLAGS },
+    prepare: installLifecycle,
+    controllerFlags: ['--lifecycle-api', 'on'],
+  });
+}
+
+async function trigger(rig: DrainNode): Promise<void> {
+  const { code } = await runNodemaint(['trigger', '--reason', 'kernel update', '--run-directory', rig.runDirectory]);
+  assert.equal(code, 0);
+}
+
+async function untilSeen(rig: DrainNode, line: string): Promise<void> {
+  const isSeen = async (): Promise<boolean> => (await readFile(path.join(rig.witness, 'log'), 'utf8')).includes(line);
+  await waitFor(`${line} is seen`, isSeen, SLOW);
+}
+
+/** Each pod left by an Eviction, by the responder that ends pods of its type, and nobody asked in the other dialect. */
+async function assertByLifecycle({ controlPlane }: DrainNode): Promise<void> {
+  const { items } = JSON.parse(await controlPlane.kubectl(['get', 'evictions', '-A', '-o', 'json'])) as {
+    items: Eviction[];
+  };
+  const found = items.map(({ spec, status }) => {
+    const name = spec.target.pod?.name.replace(/^(web|logger)-.*/, '$1');
+    // A turn is interrupted where the pod was gone for 5 s before the responder had said so.
+    const turns = status?.targetResponders
+      ?.map((each) => `${each.name} ${each.state.replace('Interrupted', 'Completed')}`)
+      .join(', ');
+    const isEvicted = status?.conditions?.some(({ type, status: is }) => type === 'TargetEvicted' && is === 'True');
+    return `${name}: ${turns}${isEvicted === true ? '' : ' (not evicted)'}`;
+  });
+  assert.deepEqual(found.toSorted(), [
+    `high-${NODE}: ${NODE}.static.nodemaintenance.x-k8s.io/kubelet Completed`,
+    'logger: daemonset.nodemaintenance.x-k8s.io/controller Completed',
+    `low-${NODE}: ${NODE}.static.nodemaintenance.x-k8s.io/kubelet Completed`,
+    'web: imperative-eviction.k8s.io/evictor Completed',
+  ]);
+  assert.equal(await controlPlane.kubectl(['get', 'evictionrequests.coordination.x-k8s.io', '-A', '-o', 'name']), '');
+}
+
+describe('a node whose pods leave by lifecycle.k8s.io alone, on a real kubelet', { skip: !isAvailable }, () => {
+  it('the node drains in order, also when the agent is killed, and gets everything back', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await build(stack, 3);
+    const before = await manifestsOf(rig.node);
+    let agent = await startAgent(stack, rig);
+    await trigger(rig);
+    for (const line of ['web TERM', 'low TERM']) {
+      await untilSeen(rig, line);
+      agent.kill('SIGKILL');
+      await waitFor('the agent is dead', () => agent.exited(), SLOW);
+      agent = await startAgent(stack, rig);
+    }
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
+    await assertOrder(rig);
+    await assertByLifecycle(rig);
+    await reboot(rig, agent);
+    await startAgent(stack, rig);
+    await assertRestored(rig, before);
+    const isClean = async (): Promise<boolean> =>
+      (await rig.controlPlane.kubectl(['get', 'evictionrequests.lifecycle.k8s.io', '-A', '-o', 'name'])) === '';
+    await waitFor('the requests are given back', isClean, SLOW);
+  });
+
+  it('the node drains in order when the controller is killed, and then the API server goes away, in mid-drain', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await build(stack, 3);
+    const agent = await startAgent(stack, rig);
+    await trigger(rig);
+    await untilSeen(rig, 'web TERM');
+    rig.controller.kill('SIGKILL');
+    await waitFor('the controller is dead', () => rig.controller.exited(), SLOW);
+    // Until the Lease of the dead one is over, the agent drains by itself.
+    rig.controller = rig.startController();
+    await untilSeen(rig, 'low TERM');
+    await rig.controlPlane.stopApiServer();
+    await untilSeen(rig, 'low END');
+    await rig.controlPlane.startApiServer();
+    await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
+    await assertOrder(rig);
+    assert.deepEqual(await manifestsOf(rig.node), {});
+  });
+});
