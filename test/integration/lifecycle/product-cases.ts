@@ -20,7 +20,7 @@ import {
   PODS,
 } from '../../support/rigs/lifecycle.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { A, B, DELETED, EVICTOR, says, type Scene } from './scene.ts';
+import { A, AWAITING, B, DELETED, EVICTOR, says, type Scene } from './scene.ts';
 
 const never = new AbortController().signal;
 
@@ -67,17 +67,18 @@ function addWholeCase(rigOf: () => LifecycleRig, scene: Scene): void {
 }
 
 function addMirrorCase(rigOf: () => LifecycleRig, scene: Scene): void {
-  it('a mirror pod is never given to the default evictor', async () => {
+  it('a mirror pod is given to the agent of its node, and never to the default evictor', async () => {
     const rig = rigOf();
     const namespace = await scene.newNamespace();
     const annotations = { 'kubernetes.io/config.mirror': 'x' };
     const pod = await rig.create<Pod>(PODS, namespace, podBody('static', { annotations }, { nodeName: 'nowhere' }));
     await scene.createRequest(pod);
     const first = { metadata: { name: 'pod-1-static', namespace } };
-    const { status } = await scene.untilEviction(first, 'nobody can evict it', (each) =>
-      says(each, ['False EvictionFailed', 'True NoFurtherResponder: The target pod has no responder']),
+    const responder = 'nowhere.static.nodemaintenance.x-k8s.io/kubelet';
+    const { status } = await scene.untilEviction(first, 'the agent of its node has its turn', (each) =>
+      says(each, AWAITING),
     );
-    assert.equal(status?.targetResponders, undefined);
+    assert.deepEqual(status?.targetResponders, [{ name: responder, priority: 10_000, state: 'Active' }]);
     const now = await rig.get<Pod>(PODS, namespace, 'static');
     assert.equal(now?.metadata.deletionTimestamp, undefined);
   });
