@@ -98,7 +98,7 @@ describe('the report of an agent', () => {
         assert.ok(Math.abs(mine - logged) < 1000, `${mine} ${logged}\n${stdout}\n${text}`);
       }
       const list = await runNodemaint(['history', '--config', configFile]);
-      assert.match(list.stdout, /^1 +20\S+Z +.*every pod left before the machine went down +.*a test/m, list.stderr);
+      assert.match(list.stdout, /^1 +20\S+Z +.*a test: every pod left before the machine went down$/m, list.stderr);
       const wrong = await runNodemaint(['report', '7', '--config', configFile]);
       assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
       assert.match(wrong.stderr, /there is no shutdown 7: 1 are recorded; list them with: nodemaint history/);
