@@ -202,7 +202,12 @@ export async function openContext(
     staticPods,
     drain: createDrainParts(
       { pods: offlinePods, staticPods: staticPods.pods, drainPlan: config.drainPlan, clock },
-      { cluster: cluster?.cluster, interceptor: cluster?.interceptor, dependencies: cluster?.dependencies },
+      {
+        cluster: cluster?.cluster,
+        interceptor: cluster?.interceptor,
+        dependencies: cluster?.dependencies,
+        maxVolumeWaitMs: config.maxVolumeWaitSec * 1000,
+      },
       living,
     ),
     loop: { wakeup, markProgress },

@@ -11,7 +11,7 @@ export interface Pod extends KubeObject {
     /** Kubernetes 1.37: who is asked before the Eviction API, by falling priority (lifecycle.k8s.io). */
     readonly evictionResponders?: readonly { readonly name: string; readonly priority: number }[];
     readonly workloadRef?: object;
-    readonly schedulingGroup?: object;
+    readonly schedulingGroup?: { readonly podGroupName?: string };
     readonly affinity?: PodAffinity;
     readonly volumes?: readonly PodVolume[];
   };

@@ -75,7 +75,10 @@ export function addController(program: Command, terminal: Terminal): void {
       '--promise-timeout <time>',
       'ask again after this time for an eviction that was promised in the background; default 10m',
     )
-    .option('--promise-words <words...>', 'words in a 429 that mean such a promise; default "Eviction triggered"')
+    .option(
+      '--promise-words <words...>',
+      'words in a 429 that mean such a promise; default "Eviction triggered", "Evacuation in progress"',
+    )
     .option('--request-ttl <time>', 'delete a finished EvictionRequest after this time; default 1h')
     .addOption(
       new Option('--lifecycle-api <part>', 'work on Evictions of lifecycle.k8s.io (Kubernetes 1.37)')

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { CONFIG_API_VERSION } from '../api/names.ts';
 import { PROVIDERS } from '../decide/notice/provider.ts';
+import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
 import { drainPlanEntrySchema } from './drain-plan.ts';
 import { checkPlaces } from './places.ts';
 
@@ -127,6 +128,14 @@ export const agentConfigSchema = z
       .exactOptional()
       .describe(
         'the longest time for which a shutdown is held, for unattended nodes; after it the shutdown continues although pods still run; default: no limit',
+      ),
+    maxVolumeWaitSec: z
+      .int()
+      .min(0)
+      .max(86_400)
+      .default(DEFAULT_VOLUME_WAIT_MS / 1000)
+      .describe(
+        'for how long the agent, where it drains its node without a controller, waits for each volume of pods that are gone; 0: not at all',
       ),
     removeFailedPods: z
       .boolean()

@@ -23,7 +23,7 @@ import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simu
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 
-const NO_CLUSTER = { cluster: undefined, interceptor: undefined, dependencies: undefined };
+const NO_CLUSTER = { cluster: undefined, interceptor: undefined, dependencies: undefined, maxVolumeWaitMs: 0 };
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */
 const MOST_TURNS = 60;

@@ -23,12 +23,14 @@ export interface ClusterScope {
   readonly cluster: Cluster | undefined;
   readonly interceptor: KubeletInterceptor | undefined;
   readonly dependencies: ClusterDependencies | undefined;
+  /** For how long a drain by the agent waits for each volume, in milliseconds. */
+  readonly maxVolumeWaitMs: number;
 }
 
 /** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
 export function createDrainParts(
   offline: OfflineDrainDependencies,
-  { cluster, interceptor, dependencies }: ClusterScope,
+  { cluster, interceptor, dependencies, maxVolumeWaitMs }: ClusterScope,
   lifetime: AbortSignal,
 ): DrainParts {
   const { drainPlan, clock } = offline;
@@ -44,7 +46,11 @@ export function createDrainParts(
   const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {
     controller: byController,
-    self: createSelfDrainer({ requests: cluster.requests, liveness, giveBack, byController }, dependencies, lifetime),
+    self: createSelfDrainer(
+      { requests: cluster.requests, liveness, giveBack, byController, maxVolumeWaitMs },
+      dependencies,
+      lifetime,
+    ),
     offline: offlineDrainer,
   };
   return { step: createDrainStep({ drainers, controller, drainPlan, clock }), controller };

@@ -1,9 +1,11 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import { POD_GROUPS } from '../../kube/pod-group.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
 import { type ClusterFlags, withCluster } from '../cluster.ts';
 import { formatDocument } from '../terminal/document.ts';
@@ -68,6 +70,29 @@ async function readDaemonSets(
   return found.filter((set) => set !== undefined);
 }
 
+/** How the PodGroups of the pods can be disrupted; those that may not be read are left out. */
+async function readPodGroups(
+  client: MaintenanceClient,
+  pods: readonly Pod[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, DisruptionMode>> {
+  const modes = new Map<string, DisruptionMode>();
+  for (const pod of pods) {
+    const name = groupNameOf(pod);
+    const { namespace = 'default' } = pod.metadata;
+    if (name === undefined || modes.has(`${namespace}/${name}`)) continue;
+    try {
+      for (const resource of POD_GROUPS.toReversed()) {
+        const group = await client.find<PodGroup>(resource, { name, namespace }, signal);
+        if (group !== undefined) modes.set(`${namespace}/${name}`, disruptionModeOf(group));
+      }
+    } catch (error) {
+      if (!(error instanceof NodemaintError && error.code === 'API_REFUSED')) throw error;
+    }
+  }
+  return modes;
+}
+
 /**
  * Reads the facts of a node's preview; undefined where the node does not exist. Without a plan, the plan is that of the most
  * advanced maintenance that covers the node.
@@ -92,6 +117,7 @@ export async function readPreviewFacts(
     maintenances.find(isInProgress) ??
     maintenances.find((each) => stageOf(each) === 'Idle');
   const daemonSets = await readDaemonSets(client, pods, signal);
+  const podGroups = await readPodGroups(client, pods, signal);
   const harm = await controlPlaneHarm(client, [node], all, signal);
   return {
     node,
@@ -99,6 +125,7 @@ export async function readPreviewFacts(
     pods,
     budgets,
     daemonSets,
+    podGroups,
     isGateInstalled: isInstalled,
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     plan: plan ?? own?.spec.drainPlan ?? [],

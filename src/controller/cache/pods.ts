@@ -1,6 +1,7 @@
 import type { Pod } from '../../api/pod.ts';
 import { isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
+import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { createGrouping } from './grouping.ts';
 
 /** What a change of a pod means for the index. */
@@ -18,6 +19,8 @@ export interface PodIndex extends ObjectCache<Pod> {
   /** The pods that wait to be scheduled on this node and on no other, as those of DaemonSets do. */
   meantFor(node: string): readonly Pod[];
   isEmpty(node: string): boolean;
+  /** The pods of the PodGroup, NAMESPACE/NAME, that are on any node and have not ended. */
+  inGroup(group: string): readonly Pod[];
   /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
   note(key: string): PodChange;
 }
@@ -26,6 +29,7 @@ export interface PodIndex extends ObjectCache<Pod> {
 export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
   const bound = createGrouping();
   const unbound = createGrouping();
+  const grouped = createGrouping();
   const found = (keys: ReadonlySet<string>): readonly Pod[] => {
     const pods: Pod[] = [];
     for (const key of keys) {
@@ -38,6 +42,7 @@ export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
     ...cache,
     on: (node) => found(bound.under(node)),
     meantFor: (node) => found(unbound.under(node)),
+    inGroup: (group) => found(grouped.under(group)),
     isEmpty: (node) => bound.under(node).size === 0,
     note: (key) => {
       const pod = cache.get(key);
@@ -51,6 +56,8 @@ export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
       const hadPods = new Map([...before, ...after].map((each) => [each, bound.under(each).size > 0]));
       bound.set(key, after);
       unbound.set(key, meant);
+      const group = after.length === 0 || pod === undefined ? undefined : groupNameOf(pod);
+      grouped.set(key, group === undefined ? [] : [`${pod?.metadata.namespace}/${group}`]);
       const turned = [...hadPods].filter(([each, had]) => had !== bound.under(each).size > 0).map(([each]) => each);
       return { nodes: [...new Set([...before, ...after, ...meantBefore, ...meant])], turned };
     },

@@ -1,6 +1,7 @@
 import { describeError } from '../../errors.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
+import { isInPodGroup } from '../../decide/pod.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { Clock } from '../../host/clock.ts';
 
@@ -14,29 +15,37 @@ export interface Refusal {
   readonly sinceAt: number;
 }
 
+/** What a step may say beside its result: why the object stays as it is, although nothing went wrong. */
+export interface Refusable {
+  readonly againMs?: number;
+  readonly refused?: string;
+}
+
 /** What the API server refuses, by the key of the object, so that the status of a maintenance can name it. */
 export interface Refusals {
-  /** Runs a step of an object. An error is thrown on, and remembered until a step of the object succeeds. */
-  during<T>(key: string, signal: AbortSignal, step: () => Promise<T>): Promise<T>;
+  /** Runs a step of an object. An error is thrown on; it, or what the step says, is remembered until a step succeeds. */
+  during(key: string, signal: AbortSignal, step: () => Promise<Refusable>): Promise<Refusable>;
   of(key: string): Refusal | undefined;
 }
 
 /** `onChange` is called with the key of an object that is refused for the first time or for another reason, or no longer. */
 export function createRefusals(clock: Clock, onChange: (key: string) => void): Refusals {
   const refusals = new Map<string, Refusal>();
+  const note = (key: string, text: string): void => {
+    const known = refusals.get(key);
+    const message = text.slice(0, MAX_MESSAGE);
+    refusals.set(key, { message, sinceAt: known?.sinceAt ?? clock.now() });
+    if (known?.message !== message) onChange(key);
+  };
   return {
     during: async (key, signal, step) => {
       try {
         const result = await step();
-        if (refusals.delete(key)) onChange(key);
+        if (result.refused !== undefined) note(key, result.refused);
+        else if (refusals.delete(key)) onChange(key);
         return result;
       } catch (error) {
-        if (!signal.aborted) {
-          const known = refusals.get(key);
-          const message = describeError(error).slice(0, MAX_MESSAGE);
-          refusals.set(key, { message, sinceAt: known?.sinceAt ?? clock.now() });
-          if (known?.message !== message) onChange(key);
-        }
+        if (!signal.aborted) note(key, describeError(error));
         throw error;
       }
     },
@@ -53,9 +62,10 @@ export interface Refused {
 /** For whoever asks the API server for nothing. */
 export const NOTHING_REFUSED: Refused = { nodes: { of: () => undefined }, requests: { of: () => undefined } };
 
-/** A pod that cannot leave because its EvictionRequest is refused. */
+/** A pod that cannot leave because its EvictionRequest is refused or, where it is of a group and has none, its eviction. */
 export function refusedPod(pod: Pod, { message, sinceAt }: Refusal): BlockingPod {
   const { name, namespace = 'default' } = pod.metadata;
-  const why = `its EvictionRequest cannot be written: ${message}`.slice(0, MAX_MESSAGE);
+  const what = isInPodGroup(pod) ? 'it cannot be evicted' : 'its EvictionRequest cannot be written';
+  const why = `${what}: ${message}`.slice(0, MAX_MESSAGE);
   return { namespace, name, reason: 'EvictionRefused', message: why, since: rfc3339(sinceAt) };
 }

@@ -7,6 +7,7 @@ import {
   MAINTENANCE_UID_LABEL,
   NODE_LABEL,
 } from '../../api/names.ts';
+import type { Pod } from '../../api/pod.ts';
 import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
@@ -14,7 +15,7 @@ import { isReplaceable } from '../../decide/eviction/spent.ts';
 import { type Dialect, dialectOf } from '../../decide/lifecycle/dialect.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
-import type { DrainPod } from '../../decide/pod.ts';
+import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
@@ -22,6 +23,7 @@ import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline, othersUntil } from '../deadline.ts';
 import { type DrainRequests, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
+import { createGroupEvictions } from '../pod-group/evictions.ts';
 import { createNewerReturn, createOlderReturn, createRequestReturn } from './give-back.ts';
 import type { EvictionIntent, EvictionIntents } from './intents.ts';
 import type { Refusals } from './refusals.ts';
@@ -189,6 +191,13 @@ async function askFor(
   return again;
 }
 
+/** The pod where it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
+function groupedPod({ pods }: ControllerContext, { namespace, name, uid, podType }: DrainPod): Pod | undefined {
+  const pod = podType === 'Default' ? pods.get(`${namespace}/${name}`) : undefined;
+  if (pod?.metadata.uid !== uid || !isInPodGroup(pod)) return undefined;
+  return pod.metadata.deletionTimestamp === undefined ? pod : undefined;
+}
+
 /**
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
  * and not longer.
@@ -213,6 +222,7 @@ export function createRequestReconciler(
     newer: createRequestReturn(context, createNewerReturn(newer)),
   };
   const scope = { context, newer, applied: createRequestNotes<Applied>(() => ({})) };
+  const groups = createGroupEvictions(context);
   return async (key, signal) => {
     const intent = intentOf(key);
     return await refusals.during(key, signal, async () => {
@@ -220,6 +230,8 @@ export function createRequestReconciler(
       if (known.older === undefined) returns.older.forget(key);
       if (known.newer === undefined) returns.newer.forget(key);
       if (known.older === undefined || isFinished(known.older)) scope.applied.forget(key);
+      const inGroup = intent === undefined ? undefined : groupedPod(context, intent.pod);
+      if (inGroup !== undefined) return await groups.evict(inGroup, signal);
       if (intent !== undefined) return await askFor(scope, key, intent, signal);
       if (known.older !== undefined) await returns.older.act(known.older, signal);
       if (known.newer !== undefined) await returns.newer.act(withoutOthers(known.newer), signal);

@@ -9,8 +9,11 @@ export interface EvictionAnswer {
   readonly retryAfterMs?: number;
 }
 
-/** The words in a 429 by which a promised eviction differs from a refused one (KEP-1397), where no flag says others. */
-export const DEFAULT_PROMISE_WORDS: readonly string[] = ['Eviction triggered'];
+/**
+ * The words in a 429 by which a promised eviction differs from a refused one (KEP-1397), where no flag says others: KubeVirt's
+ * for the first request, and for those while it migrates the virtual machine.
+ */
+export const DEFAULT_PROMISE_WORDS: readonly string[] = ['Eviction triggered', 'Evacuation in progress'];
 
 /** What became of one attempt; expected outcomes, not errors. */
 export type EvictionOutcome =

@@ -10,8 +10,9 @@ import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
 import { gracefulPodOf } from '../deadline/maintenance.ts';
 import { otherMaintainers } from '../node-mark/maintainers.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
+import { describeGroup, type DisruptionMode, groupNameOf } from '../pod-group/pod-group.ts';
 import { registersPlugin } from '../plugin-pods.ts';
-import { drainPodOf, graceSecOf, isTerminal, podTypeOf, isInPodGroup } from '../pod.ts';
+import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
 
 /** The parts of an apps/v1 DaemonSet that a preview looks at. */
 export interface PreviewDaemonSet extends KubeObject {
@@ -30,6 +31,8 @@ export interface PreviewFacts {
   readonly daemonSets: readonly PreviewDaemonSet[];
   /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
   readonly isGateInstalled: boolean | undefined;
+  /** How the PodGroups of the pods can be disrupted, by NAMESPACE/NAME, as far as they can be read. */
+  readonly podGroups?: ReadonlyMap<string, DisruptionMode>;
   /** How a drain would harm the control plane; absent where it would not. */
   readonly controlPlaneHarm?: string;
   /** How long the drain may take, in milliseconds; absent without a deadline. */
@@ -170,12 +173,10 @@ function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFac
   return findings;
 }
 
-/** Pods that an EvictionRequest does not support (KEP-4563, "EvictionRequest Validation"). */
-function groupFindings(pod: Pod): readonly Finding[] {
-  if (!isInPodGroup(pod)) return [];
-  const message =
-    'it belongs to a Workload or PodGroup, which an EvictionRequest does not support: end its workload, or delete it';
-  return [{ level: 'blocks', message }];
+function groupFindings(pod: Pod, { podGroups }: PreviewFacts): readonly Finding[] {
+  const name = groupNameOf(pod);
+  if (name === undefined) return [];
+  return [{ level: 'note', message: describeGroup(name, podGroups?.get(`${pod.metadata.namespace}/${name}`)) }];
 }
 
 function driverFindings(pod: Pod): readonly Finding[] {
@@ -185,18 +186,14 @@ function driverFindings(pod: Pod): readonly Finding[] {
   return [{ level: 'note', message }];
 }
 
-function urlFindings(pod: Pod): readonly Finding[] {
-  return isFromUrl(pod) ? [{ level: 'blocks', message: URL_POD_STAYS }] : [];
-}
-
 function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
   const { namespace, name } = drainPodOf(pod);
   const { priority = 0 } = pod.spec;
   const { names, ignored } = interceptorsOf(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const findings: Finding[] = [
-    ...groupFindings(pod),
-    ...urlFindings(pod),
+    ...groupFindings(pod, facts),
+    ...(isFromUrl(pod) ? [{ level: 'blocks', message: URL_POD_STAYS } as const] : []),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),
     ...driverFindings(pod),

@@ -17,7 +17,7 @@ import {
   type SelfScope,
 } from '../../../decide/drain/self-drain.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
-import { DEFAULT_VOLUME_WAIT_MS, volumeKey, type WaitedVolume } from '../../../decide/volume/waits.ts';
+import { volumeKey, type WaitedVolume } from '../../../decide/volume/waits.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
@@ -43,6 +43,8 @@ export interface SelfDrainParts {
   readonly giveBack: Pick<GiveBack, 'pass'>;
   /** What the agent does in every drain of the cluster, whoever drives it. */
   readonly byController: Drainer;
+  /** For how long each volume is waited for, in milliseconds; 0 for not at all. */
+  readonly maxVolumeWaitMs: number;
 }
 
 /** A pass that takes longer ends; the loop, and with it the watchdog, must not wait for it. */
@@ -119,7 +121,11 @@ interface SelfDrainState {
   readonly stop: () => void;
 }
 
-function createSelfDrainState(dependencies: ClusterDependencies, lifetime: AbortSignal): SelfDrainState {
+function createSelfDrainState(
+  dependencies: ClusterDependencies,
+  maxVolumeWaitMs: number,
+  lifetime: AbortSignal,
+): SelfDrainState {
   const { client, clock } = dependencies;
   const evictions = createSelfEvictions(dependencies);
   const cordon = createSelfCordon(dependencies);
@@ -128,7 +134,7 @@ function createSelfDrainState(dependencies: ClusterDependencies, lifetime: Abort
   const ender = createPodEnder({ client, clock, evictions, removals }, lifetime);
   const pods = createNodePods(dependencies, lifetime);
   const volumes = createSelfVolumes(dependencies);
-  const waits = createVolumeWaits(DEFAULT_VOLUME_WAIT_MS);
+  const waits = createVolumeWaits(maxVolumeWaitMs);
   const stop = (): void => {
     pods.stop();
     ender.forget();
@@ -151,12 +157,16 @@ function selfScope(waits: VolumeWaits, seen: Omit<SeenVolumes, 'due'>, now: numb
 
 /** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
 export function createSelfDrainer(
-  { requests, liveness, giveBack, byController }: SelfDrainParts,
+  { requests, liveness, giveBack, byController, maxVolumeWaitMs }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
-  const { evictions, cordon, status, ender, pods, volumes, waits, stop } = createSelfDrainState(dependencies, lifetime);
+  const { evictions, cordon, status, ender, pods, volumes, waits, stop } = createSelfDrainState(
+    dependencies,
+    maxVolumeWaitMs,
+    lifetime,
+  );
 
   /** Whether still no controller is alive, read now: two must not do the same step. */
   const isAlone = async (signal: AbortSignal): Promise<boolean> => (await liveness.observe(0, signal)).kind === 'dead';

@@ -9,7 +9,12 @@ import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.t
 
 const SIGNAL = new AbortController().signal;
 const SHUTDOWN = { maintenance: 'm', origin: 'logind', reason: 'r', since: 1, bootId: 'b' } as const;
-const NO_CLUSTER: ClusterScope = { cluster: undefined, interceptor: undefined, dependencies: undefined };
+const NO_CLUSTER: ClusterScope = {
+  cluster: undefined,
+  interceptor: undefined,
+  dependencies: undefined,
+  maxVolumeWaitMs: 0,
+};
 
 function factsOf(mode: 'cluster' | 'offline'): PassFacts {
   const phase: Phase = { kind: 'draining', mode, ...SHUTDOWN };

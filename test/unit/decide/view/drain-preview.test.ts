@@ -54,12 +54,18 @@ describe('the preview of a drain', () => {
     assert.deepEqual(findings({ pods: [pod('dns', { metadata: mirror('file') })] }), []);
   });
 
-  it('a pod of a Workload or PodGroup blocks, with the way out', () => {
-    for (const spec of [{ workloadRef: {} }, { schedulingGroup: {} }]) {
-      const [first] = findings({ pods: [pod('a', { metadata: owned('Job', 'batch/v1'), spec })] });
-      assert.equal(first?.level, 'blocks');
-      assert.match(first?.message ?? '', /Workload or PodGroup, .*: end its workload, or delete it$/);
-    }
+  it('a pod of a PodGroup is named with its group, and with what leaves together', () => {
+    const spec = { schedulingGroup: { podGroupName: 'train' } };
+    const pods = [pod('a', { metadata: owned('Job', 'batch/v1'), spec })];
+    const said = (mode?: 'single' | 'all'): string => {
+      const podGroups = new Map(mode === undefined ? [] : [['default/train', mode]]);
+      const [first] = findings({ pods, podGroups });
+      assert.equal(first?.level, 'note');
+      return first.message;
+    };
+    assert.match(said('all'), /PodGroup train, whose pods leave only together: all .* on other nodes$/);
+    assert.match(said('single'), /PodGroup train: its interceptors are not asked/);
+    assert.match(said(), /PodGroup train: if that says so, all pods of the group/);
   });
 
   it('a budget that lets some of its pods go may block, and one that lets all go does not', () => {

@@ -35,7 +35,7 @@ function factsOf(maintenances: readonly NodeMaintenance[]): DrainFacts {
 }
 
 /** The drainer of a node with one pod; `lives` are the answers to whether a controller is alive, the last one for good. */
-function open(lives: readonly ControllerLife[]) {
+function open(lives: readonly ControllerLife[], maxVolumeWaitMs = 60_000) {
   const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-web' }, spec: { nodeName: 'n1' } };
   const server = createObjectServer({
     [NODE]: { metadata: { name: 'n1' } },
@@ -57,6 +57,7 @@ function open(lives: readonly ControllerLife[]) {
         },
       },
       byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
+      maxVolumeWaitMs,
     },
     {
       client: withOpenWatches(server.client),
@@ -87,6 +88,26 @@ describe('the drain of a node by its agent', () => {
       waiting.map(({ what }) => what),
       ['default/web'],
     );
+  });
+
+  it('the pod of a driver stays while a volume needs it, unless volumes are not waited for', async () => {
+    const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'csi', uid: 'd', controller: true };
+    const dirs = ['plugins_registry', 'plugins/d.example.com'].map((dir) => ({
+      hostPath: { path: `/var/lib/kubelet/${dir}` },
+    }));
+    const driver = {
+      metadata: { name: 'csi', namespace: 'default', uid: 'uid-csi', ownerReferences: [owner] },
+      spec: { nodeName: 'n1', volumes: dirs },
+    };
+    const status = { volumesInUse: ['kubernetes.io/csi/d.example.com^vol-1'] };
+    const said = async (maxVolumeWaitMs: number): Promise<readonly string[]> => {
+      const { server, passes } = open(['dead'], maxVolumeWaitMs);
+      server.objects.set(NODE, { metadata: { name: 'n1' }, spec: { unschedulable: true }, status });
+      server.objects.set(PODS, { metadata: { resourceVersion: '1' }, items: [driver] });
+      return (await passes()).waiting.map(({ message = '' }) => message);
+    };
+    assert.match((await said(60_000)).join(), /runs the driver that is needed for the volume vol-1/);
+    assert.doesNotMatch((await said(0)).join(), /volume/);
   });
 
   const alive: [string, readonly ControllerLife[], readonly string[]][] = [
