@@ -5,6 +5,7 @@ import type { MachineFacts } from '../decide/notice/provider.ts';
 import type { Clock } from '../host/clock.ts';
 import { type StateFiles } from '../host/files/state-files.ts';
 import type { KubeletUnit } from '../host/kubelet/unit.ts';
+import { listKubeletPods } from '../host/kubelet/pods-api.ts';
 import { isKubeletUp } from '../host/kubelet/health.ts';
 import { notifySystemd } from '../host/systemd/systemd1.ts';
 import { createWatchdog } from '../host/systemd/watchdog.ts';
@@ -15,9 +16,9 @@ import { createDirectoryWatch } from '../static-pods/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type ClusterParts, openCluster } from './cluster-parts.ts';
 import type { AgentContext, StaticPodParts } from './context.ts';
-import { createKnownPods } from './drain/offline/known-pods.ts';
+import { createKnownPods, type KnownPodsDependencies } from './drain/offline/known-pods.ts';
 import { createOfflinePods } from './drain/offline/offline-pods.ts';
-import { createDrainParts } from './drain/parts.ts';
+import { type ClusterScope, createDrainParts } from './drain/parts.ts';
 import { kubeletUnitOf, type Machine } from './machine-parts.ts';
 import { openNoticeMemory } from './notices/memory.ts';
 import { type AgentMetrics, openAgentMetrics } from './metrics/metrics.ts';
@@ -148,6 +149,17 @@ export interface Opened {
   readonly metrics: AgentMetrics;
 }
 
+/** Asks the kubelet for its pods. */
+function kubeletPodsOf({ kubeletRootPath }: AgentConfig): KnownPodsDependencies['kubeletPods'] {
+  return (signal) => listKubeletPods(kubeletRootPath, signal);
+}
+
+/** What the drain needs of the cluster. */
+function drainScopeOf(parts: ReturnType<typeof openClusterOf>, { maxVolumeWaitSec }: AgentConfig): ClusterScope {
+  const { cluster, interceptor, dependencies } = parts ?? {};
+  return { cluster, interceptor, dependencies, maxVolumeWaitMs: maxVolumeWaitSec * 1000 };
+}
+
 /** Creates the parts of the agent; none of them does anything before the agent runs. */
 export async function openContext(
   foundation: Foundation,
@@ -162,7 +174,7 @@ export async function openContext(
   const client = cluster?.client;
   const events = client && createEventRecorder('nodemaint-agent', { client, clock, log });
   const kubelet = kubeletUnitOf(machine, config, state, bootId);
-  const knownPods = createKnownPods({ state, nodeName, client, clock, log });
+  const knownPods = createKnownPods({ state, nodeName, client, kubeletPods: kubeletPodsOf(config), clock, log });
   const offlinePods = kubelet && createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   const staticPods = createStaticPodParts(foundation, locator, { bootId, kubelet, manual });
   const lockDependencies = { kind: config.lock, lock: createShutdownLock(config, host, log, wake), host, clock, log };
@@ -202,12 +214,7 @@ export async function openContext(
     staticPods,
     drain: createDrainParts(
       { pods: offlinePods, staticPods: staticPods.pods, drainPlan: config.drainPlan, clock },
-      {
-        cluster: cluster?.cluster,
-        interceptor: cluster?.interceptor,
-        dependencies: cluster?.dependencies,
-        maxVolumeWaitMs: config.maxVolumeWaitSec * 1000,
-      },
+      drainScopeOf(cluster, config),
       living,
     ),
     loop: { wakeup, markProgress },

@@ -71,7 +71,7 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
     {
       name: "remember the node's pods",
       run: async ({ phase }, signal) => {
-        if (isUp(phase)) await knownPods.refresh(signal);
+        await knownPods.refresh(isUp(phase), signal);
       },
     },
   ];

@@ -74,6 +74,11 @@ export const agentConfigSchema = z
       .describe(
         'URL of the health endpoint of the kubelet; default: that of the running kubelet; "" assumes that the kubelet is up',
       ),
+    kubeletRootPath: absolutePath
+      .default('/var/lib/kubelet')
+      .describe(
+        'root directory of the kubelet (its --root-dir); there the Pods API of Kubernetes 1.37 tells a drain without an API server of the pods',
+      ),
     parkedPath: absolutePath
       .exactOptional()
       .describe(

@@ -20,6 +20,8 @@ export function configurationOf(settings: KubeletSettings, port: number, healthz
     kind: 'KubeletConfiguration',
     staticPodPath,
     containerRuntimeEndpoint: endpoint,
+    // On by default from Kubernetes 1.37 on: the kubelet tells of its pods on a socket.
+    featureGates: { PodsAPI: true },
     address: '127.0.0.1',
     port,
     healthzPort,

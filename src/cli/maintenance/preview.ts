@@ -5,7 +5,7 @@ import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../de
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
-import { POD_GROUPS } from '../../kube/pod-group.ts';
+import { POD_GROUPS } from '../../kube/pod-group/disruption-mode.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
 import { type ClusterFlags, withCluster } from '../cluster.ts';
 import { formatDocument } from '../terminal/document.ts';

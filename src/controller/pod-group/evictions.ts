@@ -3,7 +3,7 @@ import type { Pod } from '../../api/pod.ts';
 import { decideEvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import { budgetTooSmall, groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { askForEviction } from '../../kube/eviction/evictor.ts';
-import { readDisruptionMode } from '../../kube/pod-group.ts';
+import { readDisruptionMode } from '../../kube/pod-group/disruption-mode.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';

@@ -33,10 +33,15 @@ export interface RuntimePod extends DrainPod {
  */
 const DAEMON_SET_LABEL = 'pod-template-generation';
 
-function podTypeOf({ labels, annotations }: LiveSandbox): PodType {
+/** Whether the kubelet has the pod from a manifest and not from the API server. */
+export function isFromManifest({ annotations }: Pick<LiveSandbox, 'annotations'>): boolean {
   const source = annotations[SOURCE_ANNOTATION];
-  if (source === 'file' || source === 'http') return 'Static';
-  return labels[DAEMON_SET_LABEL] === undefined ? 'Default' : 'DaemonSet';
+  return source === 'file' || source === 'http';
+}
+
+function podTypeOf(sandbox: LiveSandbox): PodType {
+  if (isFromManifest(sandbox)) return 'Static';
+  return sandbox.labels[DAEMON_SET_LABEL] === undefined ? 'Default' : 'DaemonSet';
 }
 
 /**
@@ -52,7 +57,7 @@ export function runtimePodsOf(
     if (sandbox === undefined) return [];
     const { namespace, podName: name, labels } = sandbox;
     const told = known.get(uid);
-    const podType = told?.podType ?? podTypeOf(sandbox);
+    const podType = isFromManifest(sandbox) ? 'Static' : (told?.podType ?? podTypeOf(sandbox));
     const graceSec = boundedGraceSec(all.find((each) => each.graceSec !== undefined)?.graceSec ?? DEFAULT_GRACE_SEC);
     const sandboxIds = all.map(({ id }) => id);
     return [{ namespace, name, uid, podType, priority: told?.priority ?? 0, labels, sandboxIds, graceSec }];

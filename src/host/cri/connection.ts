@@ -43,6 +43,19 @@ export interface Call<Method extends keyof Answers> {
   readonly doing: string;
 }
 
+/** A gRPC service: its package in the JSON form of a .proto file, and its name. */
+export interface RemoteService {
+  readonly describe: () => object | Promise<object>;
+  readonly name: string;
+}
+
+/** A call of a method of any service. */
+export interface RemoteCall {
+  readonly method: string;
+  readonly request: object;
+  readonly timeoutMs: number;
+}
+
 /** A connection to a runtime. It connects at the first call, and again after an interruption. */
 export interface Connection {
   /** @throws NodemaintError RUNTIME_UNAVAILABLE; the signal's reason when it is aborted. */
@@ -67,6 +80,29 @@ const DEADLINE_EXCEEDED = 4;
 const NOT_FOUND = 5;
 const UNIMPLEMENTED = 12;
 
+const RUNTIME: RemoteService = {
+  describe: async () => (await import('./proto.ts')).describeRuntimeV1(),
+  name: 'runtime.v1.RuntimeService',
+};
+
+/**
+ * One call of a service other than the runtime's, over a connection of its own. Throws what the library throws, and the
+ * signal's reason when it is aborted.
+ */
+export async function callService<Answer extends object>(
+  target: string,
+  service: RemoteService,
+  call: RemoteCall,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const channel = await openChannel(target, service);
+  try {
+    return await callOnce<Answer>(channel, call, signal);
+  } finally {
+    channel.client.close();
+  }
+}
+
 /** `target` is a gRPC target such as `unix:///run/containerd/containerd.sock`. Does not connect yet. */
 export function createConnection(target: string): Connection {
   let channel: Promise<Channel> | undefined;
@@ -74,8 +110,8 @@ export function createConnection(target: string): Connection {
     call: async (what, signal) => {
       signal.throwIfAborted();
       try {
-        channel ??= openChannel(target);
-        return await callOnce(await channel, what, signal);
+        channel ??= openChannel(target, RUNTIME);
+        return await callOnce<Answers[typeof what.method]>(await channel, what, signal);
       } catch (error) {
         signal.throwIfAborted();
         throw runtimeError(target, what, error);
@@ -97,11 +133,10 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof NodemaintError && isFailure(error.cause) && error.cause.code === NOT_FOUND;
 }
 
-async function openChannel(target: string): Promise<Channel> {
+async function openChannel(target: string, { describe, name }: RemoteService): Promise<Channel> {
   const grpc = await import('@grpc/grpc-js');
   const loader = await import('@grpc/proto-loader');
-  const { describeRuntimeV1 } = await import('./proto.ts');
-  const description = describeRuntimeV1() as Parameters<typeof loader.fromJSON>[0];
+  const description = (await describe()) as Parameters<typeof loader.fromJSON>[0];
   const definitions = loader.fromJSON(description, { longs: Number, enums: String, defaults: true });
   const client = new grpc.Client(target, grpc.credentials.createInsecure(), {
     'grpc.max_receive_message_length': MAX_ANSWER_BYTES,
@@ -112,17 +147,17 @@ async function openChannel(target: string): Promise<Channel> {
     'grpc.initial_reconnect_backoff_ms': 100,
     'grpc.max_reconnect_backoff_ms': 1000,
   });
-  return { client, service: definitions['runtime.v1.RuntimeService'] as ServiceDefinition };
+  return { client, service: definitions[name] as ServiceDefinition };
 }
 
-async function callOnce<Method extends keyof Answers>(
+async function callOnce<Answer extends object>(
   { client, service }: Channel,
-  { method, request, timeoutMs }: Call<Method>,
+  { method, request, timeoutMs }: RemoteCall,
   signal: AbortSignal,
-): Promise<Answers[Method]> {
+): Promise<Answer> {
   signal.throwIfAborted();
-  const { path, requestSerialize, responseDeserialize } = service[method] as MethodDefinition<object, Answers[Method]>;
-  const { promise, resolve, reject } = Promise.withResolvers<Answers[Method]>();
+  const { path, requestSerialize, responseDeserialize } = service[method] as MethodDefinition<object, object>;
+  const { promise, resolve, reject } = Promise.withResolvers<object>();
   const options = { deadline: Date.now() + timeoutMs };
   const call = client.makeUnaryRequest(
     path,
@@ -138,7 +173,7 @@ async function callOnce<Method extends keyof Answers>(
   const cancel = (): void => call.cancel();
   signal.addEventListener('abort', cancel, { once: true });
   try {
-    return await promise;
+    return (await promise) as Answer;
   } finally {
     signal.removeEventListener('abort', cancel);
   }

@@ -128,8 +128,9 @@ export const OWN_FILE_TARGETS: readonly FuzzTarget[] = [
     return memory.seenAt('new', 6);
   }),
   stateTarget('known-pods', 'pods.json', mutatedJson(PODS), async (state) => {
-    const rest = { nodeName: 'n1', client: undefined, clock: createSystemClock(), log: SILENT_LOG };
-    return [...(await createKnownPods({ state, ...rest }).read())];
+    const kubeletPods = (): Promise<undefined> => Promise.resolve(undefined);
+    const rest = { nodeName: 'n1', client: undefined, kubeletPods, clock: createSystemClock(), log: SILENT_LOG };
+    return [...(await createKnownPods({ state, ...rest }).read([], AbortSignal.timeout(10_000)))];
   }),
   stateTarget(
     'static-pods-place',

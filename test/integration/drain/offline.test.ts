@@ -37,6 +37,11 @@ async function runningPods(controlPlane: ControlPlane): Promise<number> {
   return items.filter(({ status }) => status.phase === 'Running').length;
 }
 
+/** A pod of its own: a scheduler that was cut off as well may put a replacement on the node before it sees the cordon. */
+function barePod(name: string, shape: PodShape): object {
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec: podSpec(name, shape) };
+}
+
 /** A node with five pods on a control plane without a controller, and a logind beside which systemd has its kubelet. */
 async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise<Rig> {
   const signal = AbortSignal.timeout(270_000);
@@ -51,12 +56,8 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   await mkdir(witness);
   await writeFile(path.join(witness, 'log'), '');
   const shape = { stopSec: 2, witness };
-  // Pods of their own: a scheduler that was cut off as well may put a replacement on the node before it sees the cordon.
-  const bare = (name: string, fields: PodShape): object => {
-    return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec: podSpec(name, fields) };
-  };
-  const web = bare('web', { ...shape, stopSec: 4 });
-  const vip = bare('vip', { stopSec: 3, witness, priorityClassName: 'system-cluster-critical' });
+  const web = barePod('web', { ...shape, stopSec: 4 });
+  const vip = barePod('vip', { stopSec: 3, witness, priorityClassName: 'system-cluster-critical' });
   for (const object of [web, vip, daemonSet('logger', { ...shape, stopSec: loggerSec, graceSec: 60 })]) {
     await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(object));
   }
@@ -105,10 +106,10 @@ async function lines(rig: Rig): Promise<readonly string[]> {
   return (await readFile(path.join(rig.witness, 'log'), 'utf8')).trim().split('\n').filter(Boolean);
 }
 
-async function assertOrder(rig: Rig): Promise<void> {
+async function assertOrder(rig: Rig, order = ORDER): Promise<void> {
   assert.deepEqual(
     await lines(rig),
-    ORDER.flatMap((name) => [`${name} TERM`, `${name} END`]),
+    order.flatMap((name) => [`${name} TERM`, `${name} END`]),
   );
 }
 
@@ -117,13 +118,18 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     await using stack = new AsyncDisposableStack();
     const rig = await buildRig(stack, 2);
     const agent = await startAgent(stack, rig);
+    const late = barePod('late', { stopSec: 2, witness: rig.witness, priorityClassName: 'system-node-critical' });
+    await rig.controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(late));
+    const all = ORDER.toSpliced(2, 0, 'late');
+    await waitFor('a younger pod runs', async () => (await runningPods(rig.controlPlane)) === all.length, SLOW);
     await rig.controlPlane.stopApiServer();
     await rig.logind.reboot();
     await waitFor('the agent releases the machine', () => phaseIs(rig, 'released', 'offline'), {
       ...SLOW,
       program: agent,
     });
-    await assertOrder(rig);
+    // The agent has not noted the younger pod: the kubelet tells that it is critical.
+    await assertOrder(rig, all);
     assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
     assert.deepEqual(await readdir(rig.node.staticPodPath), []);
     const isDown = (): Promise<boolean> => Promise.resolve(rig.logind.startedTargets().length > 0);
@@ -145,7 +151,7 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     assert.deepEqual((await readdir(rig.node.staticPodPath)).toSorted(), ['high.yaml', 'low.yaml']);
     await rig.controlPlane.startApiServer();
     const alive = async (): Promise<number> => (await rig.runtime.livePods(AbortSignal.timeout(10_000))).length;
-    await waitFor('all pods run again', async () => (await alive()) === ORDER.length, SLOW);
+    await waitFor('all pods run again', async () => (await alive()) === all.length, SLOW);
   });
 
   it('the stop of the unit waits for all pods too, with the kubelet ended', async () => {

@@ -10,7 +10,9 @@ const IMPERATIVE = 'imperative-eviction.k8s.io';
 const DRAINER = 'drainer.example.com';
 const EVICT_ONLY = { 'descheduler.alpha.kubernetes.io/request-evict-only': '' };
 const IN_PROGRESS = { ...EVICT_ONLY, 'descheduler.alpha.kubernetes.io/eviction-in-progress': '' };
-const PROMISE = { code: 429, message: 'Eviction triggered live migration of the virtual machine' };
+/** What virt-api of KubeVirt says to the first request, and then while it migrates the virtual machine. */
+const PROMISE = { code: 429, message: 'Eviction triggered evacuation of VMI "default/vm"' };
+const MIGRATING = { code: 429, message: 'Evacuation in progress: VMI "default/vm"' };
 
 describe('evictions in the background (KEP-1397) on a real API server', () => {
   let rig: EvictionRig;
@@ -52,6 +54,39 @@ describe('evictions in the background (KEP-1397) on a real API server', () => {
     await waitFor('removed', async () => (await rig.getPod('vm')) === undefined);
     assert.ok(Date.now() - triggeredAt >= T, 'not before its time');
     assert.equal(timesAsked('vm'), 1);
+    await controller.stop();
+  });
+
+  it('the drain of a node waits for the migration of a virtual machine of KubeVirt, and goes on after it', async () => {
+    let answers = 0;
+    webhook.decide = (name) => {
+      if (name !== 'virt-launcher-vm') return undefined;
+      answers += 1;
+      return answers === 1 ? PROMISE : MIGRATING;
+    };
+    const controller = await rig.startController({ promiseTimeout: '1s' });
+    const { kubectl } = rig.controlPlane;
+    const pod = await rig.createPod('virt-launcher-vm', EVICT_ONLY);
+    await kubectl(['apply', '-f', '-'], JSON.stringify(drainOf('vms', [NODE])));
+    await waitFor('it is asked for again while it is migrated', () => Promise.resolve(answers >= 3));
+    const entry = entryOf(await rig.waitFor(pod, 'promised', () => true), IMPERATIVE);
+    assert.match(entry?.message ?? '', /in the background is promised/, 'neither answer is a failure');
+    const key = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
+    await kubectl(['annotate', 'pod', 'virt-launcher-vm', `${key}=kubevirt`]);
+    await rig.waitFor(pod, 'in progress', (request) => {
+      return entryOf(request, IMPERATIVE)?.message?.includes('in the background is in progress') === true;
+    });
+    const drained = async (): Promise<string> =>
+      await kubectl(['get', 'nm', 'vms', '-o', 'jsonpath={.status.conditions[?(@.type=="Drained")].status}']);
+    assert.notEqual(await drained(), 'True');
+    assert.equal((await rig.getPod('virt-launcher-vm'))?.metadata.deletionTimestamp, undefined);
+    await rig.endPod('virt-launcher-vm');
+    for (const left of ['probe', 'vm']) await rig.endPod(left);
+    await waitFor('the node is drained', async () => (await drained()) === 'True');
+    await kubectl(['patch', 'nm', 'vms', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}']);
+    await waitFor('the node is given back', async () => {
+      return !(await kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec}'])).includes('unschedulable');
+    });
     await controller.stop();
   });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { MARKED_ANNOTATION } from '../../../src/api/names.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CORDONED_ANNOTATION, MARKED_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node } from '../../../src/api/pod.ts';
 import { MARK_NAMES, MARKS } from '../../../src/decide/node-mark/marks.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
@@ -114,5 +115,35 @@ describe('the marks of a node for other programs, under the policies of the cont
     await complete('after');
     await untilSeen({ ...FREE, cordoned: true });
     await kubectl('uncordon', NODE);
+  });
+
+  it('kubectl cordon, drain and uncordon after a maintenance that is complete are the business of kubectl alone', async () => {
+    await begin('done');
+    await untilSeen(HELD);
+    await complete('done');
+    await untilSeen(FREE);
+    const isComplete = async (): Promise<boolean> =>
+      !(await kubectl('get', 'nm', 'done', '-o', 'json')).includes('finalizers');
+    await waitFor('the end', isComplete);
+    const pod = await rig.createPod('later');
+    await kubectl('cordon', NODE);
+    const drain = kubectl('drain', NODE, '--ignore-daemonsets', '--force', '--timeout=30s');
+    const isTold = async (): Promise<boolean> => (await rig.getPod('later'))?.metadata.deletionTimestamp !== undefined;
+    await waitFor('the eviction by kubectl', isTold, { timeoutMs: 15_000 });
+    await rig.endPod(pod.metadata.name);
+    await drain;
+    assert.equal(await kubectl('get', 'evreq', '-o', 'name'), '', 'no request was made for it');
+    // Longer than the controller needs to look at a node that has changed.
+    await delay(3_000);
+    assert.deepEqual(await see(), { ...FREE, cordoned: true });
+    const node = JSON.parse(await kubectl('get', 'node', NODE, '-o', 'json')) as Node;
+    assert.equal(node.metadata.annotations?.[CORDONED_ANNOTATION], undefined, 'the cordon is not taken over');
+    await kubectl('uncordon', NODE);
+    await delay(3_000);
+    assert.deepEqual(await see(), FREE, 'and does not come back');
+    await begin('again');
+    await untilSeen(HELD);
+    await complete('again');
+    await untilSeen(FREE);
   });
 });

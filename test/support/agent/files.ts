@@ -19,6 +19,7 @@ export function keysOfNode(node: TestNode): object {
     // The kubelet has a PID namespace of its own: the agent does not believe it.
     kubeletHealthz: node.healthUrl,
     containerRuntimeEndpoint: node.runtimeEndpoint,
+    kubeletRootPath: node.rootDir,
   };
 }
 

@@ -53,7 +53,7 @@ export async function startEvictionWebhook(controlPlane: ControlPlane, folder: s
     metadata: { name: 'background-eviction' },
     webhooks: [
       {
-        name: 'background.example.com',
+        name: 'virt-launcher-eviction-interceptor.kubevirt.io',
         rules: [rule],
         clientConfig: { url: `https://127.0.0.1:${port}/`, caBundle },
         admissionReviewVersions: ['v1'],

@@ -91,9 +91,16 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
     async (clock, t) => {
       const { client, asked } = countingClient();
       const state = await openTestState(await temporaryFolder(t, 'clock'));
-      const known = createKnownPods({ state, nodeName: 'n1', client, clock, log: SILENT_LOG });
+      const known = createKnownPods({
+        state,
+        nodeName: 'n1',
+        client,
+        kubeletPods: () => Promise.resolve(undefined),
+        clock,
+        log: SILENT_LOG,
+      });
       return async () => {
-        await known.refresh(SIGNAL);
+        await known.refresh(true, SIGNAL);
         return asked();
       };
     },

@@ -2,7 +2,7 @@
  * The drain of this node's pods while no API server answers: over the container runtime, with the kubelet stopped, for a
  * kubelet that runs brings a pod back within a second (docs/internals/drain-without-a-controller-or-api-server.md has what was measured).
  */
-import { type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
+import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
 import type { DrainPod } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -133,7 +133,10 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
     observe: async (signal) => {
       if (kubeletStop.hasGivenUp()) return NOTHING;
       try {
-        const all = runtimePodsOf(await runtime.livePods(signal), await knownPods.read());
+        const live = await runtime.livePods(signal);
+        // The manifests of static pods tell more of them.
+        const others = live.filter((sandbox) => !isFromManifest(sandbox)).map(({ podUid }) => podUid);
+        const all = runtimePodsOf(live, await knownPods.read(others, signal));
         awaySince = undefined;
         return { seen: true, pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };
       } catch (error) {

@@ -162,11 +162,8 @@ export function createSelfDrainer(
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
-  const { evictions, cordon, status, ender, pods, volumes, waits, stop } = createSelfDrainState(
-    dependencies,
-    maxVolumeWaitMs,
-    lifetime,
-  );
+  const state = createSelfDrainState(dependencies, maxVolumeWaitMs, lifetime);
+  const { evictions, cordon, status, ender, pods, volumes, waits, stop } = state;
 
   /** Whether still no controller is alive, read now: two must not do the same step. */
   const isAlone = async (signal: AbortSignal): Promise<boolean> => (await liveness.observe(0, signal)).kind === 'dead';

@@ -104,7 +104,7 @@ describe('the drain of a node by its agent', () => {
       const { server, passes } = open(['dead'], maxVolumeWaitMs);
       server.objects.set(NODE, { metadata: { name: 'n1' }, spec: { unschedulable: true }, status });
       server.objects.set(PODS, { metadata: { resourceVersion: '1' }, items: [driver] });
-      return (await passes()).waiting.map(({ message = '' }) => message);
+      return (await passes()).waiting.map(({ message }) => message);
     };
     assert.match((await said(60_000)).join(), /runs the driver that is needed for the volume vol-1/);
     assert.doesNotMatch((await said(0)).join(), /volume/);

@@ -1,6 +1,6 @@
-import { type DisruptionMode, disruptionModeOf, type PodGroup } from '../decide/pod-group/pod-group.ts';
-import type { KubeClient } from './client.ts';
-import { objectPath, type Resource, sendForObject } from './resource.ts';
+import { type DisruptionMode, disruptionModeOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
+import type { KubeClient } from '../client.ts';
+import { objectPath, type Resource, sendForObject } from '../resource.ts';
 
 /** The versions of the API that can say how a group is disrupted, the newest first: Kubernetes 1.37, and 1.36. */
 export const POD_GROUPS: readonly Resource[] = ['v1beta1', 'v1alpha2'].map((version) => {

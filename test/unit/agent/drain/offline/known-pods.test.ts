@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { createKnownPods, type KnownPods } from '../../../../../src/agent/drain/offline/known-pods.ts';
+import type { Pod } from '../../../../../src/api/pod.ts';
+import type { KubeClient } from '../../../../../src/kube/client.ts';
+import { openTestState } from '../../../../support/agent/state.ts';
+import { temporaryFolder } from '../../../../support/folder.ts';
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
+import { createSteppingClock, type SteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
+
+const SIGNAL = AbortSignal.timeout(30_000);
+
+function pod(uid: string, priority: number): Pod {
+  return { metadata: { name: uid, namespace: 'default', uid }, spec: { nodeName: 'n1', priority } };
+}
+
+interface Scene {
+  readonly known: KnownPods;
+  readonly clock: SteppingClock;
+  /** Who was asked, in order. */
+  readonly asked: string[];
+  api: readonly Pod[] | undefined;
+  kubelet: readonly Pod[] | undefined;
+}
+
+/** A node whose API server and kubelet tell of these pods, or do not answer. */
+async function open(t: TestContext): Promise<Scene> {
+  const state = await openTestState(await temporaryFolder(t, 'known-pods'));
+  const clock = createSteppingClock();
+  const asked: string[] = [];
+  const client = {
+    send: () => {
+      asked.push('api');
+      if (scene.api === undefined) return Promise.reject(new Error('no answer'));
+      return Promise.resolve({ status: 200, headers: {}, body: { items: scene.api } });
+    },
+  } as unknown as KubeClient;
+  const kubeletPods = (): Promise<readonly Pod[] | undefined> => {
+    asked.push('kubelet');
+    return Promise.resolve(scene.kubelet);
+  };
+  const known = createKnownPods({ state, nodeName: 'n1', client, kubeletPods, clock, log: SILENT_LOG });
+  const scene: Scene = { known, clock, asked, api: undefined, kubelet: undefined };
+  return scene;
+}
+
+async function priorities({ known }: Scene, ...uids: readonly string[]): Promise<readonly (number | undefined)[]> {
+  const found = await known.read(uids, SIGNAL);
+  return uids.map((uid) => found.get(uid)?.priority);
+}
+
+describe('what is known of the pods of the node', () => {
+  it('the kubelet is asked for a pod that the record does not have, and what it tells is kept', async (t) => {
+    const scene = await open(t);
+    scene.api = [pod('old', 5)];
+    await scene.known.refresh(true, SIGNAL);
+    scene.api = undefined;
+    scene.kubelet = [pod('old', 5), pod('young', 2_000_000_000)];
+    assert.deepEqual(await priorities(scene, 'old', 'young'), [5, 2_000_000_000]);
+    scene.kubelet = undefined;
+    assert.deepEqual(
+      await priorities(scene, 'old', 'young'),
+      [5, 2_000_000_000],
+      'the kubelet is stopped for the drain',
+    );
+    assert.deepEqual(scene.asked, ['api', 'kubelet']);
+  });
+
+  it('the kubelet is not asked where the record has all pods, and once a minute where it does not tell', async (t) => {
+    const scene = await open(t);
+    scene.api = [pod('old', 5)];
+    await scene.known.refresh(true, SIGNAL);
+    await priorities(scene, 'old');
+    assert.deepEqual(scene.asked, ['api']);
+    for (let pass = 0; pass < 3; pass += 1) assert.deepEqual(await priorities(scene, 'young'), [undefined]);
+    assert.deepEqual(scene.asked, ['api', 'kubelet']);
+    scene.clock.pass(60_000);
+    await priorities(scene, 'young');
+    assert.deepEqual(scene.asked, ['api', 'kubelet', 'kubelet']);
+  });
+
+  it('the API server is asked once more when the node goes down, and not again until it is up', async (t) => {
+    const scene = await open(t);
+    scene.api = [pod('old', 5)];
+    await scene.known.refresh(true, SIGNAL);
+    await scene.known.refresh(true, SIGNAL);
+    scene.api = [pod('old', 5), pod('young', 9)];
+    for (let pass = 0; pass < 3; pass += 1) await scene.known.refresh(false, SIGNAL);
+    assert.deepEqual(scene.asked, ['api', 'api']);
+    assert.deepEqual(await priorities(scene, 'old', 'young'), [5, 9]);
+  });
+});
