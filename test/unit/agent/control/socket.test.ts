@@ -72,6 +72,11 @@ describe('the control socket', () => {
       const startedAt = performance.now();
       const socket = createConnection(path.join(folder, 'control.sock'));
       const timer = setInterval(() => socket.write(' '), 200);
+      // A test that fails must not leave what keeps its process alive.
+      t.after(() => {
+        clearInterval(timer);
+        socket.destroy();
+      });
       socket.on('error', () => undefined);
       const ended = once(socket, 'close').then(() => {
         clearInterval(timer);
