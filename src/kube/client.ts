@@ -37,6 +37,8 @@ export interface KubeRequest {
    * that they do not wait for those of other nodes that have begun before.
    */
   readonly leads?: true;
+  /** Whether its answer lasts, as that of a watch. */
+  readonly watching?: true;
   /** The user that the request is made as, by impersonation; without it, the identity of the credentials. */
   readonly as?: string;
 }
@@ -69,9 +71,9 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const WEBHOOK_TIMEOUT_MS = 65_000;
 /**
  * The connections for each kind of requests. Few of the usual ones keep an API server busy; more would only wait in it, and those
- * that lead with them.
+ * that lead with them. A watch keeps its connection for as long as it lasts: with those of requests, a few watches would leave none.
  */
-const MAX_SOCKETS = { usual: 8, leading: 24, patient: 4, behindWebhooks: 64 } as const;
+const MAX_SOCKETS = { watching: Infinity, usual: 8, leading: 24, patient: 4, behindWebhooks: 64 } as const;
 /** A watch without changes gets a bookmark about once a minute; it is given up when its connection was silent for this long. */
 const WATCH_SILENCE_MS = 150_000;
 /** Longer answers are refused, so that large objects cannot fill the memory: about ten objects of etcd's default maximum size. */
@@ -148,9 +150,10 @@ class ApiServerConnections {
     });
   }
 
-  #agentFor({ behindWebhooks, patient, leads }: KubeRequest): https.Agent {
+  #agentFor({ watching, behindWebhooks, patient, leads }: KubeRequest): https.Agent {
     const own = patient === true ? 'patient' : leads === true ? 'leading' : 'usual';
-    const kind = behindWebhooks === true ? 'behindWebhooks' : own;
+    const other = behindWebhooks === true ? 'behindWebhooks' : own;
+    const kind = watching === true ? 'watching' : other;
     const agent = this.#agents.get(kind) ?? new https.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS[kind] });
     this.#agents.set(kind, agent);
     return agent;
@@ -194,7 +197,7 @@ export function createKubeClient(
       }
     },
     watch: async function* (path, signal) {
-      const request: KubeRequest = { method: 'GET', path };
+      const request: KubeRequest = { method: 'GET', path, watching: true };
       try {
         const response = await connections.open(request, WATCH_SILENCE_MS, signal);
         if (response.statusCode !== 200) {

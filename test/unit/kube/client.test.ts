@@ -70,6 +70,20 @@ describe('the client of an API server', () => {
     await closing.disposeAsync();
   });
 
+  it('the client sends requests while it has many watches', async () => {
+    const open: ServerResponse[] = [];
+    answer = (response) => {
+      open.push(response);
+      response.write('{}\n');
+    };
+    const watches = Array.from({ length: 20 }, () => client.watch('/watch', signal)[Symbol.asyncIterator]());
+    await Promise.all(watches.map((watch) => watch.next()));
+    answer = (response) => response.end('{}');
+    assert.equal((await client.send({ method: 'GET', path: '/x' }, signal)).status, 200);
+    for (const each of open) each.end();
+    for (const watch of watches) await watch.return?.();
+  });
+
   it('the client answers other requests while webhooks hold up evictions', async () => {
     const held: ServerResponse[] = [];
     answer = (response) =>
