@@ -78,9 +78,12 @@ function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: P
 /** Everything that the node waits for; of a pod that several sources name, the first one counts. */
 function waitingFor({ cluster, lastPass, phase }: StatusDependencies): readonly Waiting[] {
   const pass = lastPass();
+  const ofDrain = pass?.waiting ?? [];
+  // Nobody finishes the requests of a dead controller: the agent's own drain tells what is left.
+  const isOwnDrain = ofDrain.length > 0 && cluster?.controller()?.kind === 'dead';
   const all = [
-    ...(pass?.waiting ?? []),
-    ...(cluster === undefined ? [] : waitingForRequests(cluster.cluster)),
+    ...ofDrain,
+    ...(cluster === undefined || isOwnDrain ? [] : waitingForRequests(cluster.cluster)),
     ...(pass === undefined ? [] : waitingForStaticPods(pass)),
   ];
   const byName = new Map<string, Waiting>();

@@ -66,7 +66,8 @@ describe('a node whose shutdown has no living controller, on a real control plan
     await waitFor('the budget refuses the agent too', () => refused(), { ...SLOW, program: agent });
     const { stdout } = await runNodemaint(['status', '--run-directory', rig.runDirectory]);
     assert.match(stdout, /Controller: .*no controller is alive \(for at least .*\); this agent drains its own node/);
-    assert.match(stdout, /imperative-eviction\.k8s\.io .*PodDisruptionBudget web, which needs 1 healthy pod and has 1/);
+    assert.match(stdout, /imperative-eviction\.k8s\.io.*PodDisruptionBudget web, which needs 1 healthy pod and has 1/);
+    assert.equal(stdout.match(/default\/web-/g)?.length, 1, `the pod that is gone is not waited for: ${stdout}`);
     await waitFor(
       'the maintenance says who drains, and what blocks',
       async () => {

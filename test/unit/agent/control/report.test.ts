@@ -116,6 +116,19 @@ describe('the status of the agent', () => {
     );
   });
 
+  it('the status has no pod of a request that a dead controller has left, while the agent drains its own node', () => {
+    const pass = { ...PASS, waiting: [{ what: 'default/db', on: 'the agent', message: '', since: T0 }] };
+    const cluster: StatusCluster = {
+      ...clusterOf([underWay()]),
+      controller: () => ({ kind: 'dead', silentMs: MINUTE }),
+    };
+    const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster, lastPass: () => pass }));
+    assert.deepEqual(
+      waitingFor.map(({ what }) => what),
+      ['default/db', 'kube-system/etcd'],
+    );
+  });
+
   it('a drain without a known pod waits for the API server, then for the controller', () => {
     const messageOf = (maintenance: NodeMaintenance | undefined): string | undefined => {
       const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster: clusterOf([], maintenance) }));
