@@ -41,12 +41,12 @@ async function untilSeen(rig: DrainNode, line: string): Promise<void> {
   await waitFor(`${line} is seen`, isSeen, SLOW);
 }
 
-/** Each pod left by an Eviction, by the responder that ends pods of its type, and nobody asked in the other dialect. */
-async function assertByLifecycle({ controlPlane }: DrainNode): Promise<void> {
+/** Who evicted each pod, as the Evictions tell. */
+async function evictionsOf({ controlPlane }: DrainNode): Promise<readonly string[]> {
   const { items } = JSON.parse(await controlPlane.kubectl(['get', 'evictions', '-A', '-o', 'json'])) as {
     items: Eviction[];
   };
-  const found = items.map(({ spec, status }) => {
+  const told = items.map(({ spec, status }) => {
     const name = spec.target.pod?.name.replace(/^(web|logger)-.*/, '$1');
     // A turn is interrupted where the pod was gone for 5 s before the responder had said so.
     const turns = status?.targetResponders
@@ -55,13 +55,24 @@ async function assertByLifecycle({ controlPlane }: DrainNode): Promise<void> {
     const isEvicted = status?.conditions?.some(({ type, status: is }) => type === 'TargetEvicted' && is === 'True');
     return `${name}: ${turns}${isEvicted === true ? '' : ' (not evicted)'}`;
   });
-  assert.deepEqual(found.toSorted(), [
+  return told.toSorted();
+}
+
+/** Each pod left by an Eviction, by the responder that ends pods of its type, and nobody asked in the other dialect. */
+async function assertByLifecycle(rig: DrainNode): Promise<void> {
+  // The machine may go down when the pods are gone; the controller sees that some seconds later.
+  const isOver = async (): Promise<boolean> => (await evictionsOf(rig)).every((each) => !each.includes('not evicted'));
+  await waitFor('all Evictions are over', isOver, SLOW).catch(() => undefined);
+  assert.deepEqual(await evictionsOf(rig), [
     `high-${NODE}: ${NODE}.static.nodemaintenance.x-k8s.io/kubelet Completed`,
     'logger: daemonset.nodemaintenance.x-k8s.io/controller Completed',
     `low-${NODE}: ${NODE}.static.nodemaintenance.x-k8s.io/kubelet Completed`,
     'web: imperative-eviction.k8s.io/evictor Completed',
   ]);
-  assert.equal(await controlPlane.kubectl(['get', 'evictionrequests.coordination.x-k8s.io', '-A', '-o', 'name']), '');
+  assert.equal(
+    await rig.controlPlane.kubectl(['get', 'evictionrequests.coordination.x-k8s.io', '-A', '-o', 'name']),
+    '',
+  );
 }
 
 describe('a node whose pods leave by lifecycle.k8s.io alone, on a real kubelet', { skip: !isAvailable }, () => {
