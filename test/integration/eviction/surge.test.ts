@@ -82,8 +82,8 @@ describe('another pod of a Deployment before one of its pods leaves, on two real
     const { metadata, spec } = await read(name);
     return spec.replicas === 1 && metadata.labels?.['nodemaintenance.x-k8s.io/surge'] === undefined;
   };
-  const ask = (pod: Pod, stage: string): Promise<string> => {
-    const maintenance = drainOf('test', [pod.spec.nodeName ?? ''], { stage, reason: 'test' });
+  const ask = (pod: Pod): Promise<string> => {
+    const maintenance = drainOf(pod.metadata.labels?.['app'] ?? '', [pod.spec.nodeName ?? ''], { reason: 'test' });
     return controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
   };
 
@@ -98,9 +98,9 @@ describe('another pod of a Deployment before one of its pods leaves, on two real
         await delay(100);
       }
     })();
-    await ask(pod, 'Drain');
+    await ask(pod);
     const drained = 'jsonpath={.status.conditions[?(@.type=="Drained")].status}';
-    await waitFor('the node is drained', async () => (await kubectl('get', 'nm', 'test', '-o', drained)) === 'True', {
+    await waitFor('the node is drained', async () => (await kubectl('get', 'nm', 'web', '-o', drained)) === 'True', {
       ...SLOW,
       program: surge,
     });
@@ -108,24 +108,25 @@ describe('another pod of a Deployment before one of its pods leaves, on two real
     done.abort();
     await watching;
     assert.equal(least, 1, 'the Deployment had no available pod');
-    const names = (await podsOf('web')).map(({ metadata, spec }) => [
-      metadata.name === pod.metadata.name,
-      spec.nodeName,
-    ]);
-    assert.deepEqual(names, [[false, NODES.find((name) => name !== pod.spec.nodeName)]]);
-    await kubectl('delete', 'nm', 'test');
+    const isMoved = async (): Promise<boolean> => {
+      const pods = await podsOf('web');
+      const other = NODES.find((name) => name !== pod.spec.nodeName);
+      return pods.length === 1 && pods[0]?.metadata.name !== pod.metadata.name && pods[0]?.spec.nodeName === other;
+    };
+    await waitFor('the other pod alone is left', isMoved, SLOW);
+    await kubectl('delete', 'nm', 'web');
   });
 
   it('a request that is withdrawn while the other pod is awaited scales the Deployment back, also when the interceptor was killed in between', async () => {
     const pod = await make('api');
     const other = NODES.find((name) => name !== pod.spec.nodeName) ?? '';
     await kubectl('cordon', other);
-    const first = startSurge();
-    await ask(pod, 'Drain');
+    await using first = startSurge();
+    await ask(pod);
     await waitFor('the Deployment has another pod', async () => (await read('api')).spec.replicas === 2, SLOW);
     first.kill('SIGKILL');
     await waitFor('the interceptor is dead', () => first.exited());
-    await kubectl('delete', 'nm', 'test');
+    await kubectl('delete', 'nm', 'api');
     await using again = startSurge();
     await waitFor('the Deployment is scaled back', () => isScaledBack('api'), { ...SLOW, program: again });
     const isAlone = async (): Promise<boolean> => (await podsOf('api')).length === 1;
@@ -141,13 +142,13 @@ describe('another pod of a Deployment before one of its pods leaves, on two real
     const other = NODES.find((name) => name !== pod.spec.nodeName) ?? '';
     await kubectl('cordon', other);
     await using surge = startSurge('--timeout', '5s');
-    await ask(pod, 'Drain');
+    await ask(pod);
     const query = 'jsonpath={.items[?(@.spec.target.pod.name=="' + pod.metadata.name + '")].status.activeInterceptors}';
     const active = async (): Promise<boolean> => (await kubectl('get', 'evreq', '-o', query)).includes('imperative');
     await waitFor('the Eviction API has its turn', active, { ...SLOW, program: surge });
     await waitFor('the Deployment is scaled back', () => isScaledBack('db'), { ...SLOW, program: surge });
     assert.ok((await podsOf('db')).some(({ metadata }) => metadata.uid === pod.metadata.uid));
-    await kubectl('delete', 'nm', 'test');
+    await kubectl('delete', 'nm', 'db');
     await kubectl('uncordon', other);
   });
 
