@@ -4,7 +4,7 @@ import { SURGE_INTERCEPTOR, SURGE_LABEL } from '../../api/names.ts';
 import { surgeRecordOf, withoutPod } from '../../decide/surge/record.ts';
 import { isActiveInterceptor } from '../../kube/eviction/interceptor.ts';
 import { createWorkQueue } from '../../kube/queue.ts';
-import { DEPLOYMENTS, EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
+import { DEPLOYMENTS, EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
 import { createObjectCache } from '../../kube/watch.ts';
 import { changeDeployment, type SurgeDependencies } from './interceptor.ts';
 
@@ -58,7 +58,7 @@ export function createLeftOvers(dependencies: SurgeDependencies): LeftOvers {
   );
   return {
     look: () => {
-      for (const { metadata } of deployments.list()) queue.add(`${metadata.namespace ?? 'default'}/${metadata.name}`);
+      for (const deployment of deployments.list()) queue.add(keyOf(deployment));
     },
     run: async (signal) => {
       await Promise.all([deployments.run(signal), queue.run(signal)]);

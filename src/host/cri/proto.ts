@@ -3,29 +3,7 @@
  * its .proto file. It is a constant, so that the bundle needs neither another file nor a .proto parser. Messages contain only
  * the fields that are needed, because protobuf skips unknown fields; field numbers never change.
  */
-
-type Field = { readonly type: string; readonly id: number; readonly rule?: 'repeated'; readonly keyType?: string };
-type Message = { readonly fields: Readonly<Record<string, Field>> };
-
-function field(type: string, id: number): Field {
-  return { type, id };
-}
-
-function repeated(type: string, id: number): Field {
-  return { rule: 'repeated', type, id };
-}
-
-function stringMap(id: number): Field {
-  return { keyType: 'string', type: 'string', id };
-}
-
-function message(fields: Readonly<Record<string, Field>>): Message {
-  return { fields };
-}
-
-function method(name: string): { readonly requestType: string; readonly responseType: string } {
-  return { requestType: `${name}Request`, responseType: `${name}Response` };
-}
+import { field, message, method, repeated, stringMap } from '../protobuf.ts';
 
 const METHODS = ['Version', 'ListPodSandbox', 'StopPodSandbox', 'ListContainers', 'StopContainer'] as const;
 

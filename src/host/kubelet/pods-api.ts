@@ -7,24 +7,15 @@ import type { Pod } from '../../api/pod.ts';
 import { isFromManifest } from '../../decide/shutdown/runtime-pods.ts';
 import { type PathTrust, requireTrustedPath, type WantedPath } from '../files/trusted-path.ts';
 import { callService, type RemoteService } from '../cri/connection.ts';
+import { field, message, method, repeated, stringMap } from '../protobuf.ts';
 
 /** Below the root directory of the kubelet. */
 export const PODS_API_SOCKET = 'pods-api/pods-api.sock';
 const TIMEOUT_MS = 2_000;
 const SOCKET: WantedPath = { kind: 'socket', lastLink: 'refuse' };
 
-type Field = Readonly<Record<string, string | number>>;
-
-function message(fields: Readonly<Record<string, Field>>): object {
-  return { fields };
-}
-
-const field = (type: string, id: number): Field => ({ type, id });
-const repeated = (type: string, id: number): Field => ({ rule: 'repeated', type, id });
-const stringMap = (id: number): Field => ({ keyType: 'string', type: 'string', id });
-
 const PACKAGE = {
-  Pods: { methods: { ListPods: { requestType: 'ListPodsRequest', responseType: 'ListPodsResponse' } } },
+  Pods: { methods: { ListPods: method('ListPods') } },
   ListPodsRequest: message({}),
   ListPodsResponse: message({ pods: repeated('Pod', 1) }),
   Pod: message({ metadata: field('ObjectMeta', 1), spec: field('PodSpec', 2) }),
@@ -84,8 +75,9 @@ function podOf({ metadata, spec }: WirePod): Pod | undefined {
 }
 
 /**
- * Lists the pods that the kubelet with this root directory has from the API server; undefined where it has no such socket. Throws where nothing listens there, within two seconds where nothing answers, and while the kubelet does not
- * know all of its pods yet; PATH_NOT_TRUSTED where others than root can replace the socket.
+ * Lists the pods that the kubelet with this root directory has from the API server; undefined where it has no such socket.
+ * Throws where nothing listens there, within two seconds where nothing answers, and while the kubelet does not know all of its
+ * pods yet; PATH_NOT_TRUSTED where others than root can replace the socket.
  */
 export async function listKubeletPods(
   rootDirectory: string,
