@@ -85,7 +85,7 @@ export function createGroupEvictions(context: ControllerContext): GroupEvictions
       const now = clock.monotonic();
       for (const [known, { until }] of groups) if (now >= until) groups.delete(known);
       const last = groups.get(key);
-      if (last !== undefined) return { ...last.step, againMs: last.until - now };
+      if (last !== undefined) return { ...last.step, againMs: Math.min(last.until - now, last.step.againMs) };
       // Until the answers are there, nobody else of the group asks.
       groups.set(key, { until: Infinity, step: { againMs: BUSY_AGAIN_MS } });
       try {

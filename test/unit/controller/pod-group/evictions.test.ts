@@ -94,6 +94,12 @@ describe('the eviction of pods of a group', () => {
     assert.ok(scene.sent.length > length, 'they are tried again after a while');
   });
 
+  it('another pod of a group looks again soon while the first one is being asked for', async () => {
+    const scene = groupScene({ all: {} });
+    const [, second] = await Promise.all([scene.evict('a'), scene.evict('b')]);
+    assert.deepEqual(second, { againMs: 1_000 });
+  });
+
   it('a pod of a group with the mode single, or of a group that does not exist, leaves alone', async () => {
     for (const scene of [groupScene({ single: {} }), groupScene({}, 404)]) {
       await scene.evict('a');
