@@ -85,6 +85,22 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
 }
 
 /**
+ * A command line as the library should read it. It answers "nonsense --help" with its own help, as if there were such a
+ * command; without the flag, it says that there is none. "help a b" is "a b --help".
+ */
+function withKnownHelp(program: Command, argv: readonly string[]): readonly string[] {
+  if (argv[0] === 'help') return withKnownHelp(program, [...argv.slice(1), '--help']);
+  let command = program;
+  for (const [index, word] of argv.entries()) {
+    if (word.startsWith('-') || command.commands.length === 0) return argv;
+    const next = command.commands.find((each) => each.name() === word);
+    if (next === undefined) return argv.slice(0, index + 1);
+    command = next;
+  }
+  return argv;
+}
+
+/**
  * Runs the command line. Returns the exit code: 0 done, 1 failed, 2 usage error or invalid configuration, and the other
  * codes of a command. Prints an error that a person can act on as one message; throws all others.
  */
@@ -94,7 +110,8 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
     exitCode = code;
   };
   try {
-    await createProgram(terminal, exitWith, argv).parseAsync([...withDryRunMode(argv)], { from: 'user' });
+    const program = createProgram(terminal, exitWith, argv);
+    await program.parseAsync([...withDryRunMode(withKnownHelp(program, argv))], { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;

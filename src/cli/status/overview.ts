@@ -15,6 +15,8 @@ export interface OverviewLook {
 }
 
 const HEAD = ['NAME', 'STAGE', 'NODES', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON'];
+/** All names of nodes are long: they come last, where they are broken into lines. */
+const WIDE_HEAD = ['NAME', 'STAGE', 'DRAINED', 'PENDING', 'EVICTING', 'AGE', 'REASON', 'MESSAGE', 'NODES'];
 const MAX_NAMES = 3;
 /** Names of nodes take at most this share of the width; else they are counted. */
 const NAMES_SHARE = 0.3;
@@ -38,18 +40,19 @@ export function overviewTable(
     const { metadata, spec, status } = each;
     const names = nodesOf(each, nodes);
     const { podsPendingEvacuation = 0, podsEvacuating = 0 } = status?.summary ?? {};
+    const [shown, all] = names.length === 0 ? ['<none>', '<none>'] : [shortNames(names, columns), names.join(', ')];
     const condition = status?.conditions?.find(({ type }) => type === DRAINED);
     return [
       metadata.name,
       stageOf(each),
-      names.length === 0 ? '<none>' : isWide ? names.join(',') : shortNames(names, columns),
+      ...(isWide ? [] : [shown]),
       condition?.status ?? '-',
       String(podsPendingEvacuation),
       String(podsEvacuating),
       formatAge(now - (timeOf(metadata.creationTimestamp) ?? now)),
       spec.reason ?? '',
-      ...(isWide ? [condition?.message ?? ''] : []),
+      ...(isWide ? [condition?.message ?? '', all] : []),
     ];
   });
-  return `${formatTable([isWide ? [...HEAD, 'MESSAGE'] : HEAD, ...rows], columns)}\n`;
+  return `${formatTable([isWide ? WIDE_HEAD : HEAD, ...rows], columns)}\n`;
 }

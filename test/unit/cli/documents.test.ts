@@ -196,7 +196,7 @@ describe('what commands print for programs', () => {
     }
     const { terminal, output } = recordTerminal('pipe');
     await runProgram(['status', '-o', 'wide', '--kubeconfig', server.kubeconfig], terminal);
-    assert.match(output(), /^NAME +STAGE +NODES .* REASON +MESSAGE$/m);
+    assert.match(output(), /^NAME +STAGE +DRAINED .* REASON +MESSAGE +NODES$/m);
   });
 
   it('a span of time in a table is written as flags take it', () => {

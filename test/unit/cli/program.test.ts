@@ -12,6 +12,11 @@ function withDescendants(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(withDescendants)];
 }
 
+/** The words that call a command, without the program's name. */
+function wordsOf(command: Command): readonly string[] {
+  return command.parent === null ? [] : [...wordsOf(command.parent), command.name()];
+}
+
 /** What a command's help shows, with the text after its options. */
 function helpOf(command: Command): string {
   let text = '';
@@ -51,6 +56,40 @@ describe('the help', () => {
       for (const line of help.split('\n')) assert.ok(line.length <= 80, line);
     });
   }
+
+  const verbs = withDescendants(ROOT).filter((command) => !command.name().startsWith('__'));
+  for (const command of verbs) {
+    const words = wordsOf(command);
+    for (const argv of [
+      [...words, '--help'],
+      [...words, '-h'],
+      ['help', ...words],
+    ]) {
+      it(`nodemaint ${argv.join(' ')} shows the help, does nothing else, and exits with 0`, async () => {
+        const recorded = recordTerminal('pipe');
+        assert.equal(await runProgram(argv, recorded.terminal), 0, recorded.errors());
+        assert.equal(recorded.errors(), '');
+        assert.match(recorded.output(), new RegExp(`^Usage: ${['nodemaint', ...words].join(' ')} `));
+      });
+    }
+  }
+
+  it('the help of a command that does not exist says so, and what to use instead', async () => {
+    for (const [argv, message] of [
+      [
+        'uninstall --help',
+        /unknown command 'uninstall': use "nodemaint uninstall-cluster", and install\.sh uninstall on/,
+      ],
+      ['help uninstall', /unknown command 'uninstall': use /],
+      ['dran --help', /unknown command 'dran'\n\(Did you mean drain\?\)\nSee: nodemaint --help/],
+      ['config chek --help', /unknown command 'chek'\n\(Did you mean check\?\)\nSee: nodemaint config --help/],
+    ] as const) {
+      const recorded = recordTerminal('pipe');
+      assert.equal(await runProgram(argv.split(' '), recorded.terminal), 2, argv);
+      assert.equal(recorded.output(), '');
+      assert.match(recorded.errors(), message);
+    }
+  });
 
   it('the help of commands that end with codes of their own names all codes', () => {
     for (const name of ['drain', 'cordon', 'complete', 'evict', 'restore']) {

@@ -13,6 +13,13 @@ import { waitFor } from '../../../support/wait-for.ts';
 const START = Date.UTC(2026, 0, 1);
 const EVIL = '"><script>alert(1)</script>&amp;\u001B[2J\u202E\uFFFE\uD800';
 
+/** A line of the agent's log about a transition; the moments of the phase are in milliseconds since the epoch. */
+interface LoggedTransition {
+  readonly time: string;
+  readonly transition: string;
+  readonly phase: { readonly since?: number; readonly releasedAt?: number };
+}
+
 function story(pods: number): ShutdownStory {
   const shutdown = { maintenance: 'm', mode: 'cluster', origin: 'logind', reason: EVIL, since: START, bootId: 'b' };
   let so = begunStory('n', { ...shutdown, mode: 'cluster', origin: 'logind' });
@@ -71,7 +78,7 @@ describe('the report of a shutdown', () => {
 });
 
 describe('the report of an agent', () => {
-  it('the report of a shutdown says the same times as the log of the agent, to the second', async () => {
+  it('the report of a shutdown says the same times as the log of the agent', async () => {
     await inSandbox(async (sandbox) => {
       const { configFile, runDirectory } = sandbox;
       const flags = ['--run-directory', runDirectory];
@@ -83,19 +90,29 @@ describe('the report of an agent', () => {
       const transitions = text
         .split('\n')
         .filter((line) => line.includes('"transition"'))
-        .map((line) => JSON.parse(line) as { time: string; transition: string });
-      const loggedAt = (name: string): number =>
-        Date.parse(transitions.find(({ transition }) => transition === name)?.time ?? '');
+        .map((line) => JSON.parse(line) as LoggedTransition);
+      const logged = (name: string): LoggedTransition => {
+        const found = transitions.find(({ transition }) => transition === name);
+        assert.ok(found, text);
+        return found;
+      };
       const { stdout, stderr } = await runNodemaint(['report', '-o', 'json', '--config', configFile]);
       const report = JSON.parse(stdout) as { kind: string; began: string; ended: string; heldSeconds: number };
       assert.equal(report.kind, 'ShutdownReport', stderr);
-      // The record has the time of the decision, the log that of its line some milliseconds later.
-      for (const [mine, logged] of [
-        [Date.parse(report.began), loggedAt('begin')],
-        [Date.parse(report.ended), loggedAt('finish')],
-        [report.heldSeconds * 1000, loggedAt('finish') - loggedAt('begin')],
+      const [begin, finish] = [logged('begin'), logged('finish')];
+      const { since = NaN, releasedAt = NaN } = finish.phase;
+      assert.equal(begin.phase.since, since);
+      assert.deepEqual(
+        [Date.parse(report.began), Date.parse(report.ended), Math.round(report.heldSeconds * 1000)],
+        [since, releasedAt, releasedAt - since],
+        `${stdout}\n${text}`,
+      );
+      // A line is written after its decision is on the disk, which a busy disk delays.
+      for (const [mine, { time }] of [
+        [report.began, begin],
+        [report.ended, finish],
       ] as const) {
-        assert.ok(Math.abs(mine - logged) < 1000, `${mine} ${logged}\n${stdout}\n${text}`);
+        assert.ok(Date.parse(mine) <= Date.parse(time), `${mine} ${time}`);
       }
       const list = await runNodemaint(['history', '--config', configFile]);
       assert.match(list.stdout, /^1 +20\S+Z +.*a test: every pod left before the machine went down$/m, list.stderr);

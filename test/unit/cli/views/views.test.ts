@@ -35,7 +35,7 @@ const status = (pods: number, columns: number): string =>
   textOf(drainLines(viewOf({ ...drainScene(pods).facts, seen: new Map() }), columns, NOW));
 const history = [1, 2].map((number) => ({ number, at: NOW, line: number === 2 ? undefined : shutdownLine(5) }));
 
-/** What each command shows on a terminal of so many columns; a wide table may be wider than its terminal. */
+/** What each command shows on a terminal of so many columns. */
 const VIEWS: Readonly<Record<string, (columns: number) => string>> = {
   'watch of 3 pods': (columns) =>
     textOf(drainFrame(viewOf(drainScene(3).facts), undefined, { columns, rows: 24 }, NOW)),
@@ -44,8 +44,13 @@ const VIEWS: Readonly<Record<string, (columns: number) => string>> = {
   'status of 300 pods': (columns) => status(300, columns),
   nodes: (columns) => textOf(nodesTable(FLEET, { isWide: false, columns, now: NOW })),
   'nodes of a cloud': (columns) => textOf(nodesTable(CLOUD_FLEET, { isWide: false, columns, now: NOW })),
+  'nodes with all columns': (columns) => textOf(nodesTable(FLEET, { isWide: true, columns, now: NOW })),
+  'nodes of a cloud with all columns': (columns) =>
+    textOf(nodesTable(CLOUD_FLEET, { isWide: true, columns, now: NOW })),
   overview: (columns) =>
     overviewTable(MAINTENANCES.maintenances, MAINTENANCES.nodes, { isWide: false, columns, now: NOW }),
+  'overview with all columns': (columns) =>
+    overviewTable(MAINTENANCES.maintenances, MAINTENANCES.nodes, { isWide: true, columns, now: NOW }),
   'preview of 3 pods': (columns) => formatPreview(previewScene(3), columns),
   'preview of 8 pods': (columns) => formatPreview(previewScene(8), columns),
   checks: (columns) => textOf(checkLines(CHECKS, columns)),
