@@ -34,15 +34,17 @@ interface RecordedEvent {
   count: number;
   /** The name of the Event; a random one if the name is taken by an Event of another program. */
   name: string;
-  /** The count that the API server has. */
+  /** The count that the API server has, 0 before the first write. */
   written: number;
+  /** When it was written last, on the monotonic clock. */
+  writtenAt: number;
 }
 
 /** After a write, the repetitions of this long are written together. */
 const REPEAT_MS = 5 * 60_000;
-/** An event that was not repeated for this long is forgotten; API servers delete Events after an hour too. */
+/** An event that was not repeated for this long is not counted any more; API servers delete Events after an hour too. */
 const FORGET_MS = 60 * 60_000;
-/** When this many events are recorded, the oldest one is forgotten for each new one. */
+/** When this many events are recorded, the one that was not repeated for the longest time is forgotten for each new one. */
 const MAX_RECORDED = 10_000;
 /** A larger stored count is not valid: the API server would refuse to increase it. */
 const MAX_COUNT = 1_000_000_000;
@@ -79,6 +81,15 @@ function bodyOf({ name, subject, text, firstAt, lastAt, count }: RecordedEvent, 
   };
 }
 
+/** What an Event says of its object: the whole object, with its status, would be kept for as long as the Event is remembered. */
+function identityOf({ apiVersion, kind, metadata: { name, namespace, uid } }: EventSubject): EventSubject {
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
+  };
+}
+
 /**
  * Whether a stored Event has this content and can be counted. Every node may create Events, and could have used the name for
  * another content.
@@ -99,7 +110,10 @@ function isCountable(stored: StoredEvent, { subject, text }: RecordedEvent, comp
 class CountingEventRecorder implements EventRecorder {
   readonly #component: string;
   readonly #dependencies: EventRecorderDependencies;
-  /** The events by NAMESPACE/NAME, in the order in which they were first recorded. */
+  /**
+   * The events by NAMESPACE/NAME, in the order in which they were last recorded. Those that are an hour old are forgotten when
+   * another one is recorded: a timer for each would be one for every drain of the last hour.
+   */
   readonly #recorded = new Map<string, RecordedEvent>();
   readonly #queue: WorkQueue;
   readonly #rate = new EventRate();
@@ -115,10 +129,10 @@ class CountingEventRecorder implements EventRecorder {
     const name = hashedNameOf(subject, text);
     const key = `${namespaceOf(subject)}/${name}`;
     const now = momentOf(this.#dependencies.clock);
+    this.#forgetOld(now.monotonic);
     const known = this.#recorded.get(key);
     if (known !== undefined) {
-      known.count += 1;
-      known.lastAt = now;
+      this.#repeat(key, known, now);
       return;
     }
     const object = `${subject.kind} ${namespaceOf(subject)}/${subject.metadata.name}`;
@@ -127,11 +141,30 @@ class CountingEventRecorder implements EventRecorder {
     if (room !== 'room') return;
     for (const said of this.#waiting.saidBy(`${object} ${text.reason}`)) this.#forget(said);
     if (this.#recorded.size >= MAX_RECORDED) this.#forget(this.#recorded.keys().next().value ?? '');
-    this.#recorded.set(key, { subject, text, name, firstAt: now.wall, lastAt: now, count: 1, written: 0 });
+    const times = { firstAt: now.wall, lastAt: now, writtenAt: now.monotonic };
+    this.#recorded.set(key, { subject: identityOf(subject), text, name, ...times, count: 1, written: 0 });
     const { saidBy } = text;
     const waitMs = saidBy === undefined ? 0 : this.#waiting.add(key, `${object} ${saidBy}`, now.monotonic);
     if (waitMs > 0) this.#queue.addAfter(key, waitMs);
     else this.#queue.add(key);
+  }
+
+  /** Counts an event that is known, and has it written once no write of it was made for a while. */
+  #repeat(key: string, known: RecordedEvent, now: Moment): void {
+    known.count += 1;
+    known.lastAt = now;
+    this.#recorded.delete(key);
+    this.#recorded.set(key, known);
+    // The first write, if it is still to come, says itself when the next one is due.
+    if (known.written > 0) this.#queue.addAfter(key, known.writtenAt + REPEAT_MS - now.monotonic);
+  }
+
+  /** By the monotonic clock: the wall clock may be set. */
+  #forgetOld(now: number): void {
+    for (const [key, { lastAt }] of this.#recorded) {
+      if (now - lastAt.monotonic < FORGET_MS) return;
+      this.#forget(key);
+    }
   }
 
   #forget(key: string): void {
@@ -143,18 +176,12 @@ class CountingEventRecorder implements EventRecorder {
     await this.#queue.run(signal);
   }
 
-  /** Writes an event that was recorded since it was last written, and forgets one that was not for a long time. */
+  /** Writes an event that was recorded since it was last written. */
   readonly #reconcile: Reconcile = async (key, signal) => {
     const { clock, log } = this.#dependencies;
     const event = this.#recorded.get(key);
-    if (event === undefined) return {};
+    if (event === undefined || event.count === event.written) return {};
     this.#waiting.end(key);
-    if (event.count === event.written) {
-      // By the monotonic clock: the wall clock may be set.
-      if (clock.monotonic() - event.lastAt.monotonic < FORGET_MS) return { againMs: FORGET_MS };
-      this.#recorded.delete(key);
-      return {};
-    }
     try {
       await this.#write(event, signal);
     } catch (error) {
@@ -163,7 +190,8 @@ class CountingEventRecorder implements EventRecorder {
       event.written = event.count;
       log.warn({ event: key, reason: describeError(error) }, 'event not written');
     }
-    return { againMs: REPEAT_MS };
+    event.writtenAt = clock.monotonic();
+    return event.count === event.written ? {} : { againMs: REPEAT_MS };
   };
 
   async #write(event: RecordedEvent, signal: AbortSignal): Promise<void> {

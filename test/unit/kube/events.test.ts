@@ -113,10 +113,25 @@ describe('the recorder of Events', () => {
     bench.recorder.record(SUBJECT, TEXT);
     await bench.advance(MINUTE_MS);
     bench.setClock(2 * 60 * MINUTE_MS);
-    await bench.advance(4 * MINUTE_MS);
+    await bench.advance(58 * MINUTE_MS);
     bench.recorder.record(SUBJECT, TEXT);
-    await settle();
-    assert.deepEqual(methodsOf(bench), ['POST']);
+    await bench.advance(0);
+    assert.deepEqual(methodsOf(bench), ['POST', 'GET', 'PATCH'], 'its count is increased');
+    await bench.stop();
+  });
+
+  it('the recorder has no timer for Events that are written and not repeated', async (context) => {
+    const bench = startBench(context);
+    const started = context.mock.method(globalThis, 'setTimeout').mock;
+    for (let index = 0; index < 200; index += 1) {
+      bench.recorder.record({ ...SUBJECT, metadata: { name: `worker-${index}`, uid: `${index}` } }, TEXT);
+    }
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+    const written = bench.sent.map(
+      ({ body }) => (body as { involvedObject?: { name: string } } | undefined)?.involvedObject?.name,
+    );
+    assert.equal(new Set(written.filter((name) => name !== undefined)).size, 200);
+    assert.equal(started.callCount(), 0);
     await bench.stop();
   });
 

@@ -20,7 +20,6 @@ interface Held {
 async function holds(probed: ProbedProgram, signal: AbortSignal): Promise<Held> {
   await untilQuiet(probed, signal);
   const last = (await probed.seconds()).at(-1) as Second;
-  // Its inspector opens descriptors of its own: it comes after the counting.
   const { liveHeapMiB, residentMiB } = await probed.measure();
   return { heapMiB: liveHeapMiB, residentMiB, timers: last.timers, descriptors: last.descriptors };
 }
@@ -31,6 +30,8 @@ async function run({ program, agent: command, signal }: Bench, count: number): P
   await using controller = await startController(program, cluster);
   await using agent = await startAgent(command, NODE, cluster);
   const both = [controller, agent];
+  // The inspector opens descriptors that stay open: they are there before the first counting.
+  for (const each of both) await each.measure();
   const held: Held[][] = [];
   const warm = Math.max(2, Math.ceil(count * WARM_UP));
   for (let index = 0; index < count; index += 1) {
