@@ -6,6 +6,7 @@ import { countEvictions } from '../decide/eviction/counts.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder } from '../kube/events.ts';
+import { createServerClock } from '../kube/server-clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import { serveHttp } from '../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../telemetry/metrics.ts';
@@ -118,8 +119,13 @@ async function leadWhenReady(
  * leader works and writes. Stop order: the queues finish the runs under way, then the Lease is given back; watches and
  * servers end with the signal. Throws LISTEN_FAILED.
  */
-export async function runController(dependencies: ControllerDependencies, signal: AbortSignal): Promise<void> {
-  const { client, clock, log } = dependencies;
+export async function runController(given: ControllerDependencies, signal: AbortSignal): Promise<void> {
+  const server = createServerClock(given.clock);
+  const client = server.noting(given.client);
+  // The Lease's client answers every few seconds, also on a replica that does nothing else.
+  const leaseClient = given.leaseClient === undefined ? client : server.noting(given.leaseClient);
+  const dependencies: ControllerDependencies = { ...given, client, leaseClient, clock: server.clock };
+  const { clock, log } = dependencies;
   let leading: TermWork | undefined;
   const copies = createCopies({ client, clock, log }, (resource, key) => {
     leading?.work[`on${resource}`](key);
@@ -146,7 +152,8 @@ export async function runController(dependencies: ControllerDependencies, signal
       leading = undefined;
     }
   };
-  const leads = (): Promise<void> => leadWhenReady(dependencies, replica, lead, stop);
+  // The term is measured by the clock of this machine, whose wall time goes on while it sleeps.
+  const leads = (): Promise<void> => leadWhenReady({ ...dependencies, clock: given.clock }, replica, lead, stop);
   const parts = [...caches.map((cache) => cache.run(stop)), ...serving, leads()];
   const ending = parts.map((part) =>
     part.catch((error: unknown) => {

@@ -1,7 +1,6 @@
 /** What the leader does for `lifecycle.k8s.io`, where the cluster serves it and nobody else does it. */
 import { standBackMs } from '../../decide/lifecycle/upstream.ts';
 import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
-import { withServerClock } from '../../kube/lifecycle/server-clock.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
@@ -206,14 +205,12 @@ export function createLifecycleWork(
     run: async (signal) => {
       if (options.lifecycleApi === 'off') return;
       while (!signal.aborted) {
-        const { client, clock: serverClock } = withServerClock(context.client, clock);
-        const isServed = await isLifecycleServed(client, signal).catch(() => undefined);
+        const isServed = await isLifecycleServed(context.client, signal).catch(() => undefined);
         if (isServed === true) {
           log.info({}, 'the cluster serves lifecycle.k8s.io/v1alpha1: this controller acts on its Evictions');
-          const own = { ...context, client, clock: serverClock };
-          served = createServed(own, preferred, onDrainRequest);
+          served = createServed(context, preferred, onDrainRequest);
           found = 'served';
-          await runServed(served, own, signal);
+          await runServed(served, context, signal);
           return;
         }
         if (isServed === false && found === 'unknown') {

@@ -5,6 +5,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
 import { createRecentWrites, type RecentWrites } from '../read-your-writes.ts';
+import { withServerClock } from '../server-clock.ts';
 import type { Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
 import { runWatchedLoop } from './watched-loop.ts';
@@ -197,7 +198,7 @@ export async function runInterceptor(
   dependencies: { readonly client: KubeClient; readonly clock: Clock; readonly log: Log },
   signal: AbortSignal,
 ): Promise<void> {
-  const { client } = dependencies;
+  const own = { ...dependencies, ...withServerClock(dependencies.client, dependencies.clock) };
   const { parallel = 1, ...selector } = scope;
   await runWatchedLoop<EvictionRequest>(
     {
@@ -206,15 +207,15 @@ export async function runInterceptor(
       scope: { resource: EVICTION_REQUESTS, ...selector },
       loopOver: (requests) =>
         createInterceptorLoop(interceptor, {
-          ...dependencies,
+          ...own,
           request: (key) => requests.get(key),
           pod: ({ metadata, spec }, wait) => {
             const path = objectPath(PODS, { ...spec.target.pod, namespace: metadata.namespace ?? '' });
-            return sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
+            return sendForObject<Pod>(own.client, { method: 'GET', path }, [404], wait);
           },
         }),
     },
-    dependencies,
+    own,
     signal,
   );
 }

@@ -21,7 +21,7 @@ import { runWatchedLoop } from '../eviction/watched-loop.ts';
 import { type Read, readEviction } from './parse.ts';
 import { EVICTIONS } from './resources.ts';
 import { reportAsResponder } from './responder.ts';
-import { withServerClock } from './server-clock.ts';
+import { withServerClock } from '../server-clock.ts';
 
 /** What the loop of a responder works with. */
 export interface ResponderDependencies {
@@ -103,8 +103,7 @@ export async function runResponder(
   signal: AbortSignal,
 ): Promise<void> {
   const { responder, parallel = 1 } = scope;
-  const { client, clock } = withServerClock(dependencies.client, dependencies.clock);
-  const own = { ...dependencies, client };
+  const own = { ...dependencies, ...withServerClock(dependencies.client, dependencies.clock) };
   const labelSelector = `${responder} in (responder,requester-responder)`;
   await runWatchedLoop<Read<Eviction>>(
     {
@@ -115,12 +114,11 @@ export async function runResponder(
       loopOver: (evictions) =>
         createResponderLoop(interceptor, responder, {
           ...own,
-          clock,
           eviction: (key) => evictions.get(key)?.read,
           pod: async ({ metadata, spec }, wait) => {
             const { name = '', uid } = spec.target.pod ?? {};
             const path = objectPath(PODS, { name, namespace: metadata.namespace ?? '' });
-            const pod = await sendForObject<Pod>(client, { method: 'GET', path }, [404], wait);
+            const pod = await sendForObject<Pod>(own.client, { method: 'GET', path }, [404], wait);
             return pod?.metadata.uid === uid ? pod : undefined;
           },
         }),

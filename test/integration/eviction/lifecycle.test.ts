@@ -88,13 +88,13 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     await rig.waitFor(none, 'no interceptor', isActive(IMPERATIVE));
     await rig.waitFor(silent, 'B is designated', isActive(B));
     await controller.stop();
-    const early = await rig.startController({}, 19 * MINUTE);
+    const early = await rig.startController({}, { passedMs: 19 * MINUTE });
     await new Promise((resolve) => {
       setTimeout(resolve, 1_500);
     });
     assert.equal(activeOf(await rig.get(silent)), B, 'after 19 minutes it still has its chance');
     await early.stop();
-    const late = await rig.startController({}, 20 * MINUTE + 5_000);
+    const late = await rig.startController({}, { passedMs: 20 * MINUTE + 5_000 });
     const passed = await rig.waitFor(silent, 'passed on after 20 minutes', isActive(IMPERATIVE));
     assert.match(conditionOf(passed, 'Progressing') ?? '', /gave no sign of life for 20 minutes/);
     await waitFor('it is evicted', async () => (await rig.getPod('silent'))?.metadata.deletionTimestamp !== undefined);
@@ -124,13 +124,13 @@ describe('the integration tests that KEP-4563 lists, on a real API server', () =
     const fresh = await rig.createPod('fresh', ACTORS);
     await rig.request(fresh, DRAINER);
     b.turn = { kind: 'working', message: 'Still at work.' };
-    const beating = await rig.startInterceptor(b, 24 * MINUTE);
+    const beating = await rig.startInterceptor(b, { passedMs: 24 * MINUTE });
     await rig.waitFor(
       alive,
       'B has given a sign of life',
       (request) => entryOf(request, B)?.message === 'Still at work.',
     );
-    const late = await rig.startController({}, 25 * MINUTE);
+    const late = await rig.startController({}, { passedMs: 25 * MINUTE });
     const passed = await rig.waitFor(mute, 'the mute one is passed over', isActive(A));
     assert.deepEqual(passed.status?.processedInterceptors, ['mute.example.com']);
     // A was designated just now: it has its whole time, though the request is older than 20 minutes.

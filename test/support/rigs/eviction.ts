@@ -24,6 +24,14 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** What time it is for a loop; nothing unless given. */
+export interface LoopTime {
+  /** So many milliseconds have passed for the loop and for its API server. */
+  readonly passedMs?: number;
+  /** So many milliseconds ahead of the API server is the clock of the loop's machine. */
+  readonly wrongMs?: number;
+}
+
 /** Stops several loops at once. */
 export async function stopAll(running: readonly Running[]): Promise<void> {
   await Promise.all(running.map((each) => each.stop()));
@@ -36,10 +44,9 @@ export interface EvictionRig extends AsyncDisposable {
   readonly controllerKubeconfig: string;
   /** As cluster admin. */
   readonly client: KubeClient;
-  /** Starts the controller; its clock is ahead by so many milliseconds. */
-  startController(options?: Readonly<Record<string, unknown>>, clockAheadMs?: number): Promise<Running>;
+  startController(options?: Readonly<Record<string, unknown>>, time?: LoopTime): Promise<Running>;
   /** Plays an interceptor under a user of its own, who may only do what interceptors need. */
-  startInterceptor(interceptor: Interceptor, clockAheadMs?: number): Promise<Running>;
+  startInterceptor(interceptor: Interceptor, time?: LoopTime): Promise<Running>;
   /** Makes a pod that stays until `endPod` once it is bound to NODE. */
   createPod(
     name: string,
@@ -75,9 +82,22 @@ export function conditionOf(request: EvictionRequest | undefined, type: string):
   return condition === undefined ? undefined : `${condition.status} ${condition.reason}: ${condition.message}`;
 }
 
-function clockAhead(ms: number): Clock {
+function clockAt({ passedMs = 0, wrongMs = 0 }: LoopTime): Clock {
   const clock = createSystemClock();
-  return { ...clock, now: () => clock.now() + ms };
+  return { ...clock, now: () => clock.now() + passedMs + wrongMs };
+}
+
+/** The client of an API server whose clock is ahead as well: it says the time in the header Date of each answer. */
+function clientAt({ passedMs = 0 }: LoopTime, client: KubeClient): KubeClient {
+  return {
+    ...client,
+    send: async (request, signal) => {
+      const response = await client.send(request, signal);
+      const { date = '' } = response.headers;
+      const later = new Date(Date.parse(String(date)) + passedMs).toUTCString();
+      return { ...response, headers: { ...response.headers, date: later } };
+    },
+  };
 }
 
 const ROLE = 'test-interceptor';
@@ -121,7 +141,7 @@ export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promi
   const startLoop = async (
     kubeconfig: string,
     name: string,
-    clockAheadMs: number,
+    time: LoopTime,
     loop: (
       dependencies: Parameters<typeof runInterceptor>[2] & { readonly kubeconfig: string },
       signal: AbortSignal,
@@ -130,7 +150,7 @@ export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promi
     const own = createKubeClient(await loadClusterAccess(kubeconfig), name);
     const stopping = new AbortController();
     const log = createLog('error', name);
-    const running = loop({ client: own, clock: clockAhead(clockAheadMs), log, kubeconfig }, stopping.signal);
+    const running = loop({ client: clientAt(time, own), clock: clockAt(time), log, kubeconfig }, stopping.signal);
     const stop = async (): Promise<void> => {
       stopping.abort();
       await running;
@@ -170,20 +190,20 @@ export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promi
     folder,
     controllerKubeconfig,
     client,
-    startController: (flags = {}, clockAheadMs = 0) => {
+    startController: (flags = {}, time = {}) => {
       const parsed = controllerOptionsSchema.parse(flags);
-      return startLoop(controllerKubeconfig, 'controller', clockAheadMs, (dependencies, stop) =>
+      return startLoop(controllerKubeconfig, 'controller', time, (dependencies, stop) =>
         runController({ ...dependencies, options: parsed }, stop),
       );
     },
-    startInterceptor: async (interceptor, clockAheadMs = 0) => {
+    startInterceptor: async (interceptor, time = {}) => {
       const user = `user-of-${interceptor.name}`;
       const subjects = [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }];
       const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: ROLE };
       const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding' };
       await apply({ ...kind, metadata: { name: user }, roleRef, subjects });
       const kubeconfig = await controlPlane.kubeconfigFor(user, []);
-      return await startLoop(kubeconfig, interceptor.name, clockAheadMs, (dependencies, stop) =>
+      return await startLoop(kubeconfig, interceptor.name, time, (dependencies, stop) =>
         runInterceptor(interceptor, {}, dependencies, stop),
       );
     },

@@ -12,7 +12,6 @@ import { isLifecycleServed } from '../../../kube/lifecycle/discovery.ts';
 import { type Read, readEviction } from '../../../kube/lifecycle/parse.ts';
 import { EVICTIONS } from '../../../kube/lifecycle/resources.ts';
 import { reportAsResponder } from '../../../kube/lifecycle/responder.ts';
-import { withServerClock } from '../../../kube/lifecycle/server-clock.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../dependencies.ts';
 import { createOnDemandWatch } from '../on-demand-watch.ts';
@@ -86,9 +85,8 @@ function createQuestion(
 
 /** Creates them without a watch; it begins once the API server says that it serves them. */
 export function createNodeEvictions(dependencies: ClusterDependencies, lifetime: () => AbortSignal): NodeEvictions {
-  const { clock: ownClock, nodeName } = dependencies;
+  const { client, clock, nodeName } = dependencies;
   const responder = staticPodResponder(nodeName);
-  const { client, clock } = withServerClock(dependencies.client, ownClock);
   const names = { responder: responder ?? '', interceptor: KUBELET_INTERCEPTOR };
   const watched = createOnDemandWatch<Read<Eviction>>(
     {
@@ -96,12 +94,12 @@ export function createNodeEvictions(dependencies: ClusterDependencies, lifetime:
       failure: 'watch on evictions failed',
       read: readEviction,
     },
-    { ...dependencies, client },
+    dependencies,
     lifetime,
   );
   /** Monotonic milliseconds; undefined while nobody wants the watch. */
   let wantedSince: number | undefined;
-  const question = createQuestion({ ...dependencies, client }, lifetime, () => {
+  const question = createQuestion(dependencies, lifetime, () => {
     if (wantedSince !== undefined) watched.start();
   });
 
@@ -113,7 +111,7 @@ export function createNodeEvictions(dependencies: ClusterDependencies, lifetime:
     },
     synced: () => {
       if (responder === undefined || question.isServed() === false || watched.current()?.synced() === true) return true;
-      return wantedSince !== undefined && ownClock.monotonic() - wantedSince >= MAX_WAIT_MS;
+      return wantedSince !== undefined && clock.monotonic() - wantedSince >= MAX_WAIT_MS;
     },
     watch: (wanted) => {
       if (!wanted) {
@@ -122,7 +120,7 @@ export function createNodeEvictions(dependencies: ClusterDependencies, lifetime:
         question.forget();
         return;
       }
-      wantedSince ??= ownClock.monotonic();
+      wantedSince ??= clock.monotonic();
       if (responder === undefined || watched.current() !== undefined || lifetime().aborted) return;
       question.ask();
     },

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubeObject } from '../../../../src/api/meta.ts';
-import { createSystemClock } from '../../../../src/host/clock.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { isLifecycleServed } from '../../../../src/kube/lifecycle/discovery.ts';
 import { readEviction, readLifecycleRequest } from '../../../../src/kube/lifecycle/parse.ts';
-import { withServerClock } from '../../../../src/kube/lifecycle/server-clock.ts';
 
 const never = new AbortController().signal;
 const metadata = { name: 'pod-1-web', namespace: 'shop', uid: 'u', resourceVersion: '7' };
@@ -70,23 +68,5 @@ describe('the question whether a cluster serves the group', () => {
     assert.equal(await isLifecycleServed(answering(200, { resources: 'x' }), never), false);
     assert.equal(await isLifecycleServed(answering(404, {}), never), false);
     await assert.rejects(isLifecycleServed(answering(403, { message: 'no' }), never), /no/);
-  });
-});
-
-describe('the clock of the API server', () => {
-  it('the clock follows the time in its answers, and the clock of this machine where they agree', async () => {
-    const fixed = { ...createSystemClock(), now: () => 1_000_000_000_000 };
-    const cases: readonly (readonly [date: string | undefined, aheadMs: number])[] = [
-      [new Date(1_000_000_060_000).toUTCString(), 60_500],
-      [new Date(1_000_000_000_000).toUTCString(), 0],
-      [new Date(999_999_940_000).toUTCString(), -59_500],
-      ['no time', 0],
-      [undefined, 0],
-    ];
-    for (const [date, aheadMs] of cases) {
-      const { client, clock } = withServerClock(answering(200, {}, date === undefined ? {} : { date }), fixed);
-      await client.send({ method: 'GET', path: '/' }, never);
-      assert.equal(clock.now() - fixed.now(), aheadMs, date ?? 'no header');
-    }
   });
 });
