@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { NodeMaintenance } from '../api/node-maintenance.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
-import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance-client.ts';
+import { createMaintenanceClient, type MaintenanceClient } from '../kube/maintenance/client.ts';
 import { loadUserAccess, type UserAccessFlags } from '../kube/access/user.ts';
 import { parseTimeout, usage } from './arguments.ts';
 import { printable } from '../printable.ts';

@@ -4,7 +4,7 @@ import { judgeControlPlane } from '../../decide/maintenance/control-plane-guard.
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/drain/draft.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { readDrainPlan } from './plan-file.ts';
 import type { DryRun } from '../options.ts';
 import type { Terminal } from '../terminal/terminal.ts';

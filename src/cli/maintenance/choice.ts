@@ -1,7 +1,7 @@
 /** The nodes that a command line names or selects. */
 import type { Node } from '../../api/pod.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { NODES } from '../../kube/resource.ts';
 import { usage } from '../arguments.ts';
 import { parseNodes } from '../cluster.ts';

@@ -4,7 +4,7 @@ import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } fro
 import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { POD_GROUPS } from '../../kube/pod-group/disruption-mode.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
 import { type ClusterFlags, withCluster } from '../cluster.ts';

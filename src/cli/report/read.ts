@@ -9,7 +9,7 @@ import { nodeLabel } from '../../decide/node-label.ts';
 import { storyOfMaintenance } from '../../decide/story/from-cluster.ts';
 import type { ShutdownStory } from '../../decide/story/story.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
-import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { EVICTION_REQUESTS, onNode, PODS } from '../../kube/resource.ts';
 import { usage } from '../arguments.ts';
 

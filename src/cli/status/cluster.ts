@@ -7,7 +7,7 @@ import { isInProgress } from '../../decide/maintenance/maintenance.ts';
 import { nodeLabel } from '../../decide/node-label.ts';
 import { nodesOf, resolveTarget } from '../../decide/maintenance/choice.ts';
 import { NodemaintError } from '../../errors.ts';
-import type { MaintenanceClient } from '../../kube/maintenance-client.ts';
+import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { EVICTION_REQUESTS, PODS, onNode } from '../../kube/resource.ts';
 import {

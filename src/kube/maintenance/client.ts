@@ -1,13 +1,13 @@
-import type { KubeObject } from '../api/meta.ts';
-import { NODE_MAINTENANCE_GROUP } from '../api/names.ts';
-import type { NodeMaintenance } from '../api/node-maintenance.ts';
-import type { Node } from '../api/pod.ts';
-import type { MaintenanceChange } from '../decide/drain/draft.ts';
-import { NodemaintError } from '../errors.ts';
-import type { KubeClient, KubeRequest, KubeResponse } from './client.ts';
-import { missingName, notInstalled, refusal } from './refusal.ts';
-import { type AskPage, readPages } from './list.ts';
-import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, type Resource, statusMessage } from './resource.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import type { MaintenanceChange } from '../../decide/drain/draft.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { KubeClient, KubeRequest, KubeResponse } from '../client.ts';
+import { missingName, notInstalled, refusal } from '../refusal.ts';
+import { type AskPage, readPages } from '../list.ts';
+import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, type Resource, statusMessage } from '../resource.ts';
 
 /**
  * Reads and changes maintenances for a person. Every function throws API_REFUSED with the server's own words and the
