@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';
-import { decideEvictionOutcome, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
+import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
 import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
@@ -19,12 +19,11 @@ import {
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
 import type { TrafficStep } from '../../decide/traffic/traffic.ts';
-import { askForEviction } from '../../kube/eviction/evictor.ts';
 import { createEvictionAttempts, type EvictionAttempts } from '../../kube/eviction/memories.ts';
 import type { Interceptor, InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import { graceOptions } from '../deadline.ts';
+import { attemptEviction } from './attempt.ts';
 import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
 import { writeMark } from './marks.ts';
 import { actsOutOfTurn, isAskedInVain } from './out-of-turn.ts';
@@ -68,27 +67,6 @@ interface EvictionState {
   readonly habits: ImperativeHabits;
 }
 
-/** One attempt; `isTrial` where the API server is only to say whether it would evict the pod. */
-async function attempt(
-  context: ControllerContext,
-  { pod, memory, isTrial }: { readonly pod: Pod; readonly memory: EvictionMemory; readonly isTrial: boolean },
-  signal: AbortSignal,
-): Promise<EvictionOutcome> {
-  const { count, postponed } = memory;
-  const options = { ...graceOptions(context, pod), ...(isTrial ? { dryRun: ['All'] as const } : {}) };
-  const answer = await askForEviction(context.client, pod, options, signal);
-  // A webhook that cannot be asked for a trial says nothing about the pod.
-  if (isTrial && answer.status === 400) return { kind: 'accepted' };
-  const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
-  return decideEvictionOutcome(answer, {
-    attempt: count + 1,
-    postponed,
-    evictOnly: isEvictOnly(pod),
-    promiseWords: context.options.promiseWords,
-    budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
-  });
-}
-
 /** Counts and logs an attempt; a blocked one becomes an Event too. */
 function record({ metrics, log, events }: ControllerContext, request: EvictionRequest, outcome: EvictionOutcome): void {
   metrics.evictionAttempted(outcome.kind);
@@ -118,7 +96,9 @@ async function evict(
   const pauseMs = underWay.pauseMs(namespace, context.requests.isFirstOfNode(key));
   if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
-  const outcome = await underWay.during(namespace, () => attempt(context, { pod, memory: before, isTrial }, signal));
+  const { outcome } = await underWay.during(namespace, () =>
+    attemptEviction(context, { pod, memory: before, isTrial }, signal),
+  );
   // A webhook may say that there is no such pod: it is read before anything else is done about it.
   if (outcome.kind !== 'gone') unsure.delete(key);
   if (isTrial && outcome.kind === 'accepted') return await traffic.leave(pod, leaving.drainMs, signal);

@@ -1,17 +1,18 @@
 /** Evicts pods of PodGroups for drains, without EvictionRequests, which do not support them (KEP-4563). */
 import type { Pod } from '../../api/pod.ts';
-import { decideEvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import { budgetTooSmall, groupNameOf } from '../../decide/pod-group/pod-group.ts';
-import { askForEviction } from '../../kube/eviction/evictor.ts';
 import { readDisruptionMode } from '../../kube/pod-group/disruption-mode.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import { graceOptions } from '../deadline.ts';
+import { attemptEviction } from '../eviction/attempt.ts';
 
 /** While another pod of the group is worked on, and until our copies show what became of that. */
 const BUSY_AGAIN_MS = 1_000;
 /** How often a group is tried that is blocked: budgets change without our being told for groups. */
 const BLOCKED_AGAIN_MS = 5_000;
+
+/** A group is tried at even intervals, however often it was refused. */
+const NOTHING_BEFORE = { count: 0, postponed: 0 } as const;
 
 /** What has become of the eviction of a pod. */
 export interface GroupStep {
@@ -35,16 +36,13 @@ async function ask(
 ): Promise<string | undefined> {
   const refusals = await Promise.all(
     pods.map(async (pod) => {
-      const options = { ...graceOptions(context, pod), ...(isTrial ? { dryRun: ['All'] as const } : {}) };
-      const answer = await askForEviction(context.client, pod, options, signal);
-      const about = { attempt: 1, postponed: 0, evictOnly: false, promiseWords: [], budgets: [] };
-      const outcome = decideEvictionOutcome(answer, about);
+      const { outcome, answer } = await attemptEviction(context, { pod, memory: NOTHING_BEFORE, isTrial }, signal);
       if (!isTrial) {
         context.metrics.evictionAttempted(outcome.kind);
         context.log.info({ pod: keyOf(pod), group: groupNameOf(pod), ...outcome }, 'evicted a pod of a group');
       }
       const isRefused = outcome.kind === 'blocked' || outcome.kind === 'postponed';
-      return isRefused ? `Pod ${pod.metadata.name}: ${answer.message}` : undefined;
+      return isRefused ? `Pod ${pod.metadata.name}: ${answer}` : undefined;
     }),
   );
   return refusals.find((refusal) => refusal !== undefined);

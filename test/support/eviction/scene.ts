@@ -31,7 +31,7 @@ export interface EvictionScene {
   /** Counts of the metric of attempts, by outcome. */
   readonly attempts: string[];
   /** How the Eviction API answers from now on; all other answers are 200. */
-  evictionAnswer: () => Answer | Promise<Answer>;
+  evictionAnswer: (request: KubeRequest) => Answer | Promise<Answer>;
   put(request: EvictionRequest, pod?: Pod): string;
   /** Puts a drain over the node n whose targets are these. */
   drain(drainTargets: readonly DrainPlanEntry[]): void;
@@ -53,7 +53,7 @@ export function createEvictionScene(): EvictionScene {
   const attempts: string[] = [];
   const send = async (request: KubeRequest): Promise<KubeResponse> => {
     sent.push(request);
-    const answer = /\/eviction(\?|$)/.test(request.path) ? await scene.evictionAnswer() : {};
+    const answer = /\/eviction(\?|$)/.test(request.path) ? await scene.evictionAnswer(request) : {};
     if (answer instanceof Error) throw answer;
     return { status: 200, headers: {}, body: undefined, ...answer };
   };

@@ -70,6 +70,17 @@ describe('the eviction of pods of a group', () => {
     assert.deepEqual(asked(scene, false), []);
   });
 
+  it('the pods leave where a webhook cannot be asked for a trial', async () => {
+    const scene = groupScene({ all: {} });
+    const { evictionAnswer } = scene;
+    scene.evictionAnswer = (request) =>
+      request.path.endsWith('?dryRun=All')
+        ? { status: 400, body: { message: 'admission webhook "w" does not support dry run' } }
+        : evictionAnswer(request);
+    assert.deepEqual(await scene.evict('a'), { againMs: 1_000 });
+    assert.deepEqual(asked(scene, false), ['a', 'b', 'c']);
+  });
+
   it('no pod is asked for where a budget allows fewer disruptions than it covers pods', async () => {
     const scene = groupScene({ all: {} });
     const budget = {
