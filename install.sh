@@ -704,7 +704,10 @@ do_install() {
   remove_older
   handle_kubelet_shutdown
   if [ "$start" = yes ]; then
-    echo "node-maintenance-agent $version is installed, runs, and holds the lock; see: nodemaint status"
+    # Few machines have /opt/bin in the PATH.
+    found=nodemaint
+    command -v nodemaint > /dev/null || found=$bin/nodemaint
+    echo "node-maintenance-agent $version is installed, runs, and holds the lock; see: $found status"
   else
     echo "node-maintenance-agent $version is installed; start it with: systemctl start nodemaint"
   fi

@@ -66,9 +66,27 @@ export const ROOT: Requirement = {
   met: () => process.getuid?.() === 0,
 };
 
+/** Each test file has processes and mounts of its own. A container without privileges cannot have them. */
+const NAMESPACES: Requirement = {
+  lacks: 'namespaces of mounts and processes',
+  how: 'run it on a machine or in a privileged container; in a chroot, first make its folder a mount: mount --bind DIR DIR',
+  packages: [],
+  met: () => {
+    // Another user than root is told about root alone.
+    if (!ROOT.met()) return true;
+    try {
+      execFileSync('unshare', ['--mount', '--pid', '--fork', '--mount-proc', 'true'], { stdio: 'ignore' });
+      return true;
+    } catch {
+      return false;
+    }
+  },
+};
+
 /** For the suite "integration". */
 export const INTEGRATION: readonly Requirement[] = [
   ROOT,
+  NAMESPACES,
   GO,
   program('containerd', 'containerd'),
   program('runc', 'runc'),

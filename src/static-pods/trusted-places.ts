@@ -16,8 +16,12 @@ async function resolved(place: string): Promise<string> {
   return path.join(await resolved(path.dirname(place)), path.basename(place));
 }
 
-/** Why manifests cannot be parked there, with all links followed. */
-async function overlapOf({ staticPodPath, parkedPath, only }: MoverPaths): Promise<string | undefined> {
+/** Why manifests cannot be parked there, with all links followed; undefined if they can. */
+export async function overlapOf({
+  staticPodPath,
+  parkedPath,
+  only,
+}: Pick<MoverPaths, 'staticPodPath' | 'parkedPath' | 'only'>): Promise<string | undefined> {
   const source = path.join(await resolved(staticPodPath), only ?? '');
   const problem = parkedPathProblem(source, await resolved(parkedPath));
   if (problem === undefined) return undefined;

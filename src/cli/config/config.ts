@@ -12,6 +12,7 @@ import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { openLocalNode } from '../local-node.ts';
+import { overlapOf } from '../../static-pods/trusted-places.ts';
 import { DOCUMENT_VERSION } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { originsOf, withOrigins } from './origins.ts';
@@ -35,6 +36,13 @@ async function assertStaticPodPath(place: string): Promise<void> {
     const fix = 'set staticPodPath to the directory of the kubelet, or remove the key';
     throw new NodemaintError('CONFIG_INVALID', `the staticPodPath ${place} does not exist; ${fix}`, { cause: error });
   }
+}
+
+/** Refuses a directory for parked manifests from which links lead to the static pods: their texts alone look different. */
+async function assertApart({ staticPodPath, parkedPath }: AgentConfig): Promise<void> {
+  if (staticPodPath === undefined || parkedPath === undefined) return;
+  const problem = await overlapOf({ staticPodPath, parkedPath });
+  if (problem !== undefined) throw new NodemaintError('CONFIG_INVALID', problem);
 }
 
 /** The names beside the drop-ins that the agent does not read. */
@@ -62,6 +70,7 @@ export async function checkConfigCommand(
   const config = configOfLayers(layers);
   if (config.kubeconfig !== '') await loadClusterAccess(config.kubeconfig);
   if (config.staticPodPath !== undefined) await assertStaticPodPath(config.staticPodPath);
+  await assertApart(config);
   if (config.controlGroup !== undefined) await groupId(config.controlGroup);
   const [main, ...dropIns] = layers.map((layer) => layer.file);
   terminal.write(`${main} is valid${dropIns.length === 0 ? '' : `, with ${dropIns.join(', ')}`}\n`);

@@ -53,7 +53,7 @@ describe('install.sh on other machines', () => {
   it('install.sh installs below /opt where /usr cannot be written, upgrades and goes back there, and leaves nothing', async () => {
     await container.must(READ_ONLY('/usr'));
     const said = await container.must('/root/kit/install.sh --standalone');
-    assert.match(said, /is installed, runs, and holds the lock/);
+    assert.match(said, /is installed, runs, and holds the lock; see: \/opt\/bin\/nodemaint status$/m);
     await container.must(`/opt/bin/nodemaint status && ${IS_HELD}`);
     const unit = '/etc/systemd/system/nodemaint.service';
     assert.match(await container.must(`test ! -L ${unit} && cat ${unit}`), /^ExecStart=\/opt\/nodemaint\/node /m);

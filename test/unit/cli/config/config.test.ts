@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { inSandbox } from '../../../support/agent/sandbox.ts';
@@ -15,6 +15,8 @@ describe('nodemaint config', () => {
         await sandbox.writeConfig(extra);
         return await runNodemaint(['config', 'check', '--config', sandbox.configFile]);
       };
+      const link = path.join(sandbox.root, 'link');
+      await symlink(sandbox.staticPodPath, link);
       assert.deepEqual(await check({}), { code: 0, stdout: `${sandbox.configFile} is valid\n`, stderr: '' });
       for (const [extra, code, message] of [
         [
@@ -32,6 +34,8 @@ describe('nodemaint config', () => {
           /there is no group no-such-group on this machine \(key "controlGroup"\)/,
         ],
         [{ parkedPath: sandbox.staticPodPath }, 2, /config\.yaml:1: parkedPath: is the directory of the static pods/],
+        [{ parkedPath: link }, 2, /\/link is the directory of the static pods itself, .*; set the key parkedPath/],
+        [{ parkedPath: path.join(link, 'parked') }, 2, /\/link\/parked lies in the directory of the static pods/],
       ] as const) {
         const ended = await check(extra);
         assert.equal(ended.code, code, ended.stderr);
