@@ -85,7 +85,7 @@ function phaseFactReader(
 }
 
 function statusReader(
-  { clock, node, machine, cluster, staticPods, drain }: AgentContext,
+  { clock, node, machine, notices, cluster, staticPods, drain }: AgentContext,
   phases: PhaseMachine,
   lastPass: StaticPodPasses['last'],
   storageProblem: () => string | undefined,
@@ -100,7 +100,7 @@ function statusReader(
     detector: machine.detector,
     lock: machine.lock,
     otherLocks: machine.otherLocks,
-    warnings: () => staticPods.warnings(),
+    warnings: () => [...staticPods.warnings(), ...notices.problems()],
   };
   return () => buildStatus(dependencies);
 }

@@ -61,7 +61,7 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
   return [
     { name: 'keep the shutdown lock', run: ({ phase }, signal) => lock.reconcile(phase, signal) },
     { name: 'watch the locks of others', run: ({ phase }, signal) => otherLocks.reconcile(phase, signal) },
-    { name: 'serve the notices', run: ({ phase }, signal) => notices.reconcile(phase, signal) },
+    { name: 'serve the notices', run: ({ phase }) => notices.reconcile(phase) },
     {
       name: 'start the kubelet again',
       run: async ({ phase }, signal) => {

@@ -1,6 +1,7 @@
 /** Notices of Amazon EC2, from its instance metadata service, version 2 only. */
 import * as z from 'zod';
 import type { Notice, NoticeKind } from '../decide/notice/notices.ts';
+import type { LifecycleActions, LifecycleHook } from './aws-auto-scaling.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { timed } from './notice-times.ts';
@@ -74,8 +75,29 @@ function createReader(metadata: Metadata): (path: string, signal: AbortSignal) =
   };
 }
 
-/** The sources in which EC2 announces the end of a machine. */
-export function awsSources(metadata: Metadata): readonly NoticeSource[] {
+/** The notices that a hook for the termination of instances stands behind. */
+const HOOKED: ReadonlySet<string> = new Set(['aws/Terminated', 'aws/Warmed:Terminated']);
+
+/** What a source with a hook tells the Auto Scaling group; the signing of requests is loaded at the first word. */
+function hookAnswers(
+  hook: LifecycleHook,
+  read: ReturnType<typeof createReader>,
+): Pick<NoticeSource, 'acknowledge' | 'moreTime'> {
+  let actions: LifecycleActions | undefined;
+  const tell = async (id: string, word: keyof LifecycleActions, signal: AbortSignal): Promise<void> => {
+    if (!HOOKED.has(id)) return;
+    const { createLifecycleActions } = await import('./aws-auto-scaling.ts');
+    actions ??= createLifecycleActions({ hook, read });
+    await actions[word](signal);
+  };
+  return {
+    acknowledge: (id, signal) => tell(id, 'complete', signal),
+    moreTime: { everyMs: hook.heartbeatMs, ask: (id, signal) => tell(id, 'heartbeat', signal) },
+  };
+}
+
+/** The sources in which EC2 announces the end of a machine, and to which it can be told how far the drain is. */
+export function awsSources(metadata: Metadata, hook?: LifecycleHook): readonly NoticeSource[] {
   const read = createReader(metadata);
   const provider = 'aws';
   const source = (
@@ -117,7 +139,10 @@ export function awsSources(metadata: Metadata): readonly NoticeSource[] {
   return [
     source('spot/instance-action', 5_000, spot),
     source('events/recommendations/rebalance', 15_000, rebalance),
-    source('autoscaling/target-lifecycle-state', 10_000, lifecycle),
+    {
+      ...source('autoscaling/target-lifecycle-state', 10_000, lifecycle),
+      ...(hook === undefined ? {} : hookAnswers(hook, read)),
+    },
     source('events/maintenance/scheduled', 60_000, scheduled),
   ];
 }

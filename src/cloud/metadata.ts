@@ -59,10 +59,11 @@ const lookupAllowed: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-async function readBody(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
+/** The text of an answer. Throws where it has more than 64 KiB. */
+export async function readBody(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length;
     if (size > MAX_BYTES) throw new Error(`the answer has more than ${MAX_BYTES} bytes`);
     chunks.push(chunk);

@@ -15,7 +15,7 @@ import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NoticeObserver } from '../../telemetry/metrics.ts';
-import { createAcknowledgement } from './acknowledgement.ts';
+import { createNoticeAnswers } from './answers.ts';
 import { type Channel, watchChannel } from './channel.ts';
 import type { NoticeMemory } from './memory.ts';
 
@@ -29,8 +29,10 @@ export interface Notices {
   cordon(): string | undefined;
   /** In how many milliseconds a notice becomes due, of which no event tells; Infinity for never. */
   dueInMs(): number;
-  /** Remembers what this boot is drained for, and tells providers when the machine is ready. */
-  reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
+  /** What providers were to be told and have not taken, for people. */
+  problems(): readonly string[];
+  /** Remembers what this boot is drained for; providers are told beside it how far the drain is. */
+  reconcile(phase: Phase): Promise<void>;
   /** Reads all sources again and again until the signal is aborted; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -59,10 +61,6 @@ class Announcements {
     this.#dependencies = dependencies;
   }
 
-  sources(): readonly NoticeSource[] {
-    return (this.#channels ?? []).map(({ source }) => source);
-  }
-
   /** Whether every source has been read once. */
   isComplete(): boolean {
     return this.#channels?.every(({ notices }) => notices !== undefined) === true;
@@ -79,8 +77,8 @@ class Announcements {
     return decideNotices(seen, options, now);
   }
 
-  /** Reads all sources again and again until the signal is aborted; never rejects. */
-  async watch(signal: AbortSignal): Promise<void> {
+  /** Reads all sources again and again, and hands them to `serve`, until the signal is aborted; never rejects. */
+  async watch(serve: (sources: readonly NoticeSource[]) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock, log, observer } = this.#dependencies;
     const onChange = (before: readonly Notice[], after: readonly Notice[]): void => {
       this.#noteChange(before, after);
@@ -90,7 +88,8 @@ class Announcements {
       const channels = sources.map((source): Channel => ({ source, notices: undefined }));
       this.#channels = channels;
       if (sources.length > 0) log.info({ sources: sources.map(({ name }) => name) }, 'watching for notices');
-      await Promise.all(channels.map((channel) => watchChannel(channel, { clock, log, observer, onChange }, signal)));
+      const watches = channels.map((channel) => watchChannel(channel, { clock, log, observer, onChange }, signal));
+      await Promise.all([...watches, serve(sources)]);
     } catch (error) {
       if (!signal.aborted) log.error({ reason: describeError(error) }, 'notices are not watched');
       this.#channels ??= [];
@@ -131,7 +130,7 @@ class Announcements {
 export function createNotices(dependencies: NoticeDependencies): Notices {
   const { memory, clock, log } = dependencies;
   const announcements = new Announcements(dependencies);
-  const acknowledgement = createAcknowledgement(clock, log);
+  const answers = createNoticeAnswers(clock, log);
   let limited: number | undefined;
   return {
     addTo: (machine, phase) => {
@@ -148,14 +147,17 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
     },
     cordon: () => announcements.decide().cordon,
     dueInMs: () => Math.max(0, (announcements.decide().dueAt ?? Infinity) - clock.now()),
-    reconcile: async (phase, signal) => {
+    problems: () => answers.problems(),
+    reconcile: async (phase) => {
       const { demand } = announcements.decide();
       const isServing = phase.kind === 'draining' || phase.kind === 'released';
-      if (demand !== undefined && isServing) memory.serve(demand.ids);
+      if (demand === undefined || !isServing) answers.show(undefined);
+      else {
+        answers.show({ ids: demand.ids, word: phase.kind === 'released' ? 'ready' : 'draining' });
+        memory.serve(demand.ids);
+      }
       await memory.save();
-      if (demand === undefined || phase.kind !== 'released') return;
-      await acknowledgement.acknowledge(demand.ids, announcements.sources(), signal);
     },
-    run: (signal) => announcements.watch(signal),
+    run: (signal) => announcements.watch((sources) => answers.run(sources, signal), signal),
   };
 }

@@ -238,6 +238,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
       limit: () => world.calls.push('limit'),
       cordon: () => undefined,
       dueInMs: () => Infinity,
+      problems: () => [],
       reconcile: () => call('notices'),
       run: () => Promise.resolve(),
     },

@@ -136,7 +136,7 @@ describe('the loop that watches for notices', () => {
       await notices.run(signal);
       kinds.push(notices.addTo(NO, WATCHING).kind);
       const draining = { ...BY_NOTICE, bootId };
-      await notices.reconcile(kinds.at(-1) === 'yes' ? draining : WATCHING, AbortSignal.timeout(5_000));
+      await notices.reconcile(kinds.at(-1) === 'yes' ? draining : WATCHING);
     }
     assert.deepEqual(kinds, ['yes', 'yes', 'no']);
   });
@@ -158,26 +158,29 @@ describe('the loop that watches for notices', () => {
     assert.equal(JSON.parse(await readFile(path.join(stateDirectory, 'notices.json'), 'utf8')).seen.n.at, 7);
   });
 
-  it('the loop tells a provider again that the node is drained where that failed', async () => {
-    const { clock, signal } = fastClock(5_000);
+  it('the loop tells a provider how far the drain is, beside the turns', async () => {
+    const end = new AbortController();
     const told: string[] = [];
+    const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };
+    const take = (word: string) => (id: string) => {
+      told.push(`${id} ${word}`);
+      if (word === 'is ready') end.abort();
+      return Promise.resolve();
+    };
     const source: NoticeSource = {
       name: 'azure events',
-      everyMs: 5_000,
-      read: () => Promise.resolve([SPOT]),
-      acknowledge: (id) => {
-        told.push(id);
-        return told.length === 1 ? Promise.reject(new Error('HTTP 500')) : Promise.resolve();
+      everyMs: 5,
+      read: async () => {
+        await notices.reconcile(told.length === 0 ? BY_NOTICE : released);
+        return [SPOT];
       },
+      moreTime: { everyMs: 3_600_000, ask: take('drains') },
+      acknowledge: take('is ready'),
     };
-    const notices = await make(source, clock, collectLog());
-    await notices.run(signal);
-    const released: Phase = { ...BY_NOTICE, kind: 'released', releasedAt: START };
-    for (let look = 0; look < 4; look += 1) {
-      await notices.reconcile(released, AbortSignal.timeout(5_000));
-      await clock.sleep(6_000, new AbortController().signal);
-    }
-    assert.deepEqual(told, ['aws/spot', 'aws/spot'], 'until it has been told, and not more often');
+    const notices: Notices = await make(source, createSystemClock(), collectLog());
+    await notices.run(end.signal);
+    assert.deepEqual(told, ['aws/spot drains', 'aws/spot is ready']);
+    assert.deepEqual(notices.problems(), []);
   });
 
   it('the loop moves a damaged memory aside and goes on', async () => {
