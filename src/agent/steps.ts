@@ -46,6 +46,13 @@ function transitionSteps({ machine, notices, people, cluster }: AgentContext): r
       },
     },
     {
+      // Whoever waits for the drain hears of it before the hooks, which may take long, and of its end after them.
+      name: 'serve the notices of a drain',
+      run: async ({ phase }) => {
+        if (phase.kind === 'draining') await notices.reconcile(phase);
+      },
+    },
+    {
       name: 'run the hooks',
       run: async ({ transition }, signal) => {
         if (transition !== undefined) await people.hooks.run(transition, signal);
