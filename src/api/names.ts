@@ -51,6 +51,8 @@ export const SURGE_INTERCEPTOR = 'surge.nodemaintenance.x-k8s.io';
 export const SURGE_ANNOTATION = 'nodemaintenance.x-k8s.io/surge';
 /** On a Deployment that has the annotation: "true". */
 export const SURGE_LABEL = 'nodemaintenance.x-k8s.io/surge';
+/** On a Machine of Cluster API that has a hook of ours: "true". */
+export const MACHINE_HOOK_LABEL = 'nodemaintenance.x-k8s.io/machine-hook';
 /** On a pod, with any value: the pod gets an Event when the drain of its node begins. */
 export const NOTIFY_ANNOTATION = 'nodemaintenance.x-k8s.io/notify';
 /** On a pod: for how long it goes on to answer between leaving its Services and its end, such as "15s". */

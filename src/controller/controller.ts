@@ -17,6 +17,7 @@ import { createIndexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
 import { createEndlessTerm, type Term } from './leader/term.ts';
 import { createLifecycleWork, type LifecycleWork } from './lifecycle/work.ts';
+import { runMachineHooks } from './machine-hook/machine-hooks.ts';
 import { runWebhook } from './webhook/server.ts';
 import { createWork, type Work } from './work.ts';
 
@@ -60,6 +61,8 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
 interface TermWork {
   readonly work: Work;
   readonly lifecycle: LifecycleWork;
+  /** Keeps the Machines of Cluster API, where the options ask for it. */
+  readonly keepMachines: (signal: AbortSignal) => Promise<void>;
 }
 
 /** The work of one term, whose client stops writing when the term is over. */
@@ -81,7 +84,10 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
     work.onDrainRequest(key);
   });
   const work: Work = createWork(context, lifecycle.drains);
-  return { work, lifecycle };
+  const keepMachines = async (signal: AbortSignal): Promise<void> => {
+    if (options.machineHooks) await runMachineHooks(context, signal);
+  };
+  return { work, lifecycle, keepMachines };
 }
 
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
@@ -144,10 +150,10 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const replica = { copies, metrics, isReady: () => caches.every((cache) => cache.synced()) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {
-    const { work, lifecycle } = (leading = createTermWork(dependencies, replica, term));
+    const { work, lifecycle, keepMachines } = (leading = createTermWork(dependencies, replica, term));
     const ending = AbortSignal.any([stop, term.signal]);
     try {
-      await Promise.all([work.run(stop, term.signal), lifecycle.run(ending)]);
+      await Promise.all([work.run(stop, term.signal), lifecycle.run(ending), keepMachines(ending)]);
     } finally {
       leading = undefined;
     }

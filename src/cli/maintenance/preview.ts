@@ -1,5 +1,8 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import type { Machine } from '../../api/machine.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { machineOf } from '../../decide/machine-hook/machine-hook.ts';
+import { API_GROUPS, type ApiGroup, MACHINE_API_GROUP, machinesOf } from '../../kube/machine.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
@@ -93,6 +96,19 @@ async function readPodGroups(
   return modes;
 }
 
+/** The Machine of Cluster API that the node names; undefined where there is none or it may not be read. */
+async function readMachine(client: MaintenanceClient, node: Node, signal: AbortSignal): Promise<Machine | undefined> {
+  const ref = machineOf(node);
+  if (ref === undefined) return undefined;
+  try {
+    const machines = machinesOf(await client.find<ApiGroup>(API_GROUPS, MACHINE_API_GROUP, signal));
+    return machines && (await client.find<Machine>(machines, ref, signal));
+  } catch (error) {
+    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
+    throw error;
+  }
+}
+
 /**
  * Reads the facts of a node's preview; undefined where the node does not exist. Without a plan, the plan is that of the most
  * advanced maintenance that covers the node.
@@ -118,6 +134,7 @@ export async function readPreviewFacts(
     maintenances.find((each) => stageOf(each) === 'Idle');
   const daemonSets = await readDaemonSets(client, pods, signal);
   const podGroups = await readPodGroups(client, pods, signal);
+  const machine = await readMachine(client, node, signal);
   const harm = await controlPlaneHarm(client, [node], all, signal);
   return {
     node,
@@ -126,6 +143,7 @@ export async function readPreviewFacts(
     budgets,
     daemonSets,
     podGroups,
+    machine,
     isGateInstalled: isInstalled,
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
     plan: plan ?? own?.spec.drainPlan ?? [],

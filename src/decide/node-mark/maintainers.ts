@@ -13,6 +13,11 @@ const SIGNS: readonly {
   { kind: 'taint', key: 'karpenter.sh/disruption', says: 'karpenter is draining the node, to delete it' },
   {
     kind: 'taint',
+    key: 'node.cluster.x-k8s.io/outdated-revision',
+    says: 'Cluster API will replace the node, whose Machine is of an older revision',
+  },
+  {
+    kind: 'taint',
     key: 'cloud.google.com/impending-node-termination',
     says: 'the cloud is about to end the machine of the node',
   },

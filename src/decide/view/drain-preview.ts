@@ -1,7 +1,9 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { describeMachineDeletion } from '../machine-hook/machine-hook.ts';
 import { budgetCovers } from '../eviction/disruption-budget.ts';
 import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../deadline/budget.ts';
 import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
@@ -33,6 +35,8 @@ export interface PreviewFacts {
   readonly isGateInstalled: boolean | undefined;
   /** How the PodGroups of the pods can be disrupted, by NAMESPACE/NAME, as far as they can be read. */
   readonly podGroups?: ReadonlyMap<string, DisruptionMode>;
+  /** The Machine of Cluster API that the node names; absent where there is none, or it may not be read. */
+  readonly machine?: Machine | undefined;
   /** How a drain would harm the control plane; absent where it would not. */
   readonly controlPlaneHarm?: string;
   /** How long the drain may take, in milliseconds; absent without a deadline. */
@@ -139,7 +143,7 @@ function lossFindings(pod: Pod): readonly Finding[] {
   return findings;
 }
 
-function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFacts): readonly Finding[] {
+function nodeFindings({ node, maintenances, pods, machine, controlPlaneHarm }: PreviewFacts): readonly Finding[] {
   const findings: Finding[] = [];
   if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -156,7 +160,9 @@ function nodeFindings({ node, maintenances, pods, controlPlaneHarm }: PreviewFac
   if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
     findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
   }
-  for (const message of otherMaintainers(node)) findings.push({ level: 'may block', message });
+  const deletion = machine && describeMachineDeletion(machine, node.metadata.name);
+  const others = [...otherMaintainers(node), ...(deletion === undefined ? [] : [deletion])];
+  for (const message of others) findings.push({ level: 'may block', message });
   const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
   const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
   if (volumes > 0) {

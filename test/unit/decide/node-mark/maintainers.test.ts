@@ -13,6 +13,7 @@ describe('other programs that take a node out of service', () => {
     ['a node without a spec', { metadata: { name: 'a' } }, []],
     ['cluster-autoscaler', nodeOf(['ToBeDeletedByClusterAutoscaler']), ['cluster-autoscaler']],
     ['karpenter', nodeOf(['karpenter.sh/disrupted']), ['karpenter']],
+    ['Cluster API', nodeOf(['node.cluster.x-k8s.io/outdated-revision']), ['Cluster']],
     ['kured', nodeOf([], { 'weave.works/kured-reboot-in-progress': '2026-11-23T00:00:00Z' }), ['kured']],
     [
       'two of them',

@@ -1,0 +1,20 @@
+import { MACHINE_GROUP } from '../api/machine.ts';
+import type { KubeObject } from '../api/meta.ts';
+import type { Resource } from './resource.ts';
+
+/** The groups that the API server serves, as if they were objects: which version of a group is preferred. */
+export const API_GROUPS: Resource = { root: '', plural: 'apis', namespaced: false };
+
+export interface ApiGroup extends KubeObject {
+  readonly preferredVersion?: { readonly version?: unknown };
+}
+
+/** The group of Cluster API among them. */
+export const MACHINE_API_GROUP = { name: MACHINE_GROUP };
+
+/** The Machines in the version of Cluster API that the cluster prefers; undefined where it has none. */
+export function machinesOf(group: ApiGroup | undefined): Resource | undefined {
+  const version = group?.preferredVersion?.version;
+  if (typeof version !== 'string' || !/^v[a-z0-9]{1,30}$/.test(version)) return undefined;
+  return { root: `/apis/${MACHINE_GROUP}/${version}`, plural: 'machines', namespaced: true };
+}
