@@ -2,7 +2,7 @@ import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { machineOf } from '../../decide/machine-hook/machine-hook.ts';
-import { API_GROUPS, type ApiGroup, MACHINE_API_GROUP, machinesOf } from '../../kube/machine.ts';
+import { API_GROUPS, type ApiGroup, MACHINE_API_GROUP, machinesOf } from '../../kube/maintenance/machines.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../decide/machine-hook/machine-hook.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { listAll } from '../../kube/list.ts';
-import { API_GROUPS, type ApiGroup, MACHINE_API_GROUP, machinesOf } from '../../kube/machine.ts';
+import { API_GROUPS, type ApiGroup, MACHINE_API_GROUP, machinesOf } from '../../kube/maintenance/machines.ts';
 import { collectionPath, keyOf, objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { ControllerContext } from '../context.ts';

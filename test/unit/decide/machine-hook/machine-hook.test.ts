@@ -11,7 +11,7 @@ import {
   unhookPatch,
   wantsMachine,
 } from '../../../../src/decide/machine-hook/machine-hook.ts';
-import { machinesOf } from '../../../../src/kube/machine.ts';
+import { machinesOf } from '../../../../src/kube/maintenance/machines.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 
 const LABEL = 'nodemaintenance.x-k8s.io/machine-hook';

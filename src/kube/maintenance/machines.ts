@@ -1,6 +1,6 @@
-import { MACHINE_GROUP } from '../api/machine.ts';
-import type { KubeObject } from '../api/meta.ts';
-import type { Resource } from './resource.ts';
+import { MACHINE_GROUP } from '../../api/machine.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import type { Resource } from '../resource.ts';
 
 /** The groups that the API server serves, as if they were objects: which version of a group is preferred. */
 export const API_GROUPS: Resource = { root: '', plural: 'apis', namespaced: false };
