@@ -139,7 +139,9 @@ export async function runController(given: ControllerDependencies, signal: Abort
   });
   const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
   const metrics = createControllerMetrics(() => {
-    const counts = countEvictions(requests.list(), pods.list(), leading?.work.promised() ?? []);
+    const { work, lifecycle } = leading ?? {};
+    const all = [...requests.list(), ...(lifecycle?.counted() ?? [])];
+    const counts = countEvictions(all, pods.list(), [...(work?.promised() ?? []), ...(lifecycle?.promised() ?? [])]);
     return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
   });
 

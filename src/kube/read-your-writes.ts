@@ -16,7 +16,7 @@ export interface RecentWrites<T> {
  * Whether version `a` of an object is older than `b`: the API server counts them in decimal digits without leading zeros
  * (KEP-5504). Undefined where one of them is written otherwise.
  */
-function isOlder(a: string, b: string): boolean | undefined {
+export function isOlder(a: string, b: string): boolean | undefined {
   if (!/^[1-9]\d*$/.test(a) || !/^[1-9]\d*$/.test(b)) return undefined;
   return a.length === b.length ? a < b : a.length < b.length;
 }

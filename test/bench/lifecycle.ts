@@ -1,6 +1,6 @@
 /**
  * How long evictions of `lifecycle.k8s.io` take in one namespace, from the first request to the last one that says that its pod
- * has left, beside the creation of the same requests alone; and whether four times as many take four times as long.
+ * has left, beside the creation of the same requests alone; and whether ten times as many take ten times as long.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LifecycleRequest } from '../../src/api/lifecycle.ts';
@@ -16,7 +16,7 @@ import {
   requestBody,
 } from '../support/rigs/lifecycle.ts';
 
-const COUNTS = [1_250, 5_000];
+const COUNTS = [500, 1_500, 5_000];
 const PARALLEL = 16;
 
 async function inParallel(count: number, task: (index: number) => Promise<void>): Promise<void> {

@@ -16,6 +16,8 @@ import { waitFor } from '../support/wait-for.ts';
 export interface ControlPlane extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
+  /** Where etcd listens, without authentication. */
+  readonly etcdUrl: string;
   readonly adminKubeconfig: string;
   readonly caFile: string;
   /** Everything it wrote. */
@@ -134,6 +136,7 @@ export async function startControlPlane(options: ControlPlaneOptions, signal: Ab
   return {
     url,
     port,
+    etcdUrl: settings.etcdUrl,
     adminKubeconfig,
     caFile,
     folder,

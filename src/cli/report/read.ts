@@ -1,17 +1,15 @@
 /** Finds the shutdown that a report is about: on this machine's disk, or in the cluster. */
 import { openStoryFiles, type StoryFiles, storyDirectory } from '../../agent/shutdown/story-files.ts';
-import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { NODE_LABEL } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { loadAgentConfig } from '../../config/load.ts';
 import { nodesOf } from '../../decide/maintenance/choice.ts';
-import { nodeLabel } from '../../decide/node-label.ts';
 import { storyOfMaintenance } from '../../decide/story/from-cluster.ts';
 import type { ShutdownStory } from '../../decide/story/story.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
-import { EVICTION_REQUESTS, onNode, PODS } from '../../kube/resource.ts';
+import { onNode, PODS } from '../../kube/resource.ts';
 import { usage } from '../arguments.ts';
+import { readDrainRequests } from '../follow/maintenance/requests.ts';
 
 /** The stories of this machine. */
 export interface LocalStories {
@@ -63,8 +61,7 @@ export async function readClusterStories(
   if (maintenance === undefined) throw new NodemaintError('API_REFUSED', `nodemaintenances "${name}" not found`);
   const stories: ShutdownStory[] = [];
   for (const node of nodesOf(maintenance, nodes)) {
-    const label = encodeURIComponent(`${NODE_LABEL}=${nodeLabel(node)}`);
-    const requests = await client.list<EvictionRequest>(EVICTION_REQUESTS, `labelSelector=${label}`, signal);
+    const requests = [...(await readDrainRequests(client, [node], signal)).values()];
     const pods = await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(node))}`, signal);
     const story = storyOfMaintenance(maintenance, { node, requests, pods });
     if (story !== undefined) stories.push(story);

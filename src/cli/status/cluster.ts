@@ -1,15 +1,13 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { NODE_LABEL } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { drainView, type DrainView } from '../../decide/view/drain-progress.ts';
 import { isInProgress } from '../../decide/maintenance/maintenance.ts';
-import { nodeLabel } from '../../decide/node-label.ts';
 import { nodesOf, resolveTarget } from '../../decide/maintenance/choice.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
-import { EVICTION_REQUESTS, PODS, onNode } from '../../kube/resource.ts';
+import { PODS, onNode } from '../../kube/resource.ts';
 import {
   type Cluster,
   formatMaintenance,
@@ -24,6 +22,7 @@ import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { followMaintenance } from '../follow/maintenance/follow.ts';
 import { drainLines } from '../follow/maintenance/frame.ts';
+import { readDrainRequests } from '../follow/maintenance/requests.ts';
 import { columnsOf, type ListOutput, type Terminal } from '../terminal/terminal.ts';
 import { overviewTable } from './overview.ts';
 
@@ -44,13 +43,10 @@ async function readView(
   const podsOf = async (node: string): Promise<readonly Pod[]> => {
     return await client.list<Pod>(PODS, `fieldSelector=${encodeURIComponent(onNode(node))}`, signal);
   };
-  const label = encodeURIComponent(`${NODE_LABEL} in (${nodes.map(nodeLabel).join(',')})`);
-  const requests =
-    nodes.length === 0 ? [] : await client.list<EvictionRequest>(EVICTION_REQUESTS, `labelSelector=${label}`, signal);
+  const requests = await readDrainRequests(client, nodes, signal);
   const pods: Pod[] = [];
   for (const node of nodes) pods.push(...(await podsOf(node)));
-  const byUid = new Map(requests.map((request) => [request.metadata.name, request]));
-  const requestOf = (pod: Pod): EvictionRequest | undefined => byUid.get(pod.metadata.uid ?? '');
+  const requestOf = (pod: Pod): EvictionRequest | undefined => requests.get(pod.metadata.uid ?? '');
   return drainView({ maintenance, nodes, pods, requestOf, seen: new Map() }, now);
 }
 

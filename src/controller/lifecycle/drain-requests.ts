@@ -3,9 +3,8 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { DRAIN_REQUESTER, type Eviction, type LifecycleRequest } from '../../api/lifecycle.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import type { Dialect } from '../../decide/lifecycle/dialect.ts';
-import { drainView, isOfDrain } from '../../decide/lifecycle/drain-view.ts';
+import { drainView, isOfDrain, underWay } from '../../decide/lifecycle/drain-view.ts';
 import { relevantEviction } from '../../decide/lifecycle/request.ts';
-import { isFinished } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -152,10 +151,7 @@ export function lateDrains(
 /** The requests of both dialects for the loops of drains: of two for one pod, the one that is under way. */
 export function inBothDialects(older: RequestIndex, newer: DrainRequests): RequestIndex {
   if (newer === OLDER_ONLY) return older;
-  const get = (key: string): EvictionRequest | undefined => {
-    const [own, other] = [older.get(key), newer.get(key)];
-    return own === undefined || (isFinished(own) && other !== undefined) ? (other ?? own) : own;
-  };
+  const get = (key: string): EvictionRequest | undefined => underWay(older.get(key), newer.get(key));
   const both = (a: Iterable<string>, b: Iterable<string>): string[] => [...new Set([...a, ...b])];
   return {
     ...older,

@@ -36,6 +36,8 @@ export interface Evictor {
   readonly reconcile: Reconcile;
   /** The Evictions that are worth another attempt after this PodDisruptionBudget has changed. */
   budgetChanged(key: string): readonly string[];
+  /** The keys of the Evictions whose end is promised. */
+  promised(): readonly string[];
 }
 
 /** Creates the default evictor; its client and clock are those of the lifecycle. */
@@ -67,5 +69,5 @@ export function createEvictor(
       return evictorMessage(eviction.spec.target.pod?.name ?? '', message, isOurs);
     },
   });
-  return { reconcile, budgetChanged: (key) => engine.budgetChanged(key) };
+  return { reconcile, budgetChanged: (key) => engine.budgetChanged(key), promised: () => engine.promised() };
 }

@@ -1,8 +1,9 @@
 /** The controller of `lifecycle.k8s.io`: all requests and Evictions for the pods of one name are judged together. */
-import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecycle.ts';
+import { type Eviction, type LifecycleRequest, NO_FURTHER_RESPONDER, type PodReference } from '../../api/lifecycle.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isTerminal } from '../../decide/pod.ts';
-import { isOver } from '../../decide/lifecycle/conditions.ts';
+import { timeOf } from '../../decide/time.ts';
+import { failureOf, isEvicted, isOver } from '../../decide/lifecycle/conditions.ts';
 import { decideEviction } from '../../decide/lifecycle/eviction.ts';
 import {
   activeEviction,
@@ -29,7 +30,7 @@ import { findPod, type TargetNotes } from './target-notes.ts';
 
 /** What the steps share. */
 interface Scope {
-  readonly context: Pick<ControllerContext, 'client' | 'clock' | 'log' | 'pods'>;
+  readonly context: Pick<ControllerContext, 'client' | 'clock' | 'log' | 'metrics' | 'pods'>;
   readonly objects: LifecycleObjects;
   readonly notes: TargetNotes;
 }
@@ -110,9 +111,22 @@ class TargetStep {
     const after = status && (await writeEvictionStatus(client, eviction, status, this.#signal));
     if (after !== undefined) {
       this.#scope.objects.evictions.note(after);
+      this.#count(eviction, after);
       log.info({ eviction: eviction.metadata.name, target: key, ...summary(after) }, 'eviction moved on');
     }
     await this.#describe(after ?? eviction);
+  }
+
+  /** Counts the beginning of the first Eviction of the pod, and the end that no other one follows. */
+  #count(before: Eviction, after: Eviction): void {
+    const { metrics, clock } = this.#scope.context;
+    const isFirst = this.#evictions.length === 1;
+    if (isFirst && before.status?.targetResponders === undefined) metrics.evictionBegun();
+    const reason = failureOf(after);
+    if (!isOver(after) || reason === NO_FURTHER_RESPONDER) return;
+    const asked = this.#requests.map(({ metadata }) => timeOf(metadata.creationTimestamp));
+    const since = Math.min(...[...asked, timeOf(after.metadata.creationTimestamp)].flatMap((at) => at ?? []));
+    metrics.evictionEnded(isEvicted(after) ? 'evicted' : 'canceled', Math.max(0, (clock.now() - since) / 1000));
   }
 
   /** Writes the labels by which the participants find the Eviction, and its owners. */

@@ -1,4 +1,6 @@
 /** What the leader does for `lifecycle.k8s.io`, where the cluster serves it and nobody else does it. */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { countedView } from '../../decide/lifecycle/drain-view.ts';
 import { standBackMs } from '../../decide/lifecycle/upstream.ts';
 import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
@@ -30,11 +32,15 @@ export interface LifecycleWork {
   onPod(key: string): void;
   /** Notes that the PodDisruptionBudget changed. */
   onBudget(key: string): void;
+  /** All Evictions as the metrics count them. */
+  counted(): readonly EvictionRequest[];
+  /** The pods whose end is promised, NAMESPACE/UID. */
+  promised(): readonly string[];
   /** Works until the signal is aborted; rests while the cluster does not serve the group. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-interface Served {
+interface Served extends Pick<LifecycleWork, 'counted' | 'promised'> {
   readonly objects: LifecycleObjects;
   readonly drains: DrainRequests;
   readonly queues: readonly WorkQueue[];
@@ -139,6 +145,12 @@ function createServed(
     onBudget: (key) => {
       for (const eviction of evictor.budgetChanged(key)) for (const queue of responders) queue.add(eviction);
     },
+    counted: () => objects.evictions.cache.list().flatMap(({ read }) => (read && countedView(read)) ?? []),
+    promised: () =>
+      evictor.promised().flatMap((key) => {
+        const uid = objects.evictions.get(key)?.spec.target.pod?.uid;
+        return uid === undefined ? [] : [`${key.split('/')[0]}/${uid}`];
+      }),
   };
 }
 
@@ -202,6 +214,8 @@ export function createLifecycleWork(
     onBudget: (key) => {
       served?.onBudget(key);
     },
+    counted: () => served?.counted() ?? [],
+    promised: () => served?.promised() ?? [],
     run: async (signal) => {
       if (options.lifecycleApi === 'off') return;
       while (!signal.aborted) {

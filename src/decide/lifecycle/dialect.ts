@@ -3,11 +3,12 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { DAEMON_SET_RESPONDER } from '../../api/lifecycle.ts';
 import { IMPERATIVE_INTERCEPTOR, MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
+import { ENDING_INTERCEPTOR, type InterceptorSelection, interceptorsOf } from '../eviction/interceptors.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy } from '../eviction/requester.ts';
 import { isInPodGroup, podTypeOf } from '../pod.ts';
-import { isOwnResponder, staticPodResponder } from './names.ts';
+import { interceptorName, isOwnResponder, staticPodResponder } from './names.ts';
+import { respondersOf } from './responders.ts';
 
 /** The older one is `coordination.x-k8s.io`, the newer one `lifecycle.k8s.io`. */
 export type Dialect = 'older' | 'newer';
@@ -46,4 +47,16 @@ export function dialectOf({ pod, older, newer, preferred, isLate }: DialectFacts
   if (isLate && active !== IMPERATIVE_INTERCEPTOR) return 'older';
   if (newer !== undefined && isRequestedBy(newer, MAINTENANCE_REQUESTER) && !isFinished(newer)) return 'newer';
   return preferred === 'newer' && isRegistered(pod) ? 'newer' : 'older';
+}
+
+/**
+ * Who would be asked for the pod, in the engine's names and in this order: the responders of its spec where the newer dialect is
+ * chosen for it, for a cluster that takes this field speaks that one; else its interceptors.
+ */
+export function askedFor(pod: Pod): InterceptorSelection {
+  const older = interceptorsOf(pod);
+  if ((pod.spec.evictionResponders ?? []).length === 0) return older;
+  const facts = { pod, older: undefined, newer: undefined, preferred: 'newer', isLate: false } as const;
+  if (dialectOf(facts) === 'older') return older;
+  return { names: respondersOf(pod).map(({ name }) => interceptorName(name)), ignored: older.ignored };
 }

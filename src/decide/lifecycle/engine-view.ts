@@ -2,8 +2,19 @@
  * The adapter between the two dialects: what the engine of evictions knows as an EvictionRequest with interceptors is an
  * Eviction with responders here. A responder sees its own turn by it, and its words are translated back.
  */
-import { CANCELED, EVICTED, type EvictionRequest, type InterceptorStatus } from '../../api/eviction-request.ts';
-import { type Eviction, IMPERATIVE_RESPONDER, type ResponderStatus } from '../../api/lifecycle.ts';
+import {
+  CANCELED,
+  EVICTED,
+  type EvictionRequest,
+  type InterceptorStatus,
+  PROGRESSING,
+} from '../../api/eviction-request.ts';
+import {
+  type Eviction,
+  IMPERATIVE_RESPONDER,
+  NO_FURTHER_RESPONDER,
+  type ResponderStatus,
+} from '../../api/lifecycle.ts';
 import type { Condition } from '../../api/meta.ts';
 import { attemptsOf, failedAttempts } from '../eviction/api-answer.ts';
 import { isTerminatingMessage } from '../eviction/imperative.ts';
@@ -69,6 +80,21 @@ export function endsOf(object: Conditioned): readonly Condition[] {
   return (object.status?.conditions ?? []).flatMap((each) => (each.status === 'True' ? [{ ...each, type }] : []));
 }
 
+/** Whether everybody has had a turn, and the pod is still there; a controller tries again with another Eviction. */
+export function hasNobodyLeft({ status }: EvictionRequest): boolean {
+  const isEnd = ({ type, reason }: Condition): boolean => type === CANCELED && reason === NO_FURTHER_RESPONDER;
+  return status?.conditions?.some(isEnd) === true;
+}
+
+/** Since when somebody is active, as the condition of the engine; none where nobody is. */
+function activation({ status }: Eviction): readonly Condition[] {
+  const active = status?.targetResponders?.find(({ state }) => state === 'Active')?.name;
+  const lastTransitionTime = status?.responders?.find(({ name }) => name === active)?.startTime;
+  if (active === undefined || lastTransitionTime === undefined) return [];
+  const message = `${active} is active.`;
+  return [{ type: PROGRESSING, status: 'True', reason: 'InterceptorActive', message, lastTransitionTime }];
+}
+
 /**
  * The Eviction as the engine sees it, with the eyes of one responder, or of nobody; undefined for a target that is no pod.
  */
@@ -87,7 +113,7 @@ export function engineView(eviction: Eviction, names?: ResponderNames): Eviction
     spec: { target: { pod: spec.target.pod }, requesters: [{ name: ASKED_BY }] },
     status: {
       ...(status.observedGeneration === undefined ? {} : { observedGeneration: status.observedGeneration }),
-      conditions: endsOf(eviction),
+      conditions: [...endsOf(eviction), ...activation(eviction)],
       targetInterceptors: inOrder.map((each) => ({ name: named(each) })),
       activeInterceptors: active.map(named),
       processedInterceptors: ended.map(named),

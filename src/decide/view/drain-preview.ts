@@ -7,7 +7,7 @@ import { describeMachineDeletion } from '../machine-hook/machine-hook.ts';
 import { budgetCovers } from '../eviction/disruption-budget.ts';
 import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../deadline/budget.ts';
 import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
-import { interceptorsOf } from '../eviction/interceptors.ts';
+import { askedFor } from '../lifecycle/dialect.ts';
 import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
 import { gracefulPodOf } from '../deadline/maintenance.ts';
 import { otherMaintainers } from '../node-mark/maintainers.ts';
@@ -195,7 +195,7 @@ function driverFindings(pod: Pod): readonly Finding[] {
 function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
   const { namespace, name } = drainPodOf(pod);
   const { priority = 0 } = pod.spec;
-  const { names, ignored } = interceptorsOf(pod);
+  const { names, ignored } = askedFor(pod);
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const findings: Finding[] = [
     ...groupFindings(pod, facts),

@@ -8,6 +8,7 @@ import {
 import type { Pod } from '../../api/pod.ts';
 import { attemptsOf } from '../eviction/api-answer.ts';
 import { hasCondition, isFinished, lastHeard } from '../eviction/request.ts';
+import { hasNobodyLeft } from '../lifecycle/engine-view.ts';
 import { giveWayAt } from '../eviction/interceptor-deadline.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { trustedEntry } from '../eviction/trusted-times.ts';
@@ -135,6 +136,7 @@ function stateOf(
     return { state: 'gone', message: `Pod ${target.name} reached the phase ${pod.status?.phase}.` };
   }
   if (request === undefined) return { state: 'canceled', message: 'The EvictionRequest was deleted.' };
+  if (hasNobodyLeft(request)) return { state: 'abandoned', message: messageOf(request, CANCELED) };
   if (isFinished(request)) return { state: 'canceled', message: messageOf(request, CANCELED) };
   if (request.status?.targetInterceptors === undefined) {
     const waitingMs = now - (timeOf(request.metadata.creationTimestamp) ?? now);

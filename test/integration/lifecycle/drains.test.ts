@@ -16,6 +16,7 @@ import {
   PODS,
 } from '../../support/rigs/lifecycle.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { addLookCases } from './look-cases.ts';
 import { A, B, createScene, DELETED, EVICTOR, NO_REQUESTERS, report, says } from './scene.ts';
 
 const isAvailable = await hasKubernetes('1.37', 'drains by lifecycle.k8s.io on an API server of Kubernetes 1.37');
@@ -213,6 +214,8 @@ describe('a drain by lifecycle.k8s.io', { skip: !isAvailable }, () => {
     await waitFor('the requests are given back', isClean, SLOW);
     await stop();
   });
+
+  addLookCases({ rigOf: () => rig, scene, createNode, createPod, drain });
 
   it('the API server refuses none of the writes', async () => {
     const { count, refused } = await rig.writes();

@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { hasKubernetes } from '../../control-plane/binaries.ts';
 import { buildLifecycleRig, type LifecycleRig } from '../../support/rigs/lifecycle.ts';
+import { addAttackCases } from './attack-cases.ts';
 import { addControllerCases } from './controller-cases.ts';
 import { addEvictorCases } from './evictor-cases.ts';
-import { addIdentityCases, addProductCases, addUpstreamCase } from './product-cases.ts';
+import { addProductCases, addUpstreamCase } from './product-cases.ts';
 import { createScene } from './scene.ts';
+import { addValidationCases } from './validation-cases.ts';
 
 const isAvailable = await hasKubernetes(
   '1.37',
@@ -54,7 +56,11 @@ describe('the controller of Evictions of lifecycle.k8s.io', { skip: !isAvailable
   });
 
   describe('who may write a status', () => {
-    addIdentityCases(rigOf, scene);
+    addAttackCases(rigOf, scene);
+  });
+
+  describe("upstream's cases of validation", { concurrency: 4 }, async () => {
+    await addValidationCases(rigOf, scene);
   });
 
   describe('the writes of the controller', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { Eviction } from '../../../src/api/lifecycle.ts';
@@ -17,18 +17,37 @@ import {
   reboot,
   startAgent,
 } from '../../support/rigs/drain-node.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { type AuditLog, createAuditLog } from '../../support/rigs/lifecycle-audit.ts';
 import { installLifecycle, LIFECYCLE_FLAGS } from '../../support/rigs/lifecycle.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 const isAvailable = await hasKubernetes('1.37', 'a drain by lifecycle.k8s.io on a real kubelet');
 
-async function build(stack: AsyncDisposableStack, stopSec: number): Promise<DrainNode> {
-  return await buildDrainNode(stack, {
+/** A node, and what its API server says of the writes of the product. */
+interface Scene {
+  readonly rig: DrainNode;
+  readonly audit: AuditLog;
+}
+
+async function build(stack: AsyncDisposableStack, stopSec: number): Promise<Scene> {
+  const folder = await makeTestFolder('lifecycle-node');
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const audit = await createAuditLog(folder);
+  const rig = await buildDrainNode(stack, {
     stopSec,
-    controlPlane: { apiServer: releaseOf('1.37'), apiServerFlags: LIFECYCLE_FLAGS },
+    controlPlane: { apiServer: releaseOf('1.37'), apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags] },
     prepare: installLifecycle,
     controllerFlags: ['--lifecycle-api', 'on'],
   });
+  return { rig, audit };
+}
+
+/** The API server has refused no write, neither of the controller nor of the agent. */
+async function assertNoneRefused({ audit }: Scene): Promise<void> {
+  const { count, refused } = await audit.writes();
+  assert.deepEqual(refused, []);
+  assert.ok(count > 10, `only ${count} writes were seen`);
 }
 
 async function trigger(rig: DrainNode): Promise<void> {
@@ -78,7 +97,8 @@ async function assertByLifecycle(rig: DrainNode): Promise<void> {
 describe('a node whose pods leave by lifecycle.k8s.io alone, on a real kubelet', { skip: !isAvailable }, () => {
   it('the node drains in order, also when the agent is killed, and gets everything back', async () => {
     await using stack = new AsyncDisposableStack();
-    const rig = await build(stack, 3);
+    const scene = await build(stack, 3);
+    const { rig } = scene;
     const before = await manifestsOf(rig.node);
     let agent = await startAgent(stack, rig);
     await trigger(rig);
@@ -97,11 +117,13 @@ describe('a node whose pods leave by lifecycle.k8s.io alone, on a real kubelet',
     const isClean = async (): Promise<boolean> =>
       (await rig.controlPlane.kubectl(['get', 'evictionrequests.lifecycle.k8s.io', '-A', '-o', 'name'])) === '';
     await waitFor('the requests are given back', isClean, SLOW);
+    await assertNoneRefused(scene);
   });
 
   it('the node drains in order when the controller is killed, and then the API server goes away, in mid-drain', async () => {
     await using stack = new AsyncDisposableStack();
-    const rig = await build(stack, 3);
+    const scene = await build(stack, 3);
+    const { rig } = scene;
     const agent = await startAgent(stack, rig);
     await trigger(rig);
     await untilSeen(rig, 'web TERM');
@@ -116,5 +138,6 @@ describe('a node whose pods leave by lifecycle.k8s.io alone, on a real kubelet',
     await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     await assertOrder(rig);
     assert.deepEqual(await manifestsOf(rig.node), {});
+    await assertNoneRefused(scene);
   });
 });

@@ -14,27 +14,27 @@ export interface Refuser {
 }
 
 /** An attack: a call that is refused, or a consequence that does not come. */
-export interface Attack {
+export interface Attack<S = Scene> {
   /** What the attacker does, without who it is. */
   readonly name: string;
   readonly refusedBy: string;
   /** Tries it; throws an AssertionError unless it is in vain for the reason that `refusedBy` names. */
-  attempt(scene: Scene): Promise<void>;
+  attempt(scene: S): Promise<void>;
 }
 
 /** Attacks of one identity on one kind of thing, and a call of the same kind that another identity may make. */
-export interface Family {
-  readonly attacker: Attacker;
+export interface Family<S = Scene, A = Attacker> {
+  readonly attacker: A;
   /** On what. */
   readonly title: string;
-  readonly control: Control;
-  readonly attacks: readonly Attack[];
+  readonly control: Control<S>;
+  readonly attacks: readonly Attack<S>[];
 }
 
 /** What an identity that has the right may do, with the call that the attacks of the family make. */
-export interface Control {
+export interface Control<S = Scene> {
   readonly name: string;
-  attempt(scene: Scene): Promise<void>;
+  attempt(scene: S): Promise<void>;
 }
 
 /** Makes a request for a scene, whose objects have names that are not known before. */

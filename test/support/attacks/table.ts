@@ -1,7 +1,15 @@
 import { CONSEQUENCES, WITHOUT_CONTROLLER } from './consequences.ts';
+import { LIFECYCLE_ATTACKERS, LIFECYCLE_ATTACKS } from './lifecycle/attacks.ts';
 import { ATTACKERS, ATTACKS } from './suite.ts';
 
-const ALL = [...ATTACKS, ...WITHOUT_CONTROLLER, ...CONSEQUENCES];
+/** What the tables show of attacks. */
+interface Shown {
+  readonly attacker: string;
+  readonly title: string;
+  readonly attacks: readonly { readonly name: string; readonly refusedBy: string }[];
+}
+
+const OLDER: readonly Shown[] = [...ATTACKS, ...WITHOUT_CONTROLLER, ...CONSEQUENCES];
 
 function row(...cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
@@ -9,25 +17,28 @@ function row(...cells: readonly string[]): string {
 
 /** All attacks as docs/reference/security-attacks.md has them: a table for each attacker. */
 export function attackTable(): string {
-  const parts = Object.entries(ATTACKERS).map(([attacker, name]) => {
-    const own = ALL.filter((family) => family.attacker === attacker);
+  return `${[...tablesOf(ATTACKERS, OLDER), ...tablesOf(LIFECYCLE_ATTACKERS, LIFECYCLE_ATTACKS)].join('\n\n')}\n`;
+}
+
+function tablesOf(attackers: Readonly<Record<string, string>>, families: readonly Shown[]): readonly string[] {
+  return Object.entries(attackers).map(([attacker, name]) => {
+    const own = families.filter((family) => family.attacker === attacker);
     const rows = own.flatMap(({ title, attacks }) =>
       attacks.map((attack) => row(title, attack.name, attack.refusedBy)),
     );
     return [`## ${name}`, '', row('what', 'attack', 'refused by'), '|---|---|---|', ...rows].join('\n');
   });
-  return `${parts.join('\n\n')}\n`;
 }
 
 /** How many attacks there are. */
 export function attackCount(): number {
-  return ALL.reduce((sum, { attacks }) => sum + attacks.length, 0);
+  return [...OLDER, ...LIFECYCLE_ATTACKS].reduce((sum, { attacks }) => sum + attacks.length, 0);
 }
 
 const INTRODUCTION = [
   '# Attacks that the tests try',
-  '`test/integration/security/attacks.test.ts` tries these attacks on a real API server, with a real controller and a real agent. It checks that each is refused by what the table names. Each kind of attack has a control: the same call by a user who has the right to it succeeds. `node test/support/attacks/write-page.ts` writes this page.',
-  'n1 and n2 are nodes. "refused by" names the authorizer, the admission plugin, the policy in `manifests/policies/`, the schema of the CRD, or the part of the product that makes the attack have no consequence.',
+  '`test/integration/security/attacks.test.ts` tries these attacks on a real API server, with a real controller and a real agent. It checks that each is refused by what the table names. Each kind of attack has a control: the same call by a user who has the right to it succeeds. Those where lifecycle.k8s.io is served are tried by `test/integration/lifecycle/evictions.test.ts`, on an API server of Kubernetes 1.37. `node test/support/attacks/write-page.ts` writes this page.',
+  'n1 and n2 are nodes. "refused by" names the authorizer, the admission plugin, the policy in `manifests/policies/` or `manifests/lifecycle/`, the schema of the CRD, or the part of the product that makes the attack have no consequence.',
   '## What is not refused',
   [
     '- Every node reads all NodeMaintenances and all EvictionRequests, and with them the names and UIDs of pods that leave other nodes. RBAC cannot restrict a list to a label. The Node authorizer lets a node list only its own pods, but does not know the kinds of CRDs. An authorization webhook could restrict it, but every shutdown would then need that webhook.',
@@ -36,6 +47,8 @@ const INTRODUCTION = [
     '- Nodes create and change Events of any object, as in every Kubernetes cluster: an Event can be false. Nodes cannot read or write the log of the controller.',
     '- The author of a pod decides who intercepts its eviction (up to 14 interceptors, each with 20 minutes without a heartbeat) and how long the pod may take to end. A deadline of the maintenance shortens both.',
     '- Names of interceptors outside of k8s.io and kubernetes.io belong to no identity: a user who may write the status of EvictionRequests (ClusterRole nodemaint-interceptor) can report for another such interceptor while it is active.',
+    '- The author of a pod names its responders in `spec.evictionResponders`, also the responder of another node: that node may then report on the Eviction of this pod. Its agent does not, for the pod is none of its static pods.',
+    '- Where lifecycle.k8s.io is served, a user with the ClusterRole edit in a namespace changes and deletes every EvictionRequest there, also that of a drain, as Kubernetes has it. A drain asks again.',
     '- A user with the ClusterRole edit in a namespace may remove the gate of a gated DaemonSet pod there, as of any pod. The controller removes pods that start on a node that is drained.',
   ].join('\n'),
 ].join('\n\n');

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { appendFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
@@ -6,6 +7,7 @@ import { askAgent } from '../../../src/agent/control/client.ts';
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { type Program, startProgram } from '../../control-plane/process.ts';
+import { makeTestFolder } from '../folder.ts';
 import { maintenanceOf } from '../maintenance/objects.ts';
 import { waitFor } from '../wait-for.ts';
 
@@ -54,9 +56,25 @@ export function withoutDeployments(documents: string): string {
   return kept.join('\n---\n');
 }
 
+/** The manifests for the server: before Kubernetes 1.36 with the component for older versions, as docs/internals/daemon-sets.md says. */
+async function manifestsFor({ kubectl }: ControlPlane, hasMutatingPolicies: boolean): Promise<string> {
+  const manifests = path.join(ROOT, 'manifests');
+  if (hasMutatingPolicies) return await kubectl(['kustomize', manifests]);
+  const folder = await makeTestFolder('manifests');
+  try {
+    await promisify(execFile)('cp', ['-rL', `${manifests}/.`, folder]);
+    await appendFile(path.join(folder, 'kustomization.yaml'), 'components: [policies/before-1.36]\n');
+    return await kubectl(['kustomize', folder]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
 /** Installs the manifests without the Deployment and returns a kubeconfig of the controller's service account. */
 export async function installManifests(controlPlane: ControlPlane): Promise<string> {
-  const all = await controlPlane.kubectl(['kustomize', path.join(ROOT, 'manifests')]);
+  const served = await controlPlane.kubectl(['get', '--raw', '/apis/admissionregistration.k8s.io/v1']);
+  const hasMutatingPolicies = served.includes('"mutatingadmissionpolicies"');
+  const all = await manifestsFor(controlPlane, hasMutatingPolicies);
   await controlPlane.kubectl(['apply', '-f', '-'], withoutDeployments(all));
   for (const crd of ['nodemaintenances.nodemaintenance.x-k8s.io', 'evictionrequests.coordination.x-k8s.io']) {
     await controlPlane.kubectl(['wait', '--for=condition=Established', `crd/${crd}`, '--timeout=30s']);
@@ -65,9 +83,10 @@ export async function installManifests(controlPlane: ControlPlane): Promise<stri
   const maintenance = JSON.stringify(maintenanceOf());
   const mutates = async (): Promise<boolean> => {
     const tried = controlPlane.kubectl(['create', '--dry-run=server', '-o', 'json', '-f', '-'], maintenance);
-    return (await tried.catch(() => '')).includes('"podType": "Static"');
+    const answer = await tried.catch(() => '');
+    return hasMutatingPolicies ? answer.includes('"podType": "Static"') : answer !== '';
   };
-  await waitFor('default entries are injected', mutates);
+  await waitFor('maintenances can be made, with default entries where there are such policies', mutates);
   const groups = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
   return await controlPlane.kubeconfigFor('system:serviceaccount:nodemaint-system:nodemaint-controller', groups);
 }

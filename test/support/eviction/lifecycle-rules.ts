@@ -10,6 +10,10 @@ const SKEW_MS = 30_000;
 const MAX_COMPLETION_MS = 10 * 365 * 24 * 3_600_000;
 const FINAL = ['Interrupted', 'Canceled', 'Completed'];
 
+/** Names of conditions, and their reasons. */
+const TYPE = /^([a-z0-9][-a-z0-9.]*\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/u;
+const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/u;
+
 type Entries = NonNullable<EvictionStatus['responders']>;
 
 function isFinal({ conditions = [] }: EvictionStatus): boolean {
@@ -77,7 +81,7 @@ function timeErrors(
 ): readonly string[] {
   const errors: string[] = [];
   if (old !== undefined && now === undefined) errors.push(`${name}.${field} is required once set`);
-  if (now !== undefined && now !== old && Math.abs(at(now) - clock) > SKEW_MS) {
+  if (now !== undefined && now !== old && Math.abs(at(now) - clock) >= SKEW_MS) {
     errors.push(`${name}.${field} must be set to the present time`);
   }
   return errors;
@@ -115,7 +119,9 @@ function conditionErrors(was: EvictionStatus, is: EvictionStatus): readonly stri
   const types = (is.conditions ?? []).map(({ type }) => type);
   const double = types.length === new Set(types).size ? [] : ['conditions: duplicate type'];
   const empty = (is.conditions ?? []).flatMap(({ type, reason, lastTransitionTime }) =>
-    reason === '' || Number.isNaN(at(lastTransitionTime)) ? [`${type} needs a reason and a time`] : [],
+    !REASON.test(reason) || !TYPE.test(type) || Number.isNaN(at(lastTransitionTime))
+      ? [`${type} needs a name, a reason and a time`]
+      : [],
   );
   const reverted = (was.conditions ?? []).flatMap(({ type, status, reason }) => {
     if (status !== 'True' || (type !== 'TargetEvicted' && type !== 'Failed')) return [];

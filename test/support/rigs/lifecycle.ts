@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Eviction, LifecycleRequest, ResponderStatus } from '../../../src/api/lifecycle.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
@@ -16,9 +16,9 @@ import { releaseOf } from '../../control-plane/releases.ts';
 import { installManifests } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { waitFor } from '../wait-for.ts';
+import { createAuditLog, type Writes } from './lifecycle-audit.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
-const ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
 
 /** What makes an API server of Kubernetes 1.37 serve the group. */
 export const LIFECYCLE_FLAGS = [
@@ -26,24 +26,6 @@ export const LIFECYCLE_FLAGS = [
   '--runtime-config=lifecycle.k8s.io/v1alpha1=true',
 ];
 const LIFECYCLE_MANIFESTS = path.join(ROOT, 'manifests', 'lifecycle');
-
-/** Every write of the group, with its answer, and none that only read. */
-const AUDIT_POLICY = {
-  apiVersion: 'audit.k8s.io/v1',
-  kind: 'Policy',
-  omitStages: ['RequestReceived'],
-  rules: [
-    { level: 'RequestResponse', resources: [{ group: 'lifecycle.k8s.io' }], verbs: ['create', 'patch', 'update'] },
-    { level: 'None' },
-  ],
-};
-
-/** A write that the API server refused. */
-export interface Refusal {
-  readonly what: string;
-  readonly code: number;
-  readonly message: string;
-}
 
 /** A change of an Eviction or an EvictionRequest, as a test makes it. */
 export type Body = Readonly<Record<string, unknown>>;
@@ -63,6 +45,8 @@ export interface LifecycleRig extends AsyncDisposable {
   create<T extends KubeObject>(resource: Resource, namespace: string, body: Body): Promise<T>;
   get<T extends KubeObject>(resource: Resource, namespace: string, name: string): Promise<T | undefined>;
   patch<T extends KubeObject>(resource: Resource, of: KubeObject, body: Body, subresource?: string): Promise<T>;
+  /** Puts an object into etcd as it is: the API server does not judge it. */
+  store(key: string, object: object): Promise<void>;
   /** What a responder writes, by server-side apply with its own field manager. */
   respond(eviction: Eviction, entry: ResponderStatus): Promise<Eviction>;
   /** Waits until the object is as wanted, and returns it. */
@@ -73,27 +57,8 @@ export interface LifecycleRig extends AsyncDisposable {
     wanted: (object: T) => boolean,
     timeoutMs?: number,
   ): Promise<T>;
-  /**
-   * How many writes of the controller the API server has seen, and which it refused, except those that were decided on an
-   * older state (409).
-   */
-  writes(): Promise<{ readonly count: number; readonly refused: readonly Refusal[] }>;
-}
-
-interface AuditEvent {
-  readonly user: { readonly username: string };
-  readonly verb: string;
-  readonly requestURI: string;
-  readonly responseStatus: { readonly code: number; readonly message?: string };
-}
-
-async function readWrites(file: string): Promise<{ readonly count: number; readonly refused: readonly Refusal[] }> {
-  const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-  const events = lines.map((line) => JSON.parse(line) as AuditEvent).filter(({ user }) => user.username === ACCOUNT);
-  const refused = events.flatMap(({ verb, requestURI, responseStatus: { code, message = '' } }) => {
-    return code < 400 || code === 409 ? [] : [{ what: `${verb} ${requestURI}`, code, message }];
-  });
-  return { count: events.length, refused };
+  /** The writes of the product that the API server has seen. */
+  writes(): Promise<Writes>;
 }
 
 /** Installs the manifests for the group, and waits until the API server registers responders by them. */
@@ -113,14 +78,12 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('lifecycle');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const [policy, audit] = [path.join(folder, 'audit-policy.json'), path.join(folder, 'audit.log')];
-  await writeFile(policy, JSON.stringify(AUDIT_POLICY));
-  await writeFile(audit, '');
+  const audit = await createAuditLog(folder);
   const controlPlane = stack.use(
     await startControlPlane(
       {
         apiServer: releaseOf('1.37'),
-        apiServerFlags: [...LIFECYCLE_FLAGS, `--audit-policy-file=${policy}`, `--audit-log-path=${audit}`],
+        apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags],
       },
       signal,
     ),
@@ -196,7 +159,13 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
       if (last === undefined) throw new Error(what);
       return last;
     },
-    writes: () => readWrites(audit),
+    store: async (key, object) => {
+      const inBase64 = (text: string): string => Buffer.from(text).toString('base64');
+      const body = JSON.stringify({ key: inBase64(key), value: inBase64(JSON.stringify(object)) });
+      const answer = await fetch(`${controlPlane.etcdUrl}/v3/kv/put`, { method: 'POST', body });
+      if (!answer.ok) throw new Error(`etcd: ${answer.status} ${await answer.text()}`);
+    },
+    writes: audit.writes,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -1,14 +1,14 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
-import { NODE_LABEL } from '../../../api/names.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { nodeStatusesOf } from '../../../decide/drain/recorded-node.ts';
-import { nodeLabel } from '../../../decide/node-label.ts';
 import { drainView, type DrainView, type SeenPods, withSeen } from '../../../decide/view/drain-progress.ts';
-import { EVICTION_REQUESTS, NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
-import { transformPod, transformRequest } from '../../../kube/copy/transform.ts';
+import { NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
+import { transformPod } from '../../../kube/copy/transform.ts';
+import type { KubeClient } from '../../../kube/client.ts';
 import type { ObjectCache } from '../../../kube/watch.ts';
 import { type FollowContext, Follower, type FollowStop } from '../follower.ts';
+import { type FollowedRequests, followDrainRequests } from './requests.ts';
 import type { DrainScreen } from './screen.ts';
 
 /** The maintenance to watch, and its nodes as far as they are known before the controller names them. */
@@ -32,7 +32,7 @@ export interface DrainWatchResult {
 /** The copies of what is watched. */
 interface Copies {
   readonly maintenances: ObjectCache<NodeMaintenance>;
-  readonly requests: ObjectCache<EvictionRequest>;
+  readonly requests: FollowedRequests;
   readonly pods: readonly ObjectCache<Pod>[];
 }
 
@@ -41,17 +41,18 @@ const OVERLOOKED_MS = 15_000;
 /** The pods of up to this many nodes are watched node by node; of more, the pods of the whole cluster are. */
 const MAX_WATCHES = 16;
 
-function openCopies({ name, nodes }: DrainWatchTarget, follower: Follower): Copies {
+async function openCopies(
+  { name, nodes }: DrainWatchTarget,
+  follower: Follower,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Copies> {
   const isFew = nodes.length > 0 && nodes.length <= MAX_WATCHES;
-  const label = `${NODE_LABEL} in (${nodes.map(nodeLabel).join(',')})`;
   const podCopy = (scope: { readonly fieldSelector?: string }): ObjectCache<Pod> =>
     follower.copy<Pod>({ resource: PODS, ...scope }, transformPod);
   return {
     maintenances: follower.copy({ resource: NODE_MAINTENANCES, fieldSelector: `metadata.name=${name}` }),
-    requests: follower.copy(
-      { resource: EVICTION_REQUESTS, ...(isFew ? { labelSelector: label } : {}) },
-      transformRequest,
-    ),
+    requests: await followDrainRequests(follower, client, isFew ? nodes : undefined, signal),
     pods: isFew ? nodes.map((node) => podCopy({ fieldSelector: `spec.nodeName=${node}` })) : [podCopy({})],
   };
 }
@@ -87,9 +88,7 @@ export async function watchDrain(
   const { clock, screen } = context;
   const startedAt = clock.monotonic();
   const follower = new Follower(context);
-  const copies = openCopies(target, follower);
-  const requestOf = ({ metadata: { namespace, uid } }: Pod): EvictionRequest | undefined =>
-    copies.requests.get(`${namespace}/${uid}`);
+  const copies = await openCopies(target, follower, context.client, stop);
   let seen: SeenPods = new Map();
   let view: DrainView | undefined;
   const look = (): 'drained' | 'completed' | 'deleted' | undefined => {
@@ -97,6 +96,8 @@ export async function watchDrain(
     const maintenance = copies.maintenances.get(target.name);
     if (maintenance?.metadata.uid !== target.uid) return 'deleted';
     const { nodes, pods } = podsAndNodes(maintenance, target, copies);
+    const requests = copies.requests();
+    const requestOf = ({ metadata: { uid = '' } }: Pod): EvictionRequest | undefined => requests.get(uid);
     seen = withSeen(seen, pods);
     view = drainView({ maintenance, nodes, pods, requestOf, seen }, clock.now());
     screen.changed(view);

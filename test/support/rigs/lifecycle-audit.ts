@@ -1,0 +1,76 @@
+/** The audit log of an API server, as far as it tells of the product's writes. */
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+const CONTROLLER = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
+/** The agent shares its identity with the kubelet of its node. */
+const AGENT = 'nodemaint-agent';
+
+/** Every write, with its answer. */
+const POLICY = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'Metadata', verbs: ['create', 'patch', 'update', 'delete'] }, { level: 'None' }],
+};
+
+/** A write that the API server refused. */
+export interface Refusal {
+  readonly what: string;
+  readonly code: number;
+  readonly message: string;
+}
+
+/** What an audit log tells of the product's writes. */
+export interface Writes {
+  readonly count: number;
+  /** Those that were refused, except what was gone (404) or decided on an older state (409), and blocked evictions (429). */
+  readonly refused: readonly Refusal[];
+}
+
+/** An audit log that an API server writes with these flags. */
+export interface AuditLog {
+  readonly flags: readonly string[];
+  writes(): Promise<Writes>;
+}
+
+interface AuditEvent {
+  readonly user: { readonly username: string };
+  readonly userAgent?: string;
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly responseStatus?: { readonly code: number; readonly message?: string };
+}
+
+/** Whether the write is the product's own, and no attack that a test tries. */
+function isOwn({ user, userAgent, requestURI }: AuditEvent): boolean {
+  return (user.username === CONTROLLER || userAgent === AGENT) && !requestURI.includes('dryRun=All');
+}
+
+function isRefusal({ requestURI, responseStatus }: AuditEvent): boolean {
+  const code = responseStatus?.code ?? 0;
+  if (code < 400 || code >= 500 || code === 404 || code === 409) return false;
+  return !(code === 429 && requestURI.split('?')[0]?.endsWith('/eviction') === true);
+}
+
+/** Creates an audit log in a folder. */
+export async function createAuditLog(folder: string): Promise<AuditLog> {
+  const [policy, file] = [path.join(folder, 'audit-policy.json'), path.join(folder, 'audit.log')];
+  await writeFile(policy, JSON.stringify(POLICY));
+  await writeFile(file, '');
+  return {
+    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${file}`],
+    writes: async () => {
+      const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+      const own = lines.map((line) => JSON.parse(line) as AuditEvent).filter(isOwn);
+      const refused = own.filter(isRefusal).map(({ verb, requestURI, responseStatus }) => {
+        return {
+          what: `${verb} ${requestURI}`,
+          code: responseStatus?.code ?? 0,
+          message: responseStatus?.message ?? '',
+        };
+      });
+      return { count: own.length, refused };
+    },
+  };
+}
