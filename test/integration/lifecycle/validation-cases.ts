@@ -1,6 +1,7 @@
 /** Upstream's cases of validation, by their names, each sent to the API server. */
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Eviction, LifecycleRequest } from '../../../src/api/lifecycle.ts';
 import type { KubeResponse } from '../../../src/kube/client.ts';
 import { collectionPath, objectPath, type Resource, statusMessage } from '../../../src/kube/resource.ts';
@@ -95,7 +96,12 @@ export async function addValidationCases(rigOf: () => LifecycleRig, { newNamespa
     if (each.name === IMPOSSIBLE) continue;
     const errors = expectedErrors(each);
     it(`the API server ${errors === undefined ? 'takes' : 'refuses'} (${each.kind}): ${each.name}`, async () => {
-      const answer = await attempt(rigOf(), each, namespace);
+      let answer = await attempt(rigOf(), each, namespace);
+      if (answer.status < 300 !== (errors === undefined)) {
+        // Some times are wrong by a second only: they have to be judged within the second in which they were written.
+        await delay(1_000 - (Date.now() % 1_000));
+        answer = await attempt(rigOf(), each, namespace);
+      }
       const said = `${answer.status}: ${statusMessage(answer)}`;
       if (errors === undefined) {
         assert.ok(answer.status < 300, said);
