@@ -150,7 +150,8 @@ export async function startLogind(
     await standIn.serve(bus);
   };
   const startLogindItself = async (): Promise<void> => {
-    const inside = ['nsenter', `--mount=/proc/${namespace.child.pid}/ns/mnt`, '--'];
+    // Without --root it would see the root of the whole machine where the tests run in a chroot.
+    const inside = ['nsenter', `--target=${namespace.child.pid}`, '--mount', '--root', '--'];
     const harmless = ['setpriv', '--bounding-set=-sys_boot', '--inh-caps=-sys_boot', '--'];
     logind = run([...inside, ...harmless, START_LOGIND], environment, log);
     const refused = logind.exited.then(() => Promise.reject(new Error(`logind ended: ${output.join('')}`)));

@@ -62,6 +62,8 @@ export async function startManager(
     'nsenter',
     `--target=${childOf(program.pid) ?? 0}`,
     '--mount',
+    // Without it the command would see the root of the whole machine where the tests run in a chroot.
+    '--root',
     '--pid',
     '--',
   ];
