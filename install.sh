@@ -205,11 +205,12 @@ find_build() {
     *) fail "no Node.js for $(uname -m); the agent runs on x86_64 and aarch64" ;;
   esac
   node=$here/node
-  [ -x "$node" ] || node=$here/node_modules/node-linux-$arch/bin/node
+  [ -f "$node" ] || node=$here/node_modules/node-linux-$arch/bin/node
 }
 
 check_build() {
-  [ -x "$node" ] || fail "no $node; run npm ci in $here first"
+  [ -f "$node" ] || fail "no $node; run npm ci in $here first"
+  [ -x "$node" ] || fail "$node cannot be executed, as on a file system that is mounted with noexec; put $here elsewhere, such as below /var/tmp"
   [ -f "$here/dist/nodemaint.cjs" ] || fail "no $here/dist/nodemaint.cjs; run npm run build in $here first"
 }
 

@@ -100,6 +100,7 @@ describe('install.sh on other machines', () => {
       'the kubeconfig is in a home directory': `cat > /root/kubeconfig; ${install} --kubeconfig /root/kubeconfig`,
       'another user than root': `chmod 755 /root; setpriv --reuid 65534 ${install}`,
       'systemd does not run': `mv /run/systemd/system /run/away; ${install}; code=$?; mv /run/away /run/systemd/system; exit $code`,
+      'the release is unpacked where nothing may be executed, as in /run of Debian': `mkdir -p /srv/noexec; mount -t tmpfs -o noexec tmpfs /srv/noexec; cp -r /root/kit/. /srv/noexec; sh /srv/noexec/install.sh --no-start`,
       'the agent is installed elsewhere': `${install} --standalone > /dev/null; ${install} --prefix /srv`,
       'a part of /etc is read-only': `${READ_ONLY('/etc/systemd')}; ${install} --standalone`,
     };
