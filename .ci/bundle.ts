@@ -6,6 +6,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build, type BuildOptions, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
@@ -36,6 +37,7 @@ const lean: Plugin = {
   },
 };
 
+const require = createRequire(import.meta.url);
 const ROOT = path.join(import.meta.dirname, '..');
 /** The modules that the program loads when it needs them, by the file of dist that each becomes. */
 const PARTS: Readonly<Record<string, string>> = {
@@ -77,6 +79,27 @@ const unused: Plugin = {
   },
 };
 
+/** Modules of Node.js that take the most time to load, and that the agent does not need before it holds the lock. */
+const LATE = ['child_process', 'crypto', 'dgram', 'dns', 'http', 'http2', 'https', 'tls', 'worker_threads', 'zlib'];
+/**
+ * Loads these modules at the first use of one of their members: together they are a third of the time until the agent holds
+ * the lock, and some are never used.
+ */
+const late: Plugin = {
+  name: 'late-builtins',
+  setup: (bundler) => {
+    const namespace = 'late-builtin';
+    bundler.onResolve({ filter: new RegExp(`^(node:)?(${LATE.join('|')})$`) }, ({ path: name, namespace: from }) =>
+      from === namespace ? { path: name, external: true } : { path: name.replace(/^node:/, ''), namespace },
+    );
+    bundler.onLoad({ filter: /.*/, namespace }, ({ path: name }) => {
+      const members = Object.keys(require(`node:${name}`) as object).filter((member) => member !== 'default');
+      const getters = members.map((member) => `get ${JSON.stringify(member)}() { return require('node:${name}').${member}; }`);
+      return { contents: `module.exports = { ${getters.join(', ')} };` };
+    });
+  },
+};
+
 /** The commit of the sources, with "-dirty" where they have been changed; empty outside of a git checkout. */
 async function commitOfSources(): Promise<string> {
   const git = async (...args: readonly string[]): Promise<string> =>
@@ -112,7 +135,7 @@ const OPTIONS = {
 
 const agent = { nodemaint: 'src/main.ts', agent: 'src/cli/agent.ts', kubeconfig: 'src/kube/access/library.ts' };
 const others = { commands: 'src/cli/program.ts', interceptor: 'src/interceptor.ts' };
-const { metafile: first } = await build({ ...OPTIONS, entryPoints: agent, plugins: [lean, unused, parts] });
+const { metafile: first } = await build({ ...OPTIONS, entryPoints: agent, plugins: [lean, unused, late, parts] });
 const { metafile: second } = await build({ ...OPTIONS, entryPoints: others, plugins: [lean, unused] });
 
 const inputs = { ...first.inputs, ...second.inputs };

@@ -28,8 +28,7 @@ import { createAnnouncer } from './shutdown/announce.ts';
 import { kernelBootIdOf } from './shutdown/boot-id.ts';
 import { createShutdownDetector } from './shutdown/detector.ts';
 import { createHooks } from './shutdown/hooks.ts';
-import { createLockReconciler } from './shutdown/lock.ts';
-import { createShutdownLock } from './shutdown/lock-kind.ts';
+import type { LockReconciler } from './shutdown/lock.ts';
 import { openStoryFiles } from './shutdown/story-files.ts';
 import { openStoryRecorder } from './shutdown/story-recorder.ts';
 import { createOtherLocks } from './shutdown/other-locks.ts';
@@ -60,6 +59,7 @@ export interface Foundation {
   readonly nodeName: string;
   readonly access: ClusterAccess | undefined;
   readonly machine: Machine;
+  readonly lock: LockReconciler;
   readonly state: StateFiles;
   readonly wakeup: Wakeup;
   readonly wake: () => void;
@@ -73,8 +73,6 @@ export interface Foundation {
 export interface Beginning {
   readonly bootId: string;
   readonly record: AgentRecord;
-  /** Whether the machine went down while an agent ran that was not told to end. */
-  readonly wasUnclean: boolean;
 }
 
 /** The reason of a trigger that still applies: until it is taken back or the machine has gone down, over restarts too. */
@@ -166,7 +164,7 @@ export async function openContext(
   { bootId, record }: Beginning,
   { locator, manual }: { locator: StaticPodLocator; manual: ManualRequests },
 ): Promise<Opened> {
-  const { config, dependencies, nodeName, machine, state, wakeup, wake, signal, living } = foundation;
+  const { config, dependencies, nodeName, machine, lock, state, wakeup, wake, signal, living } = foundation;
   const { clock, log } = dependencies;
   const { host, runtime } = machine;
   const metrics = await openAgentMetrics(config.metricsAddress, log);
@@ -177,8 +175,6 @@ export async function openContext(
   const knownPods = createKnownPods({ state, nodeName, client, kubeletPods: kubeletPodsOf(config), clock, log });
   const offlinePods = kubelet && createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
   const staticPods = createStaticPodParts(foundation, locator, { bootId, kubelet, manual });
-  const lockDependencies = { kind: config.lock, lock: createShutdownLock(config, host, log, wake), host, clock, log };
-  const lock = createLockReconciler(lockDependencies);
   const systemdWatchdog = createWatchdog();
   const beats = [(until: AbortSignal) => systemdWatchdog.beat(until), () => lock.heartbeat()];
   const everyMs = beatEveryMs(process.env['WATCHDOG_USEC']);

@@ -2,16 +2,21 @@ import type { AgentConfig } from '../config/schema.ts';
 import { uncleanShutdownEvent } from '../decide/shutdown/events.ts';
 import { phaseAtStart } from '../decide/shutdown/lost-record.ts';
 import { describeError } from '../errors.ts';
+import type { Clock } from '../host/clock.ts';
+import { within } from '../host/dbus/time-limit.ts';
 import { openStateFiles } from '../host/files/state-files.ts';
 import { createMemoryRelease } from '../host/memory.ts';
 import { loadClusterAccess } from '../kube/access/cluster.ts';
+import type { Log } from '../telemetry/log.ts';
 import { type Agent, createAgent } from './agent.ts';
 import type { AgentContext } from './context.ts';
 import { type ControlDispatcher, createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
-import { openMachine, watchMachine } from './machine-parts.ts';
+import { type Machine, openMachine, watchMachine } from './machine-parts.ts';
 import { nodeNameOf } from './node-name.ts';
 import { learnSoftReboots, markSoftReboot, readBootId } from './shutdown/boot-id.ts';
+import { createLockReconciler, type LockReconciler } from './shutdown/lock.ts';
+import { createShutdownLock } from './shutdown/lock-kind.ts';
 import { type AgentRecord, readRecord } from './shutdown/record.ts';
 import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
 import { findStaticPods, type StaticPodLocator } from './static-pods/locator.ts';
@@ -20,16 +25,75 @@ import { createWakeup } from './wakeup.ts';
 import { type AgentDependencies, type Beginning, type Foundation, openContext, type Opened } from './parts.ts';
 
 async function readBeginning(
-  { config, dependencies: { log }, machine: { host }, state, signal }: Foundation,
+  { config, dependencies: { log }, machine: { host }, signal }: Foundation,
   recorded: AgentRecord,
   locator: StaticPodLocator,
 ): Promise<Beginning> {
   if (host !== undefined) await learnSoftReboots(host.systemd, config.runDirectory, signal);
   const bootId = await readBootId(config);
   const phase = phaseAtStart(recorded.phase, locator.store().mover.parkSteps().values(), bootId);
-  const wasUnclean = await markRunning(state, bootId);
   log.debug({ bootId, phase }, 'read the state of the agent before');
-  return { bootId, record: { ...recorded, phase }, wasUnclean };
+  return { bootId, record: { ...recorded, phase } };
+}
+
+/** The connections to the cluster wait so long at most for the first attempt to take the lock, as where the bus hangs. */
+const LOCK_FIRST_MS = 2_000;
+
+/**
+ * Begins to take the lock, before anything that it does not need: until then a shutdown would not wait. Not where this boot's
+ * shutdown has been released already. Resolves after the attempt; never rejects.
+ */
+async function takeLock({ lock, signal }: Foundation, { bootId, record: { phase } }: Beginning): Promise<void> {
+  if (phase.kind === 'released' && phase.bootId === bootId) return;
+  await lock.take(signal).catch(() => undefined);
+}
+
+/** Waits until the first attempt to take the lock is over, but not for long. */
+async function lockFirst(lockTried: Promise<void>, clock: Clock, living: AbortSignal): Promise<void> {
+  const late = (): Error => new Error('the lock is not taken yet');
+  await within(clock, { ms: LOCK_FIRST_MS, work: lockTried, late }, living).catch(() => undefined);
+}
+
+function lockOf(
+  config: AgentConfig,
+  { host }: Machine,
+  { clock, log, wake }: { readonly clock: Clock; readonly log: Log; readonly wake: () => void },
+): LockReconciler {
+  return createLockReconciler({
+    kind: config.lock,
+    lock: createShutdownLock(config, host, log, wake),
+    host,
+    clock,
+    log,
+  });
+}
+
+interface Begun {
+  readonly opened: Opened;
+  /** Whether the machine went down while an agent ran that was not told to end. */
+  readonly wasUnclean: boolean;
+  /** Resolves after the first attempt to take the lock. */
+  readonly lockTried: Promise<void>;
+}
+
+/** Takes the lock, and opens everything else meanwhile. Where that fails, the lock is given back. */
+async function openUnderLock(
+  foundation: Foundation,
+  beginning: Beginning,
+  rest: Parameters<typeof openContext>[2],
+): Promise<Begun> {
+  const { lock, state, signal } = foundation;
+  const { bootId, record } = beginning;
+  const lockTried = takeLock(foundation, beginning);
+  try {
+    const wasUnclean = await markRunning(state, bootId);
+    return { opened: await openContext(foundation, beginning, rest), wasUnclean, lockTried };
+  } catch (error) {
+    await lockTried;
+    // Nobody would give it back; in mid-drain it stays for the next agent, as always.
+    if (record.phase.kind === 'watching') await lock.release(signal);
+    throw error;
+  }
 }
 
 /** Answers the control socket from now on. */
@@ -113,14 +177,15 @@ export async function runAgent(
   });
   const locator = await located.open();
   watchMachine(machine, wake, log, living);
-  const foundation = { config, dependencies, nodeName, access, machine, state, wakeup, wake, signal, living };
+  const lock = lockOf(config, machine, { clock, log, wake });
+  const foundation = { config, dependencies, nodeName, access, machine, lock, state, wakeup, wake, signal, living };
   const beginning = await readBeginning(foundation, recorded, locator);
-  const opened = await openContext(foundation, beginning, { locator, manual });
+  const { opened, wasUnclean, lockTried } = await openUnderLock(foundation, beginning, { locator, manual });
   const { context } = opened;
   const agent = createAgent(context, beginning.record, createMemoryRelease(clock, globalThis.gc, living));
   serveControl(control, agent, context);
   // Where a shutdown was held, its phase tells how that ended.
-  const isUntold = beginning.wasUnclean && beginning.record.phase.kind === 'watching';
+  const isUntold = wasUnclean && beginning.record.phase.kind === 'watching';
   if (isUntold) context.people.announce(uncleanShutdownEvent(nodeName));
   const { staticPodPath, parkedPath } = located.paths;
   log.info({ node: nodeName, server: access?.server.origin ?? '', staticPodPath, parkedPath }, 'agent started');
@@ -130,5 +195,6 @@ export async function runAgent(
     if (host !== undefined && !signal.aborted) await markSoftReboot(host.systemd, runDirectory, signal);
     await unmarkRunning(state);
   };
+  await lockFirst(lockTried, clock, living);
   await runParts(opened, { run, status: () => agent.status() }, lifetime, living);
 }

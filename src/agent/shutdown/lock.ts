@@ -21,7 +21,9 @@ const DEAD_MAN_MS = 180_000;
 
 /** Keeps the lock as the phase wants it. */
 export interface LockReconciler {
-  /** Takes or releases the lock. Never throws for what can be tried again: the log and the status have the reason. */
+  /** Takes the lock at the start, where the phase is not decided yet. Errors as for `reconcile`. */
+  take(signal: AbortSignal): Promise<void>;
+  /** Takes or releases the lock, after what is under way. Never throws for what can be tried again: the log and the status have the reason. */
   reconcile(phase: Phase, signal: AbortSignal): Promise<void>;
   /** Shows the lock's holder that the agent lives. */
   heartbeat(): Promise<void>;
@@ -91,10 +93,21 @@ async function readLimits(
   return { shown: { delay, deadManMs }, problem, readAt: clock.monotonic() };
 }
 
-/** The lock is not touched before the first `reconcile`. */
+/** Returns a function that begins a work when the one that was given before it has ended, whatever became of that. */
+function createTurns(): (work: () => Promise<void>) => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return async (work) => {
+    const worked = last.then(work);
+    last = worked.catch(() => undefined);
+    await worked;
+  };
+}
+
+/** The lock is not touched before the first `take` or `reconcile`. */
 export function createLockReconciler({ kind, lock, host, clock, log }: LockDependencies): LockReconciler {
   let state: LockState = { kind: 'unknown' };
   let limits: LockLimits | undefined;
+  const inTurn = createTurns();
 
   const refreshLimits = async (all: Host, signal: AbortSignal): Promise<void> => {
     if (limits !== undefined && clock.monotonic() - limits.readAt < LIMITS_EVERY_MS) return;
@@ -114,8 +127,8 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
     await lock.heartbeat();
     return { kind: outcome.kind === 'held' || outcome.held ? 'held' : 'refused' };
   };
-  const keep = async (phase: Phase, signal: AbortSignal): Promise<void> => {
-    if (!holdsLock(phase)) {
+  const keep = async (isHeld: boolean, signal: AbortSignal): Promise<void> => {
+    if (!isHeld) {
       await lock.release(signal);
       state = { kind: 'released' };
       return;
@@ -123,19 +136,20 @@ export function createLockReconciler({ kind, lock, host, clock, log }: LockDepen
     state = await take(signal);
     if (host !== undefined && state.kind !== 'logindAway') await refreshLimits(host, signal);
   };
-
+  const attempt = async (isHeld: boolean, signal: AbortSignal): Promise<void> => {
+    const before = state;
+    try {
+      await keep(isHeld, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = describeError(error);
+      if (before.kind !== 'failed' || before.reason !== reason) log.error({ reason }, 'shutdown lock not held');
+      state = { kind: 'failed', reason };
+    }
+  };
   return {
-    reconcile: async (phase, signal) => {
-      const before = state;
-      try {
-        await keep(phase, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        const reason = describeError(error);
-        if (before.kind !== 'failed' || before.reason !== reason) log.error({ reason }, 'shutdown lock not held');
-        state = { kind: 'failed', reason };
-      }
-    },
+    take: (signal) => inTurn(() => attempt(true, signal)),
+    reconcile: (phase, signal) => inTurn(() => attempt(holdsLock(phase), signal)),
     heartbeat: () => lock.heartbeat(),
     release: (signal) => lock.release(signal),
     status: (phase) => ({

@@ -4,6 +4,8 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { openMachine } from '../../../src/agent/machine-parts.ts';
 import { type Beginning, type Foundation, openContext, type Opened } from '../../../src/agent/parts.ts';
+import { createLockReconciler } from '../../../src/agent/shutdown/lock.ts';
+import { createNoLock } from '../../../src/host/systemd/inhibitor.ts';
 import { findStaticPods } from '../../../src/agent/static-pods/locator.ts';
 import { createManualRequests } from '../../../src/agent/static-pods/manual.ts';
 import { createWakeup } from '../../../src/agent/wakeup.ts';
@@ -44,13 +46,14 @@ async function open(t: TestContext, phase: Phase, access?: ClusterAccess): Promi
     nodeName: 'node-a',
     access,
     machine,
+    lock: createLockReconciler({ kind: 'none', lock: createNoLock(), host: undefined, clock, log }),
     state,
     wakeup: createWakeup(clock),
     wake: () => undefined,
     signal,
     living: signal,
   };
-  const beginning: Beginning = { bootId: 'boot-1', record: { phase, offlineTargets: [] }, wasUnclean: false };
+  const beginning: Beginning = { bootId: 'boot-1', record: { phase, offlineTargets: [] } };
   const rest = { locator: await located.open(), manual: createManualRequests() };
   const opened = await openContext(foundation, beginning, rest);
   t.after(() => {

@@ -76,4 +76,12 @@ describe('the lock of the agent', () => {
     await assert.rejects(lock.reconcile(WATCHING, end.signal), /the end/);
     assert.deepEqual(log.lines, []);
   });
+
+  it('is taken at the start by one attempt, and the first turn waits for that', async () => {
+    const { lock, calls } = rigOf(() => ({ kind: 'held' }));
+    const taking = lock.take(SIGNAL);
+    await lock.reconcile(RELEASED, SIGNAL);
+    assert.deepEqual(calls, ['acquire', 'heartbeat', 'release']);
+    await taking;
+  });
 });
