@@ -41,6 +41,9 @@ class MachineHooks {
 
   /** One look. Throws the first failure after all Machines were looked at. */
   async look(signal: AbortSignal): Promise<void> {
+    const now = this.#context.clock.monotonic();
+    // A node may name another Machine as often as it likes.
+    for (const [tried, at] of this.#vain) if (now - at >= AGAIN_MS) this.#vain.delete(tried);
     const wanted = this.#wanted();
     await this.#list(wanted.size > 0, signal);
     const machines = this.#machines;
@@ -89,8 +92,7 @@ class MachineHooks {
     const { client, clock, log } = this.#context;
     const key = `${ref.namespace}/${ref.name}`;
     const tried = `${key} ${node}`;
-    const isVain = clock.monotonic() - (this.#vain.get(tried) ?? -Infinity) < AGAIN_MS;
-    if (isVain || this.#hooked?.get(key)?.status?.nodeRef?.name === node) return;
+    if (this.#vain.has(tried) || this.#hooked?.get(key)?.status?.nodeRef?.name === node) return;
     this.#vain.set(tried, clock.monotonic());
     const path = objectPath(machines, ref);
     const machine = await sendForObject<Machine>(client, { method: 'GET', path }, [404], signal);
