@@ -39,9 +39,12 @@ export interface MaintenanceStatusWriter {
 /** The counts of more nodes are written less often, in proportion, so that the bytes written in a second are bounded. */
 const NODES_AT_ONCE = 200;
 
-/** So are those of more drains, up to this multiple of the time: people who watch one drain see each second. */
+/**
+ * So are those of more drains, up to this multiple of the time: people who watch one drain see each second. Hundreds of drains at
+ * once keep an API server busy for minutes, and counts that were written meanwhile would make that longer.
+ */
 const DRAINS_AT_ONCE = 5;
-const MOST_TIMES = 30;
+const MOST_TIMES = 120;
 
 /**
  * Each pod that leaves changes a count: `countEveryMs` is the time between two writes that say nothing else, where few drains

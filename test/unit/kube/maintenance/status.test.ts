@@ -34,7 +34,7 @@ describe('the writer of the status of a maintenance', () => {
     for (const [drains, againMs] of [
       [5, 5_000],
       [20, 20_000],
-      [10_000, 150_000],
+      [10_000, 600_000],
     ] as const) {
       const { client } = createObjectServer();
       const writer = createMaintenanceStatusWriter(client, createSteppingClock(), 5_000, () => drains);
