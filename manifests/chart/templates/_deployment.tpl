@@ -11,6 +11,7 @@
 {{- if not .Values.webhook.enabled -}}
 {{- $_ := set $container "args" (without $container.args "--webhook-port=9443") -}}
 {{- end -}}
+{{- if .Values.machineHooks.enabled }}{{ $_ := set $container "args" (append $container.args "--machine-hooks") }}{{ end -}}
 {{- with $values.extraArgs }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end -}}
 {{- with $values.extraEnv }}{{ $_ := set $container "env" . }}{{ end -}}
 {{- with $values.resources }}{{ $_ := mergeOverwrite $container.resources . }}{{ end -}}
@@ -22,6 +23,19 @@
 {{- $required := dict "nodeSelectorTerms" (list $preferred.preference) -}}
 {{- $_ := set $pod "affinity" (dict "nodeAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" $required)) -}}
 {{- end -}}
+{{ toYaml $deployment }}
+{{- end -}}
+
+{{/* The Deployment of objects/surge/deployment.yaml with what the values change. */}}
+{{- define "nodemaint.surge" -}}
+{{- $deployment := .Files.Get "objects/surge/deployment.yaml" | fromYaml -}}
+{{- $pod := $deployment.spec.template.spec -}}
+{{- $container := first $pod.containers -}}
+{{- $_ := set $container "image" (include "nodemaint.image" (dict "root" . "image" $container.image)) -}}
+{{- with .Values.image.pullPolicy }}{{ $_ := set $container "imagePullPolicy" . }}{{ end -}}
+{{- with .Values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
+{{- with .Values.surge.extraArgs }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end -}}
+{{- with .Values.surge.resources }}{{ $_ := mergeOverwrite $container.resources . }}{{ end -}}
 {{ toYaml $deployment }}
 {{- end -}}
 

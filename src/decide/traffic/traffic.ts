@@ -77,3 +77,14 @@ export function decideTraffic(pod: Pod, { leftAt, trustUntil = Infinity }: Traff
     ? { kind: 'leave', drainMs }
     : { kind: 'none' };
 }
+
+/**
+ * Until when a pod that a controller has taken out of its Services may still get requests, in milliseconds since the epoch, for
+ * an agent that goes on with its eviction; undefined where it may be told to end. A time that is to come is not believed.
+ */
+export function drainsUntil(pod: Pod, trustUntil: number | undefined, now: number): number | undefined {
+  const leftAt = timeOf(pod.metadata.annotations?.[TRAFFIC_LEFT_ANNOTATION]);
+  if (!isOutOfService(pod) || leftAt === undefined || leftAt > now) return undefined;
+  const step = decideTraffic(pod, { leftAt, trustUntil }, now);
+  return step.kind === 'wait' ? step.until : undefined;
+}

@@ -68,9 +68,8 @@ describe('the Helm chart', () => {
   it('the Helm chart passes helm lint, has the version of the program, and describes each of its values in its schema', async () => {
     await helm(['lint', '--strict', CHART]);
     const chart = parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as Record<string, string>;
-    const { version } = JSON.parse(await readFile(path.join(MANIFESTS, '..', 'package.json'), 'utf8')) as KubeObject & {
-      version: string;
-    };
+    const packageFile = await readFile(path.join(MANIFESTS, '..', 'package.json'), 'utf8');
+    const { version } = JSON.parse(packageFile) as { version: string };
     assert.deepEqual([chart['version'], chart['appVersion']], [version, version]);
     for (const bad of ['replicas=2', 'controller.replicas=many', 'image.digest=abc', 'image.pullPolicy=Sometimes']) {
       await assert.rejects(render('--set', bad), /values don't meet the specifications of the schema/);
@@ -90,8 +89,8 @@ describe('the Helm chart', () => {
     const flags = ['--namespace', 'kube-system', '--set', 'crds.keep=false'];
     assert.deepEqual(objectsOf(await render(...flags, ...NEW_SERVER)), current);
     assert.deepEqual(objectsOf(await render(...flags, ...OLD_SERVER)), older);
-    const { name, data } = await chartArchive();
-    const archive = path.join(folder, name);
+    const { name: file, data } = await chartArchive();
+    const archive = path.join(folder, file);
     await writeFile(archive, data);
     assert.equal(await helm(['template', 'nodemaint', archive, ...flags]), await render(...flags));
     await writeFile(kustomization, JSON.stringify({ ...base, components: ['installer'] }));
@@ -105,9 +104,16 @@ describe('the Helm chart', () => {
     ]);
     assert.deepEqual(new Map(plain), installing);
     const kinds = ['podMonitor', 'rules', 'dashboard'].map((kind) => `monitoring.${kind}.enabled=true`);
-    const monitoring = objectsOf(await kubectl('kustomize', path.join(MANIFESTS, 'monitoring')));
-    const monitored = objectsOf(await render(...flags, ...NEW_SERVER, '--set', kinds.join(',')));
-    assert.deepEqual(monitored, new Map([...current, ...monitoring]));
+    const kustomized = async (name: string): Promise<ReadonlyMap<string, unknown>> =>
+      objectsOf(await kubectl('kustomize', path.join(MANIFESTS, name)));
+    const withValue = async (value: string): Promise<ReadonlyMap<string, unknown>> =>
+      objectsOf(await render(...flags, ...NEW_SERVER, '--set', value));
+    assert.deepEqual(await withValue(kinds.join(',')), new Map([...current, ...(await kustomized('monitoring'))]));
+    assert.deepEqual(await withValue('surge.enabled=true'), new Map([...current, ...(await kustomized('surge'))]));
+    const name = `Deployment ${HOME}/nodemaint-controller`;
+    const deployment = JSON.stringify(current.get(name)).replace(/("args":\[[^\]]*)\]/, '$1,"--machine-hooks"]');
+    const hooked = [...current, ...(await kustomized('cluster-api')), [name, JSON.parse(deployment)] as const];
+    assert.deepEqual(await withValue('machineHooks.enabled=true'), new Map<string, unknown>(hooked));
   });
 
   it('the Helm chart gives the agents a drop-in, and its pods are replaced when that changes', async () => {
@@ -149,16 +155,15 @@ describe('the Helm chart', () => {
         webhook: { enabled: false },
         networkPolicy: { enabled: false },
         crds: { install: false },
+        surge: { enabled: true, extraArgs: ['--timeout=5m'], resources: { limits: { memory: '512Mi' } } },
         installer: { enabled: true, action: 'uninstall', extraArgs: ['--purge'], maxUnavailable: '10%' },
       }),
     );
     const objects = objectsOf(await render('--namespace', HOME, '--values', values, ...NEW_SERVER));
     const kinds = new Set([...objects.keys()].map((key) => key.split(' ')[0]));
     assert.equal(objects.has(`Namespace /${HOME}`), false);
-    for (const kind of ['NetworkPolicy', 'ResourceQuota', 'CustomResourceDefinition']) {
-      assert.equal(kinds.has(kind), false, kind);
-    }
-    assert.equal(kinds.has('ValidatingWebhookConfiguration'), false);
+    const gone = ['NetworkPolicy', 'ResourceQuota', 'CustomResourceDefinition', 'ValidatingWebhookConfiguration'];
+    for (const kind of gone) assert.equal(kinds.has(kind), false, kind);
     const text = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-controller`));
     assert.match(text, /"image":"registry\.example\.com:5000\/nodemaint@sha256:0{64}"/);
     assert.match(text, /"args":\["controller","--metrics-address=:8080","--max-parallel-nodes=2"\]/);
@@ -166,6 +171,8 @@ describe('the Helm chart', () => {
     assert.match(text, /"priorityClassName":"own"[^]*"tolerations":\[\{"operator":"Exists"\}\]/);
     assert.match(text, /"nodeAffinity":\{"requiredDuringSchedulingIgnoredDuringExecution"/);
     assert.match(text, /"replicas":3/);
+    const surge = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-surge`));
+    assert.match(surge, /"args":\["surge","--timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"[^]*"memory":"512Mi"/);
     const installer = JSON.stringify(objects.get('DaemonSet nodemaint-installer/nodemaint-installer'));
     assert.match(installer, /"args":\["install-node","--","uninstall","--when-idle","--purge"\]/);
     assert.match(installer, /"maxUnavailable":"10%"/);

@@ -2,6 +2,7 @@ import type { Attacker, Family } from './attack.ts';
 import { NODE_CLUSTER_ATTACKS } from './node-cluster.ts';
 import { NODE_EVICTION_ATTACKS } from './node-evictions.ts';
 import { NODE_MAINTENANCE_ATTACKS } from './node-maintenances.ts';
+import { TRAFFIC_ATTACKS } from './traffic.ts';
 import { USER_ATTACKS } from './users.ts';
 
 /** Every attack that the API server refuses. */
@@ -10,6 +11,7 @@ export const ATTACKS: readonly Family[] = [
   ...NODE_EVICTION_ATTACKS,
   ...NODE_CLUSTER_ATTACKS,
   ...USER_ATTACKS,
+  ...TRAFFIC_ATTACKS,
 ];
 
 /** Who the attackers are, for the documentation. */

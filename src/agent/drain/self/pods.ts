@@ -1,4 +1,5 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { endOptionsOf, interceptorsUntil } from '../../../decide/deadline/maintenance.ts';
 import {
@@ -11,6 +12,7 @@ import {
 import { isSpent } from '../../../decide/eviction/spent.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
+import { drainsUntil } from '../../../decide/traffic/traffic.ts';
 import { describeVolumes, type HeldPod } from '../../../decide/volume/waits.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -83,6 +85,11 @@ async function endPod(
   if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
   // A static pod leaves by its manifest.
   if (podType === 'Static') return undefined;
+  // The label is a controller's to change; the time of a pod that one has taken out of its Services goes on.
+  const until = drainsUntil(pod, pass.trustUntil(pod), clock.now());
+  if (until !== undefined) {
+    return { what: keyOf(pod), on: IMPERATIVE_INTERCEPTOR, message: 'has left its Services', expectedAt: until };
+  }
   if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
   const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct: pass.mayAct };
   return await evictions.evict(pod, scope, signal);

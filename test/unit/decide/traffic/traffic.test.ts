@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import {
   decideTraffic,
+  drainsUntil,
   ignoredTrafficDrain,
   isOutOfService,
   leftAtOf,
@@ -72,5 +73,16 @@ describe('the way of a pod out of its Services', () => {
     assert.match(ignoredTrafficDrain(pod('15s', undefined)) ?? '', /has no effect without the label .*traffic=serve/);
     assert.equal(ignoredTrafficDrain(pod('15s', 'serve')), undefined);
     assert.equal(ignoredTrafficDrain(pod(undefined, undefined)), undefined);
+  });
+
+  it('an agent waits for the rest of the time, within the deadline, and believes no time that is to come', () => {
+    const left = (ms: number, label = 'drain'): Pod => pod('15s', label, { left: rfc3339(NOW + ms) });
+    assert.equal(drainsUntil(left(-5_000), undefined, NOW), NOW + 10_000);
+    assert.equal(drainsUntil(left(-5_000), NOW + 2_000, NOW), NOW + 2_000);
+    assert.equal(drainsUntil(left(-5_000), NOW, NOW), undefined);
+    assert.equal(drainsUntil(left(-15_000), undefined, NOW), undefined);
+    assert.equal(drainsUntil(left(1_000), undefined, NOW), undefined);
+    assert.equal(drainsUntil(left(-5_000, 'serve'), undefined, NOW), undefined);
+    assert.equal(drainsUntil(pod('15s', 'drain', { left: 'nonsense' }), undefined, NOW), undefined);
   });
 });
