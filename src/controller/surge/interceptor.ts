@@ -1,9 +1,9 @@
-import { DELETION_COST_ANNOTATION, type Deployment } from '../../api/deployment.ts';
+import type { Deployment } from '../../api/deployment.ts';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { SURGE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { isReplaced, REPLACED_COST, type SurgeChange, surgePatch } from '../../decide/surge/record.ts';
+import { deletionCostPatch, type SurgeChange, surgePatch } from '../../decide/surge/record.ts';
 import { decideSurge } from '../../decide/surge/surge.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -57,12 +57,10 @@ async function controllerOf<T extends KubeObject>(
   return found?.metadata.uid === owner.uid ? found : undefined;
 }
 
-/** Lets the ReplicaSet choose the pod when it is scaled down, or no longer; a pod whose owner has a number of its own keeps it. */
+/** Lets the ReplicaSet choose the pod when it is scaled down, or no longer. */
 async function markPod(client: KubeClient, pod: Pod, isFirst: boolean, signal: AbortSignal): Promise<void> {
-  const cost = pod.metadata.annotations?.[DELETION_COST_ANNOTATION];
-  if (isFirst ? cost !== undefined : !isReplaced(pod)) return;
-  const { uid } = pod.metadata;
-  const body = { metadata: { uid, annotations: { [DELETION_COST_ANNOTATION]: isFirst ? REPLACED_COST : null } } };
+  const body = deletionCostPatch(pod, isFirst);
+  if (body === undefined) return;
   const request = { method: 'PATCH', path: objectPath(PODS, pod.metadata), body, patch: { kind: 'merge' } } as const;
   await sendForObject(client, request, [404, 409], signal);
 }

@@ -20,6 +20,16 @@ export function isReplaced({ metadata }: Pod): boolean {
   return metadata.annotations?.[DELETION_COST_ANNOTATION] === REPLACED_COST;
 }
 
+/**
+ * The merge patch that makes the pod the first one which its ReplicaSet deletes, or takes that back; undefined where nothing is to
+ * be changed: a pod whose owner has a number of its own keeps it.
+ */
+export function deletionCostPatch(pod: Pod, isFirst: boolean): object | undefined {
+  const { uid, annotations } = pod.metadata;
+  if (isFirst ? annotations?.[DELETION_COST_ANNOTATION] !== undefined : !isReplaced(pod)) return undefined;
+  return { metadata: { uid, annotations: { [DELETION_COST_ANNOTATION]: isFirst ? REPLACED_COST : null } } };
+}
+
 /** A record of more pods would be larger than an annotation may be, and is none of ours. */
 const MAX_RECORD = 65_536;
 
