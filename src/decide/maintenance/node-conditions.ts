@@ -17,6 +17,9 @@ const MAX_NAMED = 10;
 /** The standard conditions of KEP-5683 that are kept on a node under maintenance; they are False afterwards. */
 export const NODE_CONDITIONS = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'] as const;
 
+/** The condition of the kubelet while it shuts the node down gracefully (KEP-6249). This program never sets it. */
+export const KUBELET_SHUTS_DOWN = 'GracefulNodeShutdownInProgress';
+
 /** The reasons that this program writes: a condition with another one is somebody else's. */
 const REASONS: ReadonlySet<string | undefined> = new Set([
   'NodeMaintenance',
@@ -26,9 +29,21 @@ const REASONS: ReadonlySet<string | undefined> = new Set([
   'DrainCompleted',
 ]);
 
+/** Whether this program has written the condition last, by its reason. */
+export function isOurCondition({ reason }: NodeCondition): boolean {
+  return REASONS.has(reason);
+}
+
+/** Whether the condition of that type is True, whoever has set it. */
+function isTrue({ status }: Node, type: string): boolean {
+  return status?.conditions?.some((each) => each.type === type && each.status === 'True') === true;
+}
+
 /**
  * The conditions of a node that have to be written; none where they are right, or were never needed. What somebody else has
  * set is not cleared, and not changed while it is True (KEP-6249): the kubelet and people write conditions of these types too.
+ * While the kubelet shuts the node down, DrainInProgress stays True though it is ours: with both, the DaemonSet controller makes
+ * no pods that the kubelet would refuse.
  */
 export function decideNodeConditions(node: Node, state: NodeState): readonly NodeCondition[] {
   const { maintenances, draining, drained } = state;
@@ -54,9 +69,11 @@ export function decideNodeConditions(node: Node, state: NodeState): readonly Nod
     },
   };
   return NODE_CONDITIONS.map((type) => wanted[type]).filter((condition) => {
-    const present = node.status?.conditions?.find(({ type }) => type === condition.type);
+    const { type } = condition;
+    const present = node.status?.conditions?.find((each) => each.type === type);
     if (present === undefined) return condition.status === 'True';
-    if (!REASONS.has(present.reason)) return present.status !== 'True' && condition.status === 'True';
+    if (type === 'DrainInProgress' && present.status === 'True' && isTrue(node, KUBELET_SHUTS_DOWN)) return false;
+    if (!isOurCondition(present)) return present.status !== 'True' && condition.status === 'True';
     return (
       present.status !== condition.status ||
       present.reason !== condition.reason ||

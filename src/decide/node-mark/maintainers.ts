@@ -1,5 +1,6 @@
-/** Other programs that take a node out of service, recognised by the taints and annotations that they publish. */
+/** Other programs that take a node out of service, recognised by the taints, annotations and conditions that they publish. */
 import type { Node } from '../../api/pod.ts';
+import { isOurCondition, KUBELET_SHUTS_DOWN } from '../maintenance/node-conditions.ts';
 
 /** What each of them sets on a node, and what that means. */
 const SIGNS: readonly {
@@ -34,11 +35,32 @@ const SIGNS: readonly {
   { kind: 'annotation', key: 'weave.works/kured-reboot-in-progress', says: 'kured is rebooting the node' },
 ];
 
+/** What it means that a condition of a node's lifecycle (KEP-5683) is True that is none of ours. */
+const CONDITIONS: Readonly<Record<string, string>> = {
+  [KUBELET_SHUTS_DOWN]: 'the kubelet is shutting the node down',
+  DrainInProgress: 'somebody else drains the node',
+  MaintenanceInProgress: 'the node is under maintenance by somebody else',
+  MaintenancePlanned: 'a maintenance of the node is planned by somebody else',
+};
+/** A reason may be as long as its writer likes. */
+const MAX_REASON = 100;
+
+function conditionsOfOthers({ status }: Node): readonly string[] {
+  return (status?.conditions ?? []).flatMap((condition) => {
+    const { type, reason = '' } = condition;
+    const says = Object.hasOwn(CONDITIONS, type) ? CONDITIONS[type] : undefined;
+    if (says === undefined || condition.status !== 'True' || isOurCondition(condition)) return [];
+    const why = reason === '' ? '' : `, reason ${reason.slice(0, MAX_REASON)}`;
+    return [`${says} (condition ${type}${why})`];
+  });
+}
+
 /** What other programs are doing with the node, a sentence for each. */
-export function otherMaintainers({ metadata, spec }: Node): readonly string[] {
+export function otherMaintainers(node: Node): readonly string[] {
+  const { metadata, spec } = node;
   const taints = new Set(spec?.taints?.map(({ key }) => key));
   const found = SIGNS.filter(({ kind, key }) =>
     kind === 'taint' ? taints.has(key) : metadata.annotations?.[key] !== undefined,
   );
-  return found.map(({ kind, key, says }) => `${says} (${kind} ${key})`);
+  return [...found.map(({ kind, key, says }) => `${says} (${kind} ${key})`), ...conditionsOfOthers(node)];
 }

@@ -58,4 +58,54 @@ describe('the conditions of a node', () => {
     const kept = { metadata: { name: 'one' }, status: { conditions: over } };
     assert.deepEqual(decideNodeConditions(kept, states.Complete), []);
   });
+
+  // KEP-6249 and KEP-5683: who has written what, and what this program then makes of a node that it drains, or no longer does.
+  const GNS = 'GracefulNodeShutdownInProgress';
+  const DRAIN = 'DrainInProgress';
+  const written = (type: string, status: NodeCondition['status'], reason: string): NodeCondition => {
+    return { type, status, reason, message: '' };
+  };
+  const ours: NodeCondition = { ...written(DRAIN, 'True', 'NodeMaintenance'), message: 'drained by m' };
+  const rules: readonly [rule: string, on: readonly NodeCondition[], draining: string, after: string][] = [
+    [
+      'the kubelet begins a shutdown',
+      [written(GNS, 'True', 'NodeShutdown'), written(DRAIN, 'True', 'NodeShutdown')],
+      '-',
+      '-',
+    ],
+    ['the kubelet leaves a drain that is there', [written(GNS, 'True', 'NodeShutdown'), ours], '-', '-'],
+    [
+      'the kubelet has called its shutdown off',
+      [written(GNS, 'False', 'X'), written(DRAIN, 'False', 'X')],
+      'True',
+      '-',
+    ],
+    ['the kubelet has cleared what it found at its start', [written(DRAIN, 'False', 'KubeletStarted')], 'True', '-'],
+    [
+      'the node lifecycle controller has lost the kubelet',
+      [written(DRAIN, 'Unknown', 'KubeletUnreachable')],
+      'True',
+      '-',
+    ],
+    ['that, after a shutdown', [written(GNS, 'Unknown', 'KubeletUnreachable'), ours], '-', 'False'],
+    ['kubectl drain says that it drains', [written(DRAIN, 'True', 'AdminRequested')], '-', '-'],
+    ['the drain is ours alone', [ours], '-', 'False'],
+    ['nobody has said anything', [], 'True', '-'],
+  ];
+  for (const [rule, conditions, draining, after] of rules) {
+    it(`the condition DrainInProgress where ${rule}: ${draining} while this program drains, ${after} afterwards`, () => {
+      const node: Node = { metadata: { name: 'one' }, status: { conditions } };
+      const made = (state: (typeof states)[keyof typeof states]): string => {
+        const changes = decideNodeConditions(node, state);
+        assert.ok(
+          changes.every(({ type }) => type !== GNS),
+          'that is for the kubelet to say',
+        );
+        const change = changes.find(({ type }) => type === DRAIN);
+        return change === undefined ? '-' : change.status;
+      };
+      assert.equal(made(states.Drain), draining);
+      assert.equal(made(states.Complete), after);
+    });
+  }
 });
