@@ -4,12 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { it } from 'node:test';
 import type { Eviction, LifecycleRequest } from '../../../src/api/lifecycle.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { createSystemClock } from '../../../src/host/clock.ts';
-import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
-import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';
-import { runResponder } from '../../../src/kube/lifecycle/responder-loop.ts';
 import { objectPath } from '../../../src/kube/resource.ts';
-import { createLog } from '../../../src/telemetry/log.ts';
 import {
   createRunningPod,
   EVICTIONS,
@@ -18,16 +13,9 @@ import {
   podBody,
   PODS,
 } from '../../support/rigs/lifecycle.ts';
-import { allowToRespond } from '../../support/attacks/lifecycle/scene.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { AWAITING, DELETED, EVICTOR, says, type Scene } from './scene.ts';
-
-/** A client of a user with the rights of a responder. */
-async function responderClient(rig: LifecycleRig, responder: string): Promise<KubeClient> {
-  const user = `user-of-${responder.replace('/', '-')}`;
-  await allowToRespond(rig, user, responder);
-  return createKubeClient(await loadClusterAccess(await rig.controlPlane.kubeconfigFor(user, [])), user);
-}
+import { addKitCase } from './kit-case.ts';
+import { AWAITING, DELETED, says, type Scene } from './scene.ts';
 
 function addWholeCase(rigOf: () => LifecycleRig, scene: Scene): void {
   it('a pod is evicted for two requesters, and the Eviction is collected after its requests are deleted', async () => {
@@ -70,47 +58,6 @@ function addMirrorCase(rigOf: () => LifecycleRig, scene: Scene): void {
   });
 }
 
-function addKitCase(rigOf: () => LifecycleRig, scene: Scene): void {
-  it('a responder made with the kit is asked first, works, and passes on to the Eviction API', async () => {
-    const rig = rigOf();
-    const namespace = await scene.newNamespace();
-    const responder = 'databases.example.com/backup';
-    const client = await responderClient(rig, responder);
-    const stopping = new AbortController();
-    let looks = 0;
-    const running = runResponder(
-      {
-        name: 'databases.example.com',
-        act: () => {
-          looks += 1;
-          return Promise.resolve(
-            looks < 3
-              ? { kind: 'working', message: `backup: step ${looks}`, againMs: 200 }
-              : { kind: 'completed', message: 'backup is done' },
-          );
-        },
-      },
-      { responder },
-      { client, clock: createSystemClock(), log: createLog('error', 'kit') },
-      stopping.signal,
-    );
-    try {
-      const evictionResponders = [{ name: responder, priority: 10_000 }];
-      const pod = await createRunningPod(rig, namespace, podBody('db', {}, { evictionResponders }));
-      const request = await scene.createRequest(pod);
-      await scene.untilRequest(request, DELETED, 1);
-      const { status } = (await rig.get<Eviction>(EVICTIONS, namespace, 'pod-1-db')) ?? { status: undefined };
-      const turns = status?.targetResponders?.map(({ name, state }) => `${name} ${state}`);
-      assert.deepEqual(turns, [`${responder} Completed`, `${EVICTOR} Completed`]);
-      assert.equal(status?.responders?.[0]?.message, 'backup is done');
-    } finally {
-      stopping.abort();
-      await running;
-      client.close();
-    }
-  });
-}
-
 /** Adds the cases; a controller has to run with `lifecycleApi: 'on'`. */
 export function addProductCases(rigOf: () => LifecycleRig, scene: Scene): void {
   addWholeCase(rigOf, scene);
@@ -118,7 +65,6 @@ export function addProductCases(rigOf: () => LifecycleRig, scene: Scene): void {
   addKitCase(rigOf, scene);
 }
 
-/** Adds what a user with the rights of the responder A tries on the status of others. */
 /** Adds the case that leaves traces: it has to be the last one. */
 export function addUpstreamCase(rigOf: () => LifecycleRig, scene: Scene): void {
   it('the controller leaves everything to the evictionrequest-controller of Kubernetes once that has written', async () => {
