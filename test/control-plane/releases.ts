@@ -38,6 +38,11 @@ export function defaultRelease(): Release {
   return releaseOf(DEFAULT_MINOR);
 }
 
+/** Whether the release that the tests run has MutatingAdmissionPolicy v1, by which pods are gated and plans completed. */
+export function hasMutatingPolicies(): boolean {
+  return Number(wantedRelease().minor.slice(2)) >= 36;
+}
+
 /** The release that the tests run: that of NODEMAINT_KUBERNETES, such as 1.35, where it is set. Throws for one that is unknown. */
 export function wantedRelease(wanted = process.env['NODEMAINT_KUBERNETES'] ?? DEFAULT_MINOR): Release {
   if (isKnown(wanted)) return releaseOf(wanted);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { NodeSelector } from '../../../src/api/meta.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
+import { hasMutatingPolicies } from '../../control-plane/releases.ts';
 import {
   type AdmissionRig,
   assertAllowed,
@@ -153,7 +154,8 @@ describe('a node', () => {
   it('a node makes, completes and deletes its own maintenance, and no other', async () => {
     const node = await rig.user('system:node:node-n', [], ['system:nodes']);
     const body = ownMaintenanceOf('node-n');
-    assert.equal(specOf(await createMaintenance(node, body)).drainPlan?.length, 12);
+    const { drainPlan } = specOf(await createMaintenance(node, body));
+    assert.equal(drainPlan?.length, hasMutatingPolicies() ? 12 : undefined);
     const { name } = body.metadata;
     assertAllowed(await patchMaintenance(node, name, { spec: { stage: 'Complete' } }));
     assertAllowed(await deleteMaintenance(node, name));
