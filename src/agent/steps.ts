@@ -68,7 +68,12 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
   return [
     { name: 'keep the shutdown lock', run: ({ phase }, signal) => lock.reconcile(phase, signal) },
     { name: 'watch the locks of others', run: ({ phase }, signal) => otherLocks.reconcile(phase, signal) },
-    { name: 'serve the notices', run: ({ phase }) => notices.reconcile(phase) },
+    {
+      name: 'serve the notices',
+      run: async ({ phase }) => {
+        if (phase.kind !== 'draining') await notices.reconcile(phase);
+      },
+    },
     {
       name: 'start the kubelet again',
       run: async ({ phase }, signal) => {

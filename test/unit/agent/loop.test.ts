@@ -213,7 +213,7 @@ describe('a step that fails', () => {
     ['hooks begin', 'run the hooks'],
     ['hold the lock', 'keep the shutdown lock'],
     ['other locks', 'watch the locks of others'],
-    ['notices', 'serve the notices'],
+    ['notices', 'serve the notices of a drain'],
     ['create the maintenance', 'create the maintenance'],
     ['overdue pods', 'end overdue pods'],
     ['observe', 'drain the node and move static pods'],
