@@ -43,10 +43,14 @@ async function build(stack: AsyncDisposableStack, stopSec: number): Promise<Scen
   return { rig, audit };
 }
 
-/** The API server has refused no write, neither of the controller nor of the agent. */
-async function assertNoneRefused({ audit }: Scene): Promise<void> {
+/**
+ * The API server has refused no write, neither of the controller nor of the agent. One that has been started again does not
+ * know for a moment who has which rights.
+ */
+async function assertNoneRefused({ audit }: Scene, server: 'same' | 'restarted'): Promise<void> {
   const { count, refused } = await audit.writes();
-  assert.deepEqual(refused, []);
+  const meant = refused.filter(({ lacksRight }) => server === 'same' || !lacksRight);
+  assert.deepEqual(meant, []);
   assert.ok(count > 10, `only ${count} writes were seen`);
 }
 
@@ -117,7 +121,7 @@ describe('a node whose pods leave by lifecycle.k8s.io alone, on a real kubelet',
     const isClean = async (): Promise<boolean> =>
       (await rig.controlPlane.kubectl(['get', 'evictionrequests.lifecycle.k8s.io', '-A', '-o', 'name'])) === '';
     await waitFor('the requests are given back', isClean, SLOW);
-    await assertNoneRefused(scene);
+    await assertNoneRefused(scene, 'same');
   });
 
   it('the node drains in order when the controller is killed, and then the API server goes away, in mid-drain', async () => {
@@ -138,6 +142,6 @@ describe('a node whose pods leave by lifecycle.k8s.io alone, on a real kubelet',
     await waitFor('the agent releases the machine', () => phaseIs(rig, 'released'), { ...SLOW, program: agent });
     await assertOrder(rig);
     assert.deepEqual(await manifestsOf(rig.node), {});
-    await assertNoneRefused(scene);
+    await assertNoneRefused(scene, 'restarted');
   });
 });

@@ -9,21 +9,18 @@ import { promisify } from 'node:util';
 import { openControlSocket } from '../../../src/agent/control/socket.ts';
 import { inSandbox, withAgent } from '../../support/agent/sandbox.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import { asUser, type OtherUser } from '../../support/commands/other-user.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 // User and group nobody, and the group daemon, of every Debian.
 const [NOBODY, DAEMON] = [65_534, 1];
 
 /** What a user is answered on a socket, or how he is refused. */
-async function runAs(
-  user: { readonly uid: number; readonly gid: number },
-  socket: string,
-  line: string,
-): Promise<string> {
+async function runAs(user: OtherUser, socket: string, line: string): Promise<string> {
   const script = `const s = require('node:net').createConnection(process.argv[1]);
     s.on('error', (e) => console.log(e.code)); s.on('data', (d) => console.log(String(d))); s.write(process.argv[2] + '\\n');`;
-  return (await promisify(execFile)(process.execPath, ['-e', script, socket, line], { timeout: 20_000, ...user }))
-    .stdout;
+  const [program, ...args] = asUser(user, [process.execPath, '-e', script, socket, line]);
+  return (await promisify(execFile)(program, args, { timeout: 20_000 })).stdout;
 }
 
 describe('the control socket', () => {

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createSystemBus } from '../../../src/host/dbus/bus.ts';
 import { until } from '../../logind/host.ts';
+import { asUser } from '../../support/commands/other-user.ts';
 import { SILENT_LOG } from '../../support/silent-log.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
@@ -38,8 +39,9 @@ describe('a user who floods the agent with signals over the system bus', () => {
     const before = process.memoryUsage.rss();
     const loop = monitorEventLoopDelay({ resolution: 10 });
     loop.enable();
-    const flags = ['--disable-warning=ExperimentalWarning', FLOODER, address, own, '5', '2000000'];
-    const flood = promisify(execFile)(process.execPath, flags, { uid: NOBODY, gid: NOBODY, timeout: 40_000 });
+    const flooder = [process.execPath, '--disable-warning=ExperimentalWarning', FLOODER, address, own, '5', '2000000'];
+    const [program, ...flags] = asUser({ uid: NOBODY, gid: NOBODY }, flooder);
+    const flood = promisify(execFile)(program, flags, { timeout: 40_000 });
     assert.match((await flood).stdout, /^sent/);
     assert.ok((await names()).includes(own), 'the connection is the same');
     loop.disable();

@@ -1,5 +1,6 @@
 /** The messages to users at terminals, by the real wall, in the sandbox of the agent's unit. */
 import assert from 'node:assert/strict';
+import process from 'node:process';
 import { after, before, describe, it } from 'node:test';
 import { until } from '../../logind/host.ts';
 import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
@@ -7,14 +8,26 @@ import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../.
 /** Logs a user in at pts/0, and records what that terminal shows. */
 const LOG_IN = `systemd-run --quiet --unit=terminal script --quiet --flush --append --command 'sleep 1000' /root/terminal
 until [ -e /dev/pts/0 ]; do sleep 0.1; done
-echo '[7] [00001] [ts/0] [root    ] [pts/0       ] [                    ] [0.0.0.0        ] [2026-11-22T00:00:00,000000+00:00]' | utmpdump -r > /run/utmp`;
+base64 -d > /run/utmp`;
+
+/** The record of utmp(5) that says so; its length is that of this processor's C library. */
+function utmpRecord(): Buffer {
+  const record = Buffer.alloc(process.arch === 'x64' ? 384 : 400);
+  const USER_PROCESS = 7;
+  record.writeInt16LE(USER_PROCESS, 0);
+  record.writeInt32LE(1, 4);
+  record.write('pts/0', 8);
+  record.write('ts/0', 40);
+  record.write('root', 44);
+  return record;
+}
 
 describe('users at terminals', () => {
   let container: SystemContainer;
 
   before(async () => {
     container = await startSystemContainer(AbortSignal.timeout(60_000));
-    await container.must(LOG_IN);
+    await container.must(LOG_IN, utmpRecord().toString('base64'));
   });
 
   after(async () => {

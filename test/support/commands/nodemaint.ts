@@ -10,6 +10,7 @@ import { type Program, startProgram } from '../../control-plane/process.ts';
 import { makeTestFolder } from '../folder.ts';
 import { maintenanceOf } from '../maintenance/objects.ts';
 import { waitFor } from '../wait-for.ts';
+import { asUser, type OtherUser } from './other-user.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const MAIN = path.join(ROOT, 'src', 'main.ts');
@@ -28,13 +29,12 @@ export function startNodemaint(args: readonly string[], logFile: string, env: No
 /** Runs `nodemaint ARGS` to its end, as this user or another one. */
 export async function runNodemaint(
   args: readonly string[],
-  user: { readonly uid?: number; readonly gid?: number } = {},
+  user?: OtherUser,
 ): Promise<{ stdout: string; stderr: string; code: number }> {
   try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [...FLAGS, MAIN, ...args], {
-      timeout: 60_000,
-      ...user,
-    });
+    const own = nodemaintCommand(args);
+    const [program, ...rest] = user === undefined ? own : asUser(user, own);
+    const { stdout, stderr } = await promisify(execFile)(program, rest, { timeout: 60_000 });
     return { stdout, stderr, code: 0 };
   } catch (error) {
     const { stdout, stderr, code } = error as { stdout: string; stderr: string; code: number };

@@ -19,6 +19,8 @@ export interface Refusal {
   readonly what: string;
   readonly code: number;
   readonly message: string;
+  /** Whether the writer lacked the right; else a rule or a policy refused what it wrote. */
+  readonly lacksRight: boolean;
 }
 
 /** What an audit log tells of the product's writes. */
@@ -39,6 +41,7 @@ interface AuditEvent {
   readonly userAgent?: string;
   readonly verb: string;
   readonly requestURI: string;
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly responseStatus?: { readonly code: number; readonly message?: string };
 }
 
@@ -63,11 +66,12 @@ export async function createAuditLog(folder: string): Promise<AuditLog> {
     writes: async () => {
       const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
       const own = lines.map((line) => JSON.parse(line) as AuditEvent).filter(isOwn);
-      const refused = own.filter(isRefusal).map(({ verb, requestURI, responseStatus }) => {
+      const refused = own.filter(isRefusal).map(({ verb, requestURI, responseStatus, annotations }) => {
         return {
           what: `${verb} ${requestURI}`,
           code: responseStatus?.code ?? 0,
           message: responseStatus?.message ?? '',
+          lacksRight: annotations?.['authorization.k8s.io/decision'] === 'forbid',
         };
       });
       return { count: own.length, refused };
