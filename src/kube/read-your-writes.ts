@@ -5,8 +5,9 @@ export interface RecentWrites<T> {
   /** The object as it is known best: as our last write left it, as long as the cache has a copy from before that write. */
   latest(key: string, copy: T | undefined): T | undefined;
   /**
-   * Notes what a write made of the object, and the copy that the cache had when it was decided on. Of two writes whose answers
-   * cross, the later one stays.
+   * Notes what a write made of the object, and the copy that the cache had when it was decided on, or has now. Of two writes
+   * whose answers cross, the later one stays; a copy that is later than the write stays too, because the watch may bring what
+   * others made of the object before this process has the answer to its own write.
    */
   note(key: string, copy: T | undefined, written: T): void;
   forget(key: string): void;
@@ -16,7 +17,7 @@ export interface RecentWrites<T> {
  * Whether version `a` of an object is older than `b`: the API server counts them in decimal digits without leading zeros
  * (KEP-5504). Undefined where one of them is written otherwise.
  */
-export function isOlder(a: string, b: string): boolean | undefined {
+function isOlder(a: string, b: string): boolean | undefined {
   if (!/^[1-9]\d*$/.test(a) || !/^[1-9]\d*$/.test(b)) return undefined;
   return a.length === b.length ? a < b : a.length < b.length;
 }
@@ -48,9 +49,10 @@ export function createRecentWrites<T extends KubeObject>(): RecentWrites<T> {
     },
     note: (key, copy, written) => {
       const { uid, resourceVersion = '' } = written.metadata;
-      const known = writes.get(key)?.written.metadata;
-      const isLater = known?.uid === uid && isOlder(resourceVersion, known?.resourceVersion ?? '') === true;
-      if (!isLater) writes.set(key, { version: copy?.metadata.resourceVersion, written });
+      const isPast = [writes.get(key)?.written.metadata, copy?.metadata].some(
+        (known) => known?.uid === uid && isOlder(resourceVersion, known?.resourceVersion ?? '') === true,
+      );
+      if (!isPast) writes.set(key, { version: copy?.metadata.resourceVersion, written });
     },
     forget: (key) => {
       writes.delete(key);

@@ -3,7 +3,7 @@ import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecyc
 import type { KubeObject } from '../../api/meta.ts';
 import { type Read, readEviction, readLifecycleRequest } from '../../kube/lifecycle/parse.ts';
 import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
-import { createRecentWrites, isOlder } from '../../kube/read-your-writes.ts';
+import { createRecentWrites } from '../../kube/read-your-writes.ts';
 import { keyOf, type Resource } from '../../kube/resource.ts';
 import { createObjectCache, type ObjectCache, type WatchDependencies } from '../../kube/watch.ts';
 import { createGrouping } from '../cache/grouping.ts';
@@ -60,12 +60,7 @@ function createTargetedObjects<T extends Targeting>(
     under: (target) => [...targets.under(target)].flatMap((key) => get(key) ?? []),
     note: (object) => {
       const key = keyOf(object);
-      const copy = cache.get(key)?.read;
-      const { uid, resourceVersion = '' } = object.metadata;
-      // The watch may bring what others made of the object before this process has the answer to its own write.
-      const isPast =
-        copy?.metadata.uid === uid && isOlder(resourceVersion, copy?.metadata.resourceVersion ?? '') === true;
-      if (!isPast) writes.note(key, copy, object);
+      writes.note(key, cache.get(key)?.read, object);
       regroup(key);
     },
   };

@@ -26,6 +26,10 @@ describe('The recent writes', () => {
     assert.equal(latest(thing('98'), thing('105'), thing('106')), '106');
     assert.equal(latest(thing('98'), thing('999'), thing('1000')), '1000');
   });
+  it('give way to a copy that the watch brought before the answer to the write', () => {
+    assert.equal(latest(thing('106'), thing('105'), thing('106')), '106');
+    assert.equal(latest(thing('106', 'v'), thing('105'), thing('106', 'v')), '105');
+  });
   it('give way to another object of that name, and to a deletion', () => {
     assert.equal(latest(thing('98'), thing('105'), thing('100', 'v')), '100');
     assert.equal(latest(thing('98'), thing('105'), undefined), undefined);
