@@ -79,7 +79,7 @@ export async function bundleCommand(flags: BundleFlags, terminal: Terminal): Pro
       ...(flags.context === undefined ? [] : ['--context', flags.context]),
     ];
     try {
-      files = await gather(clusterParts(client, access));
+      files = await gather(await clusterParts(client, access, terminal.stop));
     } finally {
       client.close();
     }

@@ -1,10 +1,14 @@
 /** What the product does beside upstream's cases. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { it } from 'node:test';
+import { promisify } from 'node:util';
 import type { Eviction, LifecycleRequest } from '../../../src/api/lifecycle.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { objectPath } from '../../../src/kube/resource.ts';
+import { runNodemaint } from '../../support/commands/nodemaint.ts';
 import {
   createRunningPod,
   EVICTIONS,
@@ -59,10 +63,41 @@ function addMirrorCase(rigOf: () => LifecycleRig, scene: Scene): void {
 }
 
 /** Adds the cases; a controller has to run with `lifecycleApi: 'on'`. */
+function addBundleCase(rigOf: () => LifecycleRig, scene: Scene): void {
+  it('the bundle of the cluster has the requests and the Evictions, and no secret of theirs', async () => {
+    const rig = rigOf();
+    const { adminKubeconfig, logs } = rig.controlPlane;
+    const namespace = await scene.newNamespace();
+    const pod = await createRunningPod(rig, namespace, podBody('web', { finalizers: ['hold.example.com/x'] }));
+    const request = await scene.createRequest(pod);
+    const annotations = { planted: 'password: hush-planted' };
+    await rig.patch(LIFECYCLE_REQUESTS, request, { metadata: { annotations } });
+    const eviction = { metadata: { name: 'pod-1-web', namespace } };
+    await scene.untilEviction(eviction, 'the Eviction is there', () => true);
+    await rig.patch(EVICTIONS, eviction, { metadata: { annotations } });
+    const archive = path.join(logs, 'bundle.tar.gz');
+    const access = ['--kubeconfig', adminKubeconfig];
+    const { code, stderr } = await runNodemaint(['bundle', '--cluster', '-o', archive, ...access]);
+    assert.deepEqual([code, stderr], [0, '']);
+    for (const [part, kind] of [
+      ['lifecycle-requests.json', 'EvictionRequest'],
+      ['lifecycle-evictions.json', 'Eviction'],
+    ] as const) {
+      const { stdout } = await promisify(execFile)('tar', ['xzOf', archive, '--wildcards', `*/${part}`]);
+      assert.match(stdout, new RegExp(`"kind": ?"${kind}List"`), part);
+      assert.ok(stdout.includes(`"namespace": "${namespace}"`), part);
+      assert.match(stdout, /\[taken out\]/, part);
+      assert.ok(!stdout.includes('hush-planted'), part);
+    }
+    await rig.patch(PODS, pod, { metadata: { finalizers: null } });
+  });
+}
+
 export function addProductCases(rigOf: () => LifecycleRig, scene: Scene): void {
   addWholeCase(rigOf, scene);
   addMirrorCase(rigOf, scene);
   addKitCase(rigOf, scene);
+  addBundleCase(rigOf, scene);
 }
 
 /** Adds the case that leaves traces: it has to be the last one. */

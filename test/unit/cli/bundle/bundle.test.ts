@@ -6,10 +6,11 @@ import { describe, it, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { collect } from '../../../../src/cli/bundle/bundle.ts';
 import { redacted } from '../../../../src/cli/bundle/redact.ts';
-import { PART_BYTES } from '../../../../src/cli/bundle/sources.ts';
+import { clusterParts, PART_BYTES } from '../../../../src/cli/bundle/sources.ts';
 import { runNodemaint } from '../../../support/commands/nodemaint.ts';
 import { PLANTED } from '../../../support/commands/planted-secrets.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
+import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 describe('a text of a bundle', () => {
   for (const [text, secret] of PLANTED) {
@@ -91,5 +92,46 @@ describe('the bundle of a node', () => {
     const again = await runNodemaint(['bundle', '--config', config, '-o', archive]);
     assert.equal(again.code, 1);
     assert.match(again.stderr, /cannot write the bundle .*EEXIST/);
+  });
+});
+
+describe('the bundle of a cluster', () => {
+  const group = '/apis/lifecycle.k8s.io/v1alpha1';
+  const own = ['lifecycle-requests.json', 'lifecycle-evictions.json'];
+  const signal = (): AbortSignal => AbortSignal.timeout(60_000);
+
+  it('the bundle has the objects of lifecycle.k8s.io where the cluster serves them, without secrets', async () => {
+    const items = PLANTED.map(([text]) => ({ message: text }));
+    const { client, requests } = createObjectServer({
+      [group]: { resources: [{ name: 'evictionrequests' }, { name: 'evictions' }, { name: 'evictions/status' }] },
+      [`${group}/evictionrequests`]: { kind: 'EvictionRequestList', items },
+      [`${group}/evictions`]: { kind: 'EvictionList', items },
+    });
+    const parts = (await clusterParts(client, [], signal())).filter(({ name }) => own.includes(name));
+    const files = await collect(parts, signal());
+    assert.deepEqual(
+      files.map(({ name, text }) => [name, /"kind": ?"(\w+)"/.exec(text)?.[1]]),
+      [
+        ['lifecycle-requests.json', 'EvictionRequestList'],
+        ['lifecycle-evictions.json', 'EvictionList'],
+      ],
+    );
+    for (const { text } of files) for (const [, secret] of PLANTED) assert.ok(!text.includes(secret), text);
+    for (const { path: asked } of requests.slice(1)) assert.match(asked, /\?limit=500$/);
+  });
+
+  it('the bundle has no such parts where the cluster does not serve the group', async () => {
+    const { client } = createObjectServer();
+    const names = (await clusterParts(client, [], signal())).map(({ name }) => name);
+    assert.ok(names.includes('evictionrequests.json'));
+    for (const name of own) assert.ok(!names.includes(name), name);
+  });
+
+  it('the bundle says why the objects of lifecycle.k8s.io cannot be read', async () => {
+    const { client, refused } = createObjectServer();
+    for (const path of [group, `${group}/evictionrequests`, `${group}/evictions`]) refused.set(`GET ${path}`, 403);
+    const parts = (await clusterParts(client, [], signal())).filter(({ name }) => own.includes(name));
+    const texts = (await collect(parts, signal())).map(({ text }) => text);
+    assert.deepEqual(texts, Array(2).fill('[not read: the API server answered HTTP 403]\n'));
   });
 });
