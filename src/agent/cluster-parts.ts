@@ -1,6 +1,7 @@
 import type { DoctorResult } from '../decide/fleet/presence.ts';
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { createServerClock } from '../kube/server-clock.ts';
 import { type Cluster, createCluster } from './cluster/cluster.ts';
 import type { ClusterDependencies } from './cluster/dependencies.ts';
 import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
@@ -33,12 +34,17 @@ export interface ClusterPartOptions {
   readonly readDoctor: (signal: AbortSignal) => Promise<DoctorResult>;
 }
 
-/** Creates the parts; nothing is asked of the API server before the cluster runs. Their watches end with `lifetime`. */
+/**
+ * Creates the parts; nothing is asked of the API server before the cluster runs. Their watches end with `lifetime`. The clock of
+ * `machine` is this machine's.
+ */
 export function openCluster(
   { server, endsWithBoot, runtime, readDoctor }: ClusterPartOptions,
-  dependencies: ClusterDependencies,
+  machine: Omit<ClusterDependencies, 'aheadMs'>,
   lifetime: AbortSignal,
 ): ClusterParts {
+  const { clock, aheadMs, noting } = createServerClock(machine.clock);
+  const dependencies: ClusterDependencies = { ...machine, client: noting(machine.client), clock, aheadMs };
   const cluster = createCluster(dependencies, endsWithBoot);
   const ownNode = createOwnNode(dependencies);
   return {

@@ -84,7 +84,7 @@ function triggerOf({ phase }: AgentRecord, bootId: string): string | undefined {
 async function openNotices(
   { config, dependencies, state, wake }: Foundation,
   bootId: string,
-  observer: AgentMetrics['notices'],
+  { observer, cluster }: { observer: AgentMetrics['notices']; cluster: ClusterParts | undefined },
 ): Promise<Notices> {
   const { clock, log } = dependencies;
   const { leadSec, rebalance, freeze } = config.cloud;
@@ -94,6 +94,7 @@ async function openNotices(
     options: { leadMs: leadSec * 1000, rebalance, freeze },
     memory: await openNoticeMemory(state, bootId, log),
     clock,
+    aheadMs: cluster?.dependencies.aheadMs ?? (() => 0),
     log,
     onChange: wake,
   });
@@ -170,7 +171,7 @@ export async function openContext(
   const metrics = await openAgentMetrics(config.metricsAddress, log);
   const cluster = openClusterOf(foundation, bootId);
   const client = cluster?.client;
-  const events = client && createEventRecorder('nodemaint-agent', { client, clock, log });
+  const events = cluster && createEventRecorder('nodemaint-agent', cluster.dependencies);
   const kubelet = kubeletUnitOf(machine, config, state, bootId);
   const knownPods = createKnownPods({ state, nodeName, client, kubeletPods: kubeletPodsOf(config), clock, log });
   const offlinePods = kubelet && createOfflinePods({ runtime, kubelet, knownPods, clock, log, onChange: wake }, living);
@@ -189,7 +190,7 @@ export async function openContext(
     state,
     cluster,
     node: { name: nodeName, bootId },
-    notices: await openNotices(foundation, bootId, metrics.notices),
+    notices: await openNotices(foundation, bootId, { observer: metrics.notices, cluster }),
     machine: {
       detector: createShutdownDetector({ host, triggered: triggerOf(record, bootId), leadMs, clock, log }),
       lock,

@@ -12,8 +12,10 @@ export interface ServerClock {
    * API server's clock. Durations (`monotonic`, `sleep`) are those of this machine.
    */
   readonly clock: Clock;
+  /** How far the API server's clock is ahead of this machine's, in milliseconds; 0 where both agree, and before the first answer. */
+  readonly aheadMs: () => number;
   /** The client, which notes the time in each answer. */
-  noting(client: KubeClient): KubeClient;
+  readonly noting: (client: KubeClient) => KubeClient;
 }
 
 /** Creates the clock; until the first answer its wall time is this machine's. */
@@ -33,8 +35,13 @@ export function createServerClock(clock: Clock): ServerClock {
     else if (behind > TOLERATED_MS) offsetMs = middle - startedAt;
     else offsetMs = ownOffset;
   };
+  const now = (): number => clock.monotonic() + offsetMs;
   return {
-    clock: { ...clock, now: () => clock.monotonic() + offsetMs },
+    clock: { ...clock, now },
+    aheadMs: () => {
+      const ahead = now() - clock.now();
+      return Math.abs(ahead) <= TOLERATED_MS ? 0 : ahead;
+    },
     noting: (client) => ({
       ...client,
       send: async (request, signal) => {

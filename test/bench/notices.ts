@@ -59,6 +59,7 @@ export async function benchNotices(): Promise<void> {
       sources: () => Promise.resolve(sources),
       options: { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 },
       memory: await openNoticeMemory(await openTestState(folder), 'boot', log),
+      aheadMs: () => 0,
       clock: createSystemClock(),
       log,
       onChange: () => undefined,

@@ -8,6 +8,7 @@ import {
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import type { Deadline } from '../../decide/deadline/budget.ts';
+import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeLabel } from '../../decide/node-label.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
@@ -21,7 +22,7 @@ export interface ShutdownMaintenance {
   readonly reason: string;
   readonly stage: 'Cordon' | 'Drain';
   readonly drainPlan: readonly DrainPlanEntry[];
-  /** When the node is gone. */
+  /** When the node is gone, by this machine's clock. */
   readonly deadline?: Deadline | undefined;
 }
 
@@ -34,7 +35,7 @@ export interface MaintenanceWriter {
   post(wanted: ShutdownMaintenance, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
   /** Reads it from the API server; undefined where there is none. */
   read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
-  /** Writes down when the node is gone. */
+  /** Writes down when the node is gone; sends nothing where the maintenance has it. */
   setDeadline(maintenance: NodeMaintenance, deadline: Deadline, signal: AbortSignal): Promise<void>;
   /** Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. */
   noteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void>;
@@ -43,11 +44,24 @@ export interface MaintenanceWriter {
   remove(maintenance: NodeMaintenance, signal: AbortSignal): Promise<void>;
 }
 
+/** The API server tells its time in whole seconds: deadlines that differ by less are the same. */
+const SAME_MS = 2_000;
+
+function isSame(written: NodeMaintenance, { at }: Deadline): boolean {
+  const known = deadlineOf(written);
+  return known !== undefined && Math.abs(known.at - at) < SAME_MS;
+}
+
 function annotationsOf({ at, since }: Deadline): Record<string, string> {
   return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
 }
 
-function bodyOf({ name, reason, stage, drainPlan, deadline }: ShutdownMaintenance, nodeName: string): NodeMaintenance {
+/** `deadline` is by the API server's clock. */
+function bodyOf(
+  { name, reason, stage, drainPlan }: Omit<ShutdownMaintenance, 'deadline'>,
+  deadline: Deadline | undefined,
+  nodeName: string,
+): NodeMaintenance {
   return {
     apiVersion: NODE_MAINTENANCE_API_VERSION,
     kind: 'NodeMaintenance',
@@ -77,7 +91,10 @@ export function createMaintenanceWriter({
   client,
   log,
   nodeName,
-}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName'>): MaintenanceWriter {
+  aheadMs = () => 0,
+}: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName' | 'aheadMs'>): MaintenanceWriter {
+  /** The deadline by the API server's clock: the time that is left until then is that of this machine. */
+  const inCluster = ({ at, since }: Deadline): Deadline => ({ at: at + aheadMs(), since: since + aheadMs() });
   const annotate = (name: string, annotations: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> =>
     patch(client, name, { metadata: { annotations } }, signal);
   return {
@@ -85,7 +102,7 @@ export function createMaintenanceWriter({
       const post = {
         method: 'POST',
         path: collectionPath(NODE_MAINTENANCES),
-        body: bodyOf(wanted, nodeName),
+        body: bodyOf(wanted, wanted.deadline && inCluster(wanted.deadline), nodeName),
       } as const;
       return sendForObject<NodeMaintenance>(client, post, [409], signal);
     },
@@ -93,7 +110,10 @@ export function createMaintenanceWriter({
       const path = objectPath(NODE_MAINTENANCES, { name });
       return sendForObject<NodeMaintenance>(client, { method: 'GET', path }, [404], signal);
     },
-    setDeadline: ({ metadata }, deadline, signal) => annotate(metadata.name, annotationsOf(deadline), signal),
+    setDeadline: async (maintenance, own, signal) => {
+      const deadline = inCluster(own);
+      if (!isSame(maintenance, deadline)) await annotate(maintenance.metadata.name, annotationsOf(deadline), signal);
+    },
     noteBoot: async (name, bootId, signal) => {
       const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;
       const node = await sendForObject<Node>(client, ask, [404], signal);

@@ -1,11 +1,9 @@
-import { DEADLINE_ANNOTATION } from '../../api/names.ts';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { decideOfflineDeadline, type OfflineDeadline } from '../../decide/deadline/offline.ts';
 import type { RuntimePod } from '../../decide/shutdown/runtime-pods.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../../decide/deadline/static-pods.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
-import { preciseRfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
@@ -27,8 +25,7 @@ export async function keepDeadline(
   if (phase.kind !== 'draining' || phase.deadline === undefined) return;
   if (cluster.own.state(phase.maintenance) !== 'open') return;
   const known = cluster.maintenances.get(phase.maintenance);
-  if (known === undefined || known.metadata.annotations?.[DEADLINE_ANNOTATION] === preciseRfc3339(phase.deadline.at))
-    return;
+  if (known === undefined) return;
   try {
     await cluster.own.setDeadline(known, phase.deadline, signal);
   } catch (error) {

@@ -43,6 +43,8 @@ export interface NoticeDependencies {
   readonly options: NoticeOptions;
   readonly memory: NoticeMemory;
   readonly clock: Clock;
+  /** How far the cluster's clock is ahead of this machine's; 0 where it is not known. */
+  readonly aheadMs: () => number;
   readonly log: Log;
   /** Absent where no metrics are served. */
   readonly observer?: NoticeObserver | undefined;
@@ -67,14 +69,14 @@ class Announcements {
   }
 
   decide(): NoticeDecision {
-    const { memory, clock, options } = this.#dependencies;
+    const { memory, clock, options, aheadMs } = this.#dependencies;
     const now = clock.now();
     const seen = this.#notices().map((notice) => ({
       notice,
       seenAt: memory.seenAt(notice.id, now),
       served: memory.isServed(notice.id),
     }));
-    return decideNotices(seen, options, now);
+    return decideNotices(seen, options, now, aheadMs());
   }
 
   /** Reads all sources again and again, and hands them to `serve`, until the signal is aborted; never rejects. */

@@ -82,25 +82,24 @@ type Verdict =
   | { readonly kind: 'nothing' };
 
 /** What an announced time comes to. It is past only if it was past when it was seen first: a drain outlasts its deadline. */
-function readTime({ notice, seenAt }: SeenNotice): { deadline?: number; complaint?: string } {
+function readTime({ notice, seenAt }: SeenNotice, at: number | undefined): { deadline?: number; complaint?: string } {
   const { notBefore, unreadableTime, leastMs } = notice;
   if (unreadableTime !== undefined) return { complaint: `its time "${unreadableTime}" cannot be read` };
-  if (notBefore === undefined) return leastMs === undefined ? {} : { deadline: seenAt + leastMs };
-  if (notBefore <= seenAt) {
-    return { complaint: `its time ${preciseRfc3339(notBefore)} was over when it was seen first` };
-  }
-  return { deadline: notBefore };
+  if (notBefore === undefined || at === undefined) return leastMs === undefined ? {} : { deadline: seenAt + leastMs };
+  if (at <= seenAt) return { complaint: `its time ${preciseRfc3339(notBefore)} was over when it was seen first` };
+  return { deadline: at };
 }
 
-function judge(seen: SeenNotice, options: NoticeOptions, now: number): Verdict {
+/** `at` is the time of the notice by this machine's clock. */
+function judge(seen: SeenNotice, at: number | undefined, options: NoticeOptions, now: number): Verdict {
   const { notice } = seen;
   if (notice.kind === 'rebalance' || notice.kind === 'freeze') {
     const action = options[notice.kind];
     return action === 'ignore' ? { kind: 'nothing' } : { kind: action };
   }
   // What this machine has been drained and rebooted for is over, unless it is yet to come.
-  if (seen.served && (notice.notBefore === undefined || notice.notBefore <= now)) return { kind: 'nothing' };
-  const { deadline, complaint } = readTime(seen);
+  if (seen.served && (at === undefined || at <= now)) return { kind: 'nothing' };
+  const { deadline, complaint } = readTime(seen, at);
   if (notice.kind === 'preempt') {
     return { kind: 'drain', deadline: deadline ?? seen.seenAt + (notice.leastMs ?? LEAST_PREEMPT_MS) };
   }
@@ -110,14 +109,24 @@ function judge(seen: SeenNotice, options: NoticeOptions, now: number): Verdict {
   return deadline === undefined ? { kind: 'drain' } : { kind: 'drain', deadline };
 }
 
-/** Decides about all notices there are `now`, in milliseconds since the epoch. docs/usage/notices-and-deadlines.md has the table. */
-export function decideNotices(notices: readonly SeenNotice[], options: NoticeOptions, now: number): NoticeDecision {
+/**
+ * Decides about all notices there are `now`, in milliseconds since the epoch. docs/usage/notices-and-deadlines.md has the table.
+ * All times of the decision are of this machine's clock. The cluster's clock is ahead of it by `aheadMs`: a time that a cloud
+ * names is one of that clock.
+ */
+export function decideNotices(
+  notices: readonly SeenNotice[],
+  options: NoticeOptions,
+  now: number,
+  aheadMs = 0,
+): NoticeDecision {
   const drains: { seen: SeenNotice; deadline: number }[] = [];
   const refused: { id: string; message: string }[] = [];
   let cordon: string | undefined;
   let dueAt: number | undefined;
   for (const seen of notices) {
-    const verdict = judge(seen, options, now);
+    const { notBefore } = seen.notice;
+    const verdict = judge(seen, notBefore === undefined ? undefined : notBefore - aheadMs, options, now);
     if (verdict.kind === 'drain') drains.push({ seen, deadline: verdict.deadline ?? Infinity });
     else if (verdict.kind === 'refused') refused.push({ id: seen.notice.id, message: verdict.message });
     else if (verdict.kind === 'later') dueAt = Math.min(dueAt ?? Infinity, verdict.at);

@@ -49,6 +49,22 @@ function createWorld(): {
 }
 
 describe('the clock of the API server', () => {
+  it('the clock tells how far it is ahead of this machine, also after this machine was set', async () => {
+    const world = createWorld();
+    const server = createServerClock(world.clock);
+    assert.equal(server.aheadMs(), 0);
+    world.set(-3_600_000, 0);
+    await server.noting(world.client).send({ method: 'GET', path: '/' }, never);
+    assert.ok(Math.abs(server.aheadMs() - 3_600_000) <= 500);
+    world.set(0, 0);
+    assert.equal(server.aheadMs(), 0);
+    world.set(-60_000, 0);
+    assert.ok(Math.abs(server.aheadMs() - 60_000) <= 500);
+    world.set(1_000, 0);
+    await server.noting(world.client).send({ method: 'GET', path: '/' }, never);
+    assert.equal(server.aheadMs(), 0);
+  });
+
   for (const aheadMs of [60_000, -60_000, 3_600_000, -3_600_000]) {
     it(`the clock shows the time of the answers where this machine is ${aheadMs / 1000} s ahead`, async () => {
       const world = createWorld();

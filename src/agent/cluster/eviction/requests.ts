@@ -4,7 +4,6 @@ import { isFinished } from '../../../decide/eviction/request.ts';
 import { nodeLabel } from '../../../decide/node-label.ts';
 import { type InterceptorStep, reportProgress } from '../../../kube/eviction/interceptor.ts';
 import { EVICTION_REQUESTS } from '../../../kube/resource.ts';
-import { withServerClock } from '../../../kube/server-clock.ts';
 import type { ClusterDependencies } from '../dependencies.ts';
 import { createNodeEvictions } from './evictions.ts';
 import { createOnDemandWatch } from '../on-demand-watch.ts';
@@ -22,8 +21,10 @@ export interface NodeEvictionRequests {
 }
 
 /** Creates them without a watch. No watch begins before `lifetime` returns a signal that is not aborted; all end with it. */
-export function createEvictionRequests(own: ClusterDependencies, lifetime: () => AbortSignal): NodeEvictionRequests {
-  const dependencies = { ...own, ...withServerClock(own.client, own.clock) };
+export function createEvictionRequests(
+  dependencies: ClusterDependencies,
+  lifetime: () => AbortSignal,
+): NodeEvictionRequests {
   const { client, clock, nodeName } = dependencies;
   const scope = { resource: EVICTION_REQUESTS, labelSelector: `${NODE_LABEL}=${nodeLabel(nodeName)}` };
   const watched = createOnDemandWatch<EvictionRequest>(

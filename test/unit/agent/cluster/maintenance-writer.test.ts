@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createMaintenanceWriter } from '../../../../src/agent/cluster/maintenance-writer.ts';
 import { AGENT_LABEL, DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
 import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
@@ -34,5 +35,38 @@ describe("the writer of this node's maintenances", () => {
     await writer.setDeadline(maintenance, { at: 2_000, since: 1_000 }, SIGNAL);
     await writer.remove(maintenance, SIGNAL);
     assert.equal(await writer.read('m', SIGNAL), undefined);
+  });
+
+  it("the writer writes the deadline by the API server's clock where this machine's is wrong", async () => {
+    const server = createObjectServer();
+    const aheadMs = (): number => 3_600_000;
+    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
+    const deadline = { at: 2_000, since: 1_000 };
+    const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], deadline } as const;
+    const made = await writer.post(wanted, SIGNAL);
+    const expected = {
+      [DEADLINE_ANNOTATION]: '1970-01-01T01:00:02Z',
+      [DEADLINE_SINCE_ANNOTATION]: '1970-01-01T01:00:01Z',
+    };
+    assert.deepEqual(made?.metadata.annotations, expected);
+    await writer.setDeadline(maintenanceOf({}, { name: 'm' }), deadline, SIGNAL);
+    const body = server.requests.at(-1)?.body as { metadata: { annotations: Record<string, string> } };
+    assert.deepEqual(body.metadata.annotations, expected);
+  });
+
+  it('the writer writes a deadline again only where it is another one', async () => {
+    const server = createObjectServer();
+    const aheadMs = (): number => -3_600_000;
+    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1', aheadMs });
+    const has = (time: string): NodeMaintenance =>
+      maintenanceOf({}, { name: 'm', annotations: { [DEADLINE_ANNOTATION]: time } });
+    // The API server tells its time in whole seconds.
+    for (const time of ['1970-01-01T00:00:10.000Z', '1970-01-01T00:00:09.100Z', '1970-01-01T00:00:11.000Z']) {
+      await writer.setDeadline(has(time), { at: 3_610_000, since: 3_600_000 }, SIGNAL);
+    }
+    assert.deepEqual(server.asked, []);
+    await writer.setDeadline(has('1970-01-01T00:00:20.000Z'), { at: 3_610_000, since: 3_600_000 }, SIGNAL);
+    await writer.setDeadline(has('never'), { at: 3_610_000, since: 3_600_000 }, SIGNAL);
+    assert.equal(server.asked.length, 2);
   });
 });

@@ -75,6 +75,7 @@ describe('the metrics of an agent', () => {
       sources: () => Promise.resolve([good, bad]),
       options: { rebalance: 'ignore', freeze: 'ignore', leadMs: 0 },
       memory: await openNoticeMemory(await openTestState(folder), 'boot-1', log),
+      aheadMs: () => 0,
       clock: createSystemClock(),
       log,
       observer: metrics.notices,

@@ -34,6 +34,13 @@ const BY_NOTICE: Phase = {
 const NO = { kind: 'no' } as const;
 const SPOT: Notice = { id: 'aws/spot', kind: 'preempt', reason: 'spot', provider: 'aws', notBefore: START + 120_000 };
 
+interface Place {
+  readonly bootId?: string;
+  readonly stateDirectory?: string;
+  /** How far the cluster's clock is ahead. */
+  readonly aheadMs?: number;
+}
+
 interface Lines {
   readonly log: Log;
   readonly lines: string[];
@@ -75,13 +82,14 @@ describe('the loop that watches for notices', () => {
     source: NoticeSource,
     clock: Clock,
     { log }: Lines,
-    { bootId = 'boot-1', stateDirectory = folder }: { readonly bootId?: string; readonly stateDirectory?: string } = {},
+    { bootId = 'boot-1', stateDirectory = folder, aheadMs = 0 }: Place = {},
   ): Promise<Notices> =>
     createNotices({
       sources: () => Promise.resolve([source]),
       options: OPTIONS,
       memory: await openNoticeMemory(await openTestState(stateDirectory), bootId, log),
       clock,
+      aheadMs: () => aheadMs,
       log,
       onChange: () => undefined,
     });
@@ -123,6 +131,15 @@ describe('the loop that watches for notices', () => {
         'info notice is gone',
       ],
     );
+  });
+
+  it("the loop counts the time of a cloud by the cluster's clock where that is known", async () => {
+    const { clock, signal } = fastClock(1_000);
+    const source = { name: 'aws spot', everyMs: 5_000, read: () => Promise.resolve([SPOT]) };
+    const notices = await make(source, clock, collectLog(), { aheadMs: -600_000 });
+    await notices.run(signal);
+    const deadline = START + 720_000;
+    assert.deepEqual(notices.addTo(NO, WATCHING), { kind: 'yes', origin: 'notice', reason: 'spot', deadline });
   });
 
   it('the loop does not drain again after the reboot for a notice that is still shown', async () => {
@@ -181,17 +198,6 @@ describe('the loop that watches for notices', () => {
     await notices.run(end.signal);
     assert.deepEqual(told, ['aws/spot drains', 'aws/spot is ready']);
     assert.deepEqual(notices.problems(), []);
-  });
-
-  it('the loop moves a damaged memory aside and goes on', async () => {
-    const stateDirectory = await mkdtemp(path.join(folder, 'damaged-'));
-    const file = path.join(stateDirectory, 'notices.json');
-    await writeFile(file, '{"version":1,"seen":[');
-    const memory = await openNoticeMemory(await openTestState(stateDirectory), 'boot-1', collectLog().log);
-    assert.equal(memory.seenAt('n', 7), 7);
-    await memory.save();
-    assert.equal(JSON.parse(await readFile(file, 'utf8')).seen.n.at, 7);
-    assert.equal(await readFile(`${file}.damaged`, 'utf8'), '{"version":1,"seen":[');
   });
 
   it('the loop takes the deadline of a trigger, and only while there is one', async () => {

@@ -4,6 +4,7 @@ import { parseNoticeTime } from '../../../../src/decide/notice/time.ts';
 import { decideNotices, type Notice, type NoticeOptions, withNotices } from '../../../../src/decide/notice/notices.ts';
 import { providerOf } from '../../../../src/decide/notice/provider.ts';
 import type { Phase, PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
+import { preciseRfc3339 } from '../../../../src/decide/time.ts';
 import { FACTS, phaseAfter } from '../../../support/agent/phase-facts.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
@@ -75,6 +76,26 @@ describe('the rules about notices', () => {
     assert.equal(outcome({ kind: 'terminate' }, {}, { served: true }), 'nothing');
     assert.equal(outcome({ kind: 'reboot', ...IN_TWO }, {}, { served: true, now: NOW + 3 * MINUTE }), 'nothing');
     assert.equal(outcome({ kind: 'reboot', ...IN_TWO }, {}, { served: true, now: NOW + MINUTE }), 'drain by 120');
+  });
+
+  it("the rules count the time of a cloud by the cluster's clock, and what the cloud promises by this machine's", () => {
+    // This machine's clock is an hour behind, then an hour ahead: the two minutes are over at 12:02 by the cloud.
+    for (const aheadMs of [60 * MINUTE, -60 * MINUTE]) {
+      const one = (over: Partial<Notice>, served = false): ReturnType<typeof decideNotices> =>
+        decideNotices([seen(over, served)], OPTIONS, NOW, aheadMs);
+      const inTwo = { notBefore: NOW + aheadMs + 2 * MINUTE };
+      for (const kind of ['preempt', 'terminate', 'reboot'] as const) {
+        assert.equal(one({ kind, ...inTwo }).demand?.deadline, NOW + 2 * MINUTE, kind);
+      }
+      assert.equal(one({ kind: 'preempt', leastMs: 45_000 }).demand?.deadline, NOW + 45_000);
+      assert.equal(one({ kind: 'reboot', notBefore: NOW + aheadMs + 60 * MINUTE }).dueAt, NOW + 45 * MINUTE);
+      assert.equal(one({ kind: 'terminate', ...inTwo }, true).demand?.deadline, NOW + 2 * MINUTE);
+      const past = { notBefore: NOW + aheadMs - 1 };
+      assert.equal(one({ kind: 'terminate', ...past }, true).demand, undefined);
+      // People see the time that the cloud has named.
+      const words = `its time ${preciseRfc3339(past.notBefore)} was over when it was seen first`;
+      assert.deepEqual(one({ kind: 'terminate', ...past }).refused, [{ id: 'n', message: words }]);
+    }
   });
 
   it('the rules let the earliest deadline win, with its reason', () => {
