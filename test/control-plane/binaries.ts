@@ -66,27 +66,44 @@ async function build(release: Release, names: readonly Binary[], signal: AbortSi
 }
 
 /**
- * Whether the API server of a minor version can be run: it is in the cache, or all tests run (NODEMAINT_TESTS=all), for which
- * it is built. The gate has no time to build another one on a new machine. Says in one line what is left out otherwise.
+ * Whether programs of a minor version, the API server unless told, can be run: they are in the cache, or all tests run
+ * (NODEMAINT_TESTS=all), for which they are built. The gate has no time to build them on a new machine. Says in one line what
+ * is left out otherwise.
  */
-export async function hasKubernetes(minor: KubernetesMinor, leftOut: string): Promise<boolean> {
+export async function hasKubernetes(
+  minor: KubernetesMinor,
+  leftOut: string,
+  names: readonly Binary[] = ['kube-apiserver'],
+): Promise<boolean> {
   const directory = await cacheDirectory(releaseOf(minor));
-  const [missing] = await lacking(directory, ['kube-apiserver']);
+  const [missing] = await lacking(directory, names);
   return missing === undefined || isThorough(leftOut);
+}
+
+/** Releases that a test asks for by itself, whatever KUBEBUILDER_ASSETS and NODEMAINT_KUBERNETES say. */
+export interface AskedReleases {
+  /** Of kube-apiserver alone. */
+  readonly apiServer?: Release;
+  /** Of everything but etcd. */
+  readonly release?: Release;
 }
 
 /**
  * The programs of the control plane: those of KUBEBUILDER_ASSETS where it is set, the others from the cache, where they
  * are built once from the Go modules that a go.mod pins. They are of the release that NODEMAINT_KUBERNETES names, except
- * etcd, and except the API server where `apiServer` is given.
+ * etcd, and except those that are asked for.
  */
-export async function controlPlaneBinaries(signal: AbortSignal, apiServer?: Release): Promise<Binaries> {
+export async function controlPlaneBinaries(
+  signal: AbortSignal,
+  { apiServer, release: ofAll }: AskedReleases = {},
+): Promise<Binaries> {
   const assets = process.env['KUBEBUILDER_ASSETS'];
   const found: Partial<Record<Binary, string>> = {};
   const wanted = new Map<string, { readonly release: Release; readonly names: Binary[] }>();
   for (const name of NAMES) {
     const given = path.join(assets ?? '', name);
-    const own = name === 'kube-apiserver' ? apiServer : undefined;
+    const asked = (name === 'kube-apiserver' ? apiServer : undefined) ?? ofAll;
+    const own = name === 'etcd' ? undefined : asked;
     if (own === undefined && assets !== undefined && (await isProgram(given))) found[name] = given;
     if (found[name] !== undefined) continue;
     const release = own ?? (name === 'etcd' ? defaultRelease() : wantedRelease());

@@ -2,12 +2,11 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type Binaries, controlPlaneBinaries } from './binaries.ts';
+import { type AskedReleases, type Binaries, controlPlaneBinaries } from './binaries.ts';
 import { createAuthority, writeKubeconfig } from './certificates.ts';
 import { apiServerFlags, etcdFlags, isOk, managerFlags, runKubectl } from './components.ts';
 import { freePort } from './port.ts';
 import { type Program, startProgram } from './process.ts';
-import type { Release } from './releases.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 // The machine of the e2e tests asks for it here.
@@ -36,7 +35,7 @@ export interface ControlPlane extends AsyncDisposable {
   startApiServer(): Promise<void>;
 }
 
-export interface ControlPlaneOptions {
+export interface ControlPlaneOptions extends AskedReleases {
   /** More addresses or host names that the API server's certificate is for, such as 10.0.2.100. */
   readonly extraSans?: readonly string[];
   /** Where the API server listens; loopback unless told. */
@@ -44,8 +43,6 @@ export interface ControlPlaneOptions {
   readonly port?: number;
   /** A folder whose cluster is taken up where it was left, and left again; a temporary one unless told. */
   readonly dataFolder?: string;
-  /** The release of kube-apiserver where it is another one than that of the other components. */
-  readonly apiServer?: Release;
   /** More flags of kube-apiserver. */
   readonly apiServerFlags?: readonly string[];
   /** More flags of kube-controller-manager. */
@@ -75,7 +72,7 @@ async function prepareFolder(options: ControlPlaneOptions, stack: AsyncDisposabl
 
 /** Starts etcd, the API server, the controller manager and the scheduler, and waits until they work. */
 export async function startControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<ControlPlane> {
-  const binaries = await controlPlaneBinaries(signal, options.apiServer);
+  const binaries = await controlPlaneBinaries(signal, options);
   await using stack = new AsyncDisposableStack();
   const folder = await prepareFolder(options, stack);
   const logs = path.join(folder, 'logs');

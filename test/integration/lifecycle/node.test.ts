@@ -22,7 +22,14 @@ import { type AuditLog, createAuditLog } from '../../support/rigs/lifecycle-audi
 import { installLifecycle, LIFECYCLE_FLAGS } from '../../support/rigs/lifecycle.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
-const isAvailable = await hasKubernetes('1.37', 'a drain by lifecycle.k8s.io on a real kubelet');
+const RELEASE = releaseOf('1.37');
+const isAvailable = await hasKubernetes(RELEASE.minor, 'a drain by lifecycle.k8s.io on a real kubelet', [
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubelet',
+  'kubectl',
+]);
 
 /** A node, and what its API server says of the writes of the product. */
 interface Scene {
@@ -36,10 +43,12 @@ async function build(stack: AsyncDisposableStack, stopSec: number): Promise<Scen
   const audit = await createAuditLog(folder);
   const rig = await buildDrainNode(stack, {
     stopSec,
-    controlPlane: { apiServer: releaseOf('1.37'), apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags] },
+    controlPlane: { release: RELEASE, apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags] },
     prepare: installLifecycle,
     controllerFlags: ['--lifecycle-api', 'on'],
   });
+  const versions = ['get', 'node', NODE, '-o', 'jsonpath={.status.nodeInfo.kubeletVersion}'];
+  assert.equal(await rig.controlPlane.kubectl(versions), RELEASE.version);
   return { rig, audit };
 }
 
