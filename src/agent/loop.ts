@@ -9,13 +9,13 @@ import { endsPhase } from './shutdown/facts.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { PhaseMachine } from './shutdown/phase-machine.ts';
 import type { StaticPodPass } from './static-pods/pass.ts';
-import type { Step, StepRunner, Turn } from './step.ts';
+import type { StepRunner, Steps, Turn } from './step.ts';
 import type { Wakeup } from './wakeup.ts';
 
 export interface LoopDependencies {
   readonly machine: Pick<PhaseMachine, 'decide' | 'record'>;
   /** The steps of a turn, in their order. */
-  readonly steps: readonly Step[];
+  readonly steps: Steps;
   readonly runner: StepRunner;
   readonly lastPass: () => StaticPodPass | undefined;
   /** Whether requests, moves or ending pods are followed, of which no event tells everything. */

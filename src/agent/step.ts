@@ -18,10 +18,18 @@ export interface Step {
   readonly run: (turn: Turn, signal: AbortSignal) => Promise<void>;
 }
 
+/** Lists of steps that do not wait for each other; the steps of one list run in their order. */
+export interface ConcurrentSteps {
+  readonly concurrent: readonly (readonly Step[])[];
+}
+
+/** The steps of a turn, in their order. */
+export type Steps = readonly (Step | ConcurrentSteps)[];
+
 /** Runs steps so that a step that fails does not keep the others from running. */
 export interface StepRunner {
-  /** Runs the steps in their order; returns whether all went well. Throws only the reason of an aborted `signal`. */
-  runAll(steps: readonly Step[], turn: Turn, signal: AbortSignal): Promise<boolean>;
+  /** Runs the steps; returns whether all went well. Throws only the reason of an aborted `signal`, when none of them runs any more. */
+  runAll(steps: Steps, turn: Turn, signal: AbortSignal): Promise<boolean>;
   /** Runs one step; returns its result, or undefined where it failed. Throws only the reason of an aborted `signal`. */
   attempt<T>(name: string, run: () => Promise<T>, signal: AbortSignal): Promise<{ readonly value: T } | undefined>;
 }
@@ -42,17 +50,28 @@ export function createStepRunner(log: Pick<Log, 'info' | 'warn'>): StepRunner {
       return undefined;
     }
   };
-  return {
-    attempt,
-    runAll: async (steps, turn, signal) => {
-      let isDone = true;
-      for (const { name, run } of steps) {
-        signal.throwIfAborted();
-        isDone = (await attempt(name, () => run(turn, signal), signal)) !== undefined && isDone;
-      }
-      return isDone;
-    },
+  const runConcurrently = async (
+    lists: ConcurrentSteps['concurrent'],
+    turn: Turn,
+    signal: AbortSignal,
+  ): Promise<boolean> => {
+    const outcomes = await Promise.allSettled(lists.map((list) => runAll(list, turn, signal)));
+    signal.throwIfAborted();
+    return outcomes.every((outcome) => outcome.status === 'fulfilled' && outcome.value);
   };
+  const runAll: StepRunner['runAll'] = async (steps, turn, signal) => {
+    let isDone = true;
+    for (const step of steps) {
+      signal.throwIfAborted();
+      const isStepDone =
+        'concurrent' in step
+          ? await runConcurrently(step.concurrent, turn, signal)
+          : (await attempt(step.name, () => step.run(turn, signal), signal)) !== undefined;
+      isDone = isStepDone && isDone;
+    }
+    return isDone;
+  };
+  return { attempt, runAll };
 }
 
 /** Does the same for each item, whatever becomes of the others; then throws the first error, if there was one. */

@@ -10,7 +10,7 @@ import type { LockReconciler } from './shutdown/lock.ts';
 import type { TurnSight } from './shutdown/story-recorder.ts';
 import { createRelocation } from './static-pods/relocation.ts';
 import type { PassPhases, StaticPodPasses } from './static-pods/pass.ts';
-import type { Step, Turn } from './step.ts';
+import type { Step, Steps, Turn } from './step.ts';
 import type { Storage } from './storage.ts';
 
 /** What the steps need beside the parts of the agent. */
@@ -100,7 +100,15 @@ function presenceOf(phase: Phase, lock: ReturnType<LockReconciler['status']>): P
   };
 }
 
-/** The steps that write to the cluster; none where no cluster is configured. */
+/** The step that creates the maintenance of a shutdown. */
+function maintenanceStep({ config }: AgentContext, { cluster }: ClusterParts): Step {
+  return {
+    name: 'create the maintenance',
+    run: ({ phase }, signal) => ensureMaintenance(cluster.own, config.drainPlan, phase, signal),
+  };
+}
+
+/** The other steps that write to the cluster. */
 function clusterSteps(
   { config, log, node, notices, drain, machine }: AgentContext,
   { cluster, overduePods, presence }: ClusterParts,
@@ -108,10 +116,6 @@ function clusterSteps(
 ): readonly Step[] {
   const removeFailedPods = createFailedPodRemoval(cluster, log);
   return [
-    {
-      name: 'create the maintenance',
-      run: ({ phase }, signal) => ensureMaintenance(cluster.own, config.drainPlan, phase, signal),
-    },
     { name: 'write the deadline', run: ({ phase }, signal) => keepDeadline({ cluster, log }, phase, signal) },
     { name: 'end overdue pods', run: (_turn, signal) => overduePods.reconcile(signal) },
     {
@@ -146,9 +150,10 @@ function clusterSteps(
 /**
  * The steps of a turn after the phase was decided, in the order in which they run. Each reads its own facts and fails by
  * itself. The order matters in four places: hooks run before the lock is released, the maintenance is created before anything
- * slow is read and before pods leave, the static pods are located before they are moved, and the state is shown last.
+ * slow is read and before pods leave, the static pods are located before they are moved, and the state is shown last. The
+ * lock does not wait for an API server that does not answer, nor the maintenance for logind or for the disk.
  */
-export function createSteps(context: AgentContext, dependencies: StepDependencies): readonly Step[] {
+export function createSteps(context: AgentContext, dependencies: StepDependencies): Steps {
   const { cluster, staticPods, people } = context;
   const { phases, passes, retentionFacts, storage, sight, showStatus } = dependencies;
   const isDrained = (phase: Phase): boolean => effectiveDrains(retentionFacts(phase)).length > 0;
@@ -165,7 +170,7 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
       },
     },
     ...transitionSteps(context),
-    ...machineSteps(context),
+    { concurrent: [machineSteps(context), cluster === undefined ? [] : [maintenanceStep(context, cluster)]] },
     ...(cluster === undefined ? [] : clusterSteps(context, cluster, isDrained)),
     { name: 'locate the static pods', run: relocate },
     { name: 'drain the node and move static pods', run: (_turn, signal) => passes.run(phases, signal) },

@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import { setTimeout } from 'node:timers/promises';
 import { askAgent } from '../../src/agent/control/client.ts';
 import type { AgentStatus } from '../../src/agent/control/status.ts';
 import { DRAINED, type NodeMaintenance } from '../../src/api/node-maintenance.ts';
@@ -31,6 +32,8 @@ import { makeTestFolder } from '../support/folder.ts';
 const SAMPLES = 100;
 const NODE = 'bench';
 const SAMPLE_MS = 20_000;
+/** No machine goes down while its agent starts, nor is a node empty while its drain begins. */
+const SETTLE_MS = 1_000;
 
 /** Where the time of each sample goes, in milliseconds. */
 interface Times {
@@ -85,12 +88,14 @@ async function sampleAgent(
     path.join(folder, 'run'),
     ({ phase, lock, cluster }) => phase.kind === 'watching' && lock.held && cluster.heardAt !== undefined,
   );
+  await setTimeout(SETTLE_MS, undefined, { signal });
   const before = logind.startedTargets().length;
   const creation = rig.seen(/^shutdown-/);
   const asked = Date.now();
   await logind.reboot();
   const { name, at } = await creation;
   created.push(at - asked);
+  await setTimeout(SETTLE_MS, undefined, { signal });
   const condition = { type: DRAINED, status: 'True', reason: 'Bench', message: '', lastTransitionTime: new Date() };
   const gone = { nodeRef: { name: NODE }, podsPendingEvacuation: 0, podsEvacuating: 0 };
   const request = {

@@ -52,6 +52,53 @@ describe('the runner of steps', () => {
     assert.deepEqual(log.lines, []);
   });
 
+  it('runs lists of steps beside each other, and the next step when all of them have ended', async () => {
+    const ran: string[] = [];
+    const ended = Promise.withResolvers<undefined>();
+    const step = (name: string, run: () => Promise<void> = () => Promise.resolve()): Step => ({
+      name,
+      run: async () => {
+        await run();
+        ran.push(name);
+      },
+    });
+    const steps = [
+      {
+        concurrent: [
+          [step('a', () => ended.promise), step('b')],
+          [step('c', () => Promise.reject(new Error('no'))), step('d')],
+          [],
+        ],
+      },
+      step('e'),
+    ];
+    const all = createStepRunner(createRecordingLog()).runAll(steps, TURN, SIGNAL);
+    await new Promise(setImmediate);
+    assert.deepEqual(ran, ['d']);
+    ended.resolve(undefined);
+    assert.equal(await all, false);
+    assert.deepEqual(ran, ['d', 'a', 'b', 'e']);
+  });
+
+  it('ends with the signal only when no step runs any more', async () => {
+    const end = new AbortController();
+    const ran: string[] = [];
+    const slow = async (): Promise<void> => {
+      await new Promise(setImmediate);
+      ran.push('slow');
+    };
+    const steps = [
+      {
+        concurrent: [
+          [{ name: 'slow', run: slow }],
+          [{ name: 'abort', run: () => Promise.resolve(end.abort(new Error('the end'))) }],
+        ],
+      },
+    ];
+    await assert.rejects(createStepRunner(createRecordingLog()).runAll(steps, TURN, end.signal), /the end/);
+    assert.deepEqual(ran, ['slow']);
+  });
+
   it('returns what an attempt came to', async () => {
     const runner = createStepRunner(createRecordingLog());
     assert.deepEqual(await runner.attempt('a', () => Promise.resolve(undefined), SIGNAL), { value: undefined });

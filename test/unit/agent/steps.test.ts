@@ -16,7 +16,8 @@ function stepNames(isCluster: boolean): readonly string[] {
     showStatus: () => assert.fail(),
   };
   const steps = createSteps({ ...parts, cluster } as unknown as AgentContext, dependencies);
-  return steps.map(({ name }) => name);
+  const all = steps.flatMap((step) => ('concurrent' in step ? step.concurrent.flat() : [step]));
+  return all.map(({ name }) => name);
 }
 
 describe('the steps of a turn', () => {
