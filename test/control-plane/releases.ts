@@ -40,6 +40,20 @@ export function defaultRelease(): Release {
 
 /** Whether the release that the tests run has MutatingAdmissionPolicy v1, by which pods are gated and plans completed. */
 export function hasMutatingPolicies(): boolean {
+  return isFrom136();
+}
+
+/** Why tests of what these policies do are left out; false where they run. */
+export function withoutMutatingPolicies(what: string): string | false {
+  return hasMutatingPolicies() ? false : `${what} before Kubernetes 1.36`;
+}
+
+/** Whether the kubelet of the release that the tests run knows the feature gate PodsAPI. */
+export function hasPodsApi(): boolean {
+  return isFrom136();
+}
+
+function isFrom136(): boolean {
   return Number(wantedRelease().minor.slice(2)) >= 36;
 }
 

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { freePort } from '../control-plane/port.ts';
+import { hasPodsApi } from '../control-plane/releases.ts';
 
 /** What a kubelet's configuration depends on. */
 export interface KubeletSettings {
@@ -20,8 +21,8 @@ export function configurationOf(settings: KubeletSettings, port: number, healthz
     kind: 'KubeletConfiguration',
     staticPodPath,
     containerRuntimeEndpoint: endpoint,
-    // On by default from Kubernetes 1.37 on: the kubelet tells of its pods on a socket.
-    featureGates: { PodsAPI: true },
+    // On by default from Kubernetes 1.37 on: the kubelet tells of its pods on a socket. One that does not know it does not start.
+    ...(hasPodsApi() ? { featureGates: { PodsAPI: true } } : {}),
     address: '127.0.0.1',
     port,
     healthzPort,

@@ -4,6 +4,7 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { isGated } from '../../../src/decide/daemon-set/gate.ts';
 import { targetNodeOf } from '../../../src/decide/pod.ts';
+import { withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import { startNode } from '../../node/node.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { podsOf } from '../../support/rigs/daemon-set.ts';
@@ -25,7 +26,9 @@ function startedAt(pod: LivePod | undefined): number {
   return Date.parse(pod?.status?.containerStatuses?.[0]?.state?.running?.startedAt ?? '');
 }
 
-describe('a DaemonSet that tolerates everything, on two real nodes', () => {
+const skip = withoutMutatingPolicies('no pod is gated');
+
+describe('a DaemonSet that tolerates everything, on two real nodes', { skip }, () => {
   let rig: EvictionRig;
   const stack = new AsyncDisposableStack();
   before(async () => {

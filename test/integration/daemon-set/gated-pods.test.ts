@@ -7,6 +7,7 @@ import { createKubeClient, type KubeRequest } from '../../../src/kube/client.ts'
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
 import { collectionPath, DAEMON_SETS, objectPath, PODS, statusMessage } from '../../../src/kube/resource.ts';
 import { startControlPlane } from '../../control-plane/control-plane.ts';
+import { withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import { daemonSet } from '../../node/pods.ts';
 import { setTargets } from '../../support/rigs/daemon-set.ts';
 import { installManifests } from '../../support/commands/nodemaint.ts';
@@ -29,7 +30,9 @@ const FOREIGN = {
   },
 };
 
-describe('the right of a node to release gated DaemonSet pods', () => {
+const skip = withoutMutatingPolicies('no pod is gated');
+
+describe('the right of a node to release gated DaemonSet pods', { skip }, () => {
   it('a node may release pods that our gate holds and no drain targets, and change nothing else', async () => {
     await using stack = new AsyncDisposableStack();
     const controlPlane = stack.use(await startControlPlane({}, AbortSignal.timeout(120_000)));

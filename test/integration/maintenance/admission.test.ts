@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { NodeStatus, Stage } from '../../../src/api/node-maintenance.ts';
 import { summaryOf } from '../../../src/decide/drain/summary.ts';
 import { objectPath, NODE_MAINTENANCES, statusMessage } from '../../../src/kube/resource.ts';
-import { hasMutatingPolicies } from '../../control-plane/releases.ts';
+import { hasMutatingPolicies, withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import {
   type AdmissionRig,
   assertAllowed,
@@ -94,7 +94,7 @@ describe('the immutable fields of a NodeMaintenance', () => {
     assertRefused(await patchMaintenance(rig.admin, name, { spec: { stage: 'Drain', drainPlan: [] } }), words);
   });
 
-  const skip = hasMutatingPolicies() ? false : 'no plan is changed before Kubernetes 1.36';
+  const skip = withoutMutatingPolicies('no plan is changed');
 
   it('the plan may not change where the default entries were never injected', { skip }, async () => {
     const policy = 'mutatingadmissionpolicybinding/nodemaint-node-maintenance-plan';

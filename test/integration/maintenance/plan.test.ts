@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
 import { effectiveDrainPlan, POD_TYPES } from '../../../src/decide/drain/plan.ts';
 import { statusMessage } from '../../../src/kube/resource.ts';
+import { withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import { type AdmissionRig, assertRefused, buildAdmissionRig } from '../../support/rigs/admission.ts';
 import { createMaintenance, specOf } from '../../support/maintenance/calls.ts';
 import { byName, maintenanceOf } from '../../support/maintenance/objects.ts';
@@ -91,7 +92,7 @@ describe('a NodeMaintenance with bad input', () => {
     [
       'a podPriority beyond int32',
       { drainPlan: [entry('Default', 2 ** 31)] },
-      /must be of type integer with format int32 in spec.drainPlan\[0\].podPriority/,
+      /drainPlan\[0\].podPriority: .* should be less than or equal to 2147483647/,
     ],
     ['no podType', { drainPlan: [{ podPriority: 1 }] }, /drainPlan\[0\].podType: Required value/],
     ['types out of order', { drainPlan: [entry('DaemonSet', 1), entry('Default', 2)] }, order],
@@ -146,6 +147,7 @@ describe('a NodeMaintenance with bad input', () => {
 });
 
 describe('the plan of a new NodeMaintenance', () => {
+  const skip = withoutMutatingPolicies('no default entries are injected');
   const priorities = [1e9, 2e9, 2_000_001_000, 2_147_483_647];
   /** Near the default entries, and anywhere. */
   const podPriority = fc.oneof(
@@ -179,7 +181,9 @@ describe('the plan of a new NodeMaintenance', () => {
         ),
     );
 
-  it('the plan has the default entries injected exactly as the controller resolves it, whatever the plan', async () => {
+  it('the plan has the default entries injected exactly as the controller resolves it, whatever the plan', {
+    skip,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(plans, async (drainPlan) => {
         const answer = await createMaintenance(rig.admin, maintenanceOf({ drainPlan }), 'dryRun');
@@ -189,12 +193,12 @@ describe('the plan of a new NodeMaintenance', () => {
     );
   });
 
-  it('the plan is the twelve default entries where none is given', async () => {
+  it('the plan is the twelve default entries where none is given', { skip }, async () => {
     const answer = await createMaintenance(rig.admin, maintenanceOf(), 'dryRun');
     assert.deepEqual(specOf(answer).drainPlan, effectiveDrainPlan([]));
   });
 
-  it('the injection never sorts the plan: a plan out of order stays so and is refused', async () => {
+  it('the injection never sorts the plan: a plan out of order stays so and is refused', { skip }, async () => {
     await fc.assert(
       fc.asyncProperty(plans, fc.nat(), fc.nat(), async (plan, from, to) => {
         const moved = [...plan];
@@ -211,7 +215,7 @@ describe('the plan of a new NodeMaintenance', () => {
     );
   });
 
-  it('the plan may have 100 entries with the injected ones', async () => {
+  it('the plan may have 100 entries with the injected ones', { skip }, async () => {
     const own = Array.from({ length: 88 }, (_, each) => ({ podType: 'Default', podPriority: each }));
     const answer = await createMaintenance(rig.admin, maintenanceOf({ drainPlan: own }), 'dryRun');
     assert.equal(specOf(answer).drainPlan?.length, 100);

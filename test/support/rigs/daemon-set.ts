@@ -1,5 +1,23 @@
+import type { LabelSelector } from '../../../src/api/meta.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
+
+/** Selectors of every kind, by the labels `app` and `tier`. */
+export const SELECTORS: readonly LabelSelector[] = [
+  {},
+  { matchLabels: {} },
+  { matchLabels: { app: 'logger' } },
+  { matchLabels: { app: 'logger', tier: 'none' } },
+  { matchExpressions: [{ key: 'app', operator: 'In', values: ['other', 'logger'] }] },
+  { matchExpressions: [{ key: 'app', operator: 'In', values: ['other'] }] },
+  { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['logger'] }] },
+  { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['logger'] }] },
+  { matchExpressions: [{ key: 'app', operator: 'Exists' }] },
+  { matchExpressions: [{ key: 'tier', operator: 'Exists' }] },
+  { matchExpressions: [{ key: 'tier', operator: 'DoesNotExist' }] },
+  { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] },
+  { matchLabels: { app: 'logger' }, matchExpressions: [{ key: 'tier', operator: 'Exists' }] },
+];
 
 /** The pods with the label app=NAME in the namespace default. */
 export async function podsOf({ kubectl }: ControlPlane, name: string): Promise<readonly Pod[]> {
