@@ -43,6 +43,11 @@ export function hasMutatingPolicies(): boolean {
   return isFrom136();
 }
 
+/** The kinds of policies that the release has, as kubectl takes them. */
+export function policyKinds(): string {
+  return `validatingadmissionpolicies${hasMutatingPolicies() ? ',mutatingadmissionpolicies' : ''}`;
+}
+
 /** Why tests of what these policies do are left out; false where they run. */
 export function withoutMutatingPolicies(what: string): string | false {
   return hasMutatingPolicies() ? false : `${what} before Kubernetes 1.36`;

@@ -14,8 +14,8 @@ const NAME = `[\\w.-]*?(?:${WORDS.join('|')})[\\w.-]*`;
 /** Begins where a word begins, so that long runs of letters are read once. */
 const KEY = `(?<![\\w.-])${NAME}`;
 
-/** A value in quotes, in quotes that are escaped once more, or without. */
-const VALUE = `(?:\\\\{1,8}"(?:(?!\\\\{1,8}")[^])*\\\\{1,8}"|"(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,;}\\]\\\\]+)`;
+/** A value in quotes, in quotes that are escaped once more, or without; not one that is taken out already. */
+const VALUE = `(?!\\\\{0,8}["']?\\[taken out\\])(?:\\\\{1,8}"(?:(?!\\\\{1,8}")[^])*\\\\{1,8}"|"(?:[^"\\\\]|\\\\.)*"|'[^']*'|[^\\s,;}\\]\\\\]+)`;
 const QUOTE = `\\\\{0,8}["']?`;
 /** Variables that say how a program runs, and help. */
 const HARMLESS = '(?:NODE_[A-Z_]+|NODEMAINT_[A-Z_]+|POD_[A-Z_]+|PATH|LANG|LC_[A-Z]+|TZ|(?:HTTPS?|NO)_PROXY)';
@@ -23,7 +23,13 @@ const HARMLESS = '(?:NODE_[A-Z_]+|NODEMAINT_[A-Z_]+|POD_[A-Z_]+|PATH|LANG|LC_[A-
 const BASE64 =
   '(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*\\d)[A-Za-z0-9+/]{60,}={0,2}|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{120,}={0,2}';
 
-const RULES: readonly (readonly [RegExp, string])[] = [
+/** `start` and, in place of the value that follows it in `match`, that it is taken out, in the quotes that stand there. */
+function withoutValue(match: string, start: string): string {
+  const quote = /^\\{1,8}"/.exec(match.slice(start.length)) ?? /\\{1,8}"(?=[^"]*$)/.exec(start);
+  return `${start}${quote?.[0] ?? '"'}${GONE}${quote?.[0] ?? '"'}`;
+}
+
+const RULES: readonly (readonly [RegExp, string | typeof withoutValue])[] = [
   // Keys and certificates, also those whose beginning or end is not there.
   [/-----BEGIN [^-\n]+-----[\s\S]*?(?:-----END [^-\n]+-----|$)/g, GONE],
   [/(?<![A-Za-z0-9+/=])[A-Za-z0-9+/=]+(?:\\{1,8}n|[\s#]){0,8}-----END [^-\n]+-----/g, GONE],
@@ -41,21 +47,21 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   ],
   // The data of a Secret, in YAML and in JSON.
   [/^([ \t#]*)((?:string)?data:)[ \t]*\n(?:\1[ \t]+.*(?:\n|$))+/gim, `$1$2 ${GONE}\n`],
-  [/(\\{0,8}"(?:string)?data\\{0,8}"\s*:\s*)\{[^{}]*\}/gi, `$1"${GONE}"`],
+  [/(\\{0,8}"(?:string)?data\\{0,8}"\s*:\s*)\{[^{}]*\}/gi, withoutValue],
   // KEY: value, "KEY": "value", KEY=value and --KEY value; names of objects and of files that are not values stay.
   // Text in JSON has its quotes escaped once more.
-  [new RegExp(`(${QUOTE}${KEY}${QUOTE}\\s*[:=]\\s*)${VALUE}`, 'gi'), `$1"${GONE}"`],
+  [new RegExp(`(${QUOTE}${KEY}${QUOTE}\\s*[:=]\\s*)${VALUE}`, 'gi'), withoutValue],
   // The environment of a container, {"name": "DB_URL", "value": "…"}, whatever its name, and of a unit.
   [
     new RegExp(
       `(name${QUOTE}\\s*:\\s*${QUOTE}(?!${HARMLESS}\\b)[A-Z][A-Z0-9_]*${QUOTE},?[\\s#]*${QUOTE}value${QUOTE}\\s*:\\s*)${VALUE}`,
       'g',
     ),
-    `$1"${GONE}"`,
+    withoutValue,
   ],
   [
     new RegExp(`(name${QUOTE}\\s*:\\s*${QUOTE}${KEY}${QUOTE},?[\\s#]*${QUOTE}value${QUOTE}\\s*:\\s*)${VALUE}`, 'gi'),
-    `$1"${GONE}"`,
+    withoutValue,
   ],
   // The arguments of a program: --KEY value, and "--KEY", "value" in a list.
   [new RegExp(`((?<![\\w-])--(?=[\\w.])(?:${NAME})(?:\\s+|${QUOTE}\\s*,\\s*))${VALUE}`, 'gi'), `$1${GONE}`],
@@ -85,7 +91,10 @@ function withoutEnvironment(text: string): string {
 }
 
 function withoutPatterns(text: string): string {
-  return RULES.reduce((so, [pattern, by]) => so.replaceAll(pattern, by), withoutEnvironment(text));
+  return RULES.reduce(
+    (so, [pattern, by]) => (typeof by === 'string' ? so.replaceAll(pattern, by) : so.replaceAll(pattern, by)),
+    withoutEnvironment(text),
+  );
 }
 
 const MAX_DEPTH = 100;

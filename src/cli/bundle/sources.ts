@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, KubeResponse } from '../../kube/client.ts';
 import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
 import { collectionPath } from '../../kube/resource.ts';
@@ -109,10 +109,13 @@ export function nodeParts(configFile: string, config: AgentConfig | undefined): 
   ];
 }
 
-function objects(client: KubeClient, url: string): BundlePart['read'] {
+/** What the API server has at the path, or at the other one where it has nothing there. */
+function objects(client: KubeClient, url: string, otherwise?: string): BundlePart['read'] {
   return async (signal) => {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(PART_MS)]);
-    const { status, body } = await client.send({ method: 'GET', path: url }, limited);
+    const read = (path: string): Promise<KubeResponse> => client.send({ method: 'GET', path }, limited);
+    const first = await read(url);
+    const { status, body } = first.status === 404 && otherwise !== undefined ? await read(otherwise) : first;
     if (status !== 200) throw new Error(`the API server answered HTTP ${status}`);
     return `${JSON.stringify(body, null, 1)}\n`;
   };
@@ -147,6 +150,7 @@ export async function clusterParts(
 ): Promise<readonly BundlePart[]> {
   const group = '/apis/nodemaintenance.x-k8s.io/v1alpha1';
   const own = '/api/v1/namespaces/nodemaint-system';
+  const policies = '/apis/admissionregistration.k8s.io/v1';
   return [
     {
       name: 'version.txt',
@@ -180,7 +184,12 @@ export async function clusterParts(
     {
       name: 'daemonset-gate.json',
       about: 'the policy that holds DaemonSet pods',
-      read: objects(client, '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/nodemaint-daemonset-gate'),
+      // Before Kubernetes 1.36 it refuses them.
+      read: objects(
+        client,
+        `${policies}/mutatingadmissionpolicies/nodemaint-daemonset-gate`,
+        `${policies}/validatingadmissionpolicies/nodemaint-daemonset-gate`,
+      ),
     },
   ];
 }

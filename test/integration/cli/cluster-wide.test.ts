@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { AGENT_STATUS_ANNOTATION } from '../../../src/api/names.ts';
 import { presenceText } from '../../../src/decide/fleet/presence.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
+import { policyKinds } from '../../control-plane/releases.ts';
 import { nodemaintCommand, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { PLANTED } from '../../support/commands/planted-secrets.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';
@@ -113,9 +114,8 @@ describe('the commands of a whole cluster on a real API server', () => {
   });
 
   it('uninstall-cluster shows first, asks at a terminal, and does nothing without the word yes', async () => {
-    const gate = 'validatingadmissionpolicies,mutatingadmissionpolicies';
     const isThere = async (): Promise<boolean> =>
-      (await rig.controlPlane.kubectl(['get', gate, '-o', 'name'])).includes('/nodemaint-daemonset-gate') &&
+      (await rig.controlPlane.kubectl(['get', policyKinds(), '-o', 'name'])).includes('/nodemaint-daemonset-gate') &&
       (await rig.controlPlane.kubectl(['get', 'nm', '-o', 'name'])).includes('/planted');
     const dry = await runNodemaint(['uninstall-cluster', '--dry-run', ...access()]);
     assert.equal(dry.code, 0, dry.stderr);

@@ -10,6 +10,7 @@ import { chartArchive } from '../../../.ci/payload.ts';
 import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { policyKinds } from '../../control-plane/releases.ts';
 import { createHelm, type Helm } from '../../helm/helm.ts';
 import { runCommand } from '../../support/commands/command.ts';
 import { startNodemaint } from '../../support/commands/nodemaint.ts';
@@ -26,7 +27,7 @@ const NODE = 'node-z';
 const SETTINGS = 'controller.replicas=0,installer.enabled=true,installer.nodeSelector.example=none';
 const KINDS =
   'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,services,deployments,networkpolicies';
-const CLUSTER_KINDS = 'validatingadmissionpolicies,mutatingadmissionpolicies,validatingwebhookconfigurations';
+const CLUSTER_KINDS = `${policyKinds()},validatingwebhookconfigurations`;
 
 interface KubeObject {
   readonly kind: string;

@@ -33,6 +33,13 @@ describe('a text of a bundle', () => {
     });
   }
 
+  for (const [text] of PLANTED) {
+    it(`JSON stays JSON: ${text.slice(0, 40)}`, () => {
+      const objects = { items: [{ message: text, annotation: JSON.stringify({ text }) }] };
+      assert.doesNotThrow(() => void JSON.parse(redacted(JSON.stringify(objects))));
+    });
+  }
+
   it('a text keeps what helps', () => {
     const text =
       'node: worker-1\nphase: draining\nwaits for PodDisruptionBudget p0, uid 5f7c1a2e-0000-4000-8000-000000000000\n' +
@@ -125,6 +132,13 @@ describe('the bundle of a cluster', () => {
     const names = (await clusterParts(client, [], signal())).map(({ name }) => name);
     assert.ok(names.includes('evictionrequests.json'));
     for (const name of own) assert.ok(!names.includes(name), name);
+  });
+
+  it('the bundle has the policy that refuses DaemonSet pods where none gates them', async () => {
+    const policy = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/nodemaint-daemonset-gate';
+    const { client } = createObjectServer({ [policy]: { kind: 'ValidatingAdmissionPolicy' } });
+    const parts = (await clusterParts(client, [], signal())).filter(({ name }) => name === 'daemonset-gate.json');
+    assert.match((await collect(parts, signal()))[0]?.text ?? '', /"ValidatingAdmissionPolicy"/);
   });
 
   it('the bundle says why the objects of lifecycle.k8s.io cannot be read', async () => {
