@@ -2,6 +2,7 @@ import { fstatSync } from 'node:fs';
 import process from 'node:process';
 import { pino } from 'pino';
 import { describeError } from '../errors.ts';
+import { monotonicNow } from '../host/clock.ts';
 import { createLogLimit } from './log-limit.ts';
 import { logLine, type LogReader } from './log-line.ts';
 
@@ -36,7 +37,7 @@ function readerOf(journalStream: string | undefined): LogReader {
  */
 export function createLog(level: LogLevel, name: string): Log {
   const reader = readerOf(process.env['JOURNAL_STREAM']);
-  const limit = createLogLimit(() => performance.now());
+  const limit = createLogLimit(monotonicNow);
   return pino({
     level,
     base: { name },

@@ -91,13 +91,13 @@ function detailed(nodes: readonly NodeStatus[], room: number): ReadonlySet<strin
   return kept;
 }
 
-/** The pods that block, by reason, in the order of the alphabet. */
+/** The pods that block, by reason, in the order of their code units: a collation would load 3 MiB of Unicode tables into an agent. */
 function blockingByReason(nodes: readonly NodeStatus[]): readonly { readonly reason: string; readonly pods: number }[] {
   const counts = new Map<string, number>();
   for (const { reason } of nodes.flatMap(({ podsBlocking = [] }) => podsBlocking)) {
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
-  return [...counts].map(([reason, pods]) => ({ reason, pods })).toSorted((a, b) => a.reason.localeCompare(b.reason));
+  return [...counts].map(([reason, pods]) => ({ reason, pods })).toSorted((a, b) => (a.reason < b.reason ? -1 : 1));
 }
 
 function leftOutOf(nodes: number, withoutDetails: number): string {
