@@ -58,7 +58,15 @@ const parts: Plugin = {
     bundler.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path: specifier, resolveDir, kind }) => {
       if (kind !== 'dynamic-import') return undefined;
       const part = PARTS[path.relative(ROOT, path.join(resolveDir, specifier))];
+      if (part === './agent.cjs') return { path: part, namespace: 'part' };
       return part === undefined ? undefined : { path: part, external: true };
+    });
+    // The agent's own file, with the code that an earlier start has compiled.
+    bundler.onLoad({ filter: /.*/, namespace: 'part' }, ({ path: part }) => {
+      const loader = JSON.stringify(path.join(ROOT, 'src/host/code-cache.ts'));
+      const file = `require('node:path').join(__dirname, ${JSON.stringify(part)})`;
+      const loaded = `require(${loader}).loadWithCode(${file}, process.env.CACHE_DIRECTORY, (id) => require(id))`;
+      return { contents: `module.exports = ${loaded};`, resolveDir: ROOT };
     });
   },
 };

@@ -81,7 +81,7 @@ async function sampleAgent(
 ): Promise<void> {
   const { logind, client, folder } = rig;
   await writeFile(path.join(folder, 'boot-id'), `boot-${boot}\n`);
-  const environment = { DBUS_SYSTEM_BUS_ADDRESS: logind.address, NODE_COMPILE_CACHE: path.join(folder, 'cache') };
+  const environment = { DBUS_SYSTEM_BUS_ADDRESS: logind.address, CACHE_DIRECTORY: path.join(folder, 'cache') };
   const command = [...agent, 'agent', '--config', rig.configFile] as const;
   await using program = startProgram(command, path.join(folder, 'agent.log'), environment);
   await statusWhere(
@@ -162,6 +162,7 @@ async function buildRig(stack: AsyncDisposableStack, signal: AbortSignal): Promi
     client.close();
   });
   await mkdir(path.join(folder, 'manifests'));
+  await mkdir(path.join(folder, 'cache'));
   const { configFile } = await writeAgentFiles(folder, {
     kubeconfig: await controlPlane.kubeconfigFor(`system:node:${NODE}`, ['system:nodes']),
     kubeletHealthz: undefined,
