@@ -2,7 +2,6 @@ import { fstatSync } from 'node:fs';
 import process from 'node:process';
 import { pino } from 'pino';
 import { describeError } from '../errors.ts';
-import { monotonicNow } from '../host/clock.ts';
 import { createLogLimit } from './log-limit.ts';
 import { logLine, type LogReader } from './log-line.ts';
 
@@ -37,7 +36,8 @@ function readerOf(journalStream: string | undefined): LogReader {
  */
 export function createLog(level: LogLevel, name: string): Log {
   const reader = readerOf(process.env['JOURNAL_STREAM']);
-  const limit = createLogLimit(monotonicNow);
+  // Not performance.now(): an idle agent would load the module perf_hooks for it.
+  const limit = createLogLimit(() => process.uptime() * 1000);
   return pino({
     level,
     base: { name },
