@@ -9,7 +9,8 @@ import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { build, type BuildOptions, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
+import { build, type BuildOptions, type Metafile, type OnResolveArgs, type OnResolveResult, type Plugin } from 'esbuild';
+import { packLibraries } from './packed.ts';
 import { bomComponentOf, bomOf, componentsOf, noticesOf } from './provenance.ts';
 
 const CLIENT = '@kubernetes/client-node';
@@ -164,11 +165,14 @@ const OPTIONS = {
 
 const agent = { nodemaint: 'src/main.ts', agent: 'src/cli/agent.ts', kubeconfig: 'src/kube/access/library.ts' };
 const others = { commands: 'src/cli/program.ts', interceptor: 'src/interceptor.ts' };
-const { metafile: first } = await build({ ...OPTIONS, entryPoints: agent, plugins: [lean, unused, conditions, late, parts] });
+const spare = [unused, conditions, late];
+const packed = packLibraries({ ...OPTIONS, plugins: spare });
+const { metafile: first } = await build({ ...OPTIONS, entryPoints: agent, plugins: [lean, packed.plugin, ...spare, parts] });
 const { metafile: second } = await build({ ...OPTIONS, entryPoints: others, plugins: [lean, unused] });
 
-const inputs = { ...first.inputs, ...second.inputs };
-const outputs = { ...first.outputs, ...second.outputs };
+const metafiles = [first, packed.metafile(), second];
+const inputs = Object.assign({}, ...metafiles.map((metafile) => metafile.inputs)) as Metafile['inputs'];
+const outputs = Object.assign({}, ...metafiles.map((metafile) => metafile.outputs)) as Metafile['outputs'];
 const components = await componentsOf(ROOT, { inputs, outputs });
 await writeFile('dist/THIRD_PARTY_NOTICES', noticesOf(components));
 await writeFile('dist/nodemaint.cdx.json', bomOf(components.map(bomComponentOf)));
