@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
-import { collectionPath, NODE_MAINTENANCES, objectPath, PODS } from '../../../src/kube/resource.ts';
+import { collectionPath, NODE_MAINTENANCES, objectPath, PODS, sendForObject } from '../../../src/kube/resource.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import type { AuditedCall } from '../audit-log.ts';
 import { inParallel, pause } from '../parallel.ts';
 import { cpuMs } from '../process-figures.ts';
@@ -26,6 +27,11 @@ const WORKERS = 8;
 const PARALLEL = 16;
 /** Time for what is left to be written, and for the audit log. */
 const AFTER_MS = 1_500;
+const DELETED_MS = 600_000;
+
+interface List {
+  readonly items: readonly NodeMaintenance[];
+}
 
 /** Runs a way to empty nodes and measures it. */
 export async function measure(
@@ -119,6 +125,14 @@ export async function drainWithMaintenances(
 }
 
 /** What is left of maintenances goes away: they are deleted, and their requests with them. */
-export async function deleteMaintenances(cluster: ScaleCluster): Promise<void> {
-  await cluster.controlPlane.kubectl(['delete', 'nm', '--all', '--wait=true', '--timeout=110s']);
+export async function deleteMaintenances({ client, signal }: ScaleCluster): Promise<void> {
+  const list = async (): Promise<readonly NodeMaintenance[]> =>
+    (await send<List>(client, { method: 'GET', path: collectionPath(NODE_MAINTENANCES) }, signal)).items;
+  // kubectl deletes them one after the other: a thousand take it minutes.
+  await inParallel(await list(), PARALLEL, async ({ metadata }) => {
+    const path = objectPath(NODE_MAINTENANCES, metadata);
+    await sendForObject(client, { method: 'DELETE', path }, [404], signal);
+  });
+  const isEmpty = async (): Promise<boolean> => (await list()).length === 0;
+  await waitFor('all maintenances are gone', isEmpty, { timeoutMs: DELETED_MS, signal });
 }

@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { pause } from '../../parallel.ts';
 import { type Bench, type Case, nodeNames } from '../case.ts';
 import { startScaleCluster } from '../cluster.ts';
-import { drainWithMaintenances, maintenancesOf, type Shape } from '../drains.ts';
+import { deleteMaintenances, drainWithMaintenances, maintenancesOf, type Shape } from '../drains.ts';
 import { startAgent, startController, untilQuiet } from '../program.ts';
 import { type Finding, inFigures, type Row } from '../table.ts';
 
@@ -78,7 +78,7 @@ async function run({ program, agent: command, signal }: Bench, count: number): P
     await pause(Math.max(0, seconds * 1_000 - (performance.now() - began)), signal);
     const taken = { bytes: meter.bytes() - bytes, cpuMs: (await agent.cpuMs()) - cpu };
     const took = (performance.now() - began) / 1_000;
-    await cluster.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=110s']);
+    await deleteMaintenances(cluster);
     await cluster.uncordon(some);
     return { ...taken, seconds: took };
   };
