@@ -1,28 +1,31 @@
 import path from 'node:path';
 import * as z from 'zod';
 
-const requestSchema = z.discriminatedUnion('verb', [
-  z.strictObject({ verb: z.literal('status') }),
-  z.strictObject({
-    verb: z.literal('trigger'),
-    reason: z.string().min(1).max(1024),
-    /** From when the agent reads it. */
-    deadlineMs: z
-      .int()
-      .min(1)
-      .max(30 * 86_400_000)
-      .exactOptional(),
-  }),
-  z.strictObject({ verb: z.literal('cancel') }),
-  z.strictObject({ verb: z.literal('release'), reason: z.string().min(1).max(1024) }),
-  z.strictObject({
-    verb: z.enum(['park', 'restore']),
-    file: z.string().regex(/^[^./\0][^/\0]{0,254}$/, 'no file name'),
-  }),
-]);
+/** Made for each request: an idle agent gets none. */
+function makeRequestSchema() {
+  return z.discriminatedUnion('verb', [
+    z.strictObject({ verb: z.literal('status') }),
+    z.strictObject({
+      verb: z.literal('trigger'),
+      reason: z.string().min(1).max(1024),
+      /** From when the agent reads it. */
+      deadlineMs: z
+        .int()
+        .min(1)
+        .max(30 * 86_400_000)
+        .exactOptional(),
+    }),
+    z.strictObject({ verb: z.literal('cancel') }),
+    z.strictObject({ verb: z.literal('release'), reason: z.string().min(1).max(1024) }),
+    z.strictObject({
+      verb: z.enum(['park', 'restore']),
+      file: z.string().regex(/^[^./\0][^/\0]{0,254}$/, 'no file name'),
+    }),
+  ]);
+}
 
 /** What a local client may ask of the agent: one JSON line, answered by one JSON line. */
-export type ControlRequest = z.infer<typeof requestSchema>;
+export type ControlRequest = z.infer<ReturnType<typeof makeRequestSchema>>;
 
 /** The client of a control socket: root, or a member of the control group. */
 export type ControlClient = 'root' | 'group';
@@ -43,7 +46,7 @@ export function parseRequest(line: string, client: ControlClient): ControlReques
   } catch {
     return 'not a request: no JSON';
   }
-  const parsed = requestSchema.safeParse(value);
+  const parsed = makeRequestSchema().safeParse(value);
   if (!parsed.success) return `not a request: ${z.prettifyError(parsed.error)}`;
   const { data } = parsed;
   if (client === 'root' || GROUP_VERBS.includes(data.verb)) return data;

@@ -27,47 +27,49 @@ const VERSION = 1;
 const MAX_BYTES = 4 * 1024 * 1024;
 const NAME = /^(\d{1,15})\.json$/;
 
-const text = z.string().max(4 * STORY_LIMITS.text);
-const time = z.number().min(0).max(8.64e15);
-const wait = z.object({
-  from: time,
-  kind: z.enum(['ending', 'interceptor', 'waiting']),
-  on: text,
-  message: text,
-});
-const pod = z.object({
-  pod: text,
-  tier: z.object({ podType: z.string().max(40), podPriority: z.number() }).exactOptional(),
-  askedAt: time,
-  goneAt: time.exactOptional(),
-  waits: z.array(wait).max(STORY_LIMITS.waits),
-});
-const what = z.enum([
-  'begin',
-  'tighten',
-  'rename',
-  'loseCluster',
-  'handOver',
-  'finish',
-  'force',
-  'cancel',
-  'boot',
-  'settle',
-]);
-/** A file of the disk is believed no more than one from the network. */
-const storySchema = z.object({
-  version: z.literal(VERSION),
-  node: z.string().max(253),
-  maintenance: z.string().max(253),
-  origin: z.string().max(40),
-  reason: text,
-  begunAt: time,
-  events: z.array(z.object({ at: time, what, text })).max(STORY_LIMITS.events),
-  pods: z.array(pod).max(STORY_LIMITS.pods),
-  podsLeftOut: z.int().min(0),
-  waits: z.array(wait).max(STORY_LIMITS.waits),
-  returned: z.array(z.object({ what: text, at: time })).max(STORY_LIMITS.returned),
-});
+/** A file of the disk is believed no more than one from the network. Made when a story is read: an idle agent reads none. */
+function makeStorySchema() {
+  const text = z.string().max(4 * STORY_LIMITS.text);
+  const time = z.number().min(0).max(8.64e15);
+  const wait = z.object({
+    from: time,
+    kind: z.enum(['ending', 'interceptor', 'waiting']),
+    on: text,
+    message: text,
+  });
+  const pod = z.object({
+    pod: text,
+    tier: z.object({ podType: z.string().max(40), podPriority: z.number() }).exactOptional(),
+    askedAt: time,
+    goneAt: time.exactOptional(),
+    waits: z.array(wait).max(STORY_LIMITS.waits),
+  });
+  const what = z.enum([
+    'begin',
+    'tighten',
+    'rename',
+    'loseCluster',
+    'handOver',
+    'finish',
+    'force',
+    'cancel',
+    'boot',
+    'settle',
+  ]);
+  return z.object({
+    version: z.literal(VERSION),
+    node: z.string().max(253),
+    maintenance: z.string().max(253),
+    origin: z.string().max(40),
+    reason: text,
+    begunAt: time,
+    events: z.array(z.object({ at: time, what, text })).max(STORY_LIMITS.events),
+    pods: z.array(pod).max(STORY_LIMITS.pods),
+    podsLeftOut: z.int().min(0),
+    waits: z.array(wait).max(STORY_LIMITS.waits),
+    returned: z.array(z.object({ what: text, at: time })).max(STORY_LIMITS.returned),
+  });
+}
 
 /** The folder of the stories in the agent's state directory. */
 export function storyDirectory(stateDirectory: string): string {
@@ -93,7 +95,7 @@ export function openStoryFiles(stateDirectory: string): StoryFiles {
     text: (begunAt) => readBoundedFile(fileOf(begunAt), MAX_BYTES),
     read: async (begunAt) => {
       try {
-        const { version: _, ...story } = storySchema.parse(
+        const { version: _, ...story } = makeStorySchema().parse(
           JSON.parse(await readBoundedFile(fileOf(begunAt), MAX_BYTES)),
         );
         return story;

@@ -18,69 +18,79 @@ export interface Read<T> extends KubeObject {
 
 const MAX_CONDITIONS = 100;
 const MAX_TEXT = 32_768;
-const name = z.string().min(1).max(320);
-const time = z.string().max(40);
+/** Made at the first object: an agent has none where its cluster does not serve the group. */
+function makeSchemas() {
+  const name = z.string().min(1).max(320);
+  const time = z.string().max(40);
 
-const condition = z.object({
-  type: z.string().max(316),
-  status: z.enum(['True', 'False', 'Unknown']),
-  reason: z.string().max(1_024),
-  message: z.string().max(MAX_TEXT),
-  lastTransitionTime: time,
-  observedGeneration: z.number().optional(),
-});
-const conditions = z.array(condition).max(MAX_CONDITIONS).optional();
-const observedGeneration = z.number().optional();
-const target = z.object({ pod: z.object({ name: z.string().max(253), uid: z.string().max(128) }).optional() });
-const intent = z.enum(['Eviction', 'Withdrawn']);
+  const condition = z.object({
+    type: z.string().max(316),
+    status: z.enum(['True', 'False', 'Unknown']),
+    reason: z.string().max(1_024),
+    message: z.string().max(MAX_TEXT),
+    lastTransitionTime: time,
+    observedGeneration: z.number().optional(),
+  });
+  const conditions = z.array(condition).max(MAX_CONDITIONS).optional();
+  const observedGeneration = z.number().optional();
+  const target = z.object({ pod: z.object({ name: z.string().max(253), uid: z.string().max(128) }).optional() });
+  const intent = z.enum(['Eviction', 'Withdrawn']);
 
-const request = z.object({
-  spec: z.object({ target, requester: name, intent }),
-  status: z.object({ conditions, observedGeneration }).optional(),
-});
+  const request = z.object({
+    spec: z.object({ target, requester: name, intent }),
+    status: z.object({ conditions, observedGeneration }).optional(),
+  });
 
-const targetResponder = z.object({
-  name,
-  priority: z.number(),
-  state: z.enum(['Inactive', 'Active', 'Interrupted', 'Canceled', 'Completed']),
-});
-const responder = z.object({
-  name,
-  startTime: time.optional(),
-  heartbeatTime: time.optional(),
-  expectedCompletionTime: time.optional(),
-  completionTime: time.optional(),
-  message: z
-    .string()
-    .max(2 * MAX_RESPONDER_MESSAGE)
-    .optional(),
-});
-const eviction = z.object({
-  spec: z.object({ target }),
-  status: z
-    .object({
-      conditions,
-      observedGeneration,
-      requesters: z.array(z.object({ name, intent })).max(MAX_REQUESTERS).optional(),
-      targetResponders: z.array(targetResponder).max(MAX_RESPONDERS).optional(),
-      responders: z.array(responder).max(MAX_RESPONDERS).optional(),
-    })
-    .optional(),
-});
+  const targetResponder = z.object({
+    name,
+    priority: z.number(),
+    state: z.enum(['Inactive', 'Active', 'Interrupted', 'Canceled', 'Completed']),
+  });
+  const responder = z.object({
+    name,
+    startTime: time.optional(),
+    heartbeatTime: time.optional(),
+    expectedCompletionTime: time.optional(),
+    completionTime: time.optional(),
+    message: z
+      .string()
+      .max(2 * MAX_RESPONDER_MESSAGE)
+      .optional(),
+  });
+  const eviction = z.object({
+    spec: z.object({ target }),
+    status: z
+      .object({
+        conditions,
+        observedGeneration,
+        requesters: z.array(z.object({ name, intent })).max(MAX_REQUESTERS).optional(),
+        targetResponders: z.array(targetResponder).max(MAX_RESPONDERS).optional(),
+        responders: z.array(responder).max(MAX_RESPONDERS).optional(),
+      })
+      .optional(),
+  });
+  const managed = z
+    .array(z.object({ manager: z.string().optional(), time: z.string().optional() }))
+    .max(1_000)
+    .catch([]);
+  return { request, eviction, managed };
+}
+let made: ReturnType<typeof makeSchemas> | undefined;
+function schemas(): ReturnType<typeof makeSchemas> {
+  made ??= makeSchemas();
+  return made;
+}
 
 /** The field manager of the controller of Kubernetes itself, which no release has yet (kubernetes/kubernetes#137133). */
 const UPSTREAM_MANAGER = 'evictionrequest-controller';
 
-const managed = z
-  .array(z.object({ manager: z.string().optional(), time: z.string().optional() }))
-  .max(1_000)
-  .catch([]);
-
 function upstreamWroteAt(fields: unknown): number | undefined {
-  const times = managed.parse(fields ?? []).flatMap((entry) => {
-    const at = entry.manager === UPSTREAM_MANAGER ? Date.parse(entry.time ?? '') : Number.NaN;
-    return Number.isNaN(at) ? [] : [at];
-  });
+  const times = schemas()
+    .managed.parse(fields ?? [])
+    .flatMap((entry) => {
+      const at = entry.manager === UPSTREAM_MANAGER ? Date.parse(entry.time ?? '') : Number.NaN;
+      return Number.isNaN(at) ? [] : [at];
+    });
   return times.length === 0 ? undefined : Math.max(...times);
 }
 
@@ -97,10 +107,10 @@ function read<T extends KubeObject>(object: KubeObject, schema: z.ZodType): Read
 
 /** Reads an Eviction as an API server sends it. */
 export function readEviction(object: KubeObject): Read<Eviction> {
-  return read(object, eviction);
+  return read(object, schemas().eviction);
 }
 
 /** Reads an EvictionRequest as an API server sends it. */
 export function readLifecycleRequest(object: KubeObject): Read<LifecycleRequest> {
-  return read(object, request);
+  return read(object, schemas().request);
 }
