@@ -62,7 +62,8 @@ export async function createAuditLog(folder: string): Promise<AuditLog> {
   await writeFile(policy, JSON.stringify(POLICY));
   await writeFile(file, '');
   return {
-    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${file}`],
+    // Larger than the log of any test: what is rotated away would not be counted.
+    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${file}`, '--audit-log-maxsize=1000'],
     writes: async () => {
       const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
       const own = lines.map((line) => JSON.parse(line) as AuditEvent).filter(isOwn);
