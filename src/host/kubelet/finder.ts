@@ -6,7 +6,7 @@ import type { KubeletService, RefusedKubelet } from '../../decide/machine/kubele
 import { NodemaintError } from '../../errors.ts';
 import { type KubeletFiles, readKubelet } from './config.ts';
 import { findKubeletProcesses, type KubeletProcess } from './processes.ts';
-import { listProcesses, readCgroupText, readCommandLine } from '../process-facts.ts';
+import { readCgroupText, readCommandLine, readEachProcess } from '../process-facts.ts';
 import type { Systemd } from '../systemd/systemd1.ts';
 
 /** The units in which kubelets usually run. */
@@ -85,12 +85,11 @@ export function createKubeletFinder({ scope, systemd, unit, onRefused }: Kubelet
       if (kubelet === undefined) return undefined;
       const home = serviceOf(kubelet.cgroupText);
       if (home === undefined) return { unit: home, runtime: undefined };
-      for (const pid of await listProcesses()) {
-        signal.throwIfAborted();
+      const [runtime] = await readEachProcess(async (pid) => {
         const name = path.basename((await readCommandLine(pid))[0] ?? '');
-        if (RUNTIMES.has(name) && serviceOf(await readCgroupText(pid)) === home) return { unit: home, runtime: name };
-      }
-      return { unit: home, runtime: undefined };
+        return RUNTIMES.has(name) && serviceOf(await readCgroupText(pid)) === home ? name : undefined;
+      }, signal);
+      return { unit: home, runtime };
     },
   };
 }

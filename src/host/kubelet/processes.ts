@@ -9,7 +9,7 @@ import {
   rootCgroupsOf,
   trustKubelets,
 } from '../../decide/machine/kubelet-trust.ts';
-import { cgroupsIn, listProcesses, readCgroupText, readCommandLine, readProcess } from '../process-facts.ts';
+import { cgroupsIn, readCgroupText, readCommandLine, readEachProcess, readProcess } from '../process-facts.ts';
 
 /** The directory of the files of the k3s agent. */
 export const K3S = '/var/lib/rancher/k3s/agent';
@@ -51,6 +51,7 @@ async function flagsOf(pid: number, argv: readonly string[]): Promise<KubeletFla
 }
 
 async function readCandidate(pid: number): Promise<KubeletProcess | undefined> {
+  if (programOf(await readCommandLine(pid)) === undefined) return undefined;
   const found = await readProcess(pid);
   const program = found && programOf(found.argv);
   if (found === undefined || program === undefined) return undefined;
@@ -64,12 +65,6 @@ export async function findKubeletProcesses(
   services: readonly KubeletService[],
   signal: AbortSignal,
 ): Promise<KubeletTrust<KubeletProcess>> {
-  const candidates: KubeletProcess[] = [];
-  for (const pid of await listProcesses()) {
-    signal.throwIfAborted();
-    if (programOf(await readCommandLine(pid)) === undefined) continue;
-    const candidate = await readCandidate(pid);
-    if (candidate !== undefined) candidates.push(candidate);
-  }
+  const candidates = await readEachProcess(readCandidate, signal);
   return trustKubelets(candidates, services, rootCgroupsOf(cgroupsIn(await readCgroupText(1))));
 }
