@@ -10,6 +10,7 @@ import type {
   ResourceFact,
   WebhookFacts,
 } from '../../decide/fleet/cluster-checks.ts';
+import { policyWarnings } from '../../decide/fleet/policy-warnings.ts';
 import {
   INSTALLED_RESOURCES,
   type InstalledResource,
@@ -94,6 +95,7 @@ async function readResource(
 }
 
 interface Policy extends KubeObject {
+  readonly spec?: { readonly paramKind?: object };
   readonly status?: {
     readonly typeChecking?: { readonly expressionWarnings?: readonly { readonly warning: string }[] };
   };
@@ -127,11 +129,11 @@ async function readPolicies(client: KubeClient, signal: AbortSignal): Promise<Po
   for (const name of VALIDATING_POLICIES) want(name, validating, validatingBindings);
   if (refusesPods) want(gate, validating, validatingBindings);
   else for (const name of MUTATING_POLICIES) want(name, mutating, mutatingBindings);
-  const warnings = [...VALIDATING_POLICIES].flatMap((name) =>
-    (validating.get(name)?.status?.typeChecking?.expressionWarnings ?? []).map(
-      ({ warning }) => `${name}: ${warning.slice(0, 200)}`,
-    ),
-  );
+  const warnings = VALIDATING_POLICIES.flatMap((name) => {
+    const { spec, status } = validating.get(name) ?? {};
+    const texts = (status?.typeChecking?.expressionWarnings ?? []).map(({ warning }) => warning);
+    return policyWarnings({ name, hasParams: spec?.paramKind !== undefined, warnings: texts });
+  });
   return { missing, warnings, refusesPods };
 }
 
