@@ -140,6 +140,11 @@ async function isLeaving(
   return true;
 }
 
+/** Whether the pod is not there any more, or another one has its name. */
+function isGone({ pods }: Pick<ControllerContext, 'pods'>, { namespace, name, uid }: DrainPod): boolean {
+  return pods.get(`${namespace}/${name}`)?.metadata.uid !== uid;
+}
+
 /** The request without those who ask beside the drains: in the newer dialect each of them has a request of its own. */
 function withoutOthers(request: EvictionRequest): EvictionRequest {
   const requesters = (request.spec.requesters ?? []).filter(({ name }) => name === MAINTENANCE_REQUESTER);
@@ -180,7 +185,8 @@ async function askFor(
   const leaving = await isLeaving(context, intent.pod, signal);
   const isTimed = leaving ? hasDeadline(context, intent.node) : older !== undefined && isFinished(older);
   const again = isTimed || (other !== undefined && hasDeadline(context, intent.node)) ? { againMs: AGAIN_MS } : {};
-  if (older === undefined && other === undefined && leaving) return again;
+  // The loop of the maintenance may not have had its turn since the pod is gone.
+  if (older === undefined && other === undefined && (leaving || isGone(context, intent.pod))) return again;
   const dialect = dialectFor(scope, key, intent);
   if (dialect === undefined) return { againMs: DIALECT_AGAIN_MS };
   if (dialect === 'newer') await askByLifecycle(scope, intent, signal);

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
+import type { ControllerContext } from '../../../../src/controller/context.ts';
+import { createEvictionIntents } from '../../../../src/controller/maintenance/intents.ts';
+import type { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
+import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
+import type { DrainPod } from '../../../../src/decide/pod.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import type { KubeRequest } from '../../../../src/kube/client.ts';
+import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 import { waitFor } from '../../../support/wait-for.ts';
@@ -53,6 +61,42 @@ describe('the request that a drain makes', () => {
     const labels = (): object => cluster.get('Request', 'n/u')?.metadata.labels ?? {};
     await waitFor('the label goes', () => !('tier' in labels()), QUICK);
     assert.deepEqual(labels(), { app: 'web', own: 'x', ...NODE_LABEL });
+  });
+});
+
+describe('a pod that is gone before the loop of its maintenance has its turn', () => {
+  /** What the step of its request sends, where the copies have these pods. */
+  const sentWhere = async (pods: readonly Pod[]): Promise<readonly string[]> => {
+    const sent: string[] = [];
+    const context = {
+      client: {
+        send: (request: KubeRequest) => {
+          sent.push(`${request.method} ${request.path}`);
+          return Promise.resolve({ status: 200, body: undefined });
+        },
+      },
+      clock: createSystemClock(),
+      log: createRecordingLog(),
+      options: {},
+      maintenances: { get: () => drainOf('m', ['one']), on: () => [] },
+      requests: { get: () => undefined, list: () => [] },
+      pods: { get: () => pods[0], on: () => pods },
+      nodes: { get: () => undefined },
+    } as unknown as ControllerContext;
+    const pod: DrainPod = { namespace: 'n', name: 'web', uid: 'u', podType: 'Default', priority: 0, labels: {} };
+    const intents = createEvictionIntents();
+    intents.replace('m', [{ node: 'one', pod }]);
+    const refusals = { during: (_key: string, _signal: AbortSignal, step: () => Promise<object>) => step() };
+    const reconcile = createRequestReconciler(context, intents, refusals as unknown as Refusals);
+    await reconcile('n/u', new AbortController().signal);
+    return sent;
+  };
+
+  it('no request is made for it, nor for another pod that has its name', async () => {
+    const other = podOf({});
+    assert.deepEqual(await sentWhere([]), []);
+    assert.deepEqual(await sentWhere([{ ...other, metadata: { ...other.metadata, uid: 'v' } }]), []);
+    assert.equal((await sentWhere([other])).length, 1);
   });
 });
 
