@@ -10,6 +10,7 @@ import fs, { type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { Script } from 'node:vm';
+import { replaceFile } from './files/durable-file.ts';
 
 /** After so long a start is over: its code is kept, and what was used is known to be sound. */
 const STARTED_MS = 4_000;
@@ -83,19 +84,9 @@ function takeCode(file: string, tried: string, origin: string): Code | undefined
 
 /** Writes the code that has been compiled so far; whole, or not at all. */
 async function writeCode(file: string, { script, origin }: Compiled): Promise<void> {
-  const { open, rename, rm } = fs.promises;
   const bytes = script.createCachedData();
   const end = Buffer.from(origin + (await hashOf(bytes)), 'latin1');
-  const written = `${file}.new`;
-  await rm(written, { force: true });
-  const handle = await open(written, 'wx', 0o600);
-  try {
-    await handle.writeFile(Buffer.concat([bytes, end]));
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(written, file);
+  await replaceFile(file, Buffer.concat([bytes, end]), 0o600);
 }
 
 interface Compiled {

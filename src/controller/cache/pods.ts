@@ -1,5 +1,5 @@
 import type { Pod } from '../../api/pod.ts';
-import { isTerminal, targetNodeOf } from '../../decide/pod.ts';
+import { type DrainPod, isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { createGrouping } from './grouping.ts';
@@ -23,6 +23,15 @@ export interface PodIndex extends ObjectCache<Pod> {
   inGroup(group: string): readonly Pod[];
   /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
   note(key: string): PodChange;
+}
+
+/** The copy of a pod; undefined where the pod is not there any more, or another one has its name. */
+export function samePod(
+  pods: Pick<PodIndex, 'get'>,
+  { namespace, name, uid }: Pick<DrainPod, 'namespace' | 'name' | 'uid'>,
+): Pod | undefined {
+  const found = pods.get(`${namespace}/${name}`);
+  return found?.metadata.uid === uid ? found : undefined;
 }
 
 /** Indexes the cached pods; each change has to be noted. */

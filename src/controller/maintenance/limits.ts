@@ -2,6 +2,7 @@ import { admitEvictions, type EvictionCandidate, type EvictionPlace, flightOf } 
 import { isFinished } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import { targetOf } from '../cache/targets.ts';
+import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import type { EvictionIntent } from './intents.ts';
 
@@ -47,10 +48,8 @@ export function limitEvictions(
   }
   const overdueBefore = maxEvictionTime === 0 ? -Infinity : now - maxEvictionTime;
   const candidates = intents.map(({ node, pod }) => {
-    const { namespace, name, uid } = pod;
-    const found = context.pods.get(`${namespace}/${name}`);
-    const known = found?.metadata.uid === uid ? found : undefined;
-    const flight = flightOf(known, context.requests.get(`${namespace}/${uid}`), overdueBefore);
+    const { namespace, uid } = pod;
+    const flight = flightOf(samePod(context.pods, pod), context.requests.get(`${namespace}/${uid}`), overdueBefore);
     return { node, pod, namespace, flight };
   });
   const elsewhere = placesElsewhere(context, new Set(intents.map(({ pod }) => pod.uid)), overdueBefore);

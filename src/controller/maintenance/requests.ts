@@ -19,6 +19,7 @@ import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, sendForObject } from '../../kube/resource.ts';
+import { samePod } from '../cache/pods.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline, othersUntil } from '../deadline.ts';
@@ -37,11 +38,11 @@ const DIALECT_AGAIN_MS = 250;
 async function removeReplaceable(
   { client, clock, pods }: ControllerContext,
   known: EvictionRequest,
-  { namespace, name, uid }: DrainPod,
+  pod: DrainPod,
   signal: AbortSignal,
 ): Promise<void> {
-  const target = pods.get(`${namespace}/${name}`);
-  if (target?.metadata.uid !== uid || !isReplaceable(known, target, clock.now())) return;
+  const target = samePod(pods, pod);
+  if (target === undefined || !isReplaceable(known, target, clock.now())) return;
   const path = objectPath(EVICTION_REQUESTS, known.metadata);
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: known.metadata.uid } };
   await sendForObject(client, { method: 'DELETE', path, body }, [404, 409], signal);
@@ -97,8 +98,7 @@ async function requestEviction(
   const isCurrent = [DEADLINE_ANNOTATION, INTERCEPTOR_DEADLINE_ANNOTATION, ...Object.keys(annotations)].every(
     (key) => present[key] === (annotations as typeof present)[key],
   );
-  const found = context.pods.get(`${namespace}/${pod.name}`);
-  const target = found?.metadata.uid === uid ? found : undefined;
+  const target = samePod(context.pods, pod);
   const own = { [NODE_LABEL]: nodeLabel(node), ...maintenanceLabel(known, maintenanceUid) };
   const labels = { ...(target === undefined ? {} : copiedLabels(target)), ...own };
   const text = labelsText(labels);
@@ -132,17 +132,12 @@ async function isLeaving(
   signal: AbortSignal,
 ): Promise<boolean> {
   // The grace period of a static pod is not the API server's to change: its agent ends it in time.
-  const pod = podType === 'Static' ? undefined : context.pods.get(`${namespace}/${name}`);
-  if (pod?.metadata.uid !== uid || pod.metadata.deletionTimestamp === undefined) return false;
+  const pod = podType === 'Static' ? undefined : samePod(context.pods, { namespace, name, uid });
+  if (pod?.metadata.deletionTimestamp === undefined) return false;
   const { client, clock, log } = context;
   const isShorter = await shortenEnd(client, pod, { options: graceOptions(context, pod), now: clock.now() }, signal);
   if (isShorter) log.info({ pod: `${namespace}/${name}` }, 'shortened the end of a terminating pod for a deadline');
   return true;
-}
-
-/** Whether the pod is not there any more, or another one has its name. */
-function isGone({ pods }: Pick<ControllerContext, 'pods'>, { namespace, name, uid }: DrainPod): boolean {
-  return pods.get(`${namespace}/${name}`)?.metadata.uid !== uid;
 }
 
 /** The request without those who ask beside the drains: in the newer dialect each of them has a request of its own. */
@@ -166,8 +161,8 @@ async function askByLifecycle(
 /** The dialect in which the pod is asked now; undefined while that is not known. */
 function dialectFor({ context, newer }: Scope, key: string, { node, pod }: DrainIntent): Dialect | undefined {
   const preferred = newer.preferred();
-  const found = context.pods.get(`${pod.namespace}/${pod.name}`);
-  if (preferred === undefined || found?.metadata.uid !== pod.uid) return preferred;
+  const found = samePod(context.pods, pod);
+  if (preferred === undefined || found === undefined) return preferred;
   const until = othersUntil(context, found, node);
   const isLate = until !== undefined && context.clock.now() >= until;
   return dialectOf({ pod: found, older: context.requests.get(key), newer: newer.get(key), preferred, isLate });
@@ -186,7 +181,8 @@ async function askFor(
   const isTimed = leaving ? hasDeadline(context, intent.node) : older !== undefined && isFinished(older);
   const again = isTimed || (other !== undefined && hasDeadline(context, intent.node)) ? { againMs: AGAIN_MS } : {};
   // The loop of the maintenance may not have had its turn since the pod is gone.
-  if (older === undefined && other === undefined && (leaving || isGone(context, intent.pod))) return again;
+  if (older === undefined && other === undefined && (leaving || samePod(context.pods, intent.pod) === undefined))
+    return again;
   const dialect = dialectFor(scope, key, intent);
   if (dialect === undefined) return { againMs: DIALECT_AGAIN_MS };
   if (dialect === 'newer') await askByLifecycle(scope, intent, signal);
@@ -198,9 +194,9 @@ async function askFor(
 }
 
 /** The pod where it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
-function groupedPod({ pods }: ControllerContext, { namespace, name, uid, podType }: DrainPod): Pod | undefined {
-  const pod = podType === 'Default' ? pods.get(`${namespace}/${name}`) : undefined;
-  if (pod?.metadata.uid !== uid || !isInPodGroup(pod)) return undefined;
+function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod | undefined {
+  const pod = wanted.podType === 'Default' ? samePod(pods, wanted) : undefined;
+  if (pod === undefined || !isInPodGroup(pod)) return undefined;
   return pod.metadata.deletionTimestamp === undefined ? pod : undefined;
 }
 

@@ -17,7 +17,7 @@ export async function syncDirectory(directory: string): Promise<void> {
 }
 
 /** Writes the data, and returns when it is durable. */
-export async function writeAndSync(handle: FileHandle, data: string): Promise<void> {
+export async function writeAndSync(handle: FileHandle, data: string | Uint8Array): Promise<void> {
   await handle.writeFile(data);
   await handle.sync();
 }
@@ -26,7 +26,7 @@ export async function writeAndSync(handle: FileHandle, data: string): Promise<vo
  * Replaces a file in one step: a reader, or a boot after a power cut, finds the old content or the new one, never a part. The
  * temporary file is in the same directory, with a random name that begins with a dot; it is removed if a step fails.
  */
-export async function replaceFile(file: string, data: string, mode: number): Promise<void> {
+export async function replaceFile(file: string, data: string | Uint8Array, mode: number): Promise<void> {
   const directory = path.dirname(file);
   const temporary = path.join(directory, `.${path.basename(file)}.${randomBytes(8).toString('hex')}.new`);
   const handle = await open(temporary, NEW_FILE, mode);
