@@ -10,6 +10,23 @@ export interface RunOptions {
   readonly reporter: string;
 }
 
+/** Whether a file may begin, or what it lacks for ever. */
+export type FileState = { readonly kind: 'ready' | 'waits' } | { readonly kind: 'lacks'; readonly what: string };
+
+/** Which files may begin. */
+export interface Readiness {
+  of(file: string): FileState;
+  /** Resolves when one of the states has changed. */
+  changed(): Promise<void>;
+}
+
+/** How files run that each have a process. */
+export interface ApartOptions extends RunOptions {
+  readonly readiness: Readiness;
+  /** Environment variables of the process of a file. */
+  environmentOf(file: string): Readonly<Record<string, string>>;
+}
+
 /** The arguments of Node.js before the test files. */
 export function nodeTestArguments({ concurrency, timeoutMs, reporter }: RunOptions): readonly string[] {
   const limits = [`--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`, `--test-reporter=${reporter}`];
@@ -17,8 +34,15 @@ export function nodeTestArguments({ concurrency, timeoutMs, reporter }: RunOptio
 }
 
 /** Runs a program with this terminal and resolves to its exit code; a program that a signal ended has the code 1. */
-export function runProgram(program: string, args: readonly string[]): Promise<number> {
-  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+export function runProgram(
+  program: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, ...variables },
+  });
   return new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('exit', (code) => {
@@ -50,12 +74,17 @@ const FIRST_PROCESS = ['sh', '-c', '"$@"; exit $?', 'sh'];
 const NAMESPACE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--', ...FIRST_PROCESS];
 
 /** Runs a file in a process of its own; prints what it printed when it is over. */
-async function runFileApart(file: string, options: RunOptions): Promise<FileResult> {
+async function runFileApart(file: string, options: ApartOptions): Promise<FileResult> {
+  const state = options.readiness.of(file);
+  if (state.kind === 'lacks') return { file, passed: false, seconds: 0, output: `${state.what} could not be made` };
   const beganAt = performance.now();
   const node = [process.execPath, ...nodeTestArguments(options), file];
   const command = options.inNamespaces === true ? [...NAMESPACE, ...node] : node;
   console.log(`--- ${file}: runs`);
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.environmentOf(file) },
+  });
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => output.push(chunk));
   const passed = await new Promise<boolean>((resolve, reject) => {
@@ -70,12 +99,23 @@ async function runFileApart(file: string, options: RunOptions): Promise<FileResu
   return { file, passed, seconds, output: Buffer.concat(output).toString() };
 }
 
-/** Runs the files, `concurrency` at a time in their order. */
-async function runInOrder(files: readonly string[], options: RunOptions): Promise<readonly FileResult[]> {
+/** Takes the first of the files that need not wait any more; undefined when none is left. */
+async function takeReady(waiting: string[], readiness: Readiness): Promise<string | undefined> {
+  for (;;) {
+    const index = waiting.findIndex((file) => readiness.of(file).kind !== 'waits');
+    if (index >= 0 || waiting.length === 0) return waiting.splice(index, 1)[0];
+    console.log(`--- ${waiting.length} files wait for what they need`);
+    await readiness.changed();
+  }
+}
+
+/** Runs the files, `concurrency` at a time in their order; one that waits for what it needs lets the next one pass. */
+async function runInOrder(files: readonly string[], options: ApartOptions): Promise<readonly FileResult[]> {
   const waiting = [...files];
   const results: FileResult[] = [];
   const work = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    const take = (): Promise<string | undefined> => takeReady(waiting, options.readiness);
+    for (let file = await take(); file !== undefined; file = await take()) {
       results.push(await runFileApart(file, { ...options, concurrency: 1 }));
     }
   };
@@ -94,7 +134,7 @@ function describeFailure({ file, output }: FileResult, again: FileResult | undef
  * real parts have time-outs: where at most two fail, each of these runs once more, alone, and counts as failed when it
  * fails again. Both runs are told.
  */
-export async function runFilesApart(files: readonly string[], options: RunOptions): Promise<FilesOutcome> {
+export async function runFilesApart(files: readonly string[], options: ApartOptions): Promise<FilesOutcome> {
   const results = await runInOrder(files, options);
   const slowest = results.toSorted((a, b) => b.seconds - a.seconds);
   console.log(

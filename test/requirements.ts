@@ -107,6 +107,7 @@ export const INTEGRATION: readonly Requirement[] = [
 /** For the suite "e2e". */
 export const E2E: readonly Requirement[] = [
   ROOT,
+  NAMESPACES,
   GO,
   program('qemu-system-x86_64', 'qemu-system-x86'),
   program('qemu-img', 'qemu-utils'),
@@ -115,6 +116,11 @@ export const E2E: readonly Requirement[] = [
   program('ssh', 'openssh-client'),
   program('nc', 'netcat-openbsd'),
   program('openssl', 'openssl'),
+  program('busybox', 'busybox-static'),
+  program('pkill', 'procps'),
+  program('ip', 'iproute2'),
+  program('unshare', 'util-linux'),
+  program('rpm', 'rpm'),
 ];
 
 /** The packages that are needed and missing, each once; the unmet requirements of which no package helps are not among them. */

@@ -1,10 +1,12 @@
 import { nodeStatusOf } from '../decide/drain/recorded-node.ts';
+import { turnWaitOf } from '../decide/maintenance/reboot-turns.ts';
 import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../decide/static-pod/retention.ts';
 import type { AgentContext } from './context.ts';
 import { buildStatus } from './control/report.ts';
 import type { AgentStatus } from './control/status.ts';
 import { createSystemdStatus } from './control/systemd-status.ts';
+import { createFirstQuestion, type FirstQuestion } from './cluster/first-question.ts';
 import { createHandOver } from './drain/offline/hand-over.ts';
 import { type LoopDependencies, runLoop } from './loop.ts';
 import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
@@ -52,7 +54,7 @@ async function nodeGoneMs({ cluster }: AgentContext, signal: AbortSignal): Promi
 /** Everything that reads the phase's facts, but the last pass over the pods. */
 function phaseFactReader(
   context: AgentContext,
-  askingSinceBootMs: number,
+  firstQuestion: FirstQuestion,
   lastPass: StaticPodPasses['last'],
 ): (record: AgentRecord, signal: AbortSignal) => ReturnType<typeof readPhaseFacts> {
   const { config, clock, log, node, machine, notices, cluster, staticPods, drain } = context;
@@ -71,7 +73,7 @@ function phaseFactReader(
     bootId: node.bootId,
     limits: config,
     clock,
-    askingSinceBootMs,
+    firstQuestion,
     detector: machine.detector,
     notices,
     cluster: cluster?.cluster.own,
@@ -147,17 +149,23 @@ export function createAgent(context: AgentContext, initial: AgentRecord, release
     unrecorded: cluster?.unrecorded,
     interceptor: cluster?.interceptor,
   });
-  const readFacts = phaseFactReader(context, askingSinceBootMs, passes.last);
+  const firstQuestion = createFirstQuestion(clock);
+  const readFacts = phaseFactReader(context, firstQuestion, passes.last);
   const announce = people.announce.bind(people);
   const phases = createPhaseMachine({ nodeName: node.name, state, log, readFacts, announce }, initial);
   const storage = createStorage({ state, journal: staticPods.journal, nodeName: node.name, announce, clock });
   const status = statusReader(context, phases, passes.last, storage.problem);
-  const shown = { phase: () => phases.record().phase, problem: storage.problem, status };
+  const turn = (): string | undefined => {
+    const { phase } = phases.record();
+    const name = phase.kind === 'draining' ? phase.maintenance : '';
+    return turnWaitOf(cluster?.cluster.maintenances.get(name));
+  };
+  const shown = { phase: () => phases.record().phase, problem: storage.problem, turn, status };
   const showStatus = createSystemdStatus(shown, (line) => people.notify(line), clock);
   const sight = sightReader(context, phases.record, status);
   const loop: LoopDependencies = {
     machine: phases,
-    steps: createSteps(context, { phases, passes, retentionFacts, storage, sight, showStatus }),
+    steps: createSteps(context, { phases, passes, firstQuestion, retentionFacts, storage, sight, showStatus }),
     runner: createStepRunner(log),
     lastPass: passes.last,
     isBusy: () => isBusy(context, passes.last),

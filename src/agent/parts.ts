@@ -13,6 +13,7 @@ import { type ClusterAccess } from '../kube/access/cluster.ts';
 import { createKubeClient } from '../kube/client.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import { createDirectoryWatch } from '../static-pods/watch.ts';
+import type { Trigger } from '../decide/shutdown/trigger.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type ClusterParts, openCluster } from './cluster-parts.ts';
 import type { AgentContext, StaticPodParts } from './context.ts';
@@ -75,10 +76,16 @@ export interface Beginning {
   readonly record: AgentRecord;
 }
 
-/** The reason of a trigger that still applies: until it is taken back or the machine has gone down, over restarts too. */
-function triggerOf({ phase }: AgentRecord, bootId: string): string | undefined {
+/**
+ * The trigger that still applies: until it is taken back or the machine has gone down, over restarts too. Who gave it is not
+ * recorded, so after a restart the control group may take it back and not change it.
+ */
+function triggerOf({ phase }: AgentRecord, bootId: string): Trigger | undefined {
   if (phase.kind !== 'draining' && phase.kind !== 'released') return undefined;
-  return phase.origin === 'trigger' && phase.bootId === bootId ? phase.reason : undefined;
+  const { origin, reason, deadline } = phase;
+  const hasDeadline = deadline?.of === 'trigger';
+  if (phase.bootId !== bootId || (origin !== 'trigger' && !hasDeadline)) return undefined;
+  return { by: 'root', reason, ...(hasDeadline ? { deadline: deadline.at } : {}) };
 }
 
 async function openNotices(
@@ -155,8 +162,8 @@ function kubeletPodsOf({ kubeletRootPath }: AgentConfig): KnownPodsDependencies[
 
 /** What the drain needs of the cluster. */
 function drainScopeOf(parts: ReturnType<typeof openClusterOf>, { maxVolumeWaitSec }: AgentConfig): ClusterScope {
-  const { cluster, interceptor, dependencies } = parts ?? {};
-  return { cluster, interceptor, dependencies, maxVolumeWaitMs: maxVolumeWaitSec * 1000 };
+  const { cluster, interceptor, dependencies, ownNode } = parts ?? {};
+  return { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs: maxVolumeWaitSec * 1000 };
 }
 
 /** Creates the parts of the agent; none of them does anything before the agent runs. */

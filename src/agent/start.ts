@@ -9,8 +9,8 @@ import { createMemoryRelease } from '../host/memory.ts';
 import { loadClusterAccess } from '../kube/access/cluster.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Agent, createAgent } from './agent.ts';
-import type { AgentContext } from './context.ts';
-import { type ControlDispatcher, createControlDispatcher } from './control/handler.ts';
+import { createControlCommands } from './control/commands.ts';
+import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
 import { type Machine, openMachine, watchMachine } from './machine-parts.ts';
 import { nodeNameOf } from './node-name.ts';
@@ -96,20 +96,6 @@ async function openUnderLock(
   }
 }
 
-/** Answers the control socket from now on. */
-function serveControl(control: ControlDispatcher, agent: Agent, { machine, notices, clock }: AgentContext): void {
-  control.serve({
-    status: () => agent.status(),
-    release: (reason) => {
-      agent.release(reason);
-    },
-    trigger: (reason, deadlineMs) => {
-      machine.detector.trigger(reason);
-      notices.limit(deadlineMs === undefined ? undefined : clock.now() + deadlineMs);
-    },
-  });
-}
-
 /** Runs the loop and everything beside it; what is beside it ends with `lifetime`, after the loop. */
 async function runParts(
   { context, watchdog, events, metrics }: Opened,
@@ -171,7 +157,11 @@ export async function runAgent(
   const control = createControlDispatcher(manual, log, wake);
   const { runDirectory, controlGroup } = config;
   // The socket keeps a second agent out: from here on no other one writes.
-  await using _socket = await openControlSocket(runDirectory, (request) => control.handle(request), controlGroup);
+  await using _socket = await openControlSocket(
+    runDirectory,
+    (request, by) => control.handle(request, by),
+    controlGroup,
+  );
   const recorded = await readRecord(state, (error) => {
     log.error({ reason: describeError(error) }, 'starting without the record');
   });
@@ -183,7 +173,7 @@ export async function runAgent(
   const { opened, wasUnclean, lockTried } = await openUnderLock(foundation, beginning, { locator, manual });
   const { context } = opened;
   const agent = createAgent(context, beginning.record, createMemoryRelease(clock, globalThis.gc, living));
-  serveControl(control, agent, context);
+  control.serve(createControlCommands(agent, context, living));
   // Where a shutdown was held, its phase tells how that ended.
   const isUntold = wasUnclean && beginning.record.phase.kind === 'watching';
   if (isUntold) context.people.announce(uncleanShutdownEvent(nodeName));

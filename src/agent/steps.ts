@@ -1,10 +1,13 @@
+import { turnWaitOf, WAITS_FOR_TURN } from '../decide/maintenance/reboot-turns.ts';
 import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/retention.ts';
 import { holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import type { ClusterParts } from './cluster-parts.ts';
+import type { FirstQuestion } from './cluster/first-question.ts';
+import type { NodeMaintenances } from './cluster/node-maintenances.ts';
 import type { PresenceFacts } from './cluster/presence.ts';
 import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './cluster/shutdown-maintenance.ts';
 import type { AgentContext } from './context.ts';
-import { keepDeadline } from './drain/deadline.ts';
+import { keepAnnotations } from './drain/deadline.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { TurnSight } from './shutdown/story-recorder.ts';
@@ -17,6 +20,7 @@ import type { Storage } from './storage.ts';
 export interface StepDependencies {
   readonly phases: PassPhases;
   readonly passes: StaticPodPasses;
+  readonly firstQuestion: Pick<FirstQuestion, 'note'>;
   readonly retentionFacts: (phase: Phase) => RetentionFacts;
   readonly storage: Storage;
   /** What this turn has seen of the drain. */
@@ -33,7 +37,6 @@ function transitionSteps({ machine, notices, people, cluster }: AgentContext): r
       run: async ({ phase, transition }) => {
         if (transition === undefined || phase.kind !== 'recovering') return;
         machine.detector.trigger(undefined);
-        notices.limit(undefined);
       },
     },
     {
@@ -83,16 +86,23 @@ function machineSteps({ machine, notices }: AgentContext): readonly Step[] {
     {
       name: "remember the node's pods",
       run: async ({ phase }, signal) => {
-        await knownPods.refresh(isUp(phase), signal);
+        if (isUp(phase)) await knownPods.refresh('up', signal);
+        else if (phase.kind === 'draining' && phase.mode === 'cluster') await knownPods.refresh('goingDown', signal);
       },
     },
   ];
 }
 
 /** What the agent says of itself on its Node. */
-function presenceOf(phase: Phase, lock: ReturnType<LockReconciler['status']>): PresenceFacts {
+function presenceOf(
+  phase: Phase,
+  lock: ReturnType<LockReconciler['status']>,
+  maintenances: Pick<NodeMaintenances, 'get'>,
+): PresenceFacts {
   const isMissing = !lock.held && holdsLock(phase) && lock.kind !== 'none';
-  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? phase.reason : '';
+  const turn = phase.kind === 'draining' ? turnWaitOf(maintenances.get(phase.maintenance)) : undefined;
+  const waits = turn === undefined ? '' : `${WAITS_FOR_TURN}, ${turn}: `;
+  const shutdown = phase.kind === 'draining' || phase.kind === 'released' ? `${waits}${phase.reason}` : '';
   return {
     phase: phase.kind,
     lock: lock.kind === 'none' ? 'none' : lock.held ? 'held' : 'missing',
@@ -101,10 +111,17 @@ function presenceOf(phase: Phase, lock: ReturnType<LockReconciler['status']>): P
 }
 
 /** The step that creates the maintenance of a shutdown. */
-function maintenanceStep({ config }: AgentContext, { cluster }: ClusterParts): Step {
+function maintenanceStep(
+  { config }: AgentContext,
+  { cluster }: ClusterParts,
+  firstQuestion: StepDependencies['firstQuestion'],
+): Step {
   return {
     name: 'create the maintenance',
-    run: ({ phase }, signal) => ensureMaintenance(cluster.own, config.drainPlan, phase, signal),
+    run: async ({ phase }, signal) => {
+      firstQuestion.note(phase);
+      await ensureMaintenance(cluster.own, config.drainPlan, phase, signal);
+    },
   };
 }
 
@@ -116,7 +133,10 @@ function clusterSteps(
 ): readonly Step[] {
   const removeFailedPods = createFailedPodRemoval(cluster, log);
   return [
-    { name: 'write the deadline', run: ({ phase }, signal) => keepDeadline({ cluster, log }, phase, signal) },
+    {
+      name: 'write the deadline and the kind of the shutdown',
+      run: ({ phase }, signal) => keepAnnotations({ cluster, log }, phase, signal),
+    },
     { name: 'end overdue pods', run: (_turn, signal) => overduePods.reconcile(signal) },
     {
       name: 'complete the maintenances',
@@ -135,7 +155,7 @@ function clusterSteps(
     {
       name: 'show the agent on its Node',
       run: async ({ phase }) => {
-        presence.show(presenceOf(phase, machine.lock.status(phase)));
+        presence.show(presenceOf(phase, machine.lock.status(phase), cluster.maintenances));
       },
     },
     {
@@ -155,7 +175,7 @@ function clusterSteps(
  */
 export function createSteps(context: AgentContext, dependencies: StepDependencies): Steps {
   const { cluster, staticPods, people } = context;
-  const { phases, passes, retentionFacts, storage, sight, showStatus } = dependencies;
+  const { phases, passes, firstQuestion, retentionFacts, storage, sight, showStatus } = dependencies;
   const isDrained = (phase: Phase): boolean => effectiveDrains(retentionFacts(phase)).length > 0;
   const relocate = createRelocation(
     ({ phase }) => isDrained(phase),
@@ -170,7 +190,12 @@ export function createSteps(context: AgentContext, dependencies: StepDependencie
       },
     },
     ...transitionSteps(context),
-    { concurrent: [machineSteps(context), cluster === undefined ? [] : [maintenanceStep(context, cluster)]] },
+    {
+      concurrent: [
+        machineSteps(context),
+        cluster === undefined ? [] : [maintenanceStep(context, cluster, firstQuestion)],
+      ],
+    },
     ...(cluster === undefined ? [] : clusterSteps(context, cluster, isDrained)),
     { name: 'locate the static pods', run: relocate },
     { name: 'drain the node and move static pods', run: (_turn, signal) => passes.run(phases, signal) },

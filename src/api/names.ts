@@ -25,6 +25,11 @@ export const MAINTENANCE_UID_LABEL = 'nodemaintenance.x-k8s.io/maintenance-uid';
 export const AGENT_LABEL = 'nodemaintenance.x-k8s.io/agent';
 /** On a NodeMaintenance that an agent created: the boot ID of the node at that time, as in the Node's `nodeInfo.bootID`. */
 export const BOOT_ANNOTATION = 'nodemaintenance.x-k8s.io/boot-id';
+/**
+ * On a NodeMaintenance that an agent created: how the machine goes down, poweroff, reboot, halt, kexec or soft-reboot; absent
+ * where neither systemd nor logind tells.
+ */
+export const SHUTDOWN_KIND_ANNOTATION = 'nodemaintenance.x-k8s.io/shutdown-kind';
 /** On a NodeMaintenance, "true": it may drain even the last node of the control plane. */
 export const FORCE_ANNOTATION = 'nodemaintenance.x-k8s.io/force';
 /** On a Node: the maintenance that cordoned it. An unschedulable node without it was cordoned by a person and stays so. */

@@ -71,6 +71,7 @@ export interface BlockingPod {
     | 'Finalizer'
     | 'NodeUnreachable'
     | 'NotEnding'
+    | 'Returning'
     | 'VolumesInUse';
   readonly message: string;
   /** Since when, RFC 3339. */

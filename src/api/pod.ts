@@ -1,4 +1,4 @@
-import type { KubeObject, LabelSelector } from './meta.ts';
+import type { KubeObject, LabelSelector, NodeSelector } from './meta.ts';
 
 /** The parts of a v1 Pod that the rules look at. */
 export interface Pod extends KubeObject {
@@ -13,6 +13,8 @@ export interface Pod extends KubeObject {
     readonly workloadRef?: object;
     readonly schedulingGroup?: { readonly podGroupName?: string };
     readonly affinity?: PodAffinity;
+    readonly nodeSelector?: Readonly<Record<string, string>>;
+    readonly tolerations?: readonly Toleration[];
     readonly volumes?: readonly PodVolume[];
   };
   readonly status?: {
@@ -40,17 +42,23 @@ export interface PodCondition {
 }
 
 interface PodAffinity {
-  readonly nodeAffinity?: {
-    readonly requiredDuringSchedulingIgnoredDuringExecution?: {
-      readonly nodeSelectorTerms: readonly {
-        readonly matchFields?: readonly {
-          readonly key: string;
-          readonly operator: string;
-          readonly values?: readonly string[];
-        }[];
-      }[];
-    };
-  };
+  readonly nodeAffinity?: { readonly requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector };
+}
+
+/** v1.Toleration. */
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+  readonly tolerationSeconds?: number;
+}
+
+/** v1.Taint. */
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect?: string;
 }
 
 /** v1.NodeCondition. */
@@ -59,11 +67,12 @@ export interface NodeCondition {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason?: string;
   readonly message?: string;
+  readonly lastTransitionTime?: string | null;
 }
 
 /** The parts of a v1 Node that the rules look at. */
 export interface Node extends KubeObject {
-  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly { readonly key: string }[] };
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
   readonly status?: {
     readonly conditions?: readonly NodeCondition[];
     /** The attachable volumes that are mounted on the node or about to be, by their unique names; the kubelet reports them. */

@@ -51,6 +51,7 @@ function heldSource(metadata: Metadata, key: string, parse: (text: string) => Fi
   return {
     name: `${PROVIDER} ${key}`,
     everyMs: HELD_EVERY_MS,
+    waitsForChange: true,
     read: async (signal) => {
       const plain = { path: `${ROOT}/${key}`, headers: HEADERS };
       const request = etag === undefined ? plain : { ...plain, path: plain.path + waitQuery(etag), timeoutMs: WAIT_MS };

@@ -6,6 +6,8 @@ export interface NoticeSource {
   readonly name: string;
   /** The pause between two reads, in milliseconds. */
   readonly everyMs: number;
+  /** Whether the service answers only when something has changed, by a key that is always there. */
+  readonly waitsForChange?: true;
   /** Reads all present notices. Throws METADATA_FAILED if the answer is missing or invalid. */
   read(signal: AbortSignal): Promise<readonly Notice[]>;
   /** Tells the provider that the machine is ready for the event, if the event concerns no other machine. */

@@ -3,6 +3,7 @@ import { alibabaSources } from './alibaba.ts';
 import type { LifecycleHook } from './aws-auto-scaling.ts';
 import { awsSources } from './aws.ts';
 import { azureSources } from './azure.ts';
+import { confirmed } from './confirmed.ts';
 import { gcpSources } from './gcp.ts';
 import { createMetadata, type Metadata } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
@@ -51,5 +52,6 @@ export function providerSources(
   const close = (): void => {
     metadata.close();
   };
-  return { sources: sourcesOf(provider, metadata, options), close };
+  const sources = sourcesOf(provider, metadata, options);
+  return { sources: sources.map((each) => (each.waitsForChange === true ? each : confirmed(each))), close };
 }

@@ -135,6 +135,7 @@ export function createChanges(context: ControllerContext, queues: Queues, newer:
         maintenances.groups.touchNode(node);
         add.maintenancesOn(node, change.turned.includes(node) ? 'now' : 'soon');
       }
+      if (change.isOtherControlPlane) for (const node of maintenances.noteControlPlane()) add.maintenancesOn(node);
       for (const request of requests.ofPod(key)) add.request(request);
       add.mark(key);
       if (queues.gate.podChanged(key)) queues.gated.add(key);
@@ -164,7 +165,6 @@ export function createChanges(context: ControllerContext, queues: Queues, newer:
       if (node === undefined || maintenances.unsettledOn(node).length === 0) return;
       maintenances.groups.touchNode(node);
       add.maintenancesOn(node, pods.isEmpty(node) ? 'now' : 'soon');
-      // What an empty node says changes together with what the maintenance does, which is decided first.
       if (pods.isEmpty(node)) queues.node.addAfter(node, EMPTY_NODE_WAITS_MS);
     },
     onBudget: (key) => {

@@ -1,20 +1,24 @@
 import { hostname } from 'node:os';
 import { CONTROLLER_LEASE_NAME } from '../api/lease.ts';
 import type { Node } from '../api/pod.ts';
-import { countMaintenances } from '../decide/drain/counts.ts';
+import { countMaintenances } from '../decide/maintenance/counts.ts';
 import { countEvictions } from '../decide/eviction/counts.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder } from '../kube/events.ts';
+import type { ObjectCache } from '../kube/watch.ts';
 import { createServerClock } from '../kube/server-clock.ts';
 import type { Log } from '../telemetry/log.ts';
 import { serveHttp } from '../telemetry/http.ts';
 import { type ControllerMetrics, createControllerMetrics } from '../telemetry/metrics.ts';
 import { createUngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
+import { createBudgetRule } from './eviction/budget-rule.ts';
 import { runElection } from './leader/election.ts';
-import { type Copies, createCopies, untilSynced } from './cache/copies.ts';
+import { byResource, type Copies, createCopies, untilSynced } from './cache/copies.ts';
+import type { CurrentCopy } from './cache/currency.ts';
 import { createIndexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
+import { createLeaderSight, type LeaderSight } from './leader/sight.ts';
 import { createEndlessTerm, type Term } from './leader/term.ts';
 import { createLifecycleWork, type LifecycleWork } from './lifecycle/work.ts';
 import { runMachineHooks } from './machine-hook/machine-hooks.ts';
@@ -37,8 +41,19 @@ export interface ControllerDependencies {
 interface Replica {
   readonly copies: Copies;
   readonly metrics: ControllerMetrics;
-  /** Whether every copy has had its first list. */
-  readonly isReady: () => boolean;
+  readonly sight: LeaderSight;
+  /** Why this replica is not ready; undefined where it is. */
+  readonly notReady: () => string | undefined;
+}
+
+/** Why a replica is not ready: a copy had no list yet, or does not follow the API server for so long that it does not lead. */
+function reasonNotReady(copies: Copies, sight: LeaderSight): string | undefined {
+  const all = byResource<Pick<ObjectCache<never>, 'synced'>>(copies);
+  const unlisted = Object.keys(all).filter((name) => all[name]?.synced() === false);
+  if (unlisted.length > 0) return `not synchronized yet: ${unlisted.join(', ')}`;
+  const blindFor = sight.blindFor();
+  if (blindFor === undefined) return undefined;
+  return `does not lead: these watches did not follow the API server: ${blindFor.join(', ')}`;
 }
 
 /** Starts the servers that the options ask for; each ends with `stop`. */
@@ -46,9 +61,9 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
   const { log, options } = dependencies;
   const { metricsAddress, webhookPort, webhookHost, namespace } = options;
   const { nodes } = replica.copies;
-  const { metrics, isReady } = replica;
+  const { metrics, notReady } = replica;
   const serving: Promise<void>[] = [];
-  if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, isReady, log }, stop));
+  if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, notReady, log }, stop));
   if (webhookPort !== undefined) {
     const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
     const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
@@ -71,15 +86,9 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
   const fenced = { client: term.fence(client), clock, log };
   const events = createEventRecorder(COMPONENT, fenced);
   const ungated = createUngatedDaemonSets(clock);
-  const context = {
-    ...fenced,
-    options,
-    metrics,
-    events,
-    ungated,
-    ...createIndexes(copies),
-    budgets: copies.budgets,
-  };
+  const indexes = { ...createIndexes(copies), budgets: copies.budgets };
+  const budgetRule = createBudgetRule({ ...indexes, clock });
+  const context = { ...fenced, options, metrics, events, ungated, ...indexes, budgetRule };
   const lifecycle = createLifecycleWork(context, (key) => {
     work.onDrainRequest(key);
   });
@@ -93,13 +102,13 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
 async function leadWhenReady(
   dependencies: ControllerDependencies,
-  { copies, metrics, isReady }: Replica,
+  { copies, metrics, sight }: Replica,
   lead: (term: Term) => Promise<void>,
   stop: AbortSignal,
 ): Promise<void> {
   const { client, leaseClient = client, clock, log, options } = dependencies;
   const { maintenances, pods } = copies;
-  await untilSynced([{ synced: isReady }], clock, stop);
+  await untilSynced(Object.values(copies), clock, stop);
   if (stop.aborted) return;
   log.info({ maintenances: maintenances.list().length, pods: pods.list().length }, 'controller ready');
   if (!options.leaderElect) {
@@ -117,7 +126,7 @@ async function leadWhenReady(
   const onLeading = (isLeader: boolean): void => {
     metrics.leading(isLeader);
   };
-  await runElection(election, { client: leaseClient, clock, log, onLeading }, lead, stop);
+  await runElection(election, { client: leaseClient, clock, log, sight, onLeading }, lead, stop);
 }
 
 /**
@@ -149,7 +158,12 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const failing = new AbortController();
   const stop = AbortSignal.any([signal, failing.signal]);
   const caches = [maintenances, requests, pods, nodes, budgets, attachments];
-  const replica = { copies, metrics, isReady: () => caches.every((cache) => cache.synced()) };
+  const seen = (): Readonly<Record<string, CurrentCopy>> => ({
+    ...byResource<CurrentCopy>(copies),
+    ...leading?.lifecycle.copies(),
+  });
+  const sight = createLeaderSight(seen, given);
+  const replica: Replica = { copies, metrics, sight, notReady: () => reasonNotReady(copies, sight) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {
     const { work, lifecycle, keepMachines } = (leading = createTermWork(dependencies, replica, term));

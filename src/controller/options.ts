@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
+import { DEFAULT_REBOOT_MS } from '../decide/maintenance/reboot-progress.ts';
 import { MARK_NAMES } from '../decide/node-mark/marks.ts';
 import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
 
@@ -36,6 +37,12 @@ const flags = z.object({
     .prefault([...DEFAULT_PROMISE_WORDS]),
   requestTtl: duration('how long a finished EvictionRequest is kept that nobody deletes').prefault('1h'),
   maxParallelNodes: limit('how many nodes are drained at once; no limit without it'),
+  maxParallelReboots: limit(
+    'how many machines that are asked to reboot go down at once; without it as many as PodDisruptionBudgets allow',
+  ),
+  maxRebootTime: duration('after how long others no longer wait for a machine whose reboot gets no further').default(
+    DEFAULT_REBOOT_MS,
+  ),
   maxEvictionsPerNode: limit('how many evictions of one node are in flight at once; no limit without it'),
   maxEvictionsPerNamespace: limit('how many evictions of one namespace are in flight at once; no limit without it'),
   maxEvictionTime: duration('after how long an eviction in flight no longer counts against these limits').prefault(

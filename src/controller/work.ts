@@ -16,7 +16,8 @@ import { createNodeReconciler } from './maintenance/nodes.ts';
 import { createMaintenanceReconciler, type DrainEffects } from './maintenance/reconciler.ts';
 import { createRefusals } from './maintenance/refusals.ts';
 import { createRequestReconciler } from './maintenance/requests.ts';
-import { createCurrencyCheck } from './cache/currency.ts';
+import { byResource } from './cache/copies.ts';
+import { createCurrencyCheck, type CurrentCopy } from './cache/currency.ts';
 import { type Changes, createChanges, type Queues } from './changes.ts';
 import { createTargets } from './cache/targets.ts';
 import { type DrainRequests, inBothDialects, OLDER_ONLY } from './lifecycle/drain-requests.ts';
@@ -111,11 +112,8 @@ function createMaintenanceQueues(
 
 function createQueues(context: ControllerContext, newer: DrainRequests): Queues {
   const { client, clock, log, metrics, requests, pods } = context;
-  const { maintenances: nodemaintenances, budgets: poddisruptionbudgets, nodes, attachments } = context;
-  const objects = { nodemaintenances, evictionrequests: requests, pods, nodes, poddisruptionbudgets };
-  const copies = { ...objects, volumeattachments: attachments };
   // From copies of different ages, as after a restart of the API server, a drain would seem to have come to its end.
-  const mayRun = createCurrencyCheck(copies, context);
+  const mayRun = createCurrencyCheck(byResource<CurrentCopy>(context), context);
   const queueOf: QueueOf = (name, reconcile, parallel, order = {}) =>
     createWorkQueue(name, reconcile, parallel, { clock, log, observer: metrics.queue(name), mayRun, ...order });
   const targets = createTargets(pods, clock);
@@ -161,7 +159,7 @@ function createQueues(context: ControllerContext, newer: DrainRequests): Queues 
 
 /** Runs the queues until `stop`, with at most FINISH_MS after it, and writes Events until they have ended. */
 async function runQueues(
-  { events }: ControllerContext,
+  { events, budgetRule }: ControllerContext,
   { maintenance, node, requester, gated, rollout, request, daemonSet, eviction, marks }: Queues,
   stop: AbortSignal,
   signal: AbortSignal,
@@ -181,7 +179,7 @@ async function runQueues(
   try {
     const ending = AbortSignal.any([stop, signal]);
     const queues = [maintenance, node, requester, gated, rollout, request, daemonSet, eviction, marks];
-    await Promise.all(queues.map((queue) => queue.run(ending, cut)));
+    await Promise.all([...queues.map((queue) => queue.run(ending, cut)), budgetRule.run(ending)]);
   } finally {
     stop.removeEventListener('abort', onStop);
     clearTimeout(timer);

@@ -2,6 +2,7 @@ import { MIRROR_ANNOTATION } from '../api/names.ts';
 import type { PodType } from '../api/node-maintenance.ts';
 import type { Pod } from '../api/pod.ts';
 import { timeOf } from './time.ts';
+import { isOwnController } from './own-controller.ts';
 import { registersPlugin } from './plugin-pods.ts';
 
 /** The kubelet's default grace period of a pod, in seconds. */
@@ -17,6 +18,8 @@ export interface DrainPod {
   readonly podType: PodType;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** Why no drain of its node waits for the pod; absent for one that drains wait for. */
+  readonly stays?: string;
 }
 
 /** KEP-4212, PodType: mirror pods are Static, pods controlled by a DaemonSet are DaemonSet, all others Default. */
@@ -72,10 +75,14 @@ export function endOf({ metadata }: Pod): PodEnd | undefined {
 /** The largest int32: that of the last entry of a drain plan for each type of pods. */
 const LAST_PRIORITY = 2_147_483_647;
 
-/**
- * A pod of the API server, for the rules of the drain. A DaemonSet pod that runs a driver of the kubelet leaves in the last
- * entry of its type, whatever its priority is: pods that leave before it need it to unmount their volumes.
- */
+/** Whether the pod leaves in the last entry of its type, whatever its priority is, because those before it need it. */
+function isNeededByOthers(pod: Pod, podType: PodType): boolean {
+  // A driver of the kubelet unmounts the volumes of other pods; the controller asks their interceptors and budgets.
+  if (podType === 'DaemonSet') return registersPlugin(pod);
+  return podType === 'Default' && isOwnController(pod);
+}
+
+/** A pod of the API server, for the rules of the drain. */
 export function drainPodOf(pod: Pod): DrainPod {
   const podType = podTypeOf(pod);
   return {
@@ -83,7 +90,7 @@ export function drainPodOf(pod: Pod): DrainPod {
     name: pod.metadata.name,
     uid: pod.metadata.uid ?? '',
     podType,
-    priority: podType === 'DaemonSet' && registersPlugin(pod) ? LAST_PRIORITY : (pod.spec.priority ?? 0),
+    priority: isNeededByOthers(pod, podType) ? LAST_PRIORITY : (pod.spec.priority ?? 0),
     labels: pod.metadata.labels ?? {},
   };
 }

@@ -16,7 +16,8 @@ export interface MetricsText {
 /** The dependencies of the HTTP server. */
 export interface HttpDependencies {
   readonly metrics: MetricsText;
-  readonly isReady: () => boolean;
+  /** Why this process is not ready; undefined where it is. */
+  readonly notReady: () => string | undefined;
   readonly log: Log;
 }
 
@@ -30,15 +31,17 @@ function answer(response: ServerResponse, status: number, text: string, type = '
  * address is in use or does not belong to this machine.
  */
 export async function serveHttp(address: string, dependencies: HttpDependencies, signal: AbortSignal): Promise<void> {
-  const { metrics, isReady, log } = dependencies;
+  const { metrics, notReady, log } = dependencies;
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   const server = createServer(SERVER_TIMES, (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0];
     if (request.method !== 'GET') answer(response, 405, 'only GET\n');
     else if (path === '/healthz') answer(response, 200, 'ok\n');
-    else if (path === '/readyz') answer(response, isReady() ? 200 : 503, isReady() ? 'ok\n' : 'not synchronized yet\n');
-    else if (path === '/metrics') {
+    else if (path === '/readyz') {
+      const why = notReady();
+      answer(response, why === undefined ? 200 : 503, `${why ?? 'ok'}\n`);
+    } else if (path === '/metrics') {
       metrics.text().then(
         (text) => {
           answer(response, 200, text, metrics.contentType);

@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { MaintenanceCounts } from '../decide/drain/counts.ts';
+import type { MaintenanceCounts } from '../decide/maintenance/counts.ts';
 import { setCounts } from './labelled-counts.ts';
 
 /** The metrics of NodeMaintenances. */

@@ -4,6 +4,8 @@ import path from 'node:path';
 /** A write that the API server has carried out. */
 export interface Write {
   readonly user: string;
+  /** What the program says that it is; the agent and the kubelet of a node are the same user. */
+  readonly program: string;
   readonly verb: string;
   /** The resource with its subresource, such as pods/eviction. */
   readonly resource: string;
@@ -25,6 +27,7 @@ export interface WriteLog {
 
 interface AuditEvent {
   readonly user: { readonly username: string };
+  readonly userAgent?: string;
   readonly verb: string;
   readonly requestReceivedTimestamp: string;
   readonly objectRef?: {
@@ -45,7 +48,7 @@ const RESOURCES = [
 ];
 
 function writeOf(line: string): Write | undefined {
-  const { user, verb, requestReceivedTimestamp, objectRef, responseStatus, responseObject } = JSON.parse(
+  const { user, userAgent, verb, requestReceivedTimestamp, objectRef, responseStatus, responseObject } = JSON.parse(
     line,
   ) as AuditEvent;
   const code = responseStatus?.code ?? 0;
@@ -55,6 +58,7 @@ function writeOf(line: string): Write | undefined {
   const revision = responseObject?.metadata?.resourceVersion;
   return {
     user: user.username,
+    program: userAgent ?? '',
     verb,
     resource: `${objectRef?.resource ?? ''}${subresource}`,
     key: objectRef?.namespace === undefined ? name : `${objectRef.namespace}/${name}`,

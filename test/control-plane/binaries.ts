@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import { assertDeclared } from '../needs/declared.ts';
 import { buildGo, cacheFolder, isProgram } from '../support/go-program.ts';
-import { isThorough } from '../support/thorough.ts';
-import { defaultRelease, type KubernetesMinor, type Release, releaseOf, wantedRelease } from './releases.ts';
+import { defaultRelease, type Release, wantedRelease } from './releases.ts';
 
 const NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kubectl'] as const;
 export type Binary = (typeof NAMES)[number];
@@ -65,21 +65,6 @@ async function build(release: Release, names: readonly Binary[], signal: AbortSi
   return directory;
 }
 
-/**
- * Whether programs of a minor version, the API server unless told, can be run: they are in the cache, or all tests run
- * (NODEMAINT_TESTS=all), for which they are built. The gate has no time to build them on a new machine. Says in one line what
- * is left out otherwise.
- */
-export async function hasKubernetes(
-  minor: KubernetesMinor,
-  leftOut: string,
-  names: readonly Binary[] = ['kube-apiserver'],
-): Promise<boolean> {
-  const directory = await cacheDirectory(releaseOf(minor));
-  const [missing] = await lacking(directory, names);
-  return missing === undefined || isThorough(leftOut);
-}
-
 /** Releases that a test asks for by itself, whatever KUBEBUILDER_ASSETS and NODEMAINT_KUBERNETES say. */
 export interface AskedReleases {
   /** Of kube-apiserver alone. */
@@ -97,6 +82,9 @@ export async function controlPlaneBinaries(
   signal: AbortSignal,
   { apiServer, release: ofAll }: AskedReleases = {},
 ): Promise<Binaries> {
+  assertDeclared('kubernetes');
+  if (apiServer !== undefined) assertDeclared(`api-server-${apiServer.minor}`);
+  if (ofAll !== undefined) assertDeclared(`kubernetes-${ofAll.minor}`);
   const assets = process.env['KUBEBUILDER_ASSETS'];
   const found: Partial<Record<Binary, string>> = {};
   const wanted = new Map<string, { readonly release: Release; readonly names: Binary[] }>();

@@ -23,7 +23,13 @@ import { manifestOf, PRIORITIES, SimulatedNode } from '../support/stand-ins/simu
 import { createQuickFolder } from '../support/disks/quick-folder.ts';
 import { SILENT_LOG } from '../support/silent-log.ts';
 
-const NO_CLUSTER = { cluster: undefined, interceptor: undefined, dependencies: undefined, maxVolumeWaitMs: 0 };
+const NO_CLUSTER = {
+  cluster: undefined,
+  interceptor: undefined,
+  dependencies: undefined,
+  ownNode: undefined,
+  maxVolumeWaitMs: 0,
+};
 const SHUTDOWN = { maintenance: 'shutdown-n-1', mode: 'offline', origin: 'logind', reason: 'r', since: 1 } as const;
 /** Far more turns than any drain takes. */
 const MOST_TURNS = 60;
@@ -60,7 +66,7 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
   const choose = () => Promise.resolve({ kind: 'unit', unit: 'kubelet.service' } as const);
   const kubelet = createKubeletUnit(node.units, { choose, state, bootId: node.bootId });
   const { runtime } = node;
-  const knownPods = { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() };
+  const knownPods = { read: () => Promise.resolve({ pods: new Map() }), refresh: () => Promise.resolve() };
   const onChange = (): void => undefined;
   const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, signal);
   const staticPods = createStaticPods({

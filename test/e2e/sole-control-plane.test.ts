@@ -16,51 +16,21 @@ import { isThorough } from '../support/thorough.ts';
 import { machineImage } from './machine/image.ts';
 import { installAgent } from './machine/install.ts';
 import { bootMachine, type Machine } from './machine/machine.ts';
-import { becomeControlPlane, OWN_ADDRESS, type SoleControlPlane } from './machine/sole-control-plane.ts';
+import { becomeControlPlane, type SoleControlPlane } from './machine/sole-control-plane.ts';
 import { startWitness, WITNESS, witnessedIn } from './machine/witness.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const NODE = 'node-a';
 const REBOOTS = Number(process.env['NODEMAINT_E2E_REBOOTS'] ?? '1');
-/** Everything that is to run: the control plane, a static pod, a Deployment, and the controller. */
-const PODS = 7;
+/** Everything that is to run: the control plane, a static pod, a Deployment, and both replicas of the controller. */
+const PODS = 8;
 const ASK_EVERY_MS = 5_000;
 const SETTLE_MS = 600_000;
 const MANIFESTS = 'cd /etc/kubernetes/manifests && sha256sum *';
 
 const say = (text: string): void => {
   console.log(`${new Date().toISOString()} ${text}`);
-};
-
-/** manifests/ as a user with one node and no kube-proxy would change it. */
-const OVERLAY = {
-  apiVersion: 'kustomize.config.k8s.io/v1beta1',
-  kind: 'Kustomization',
-  resources: ['manifests'],
-  patches: [
-    {
-      target: { kind: 'Deployment', name: 'nodemaint-controller' },
-      patch: JSON.stringify([
-        { op: 'replace', path: '/spec/replicas', value: 1 },
-        { op: 'add', path: '/spec/template/spec/hostNetwork', value: true },
-        {
-          op: 'add',
-          path: '/spec/template/spec/containers/0/env',
-          value: [
-            { name: 'KUBERNETES_SERVICE_HOST', value: OWN_ADDRESS },
-            { name: 'KUBERNETES_SERVICE_PORT', value: '6443' },
-          ],
-        },
-      ]),
-    },
-    {
-      target: { kind: 'Namespace', name: 'nodemaint-system' },
-      patch: JSON.stringify([
-        { op: 'replace', path: '/metadata/labels/pod-security.kubernetes.io~1enforce', value: 'privileged' },
-      ]),
-    },
-  ],
 };
 
 /** Asks now and then: kubectl on a machine in software costs seconds of its processors. */
@@ -83,11 +53,10 @@ async function installController(machine: Machine, cluster: SoleControlPlane): P
     '/root/cluster/manifests': path.join(ROOT, 'manifests'),
   });
   await machine.must('ctr -n k8s.io images import /root/nodemaint-image.tar', { timeoutMs: 120_000 });
-  await machine.must('cat > /root/cluster/kustomization.yaml', { input: JSON.stringify(OVERLAY) });
   // The second time for what the first found no kind for yet.
   await until(
     'the manifests are applied',
-    () => cluster.kubectl(['apply', '-k', '/root/cluster']).then(() => true),
+    () => cluster.kubectl(['apply', '-k', '/root/cluster/manifests']).then(() => true),
     120_000,
   );
 }

@@ -2,6 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { childOf, type Program, startProgram, startWrapped } from '../control-plane/process.ts';
+import { leaveSession } from '../support/session.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /**
@@ -41,6 +42,7 @@ async function fileExists(folder: string, name: string): Promise<boolean> {
 
 /** Makes the namespace of the node whose files lie in `folder`. */
 export async function createNamespace(folder: string, signal: AbortSignal): Promise<NodeNamespace> {
+  leaveSession();
   const own = path.join(folder, 'namespace');
   await mkdir(path.join(own, 'tunables'), { recursive: true });
   await writeFile(path.join(own, 'init.sh'), INIT);

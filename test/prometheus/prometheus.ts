@@ -6,6 +6,7 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import { freePort } from '../control-plane/port.ts';
 import { type Program, startProgram } from '../control-plane/process.ts';
+import { assertDeclared } from '../needs/declared.ts';
 import { buildGo, cacheFolder, isProgram } from '../support/go-program.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -19,6 +20,7 @@ const MODULE = import.meta.dirname;
 
 /** The programs that go.mod pins, built once. Service discovery is left out: most of the code is clients of clouds. */
 export async function prometheusBinaries(signal: AbortSignal): Promise<PrometheusBinaries> {
+  assertDeclared('prometheus');
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(MODULE, file)));
   const folder = path.join(cacheFolder('prometheus'), hash.digest('hex').slice(0, 16));

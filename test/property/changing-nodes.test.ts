@@ -127,9 +127,10 @@ class World {
         name,
         uid: '',
         pods: [],
+        due: 0,
         ...this.#nodes.get(name),
       }));
-      return drainOfMaintenance(maintenance, { nodes, isWhole: true, due: 0 });
+      return drainOfMaintenance(maintenance, { nodes, isWhole: true });
     });
     const resolved = resolveDrains(drains);
     const seen = { evacuating: 0, blocking: [], overLimit: 0, ungatedDaemonSets: [] };

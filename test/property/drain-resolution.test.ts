@@ -5,7 +5,7 @@ import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts'
 import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain/plan.ts';
 import { createDrainGroups } from '../../src/controller/cache/drain-groups.ts';
 import type { Drain } from '../../src/decide/drain/field.ts';
-import { resolveDrains } from '../../src/decide/drain/resolution.ts';
+import { type DrainResolution, type NodeResolution, resolveDrains } from '../../src/decide/drain/resolution.ts';
 import { targetsAfter } from '../../src/decide/drain/targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 
@@ -62,6 +62,35 @@ describe('the resolution of a drain', () => {
           const { members } = groups.of(name);
           const apart = resolveDrains(drains.filter((each) => members.has(each.name)));
           assert.deepEqual(apart.get(name), together.get(name));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('the resolution of a node that goes down', () => {
+  it('the node is resolved the same whatever happens on other nodes, and these without it', () => {
+    fc.assert(
+      fc.property(fc.array(maintenance, { minLength: 1, maxLength: 5 }), pods, (made, all) => {
+        const shutdown = { plan: [], nodes: ['n1'], after: 0 };
+        const drains = drainsOver([...made, shutdown], all).map((drain) => {
+          return drain.name === `m${made.length}` ? { ...drain, agentNode: 'n1' } : drain;
+        });
+        const only = (isKept: (node: string) => boolean): ReadonlyMap<string, DrainResolution> => {
+          return resolveDrains(
+            drains.map((each) => ({ ...each, nodes: each.nodes.filter(({ name }) => isKept(name)) })),
+          );
+        };
+        const together = resolveDrains(drains);
+        const [down, up] = [only((node) => node === 'n1'), only((node) => node !== 'n1')];
+        for (const { name, nodes } of drains) {
+          for (const node of nodes) {
+            const of = (resolved: ReadonlyMap<string, DrainResolution>): NodeResolution | undefined => {
+              return resolved.get(name)?.nodes.find((each) => each.name === node.name);
+            };
+            assert.deepEqual(of(together), of(node.name === 'n1' ? down : up));
+          }
         }
       }),
       { numRuns: 300 },

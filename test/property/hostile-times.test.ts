@@ -12,7 +12,7 @@ import { effectiveDrainPlan } from '../../src/decide/drain/plan.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
 import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
 import { runtimePodsOf } from '../../src/decide/shutdown/runtime-pods.ts';
-import { dueTiersOf, interceptorsUntil, shortenedGraceSec } from '../../src/decide/deadline/maintenance.ts';
+import { deadlineOf, dueTiersOf, interceptorsUntil, shortenedGraceSec } from '../../src/decide/deadline/maintenance.ts';
 import { drainStatus } from '../../src/decide/drain/status.ts';
 import { drainPodOf, endOf, MAX_GRACE_SEC } from '../../src/decide/pod.ts';
 import { decideShorterEnd } from '../../src/decide/deadline/terminating-pod.ts';
@@ -150,7 +150,7 @@ describe('hostile times and grace periods', () => {
         assertWritable(decideEvictionRequest(request, { ...pod, metadata: { ...pod.metadata, uid: 'r' } }, NOW).status);
         const entry = decideHeartbeat(request, 'a/b', { message: 'x', expectedFinishAt: NOW + budget }, NOW);
         if (entry !== undefined) assertWritable({ heartbeatTime: entry.heartbeatTime });
-        assert.ok(Number.isFinite(dueTiersOf(maintenance, [pod], NOW).nextAt ?? 0));
+        assert.ok(Number.isFinite(dueTiersOf(maintenance, deadlineOf(maintenance), [pod], NOW).nextAt ?? 0));
         assert.ok(Number.isFinite(interceptorsUntil(pod, [pod], [maintenance]) ?? 0));
         const graceSec = shortenedGraceSec(pod, [pod], [maintenance], NOW) ?? 1;
         assert.ok(graceSec >= 1 && graceSec <= MAX_GRACE_SEC, `shortened to ${graceSec}`);

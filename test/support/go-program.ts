@@ -6,6 +6,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import { assertDeclared } from '../needs/declared.ts';
 
 /** Whether there is a program of this path. */
 export async function isProgram(file: string): Promise<boolean> {
@@ -64,6 +65,7 @@ export async function buildGo(
  * by what it was built from.
  */
 export async function goProgram(name: string, module: string, signal: AbortSignal): Promise<string> {
+  assertDeclared(name);
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(path.join(module, file)));
   const folder = cacheFolder(name);

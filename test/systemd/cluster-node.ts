@@ -11,6 +11,7 @@ import { freePort } from '../control-plane/port.ts';
 import { configOf } from '../node/containerd.ts';
 import { buildTestImage } from '../node/images.ts';
 import { configurationOf } from '../node/kubelet.ts';
+import { kubernetesServiceUnits } from '../node/kubernetes-service.ts';
 import { writeNetwork } from '../node/network.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { SHARE, startOtherContainer, type SystemContainer } from './container.ts';
@@ -59,7 +60,9 @@ ExecStart=
 ExecStart=/usr/bin/containerd --config ${CONTAINERD}/config.toml
 `,
   // The container boots this target, and not multi-user.target.
-  'rig.target.d/node.conf': '[Unit]\nWants=containerd.service kubelet.service nodemaint.service\n',
+  'rig.target.d/node.conf': `[Unit]
+Wants=kubernetes-service.socket containerd.service kubelet.service nodemaint.service
+`,
 };
 
 /** A node in a container. */
@@ -85,7 +88,10 @@ export interface ClusterNodePlan {
   readonly root: string;
 }
 
-/** Connects the container with this machine, and nothing else. The connection is gone with the container. */
+/**
+ * Connects the container with this machine, and nothing else, and this machine with its pods. The connection is gone with the
+ * container.
+ */
 async function connect(container: SystemContainer, number: number): Promise<void> {
   const [outside, address] = [`nmnode${number}`, `198.19.0.${number}`];
   const pid = String(container.firstProcess());
@@ -93,16 +99,23 @@ async function connect(container: SystemContainer, number: number): Promise<void
   await run('ip', ['address', 'add', `${HOST_FROM_NODES}/32`, 'dev', outside]);
   await run('ip', ['link', 'set', outside, 'up']);
   await run('ip', ['route', 'add', `${address}/32`, 'dev', outside]);
-  await container.must(
-    `ip link set lo up && ip address add ${address}/32 dev eth0 && ip link set eth0 up && ip route add ${HOST_FROM_NODES}/32 dev eth0 && ip route add default via ${HOST_FROM_NODES}`,
-  );
+  await run('ip', ['route', 'add', `198.18.${number}.0/24`, 'via', address]);
+  const steps = [
+    'ip link set lo up',
+    `ip address add ${address}/32 dev eth0`,
+    'ip link set eth0 up',
+    `ip route add ${HOST_FROM_NODES}/32 dev eth0`,
+    `ip route add default via ${HOST_FROM_NODES}`,
+    'echo 1 > /proc/sys/net/ipv4/ip_forward',
+  ];
+  await container.must(steps.join(' && '));
 }
 
 /** Writes the files of containerd and the kubelet into the system's disk. */
 async function furnish({ controlPlane, name, number, folder }: ClusterNodePlan): Promise<void> {
   const etc = path.join(folder, 'disk', 'changes', 'etc');
   const share = path.join(folder, 'share');
-  await writeNetwork(path.join(share, 'containerd', 'cni'));
+  await writeNetwork(path.join(share, 'containerd', 'cni'), number);
   await writeFile(path.join(share, 'containerd', 'config.toml'), configOf(CONTAINERD));
   await mkdir(path.join(etc, 'kubernetes', 'manifests'), { recursive: true });
   const server = `https://${HOST_FROM_NODES}:${controlPlane.port}`;
@@ -132,7 +145,8 @@ Restart=always
 RestartSec=2s
 `;
   await writeFile(path.join(etc, 'kubernetes', 'kubelet.yaml'), JSON.stringify(config));
-  for (const [unit, text] of Object.entries({ ...UNITS, 'kubelet.service': kubelet })) {
+  const service = kubernetesServiceUnits(`${HOST_FROM_NODES}:${controlPlane.port}`);
+  for (const [unit, text] of Object.entries({ ...UNITS, ...service, 'kubelet.service': kubelet })) {
     await mkdir(path.dirname(path.join(etc, 'systemd', 'system', unit)), { recursive: true });
     await writeFile(path.join(etc, 'systemd', 'system', unit), text);
   }

@@ -17,6 +17,8 @@ const ROOT = path.join(import.meta.dirname, '..', '..');
 export const CHECKOUT = '/checkout';
 /** Where the shared folder lies in it. */
 export const SHARE = '/share';
+/** Where all lies in it that was written below its root folder, but not on a file system that is mounted there. */
+export const WRITTEN = '/written';
 /** The Node.js of this process. */
 export const NODE = `${CHECKOUT}/${path.relative(ROOT, process.execPath)}`;
 const READY_MS = 60_000;

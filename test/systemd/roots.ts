@@ -3,10 +3,12 @@ import { execFile } from 'node:child_process';
 import { access, mkdtemp, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { assertDeclared } from '../needs/declared.ts';
 import { type Debian, imageOf } from '../e2e/machine/image.ts';
 
 /** The root folder of the system of a release; made once, beside the image of its machine. */
 export async function systemRoot(debian: Debian, signal: AbortSignal): Promise<string> {
+  assertDeclared(`root-${debian}`);
   const { disk } = await imageOf(debian, signal);
   const root = path.join(path.dirname(disk), 'root');
   const exists = await access(root).then(

@@ -2,7 +2,7 @@
 # Run by container.ts in namespaces of its own: a real systemd as process 1, over a copy-on-write view of this machine's
 # file system that is gone with the namespaces. Nothing that it does reaches the machine: it has no other process, no
 # network, no devices, a /sys that is read-only, and a shutdown in it ends the namespaces.
-# Arguments: a folder for the mounts; the repository, which is /checkout there; the root of its system, / for that of this
+# What is written below its root folder is in /written, too. Arguments: a folder for the mounts; the repository, which is /checkout there; the root of its system, / for that of this
 # machine; a folder of this machine that is /share there, if not empty; a folder that keeps what the system writes, if not empty.
 set -eu
 folder=$1
@@ -16,6 +16,10 @@ mount -t tmpfs -o mode=755 tmpfs "$folder"
 mkdir -p "$disk/changes" "$disk/work" "$folder/root"
 mount -t overlay -o "lowerdir=$system,upperdir=$disk/changes,workdir=$disk/work" overlay "$folder/root"
 cd "$folder/root"
+
+mkdir -p written
+mount --bind "$disk/changes" written
+mount -o remount,bind,ro written
 
 mkdir -p checkout
 mount --bind "$checkout" checkout

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
+import { AGENT_LABEL, DEADLINE_ANNOTATION, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
+import { DRAINED, type NodeMaintenance, type NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { nodeStatusOf } from '../../decide/drain/recorded-node.ts';
+import { rebootNodeOf } from '../../decide/maintenance/going-down.ts';
 import { soleNodeOf } from '../../decide/maintenance/maintenance.ts';
 import type { Transform } from '../../kube/watch.ts';
 
@@ -24,11 +26,37 @@ function concerns(maintenance: NodeMaintenance, nodeName: string): boolean {
   return nodeStatusOf(maintenance.status, nodeName) !== undefined;
 }
 
+/** What agents that have no controller need of the reboot of another machine: where it is in the order of the turns. */
+function rebootElsewhere({ metadata, spec, status }: NodeMaintenance, node: string): NodeMaintenance {
+  const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp, labels = {}, annotations = {} } = metadata;
+  const read = [SHUTDOWN_KIND_ANNOTATION, DEADLINE_ANNOTATION, FORCE_ANNOTATION];
+  const kept = read.flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]] as const]));
+  const own = nodeStatusOf(status, node);
+  return {
+    metadata: {
+      name,
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      labels: { [AGENT_LABEL]: labels[AGENT_LABEL] ?? '' },
+      annotations: Object.fromEntries(kept),
+    },
+    spec: { nodeSelector: spec.nodeSelector, ...(spec.stage === undefined ? {} : { stage: spec.stage }) },
+    status: {
+      conditions: (status?.conditions ?? []).filter(({ type }) => type === DRAINED),
+      ...(own === undefined ? {} : { nodeStatuses: [own] }),
+    },
+  };
+}
+
 /** What the agent of a node keeps of a maintenance: of one that does not concern the node, that there is one of its name. */
 export function createMaintenanceTransform(nodeName: string): Transform<NodeMaintenance> {
   return (maintenance) => {
     const { apiVersion, kind, metadata, spec, status } = maintenance;
     const { name, uid, resourceVersion } = metadata;
+    const rebooting = rebootNodeOf(maintenance);
+    if (rebooting !== undefined && rebooting !== nodeName) return rebootElsewhere(maintenance, rebooting);
     if (!concerns(maintenance, nodeName)) {
       const known = {
         name,

@@ -4,6 +4,7 @@ import {
   DEADLINE_ANNOTATION,
   DEADLINE_SINCE_ANNOTATION,
   NODE_MAINTENANCE_API_VERSION,
+  SHUTDOWN_KIND_ANNOTATION,
 } from '../../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
@@ -12,6 +13,8 @@ import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeLabel } from '../../decide/node-label.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
+import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
+import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ClusterDependencies } from './dependencies.ts';
@@ -24,6 +27,8 @@ export interface ShutdownMaintenance {
   readonly drainPlan: readonly DrainPlanEntry[];
   /** When the node is gone, by this machine's clock. */
   readonly deadline?: Deadline | undefined;
+  /** How the machine goes down, where that is known. */
+  readonly shutdownKind?: ShutdownKind | undefined;
 }
 
 /**
@@ -37,6 +42,10 @@ export interface MaintenanceWriter {
   read(name: string, signal: AbortSignal): Promise<NodeMaintenance | undefined>;
   /** Writes down when the node is gone; sends nothing where the maintenance has it. */
   setDeadline(maintenance: NodeMaintenance, deadline: Deadline, signal: AbortSignal): Promise<void>;
+  /** Writes down how the machine goes down; sends nothing where the maintenance has it. */
+  setShutdownKind(maintenance: NodeMaintenance, kind: ShutdownKind, signal: AbortSignal): Promise<void>;
+  /** Takes the deadline `at`, which was withdrawn, away from the maintenance; sends nothing where it has none or another one. */
+  clearDeadline(maintenance: NodeMaintenance, at: number, signal: AbortSignal): Promise<void>;
   /** Notes in the maintenance during which boot it was made, where the API server has the same boot of this node. */
   noteBoot(name: string, bootId: string, signal: AbortSignal): Promise<void>;
   /** Asks for the stage Complete; sends nothing where it has it. */
@@ -47,7 +56,7 @@ export interface MaintenanceWriter {
 /** The API server tells its time in whole seconds: deadlines that differ by less are the same. */
 const SAME_MS = 2_000;
 
-function isSame(written: NodeMaintenance, { at }: Deadline): boolean {
+function isSame(written: NodeMaintenance, { at }: Pick<Deadline, 'at'>): boolean {
   const known = deadlineOf(written);
   return known !== undefined && Math.abs(known.at - at) < SAME_MS;
 }
@@ -58,17 +67,20 @@ function annotationsOf({ at, since }: Deadline): Record<string, string> {
 
 /** `deadline` is by the API server's clock. */
 function bodyOf(
-  { name, reason, stage, drainPlan }: Omit<ShutdownMaintenance, 'deadline'>,
-  deadline: Deadline | undefined,
+  { name, reason, stage, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
   nodeName: string,
 ): NodeMaintenance {
+  const annotations = {
+    ...(deadline === undefined ? {} : annotationsOf(deadline)),
+    ...(shutdownKind === undefined ? {} : { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind }),
+  };
   return {
     apiVersion: NODE_MAINTENANCE_API_VERSION,
     kind: 'NodeMaintenance',
     metadata: {
       name,
       labels: { [AGENT_LABEL]: nodeLabel(nodeName) },
-      ...(deadline === undefined ? {} : { annotations: annotationsOf(deadline) }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: {
       stage,
@@ -86,6 +98,10 @@ async function patch(client: KubeClient, name: string, body: object, signal: Abo
   await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
 }
 
+/** What is to be written; null takes an annotation away. */
+type Annotations = Readonly<Record<string, string | null>>;
+const NO_DEADLINE: Annotations = { [DEADLINE_ANNOTATION]: null, [DEADLINE_SINCE_ANNOTATION]: null };
+
 /** Creates the writer for the maintenances of the node `nodeName`. */
 export function createMaintenanceWriter({
   client,
@@ -95,16 +111,21 @@ export function createMaintenanceWriter({
 }: Pick<ClusterDependencies, 'client' | 'log' | 'nodeName' | 'aheadMs'>): MaintenanceWriter {
   /** The deadline by the API server's clock: the time that is left until then is that of this machine. */
   const inCluster = ({ at, since }: Deadline): Deadline => ({ at: at + aheadMs(), since: since + aheadMs() });
-  const annotate = (name: string, annotations: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void> =>
+  const annotate = (name: string, annotations: Annotations, signal: AbortSignal): Promise<void> =>
     patch(client, name, { metadata: { annotations } }, signal);
   return {
-    post: (wanted, signal) => {
-      const post = {
-        method: 'POST',
-        path: collectionPath(NODE_MAINTENANCES),
-        body: bodyOf(wanted, wanted.deadline && inCluster(wanted.deadline), nodeName),
-      } as const;
-      return sendForObject<NodeMaintenance>(client, post, [409], signal);
+    post: async (wanted, signal) => {
+      const timely = { ...wanted, deadline: wanted.deadline && inCluster(wanted.deadline) };
+      const post = (body: NodeMaintenance): Promise<NodeMaintenance | undefined> =>
+        sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
+      try {
+        return await post(bodyOf(timely, nodeName));
+      } catch (error) {
+        const isRefused = error instanceof NodemaintError && error.code === 'API_REFUSED';
+        if (!isRefused || wanted.shutdownKind === undefined) throw error;
+        // Policies that are older than this agent do not know the annotation: the drain does not depend on it.
+        return await post(bodyOf({ ...timely, shutdownKind: undefined }, nodeName));
+      }
     },
     read: (name, signal) => {
       const path = objectPath(NODE_MAINTENANCES, { name });
@@ -113,6 +134,14 @@ export function createMaintenanceWriter({
     setDeadline: async (maintenance, own, signal) => {
       const deadline = inCluster(own);
       if (!isSame(maintenance, deadline)) await annotate(maintenance.metadata.name, annotationsOf(deadline), signal);
+    },
+    setShutdownKind: async ({ metadata: { name, annotations } }, kind, signal) => {
+      if (annotations?.[SHUTDOWN_KIND_ANNOTATION] === kind) return;
+      await annotate(name, { [SHUTDOWN_KIND_ANNOTATION]: kind }, signal);
+    },
+    clearDeadline: async (maintenance, at, signal) => {
+      if (!isSame(maintenance, { at: at + aheadMs() })) return;
+      await annotate(maintenance.metadata.name, NO_DEADLINE, signal);
     },
     noteBoot: async (name, bootId, signal) => {
       const ask = { method: 'GET', path: objectPath(NODES, { name: nodeName }) } as const;

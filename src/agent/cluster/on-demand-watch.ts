@@ -47,3 +47,17 @@ export function createOnDemandWatch<T extends KubeObject>(
     current: () => running?.cache,
   };
 }
+
+/**
+ * The copy of the watch, which is begun where there is none; undefined while the copy does not follow the server. One that has
+ * lost the server is made anew, because its watch could bring nothing for a minute.
+ */
+export function followed<T extends KubeObject>(watch: OnDemandWatch<T>): ObjectCache<T> | undefined {
+  const copy = watch.start();
+  if (copy.current()) return copy;
+  if (copy.synced()) {
+    watch.stop();
+    watch.start();
+  }
+  return undefined;
+}

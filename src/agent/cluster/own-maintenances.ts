@@ -8,7 +8,8 @@ import { createMaintenanceWriter, type MaintenanceWriter, type ShutdownMaintenan
 import type { NodeMaintenances } from './node-maintenances.ts';
 
 /** The maintenances that the agent of this node makes: what became of them, and all writes to them. */
-export interface OwnMaintenances extends Pick<MaintenanceWriter, 'setDeadline' | 'complete' | 'remove'> {
+export interface OwnMaintenances
+  extends Pick<MaintenanceWriter, 'setDeadline' | 'clearDeadline' | 'setShutdownKind' | 'complete' | 'remove'> {
   /** The drains that this node's agent made. */
   own(): readonly NodeMaintenance[];
   /** The maintenances that this node's agent made to cordon the node. */
@@ -17,7 +18,7 @@ export interface OwnMaintenances extends Pick<MaintenanceWriter, 'setDeadline' |
   state(name: string): OwnState;
   /** Whether the drain that this agent made under the name has drained the node. */
   isDrained(name: string): boolean;
-  /** How many pods the drain of the name has left here when it targets all; undefined while it does not, or is not known. */
+  /** How many pods the drain of the name has left here; undefined where that is not known, or while volumes are waited for. */
   podsLeft(name: string): number | undefined;
   /** Whether no maintenance of any client has the name, as far as is known. */
   isFree(name: string): boolean;
@@ -111,6 +112,8 @@ export function createOwnMaintenances(dependencies: ClusterDependencies, parts: 
       if (found?.metadata.uid !== made.uidOf(name)) made.lost(name);
     },
     setDeadline: (maintenance, deadline, signal) => writer.setDeadline(maintenance, deadline, signal),
+    setShutdownKind: (maintenance, kind, signal) => writer.setShutdownKind(maintenance, kind, signal),
+    clearDeadline: (maintenance, at, signal) => writer.clearDeadline(maintenance, at, signal),
     complete: (maintenance, signal) => writer.complete(maintenance, signal),
     remove: (maintenance, signal) => writer.remove(maintenance, signal),
   };

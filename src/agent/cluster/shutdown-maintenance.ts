@@ -18,12 +18,12 @@ export async function ensureMaintenance(
   signal: AbortSignal,
 ): Promise<void> {
   if (phase.kind !== 'draining' || phase.mode !== 'cluster') return;
-  const { maintenance: name, reason, deadline } = phase;
+  const { maintenance: name, reason, deadline, shutdownKind } = phase;
   if (own.state(name) === 'open') await own.confirm(name, signal);
   if (own.state(name) !== 'absent') return;
   // The plan is ordered and complete, as the API wants it: an API server that has just started then accepts it too.
   const plan = effectiveDrainPlan(drainPlan);
-  await own.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, signal);
+  await own.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, signal);
   for (const old of own.own()) {
     if (old.metadata.name !== name && stageOf(old) === 'Complete') await own.remove(old, signal);
   }

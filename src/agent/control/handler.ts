@@ -1,14 +1,24 @@
 import { NodemaintError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { ManualRequests } from '../static-pods/manual.ts';
+import type { ControlClient } from './protocol.ts';
 import type { ControlHandler } from './socket.ts';
 import type { AgentStatus } from './status.ts';
+
+/** A shutdown that a client announces, `deadlineMs` milliseconds from now where given. */
+export interface TriggerRequest {
+  readonly by: ControlClient;
+  readonly reason: string;
+  readonly deadlineMs?: number | undefined;
+}
 
 /** The commands of the control socket that need a running agent. */
 export interface ControlCommands {
   status(): AgentStatus;
-  /** Announces a shutdown, `deadlineMs` milliseconds from now where given; `undefined` withdraws it. */
-  trigger(reason: string | undefined, deadlineMs?: number): void;
+  /** Announces a shutdown; throws USAGE where this client may not do so now. */
+  trigger(asked: TriggerRequest): Promise<void>;
+  /** Takes an announced shutdown back, with its deadline. */
+  cancel(): void;
   release(reason: string): void;
 }
 
@@ -29,16 +39,16 @@ export function createControlDispatcher(manual: ManualRequests, log: Log, wake: 
     serve: (served) => {
       commands = served;
     },
-    handle: (request) => {
-      if (request.verb === 'status') return Promise.resolve(ready().status());
+    handle: async (request, by) => {
+      if (request.verb === 'status') return ready().status();
       if (request.verb === 'release') ready().release(request.reason);
       else if (request.verb === 'park') manual.park(request.file);
       else if (request.verb === 'restore') manual.restore(request.file);
-      else if (request.verb === 'trigger') ready().trigger(request.reason, request.deadlineMs);
-      else ready().trigger(undefined);
-      log.info(request, 'told over the control socket');
+      else if (request.verb === 'trigger') await ready().trigger({ ...request, by });
+      else ready().cancel();
+      log.info({ ...request, by }, 'told over the control socket');
       wake();
-      return Promise.resolve({ done: request.verb });
+      return { done: request.verb };
     },
   };
 }

@@ -1,6 +1,7 @@
 import { nodeStatusOf } from '../../decide/drain/recorded-node.ts';
 import { interceptorEntry } from '../../decide/eviction/heartbeat.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
+import { turnWaitOf } from '../../decide/maintenance/reboot-turns.ts';
 import { describePhase, type Phase } from '../../decide/shutdown/phase.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { NodeEvictionRequests } from '../cluster/eviction/requests.ts';
@@ -75,13 +76,24 @@ function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: P
   return [{ what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since }];
 }
 
+/** That the machine waits for its turn to reboot, as whoever gives the turns has written it. */
+function waitingForTurn({ cluster, phase }: StatusDependencies): readonly Waiting[] {
+  const shutdown = phase();
+  if (shutdown.kind !== 'draining') return [];
+  const on = turnWaitOf(cluster?.cluster.maintenances.get(shutdown.maintenance));
+  const message = 'the node stays schedulable until then';
+  return on === undefined ? [] : [{ what: 'its turn to reboot', on, message, since: shutdown.since }];
+}
+
 /** Everything that the node waits for; of a pod that several sources name, the first one counts. */
-function waitingFor({ cluster, lastPass, phase }: StatusDependencies): readonly Waiting[] {
+function waitingFor(dependencies: StatusDependencies): readonly Waiting[] {
+  const { cluster, lastPass, phase } = dependencies;
   const pass = lastPass();
   const ofDrain = pass?.waiting ?? [];
   // Nobody finishes the requests of a dead controller: the agent's own drain tells what is left.
   const isOwnDrain = ofDrain.length > 0 && cluster?.controller()?.kind === 'dead';
   const all = [
+    ...waitingForTurn(dependencies),
     ...ofDrain,
     ...(cluster === undefined || isOwnDrain ? [] : waitingForRequests(cluster.cluster)),
     ...(pass === undefined ? [] : waitingForStaticPods(pass)),

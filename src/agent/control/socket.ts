@@ -6,8 +6,8 @@ import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { claimDirectory, isListenedOn, listenOn } from '../../host/files/claim.ts';
 import { type ControlClient, type ControlRequest, controlSocketPath, parseRequest } from './protocol.ts';
 
-/** Answers a request with something that JSON can carry. */
-export type ControlHandler = (request: ControlRequest) => Promise<unknown>;
+/** Answers a request of a client with something that JSON can carry. */
+export type ControlHandler = (request: ControlRequest, client: ControlClient) => Promise<unknown>;
 
 const MAX_REQUEST_BYTES = 4096;
 /** From the first byte to the last, of question and answer. */
@@ -19,7 +19,7 @@ const GETENT_MS = 5_000;
 async function answer(line: string, client: ControlClient, handler: ControlHandler): Promise<string> {
   try {
     const request = parseRequest(line, client);
-    return JSON.stringify(typeof request === 'string' ? { error: request } : await handler(request));
+    return JSON.stringify(typeof request === 'string' ? { error: request } : await handler(request, client));
   } catch (error) {
     return JSON.stringify({ error: describeError(error) });
   }

@@ -11,26 +11,29 @@ export interface ShownState {
   readonly phase: () => Phase;
   /** The storage problem; undefined while there is none. */
   readonly problem: () => string | undefined;
+  /** For whom the machine waits with its reboot; undefined while it does not. */
+  readonly turn: () => string | undefined;
   /** The whole status, which is put together only to be shown. */
   readonly status: () => AgentStatus;
 }
 
 /**
- * Gives systemd the state as one line: when the phase or the storage problem changes, and every 30 s during a drain. Returns
+ * Gives systemd the state as one line: when the phase, the storage problem or the turn to reboot changes, and every 30 s during a drain. Returns
  * the function that does it; `notify` sends the line.
  */
 export function createSystemdStatus(
-  { phase: readPhase, problem: readProblem, status }: ShownState,
+  { phase: readPhase, problem: readProblem, turn: readTurn, status }: ShownState,
   notify: (line: string) => Promise<void>,
   clock: Pick<Clock, 'monotonic'>,
 ): () => Promise<void> {
-  let shown: { readonly phase: Phase; readonly problem: string | undefined; readonly at: number } | undefined;
+  let shown: { readonly phase: Phase; readonly says: string; readonly at: number } | undefined;
   return async () => {
-    const [phase, problem] = [readPhase(), readProblem()];
-    const isSame = shown?.phase === phase && shown.problem === problem;
+    const phase = readPhase();
+    const says = JSON.stringify([readProblem(), readTurn()]);
+    const isSame = shown?.phase === phase && shown.says === says;
     const isDue = phase.kind === 'draining' && clock.monotonic() - (shown?.at ?? 0) >= REPEAT_MS;
     if (isSame && !isDue) return;
-    shown = { phase, problem, at: clock.monotonic() };
+    shown = { phase, says, at: clock.monotonic() };
     await notify(statusLine(status()));
   };
 }

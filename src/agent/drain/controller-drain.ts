@@ -1,14 +1,28 @@
-import { podKey } from '../../decide/static-pod/moves.ts';
+import { reachesStaticPods } from '../../decide/drain/plan.ts';
+import { drainBegan } from '../../decide/staying-pod/returning-pod.ts';
+import { drainEnd, type Left, leftOf } from '../../decide/shutdown/left.ts';
 import { effectiveDrains } from '../../decide/static-pod/retention.ts';
-import { URL_PODS_LEFT } from '../../decide/static-pod/url-pods.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
-import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
+import type { ClusterIntent, KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
-import { type Drainer, drainedFor, leavesOnlyRefused } from './drainer.ts';
+import { type Drainer, drainedFor, manifestsOf } from './drainer.ts';
 
-/** Whether no static pod is left that has a manifest here, so that those left have none. */
+/** Whether no static pod is left that has a manifest here which could be moved. */
 function hasNoneWithManifest(view: StaticPodView): boolean {
-  return view.inPlace.length === 0 && view.refusal === undefined && !view.parked.some((pod) => isRunning(pod, view));
+  return view.inPlace.length === 0 && !view.parked.some((pod) => isRunning(pod, view));
+}
+
+/**
+ * What is left on the node. The pods are asked for only where the status may count some that cannot leave; then both must have
+ * the same, because the one may be older than the other.
+ */
+function leftNow(
+  view: StaticPodView,
+  { pods }: Pick<ClusterIntent, 'pods'>,
+  { counted, since }: { readonly counted: number; readonly since: number | undefined },
+): readonly Left[] | undefined {
+  const left = pods === undefined ? undefined : leftOf(pods, manifestsOf(view), since);
+  return left?.length === counted ? left : undefined;
 }
 
 /** The drain by the controller: the agent lets static pods leave when their EvictionRequests ask its interceptor. */
@@ -17,19 +31,19 @@ export function createControllerDrainer(
   interceptor: Pick<KubeletInterceptor, 'observe'>,
 ): Drainer {
   return {
-    pass: async ({ record, view, retention, keepParked }, signal) => {
+    pass: async ({ record, view, retention, keepParked, maintenances }, signal) => {
       const drains = effectiveDrains(retention);
       const name = drainedFor(record.phase);
-      const left = name !== undefined && hasNoneWithManifest(view) ? own.podsLeft(name) : undefined;
-      const mayBeFromUrl = left !== undefined && left > 0;
-      const wantsMirrors = mayBeFromUrl || view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
-      const intent = await interceptor.observe(view, drains, wantsMirrors, signal);
-      const isOver = name !== undefined && (own.isDrained(name) || leavesOnlyRefused(view, drains, name));
-      if (isOver || !mayBeFromUrl || intent.mirrors === undefined) return { ...intent, drained: isOver, waiting: [] };
-      const parked = new Set(view.parked.map(podKey));
-      const fromUrl = [...intent.mirrors].filter((key) => !parked.has(key));
-      if (fromUrl.length !== left) return { ...intent, drained: false, waiting: [] };
-      return { ...intent, drained: true, left: `${URL_PODS_LEFT}: ${fromUrl.join(', ')}`, waiting: [] };
+      const isLast = drains.some(({ maintenance, drainTargets }) => {
+        return maintenance === name && reachesStaticPods(drainTargets);
+      });
+      const counted = (name !== undefined && isLast && hasNoneWithManifest(view) ? own.podsLeft(name) : undefined) ?? 0;
+      const wantsPods = counted > 0 || view.parked.some((pod) => pod.thisBoot && !keepParked(pod));
+      const { pods, ...intent } = await interceptor.observe(view, drains, wantsPods, signal);
+      const since = maintenances.filter(({ metadata }) => metadata.name === name).map(drainBegan)[0];
+      const isOver = name !== undefined && own.isDrained(name);
+      const left = isOver ? [] : counted > 0 ? leftNow(view, { pods }, { counted, since }) : undefined;
+      return { ...intent, ...drainEnd(left), waiting: [] };
     },
     stop: () => undefined,
   };

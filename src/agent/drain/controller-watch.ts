@@ -33,7 +33,7 @@ export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', mai
 export function createControllerWatch(
   cluster: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll'>,
   liveness: ControllerLiveness,
-  giveBack: Pick<GiveBack, 'owe' | 'isOwed' | 'leaveToController'>,
+  giveBack: Pick<GiveBack, 'owe' | 'find' | 'isOwed' | 'leaveToController'>,
   nodeName: string,
 ): ControllerWatch {
   let need: 'none' | 'maintenance' | 'give-back' = 'none';
@@ -43,6 +43,7 @@ export function createControllerWatch(
       const effective = cluster.list().filter(({ metadata }) => isEffective(metadata.name, retention));
       const maintenances = maintenancesOfNode(effective, nodeName);
       if (maintenances.length > 0) giveBack.owe();
+      else await giveBack.find(cluster.list(), signal);
       need = maintenances.length > 0 ? 'maintenance' : giveBack.isOwed() ? 'give-back' : 'none';
       if (need === 'none') {
         liveness.forget();

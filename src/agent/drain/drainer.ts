@@ -1,8 +1,7 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
-import { reachesStaticPods } from '../../decide/drain/plan.ts';
-import type { NodeDrain } from '../../decide/maintenance/maintenance.ts';
+import type { DrainEnd, KnownManifests } from '../../decide/shutdown/left.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
-import type { ParkedPod } from '../../decide/static-pod/moves.ts';
+import { type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import type { RetentionFacts } from '../../decide/static-pod/retention.ts';
 import type { AgentRecord } from '../shutdown/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
@@ -26,11 +25,7 @@ export interface DrainFacts extends PassFacts {
 }
 
 /** What one pass of a drain came to. */
-export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'> {
-  /** Whether the drain of this shutdown has nothing left to wait for. */
-  readonly drained: boolean;
-  /** Why pods are left that cannot be ended before the machine goes down; absent where none is. */
-  readonly left?: string;
+export interface DrainPass extends Omit<StaticPodIntent, 'keepParked'>, DrainEnd {
   /** What a drain by this agent waits for, beside the static pods. */
   readonly waiting: readonly Waiting[];
 }
@@ -60,11 +55,7 @@ export function drainedFor(phase: Phase): string | undefined {
   return phase.kind === 'draining' ? phase.maintenance : undefined;
 }
 
-/**
- * Whether only static pods are left for a maintenance, and their manifests must not be moved: these pods never leave, so
- * the machine goes down when all others have.
- */
-export function leavesOnlyRefused(view: StaticPodView, drains: readonly NodeDrain[], maintenance: string): boolean {
-  const own = drains.filter((drain) => drain.maintenance === maintenance);
-  return view.refusal !== undefined && own.some(({ drainTargets }) => reachesStaticPods(drainTargets));
+/** The static pods of the view that have a manifest here, and why none may be moved. */
+export function manifestsOf({ inPlace, parked, refusal }: StaticPodView): KnownManifests {
+  return { keys: new Set([...inPlace, ...parked].map(podKey)), ...(refusal === undefined ? {} : { refusal }) };
 }

@@ -1,5 +1,6 @@
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
+import type { OwnNode } from '../cluster/own-node.ts';
 import type { KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { createControllerDrainer } from './controller-drain.ts';
 import { type ControllerWatch, createControllerWatch } from './controller-watch.ts';
@@ -10,6 +11,7 @@ import { createControllerLiveness } from './self/controller-liveness.ts';
 import { createSelfGates } from './self/gates.ts';
 import { createGiveBack } from './self/give-back.ts';
 import { createSelfDrainer } from './self/self-drain.ts';
+import { createSelfTurns } from './self/turns.ts';
 
 /** The drain of the node as the agent's loop uses it. */
 export interface DrainParts {
@@ -23,6 +25,7 @@ export interface ClusterScope {
   readonly cluster: Cluster | undefined;
   readonly interceptor: KubeletInterceptor | undefined;
   readonly dependencies: ClusterDependencies | undefined;
+  readonly ownNode: OwnNode | undefined;
   /** For how long a drain by the agent waits for each volume, in milliseconds. */
   readonly maxVolumeWaitMs: number;
 }
@@ -30,24 +33,36 @@ export interface ClusterScope {
 /** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
 export function createDrainParts(
   offline: OfflineDrainDependencies,
-  { cluster, interceptor, dependencies, maxVolumeWaitMs }: ClusterScope,
+  { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs }: ClusterScope,
   lifetime: AbortSignal,
 ): DrainParts {
   const { drainPlan, clock } = offline;
   const offlineDrainer = createOfflineDrainer(offline);
-  if (cluster === undefined || interceptor === undefined || dependencies === undefined) {
+  if (cluster === undefined || interceptor === undefined || dependencies === undefined || ownNode === undefined) {
     const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline: offlineDrainer };
     return { step: createDrainStep({ drainers, controller: undefined, drainPlan, clock }), controller: undefined };
   }
   const { client, log, nodeName } = dependencies;
   const liveness = createControllerLiveness(client, log);
-  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), () => cluster.own.own().length > 0);
+  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), {
+    ownNode,
+    isAfterShutdown: () => cluster.own.own().length > 0,
+  });
   const controller = createControllerWatch(cluster.maintenances, liveness, giveBack, nodeName);
+  const turns = createSelfTurns({ nodeName, clock, list: () => cluster.maintenances.list() });
   const byController = createControllerDrainer(cluster.own, interceptor);
   const drainers = {
     controller: byController,
     self: createSelfDrainer(
-      { requests: cluster.requests, liveness, giveBack, byController, maxVolumeWaitMs },
+      {
+        requests: cluster.requests,
+        liveness,
+        giveBack,
+        turns,
+        maintenances: cluster.maintenances,
+        byController,
+        maxVolumeWaitMs,
+      },
       dependencies,
       lifetime,
     ),

@@ -59,7 +59,8 @@ export async function openAgentMetrics(address: string | undefined, log: Log): P
         return registry.text();
       };
       try {
-        await serveHttp(address, { metrics: { text: read, contentType }, isReady, log }, signal);
+        const notReady = (): string | undefined => (isReady() ? undefined : 'not synchronized yet');
+        await serveHttp(address, { metrics: { text: read, contentType }, notReady, log }, signal);
       } catch (error) {
         log.error({ reason: describeError(error) }, 'metrics are not served');
       }

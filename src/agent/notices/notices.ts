@@ -23,8 +23,6 @@ import type { NoticeMemory } from './memory.ts';
 export interface Notices {
   /** What the machine says, together with what was announced. */
   addTo(machine: PhaseFacts['goingDown'], phase: Phase): PhaseFacts['goingDown'];
-  /** Sets the deadline that was given with a trigger, in milliseconds since the epoch; undefined withdraws it. */
-  limit(deadline: number | undefined): void;
   /** The reason of a notice that wants a cordon and no drain; undefined where there is none. */
   cordon(): string | undefined;
   /** In how many milliseconds a notice becomes due, of which no event tells; Infinity for never. */
@@ -133,19 +131,13 @@ export function createNotices(dependencies: NoticeDependencies): Notices {
   const { memory, clock, log } = dependencies;
   const announcements = new Announcements(dependencies);
   const answers = createNoticeAnswers(clock, log);
-  let limited: number | undefined;
   return {
     addTo: (machine, phase) => {
-      const limit = machine.kind === 'yes' && limited !== undefined ? { deadline: limited } : {};
-      const known = { ...machine, ...limit };
       const { demand } = announcements.decide();
-      if (demand !== undefined) return withNotices(known, { kind: 'demand', demand });
+      if (demand !== undefined) return withNotices(machine, { kind: 'demand', demand });
       // For a restarted agent, a notice is not gone before every source has been read.
       const mayBe = phase.kind !== 'watching' && phase.origin === 'notice' && !announcements.isComplete();
-      return withNotices(known, { kind: mayBe ? 'unknown' : 'none' });
-    },
-    limit: (deadline) => {
-      limited = deadline;
+      return withNotices(machine, { kind: mayBe ? 'unknown' : 'none' });
     },
     cordon: () => announcements.decide().cordon,
     dueInMs: () => Math.max(0, (announcements.decide().dueAt ?? Infinity) - clock.now()),

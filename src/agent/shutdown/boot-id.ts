@@ -5,7 +5,7 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describeError, NodemaintError } from '../../errors.ts';
+import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { replaceFile } from '../../host/files/durable-file.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 
@@ -20,7 +20,11 @@ function countPath(runDirectory: string): string {
 }
 
 async function readCount(runDirectory: string): Promise<number> {
-  const text = await readFile(countPath(runDirectory), 'utf8').catch(() => '');
+  const text = await readFile(countPath(runDirectory), 'utf8').catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT') return '';
+    // Taken for none it would be the id of another boot, and what this boot's drain took away would come back.
+    throw error;
+  });
   return /^\d{1,6}$/.test(text.trim()) ? Number(text) : 0;
 }
 

@@ -1,9 +1,11 @@
 import {
+  announcedKind,
   decideShutdown,
   isForgotten,
   isLost,
   type MachineOrigin,
   type PreparedShutdown,
+  type ReasonFacts,
   type ScheduledShutdown,
   scheduledStart,
   shutdownReason,
@@ -11,6 +13,7 @@ import {
   type ShutdownRequester,
 } from '../../decide/shutdown/detection.ts';
 import type { PhaseFacts } from '../../decide/shutdown/phase.ts';
+import type { Trigger } from '../../decide/shutdown/trigger.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
@@ -31,14 +34,18 @@ export interface ShutdownDetector {
    */
   managerStopping(signal: AbortSignal): Promise<boolean>;
   /** Announces a shutdown that a person triggers; `undefined` withdraws it. */
-  trigger(reason: string | undefined): void;
+  trigger(trigger: Trigger | undefined): void;
+  /** The trigger that applies; undefined where there is none. */
+  triggered(): Trigger | undefined;
+  /** Whether the machine goes down without a trigger. True also where logind or systemd cannot be asked. */
+  goesDown(signal: AbortSignal): Promise<boolean>;
 }
 
 export interface ShutdownDetectorDependencies {
   /** Without logind and systemd only the trigger counts. */
   readonly host: Host | undefined;
-  /** The reason of a trigger that was given before this process started. */
-  readonly triggered: string | undefined;
+  /** The trigger that was given before this process started. */
+  readonly triggered: Trigger | undefined;
   /** How long before its time a scheduled shutdown counts, in milliseconds. */
   readonly leadMs: number;
   readonly clock: Clock;
@@ -128,7 +135,10 @@ class MachineReader {
     if (origin === 'no') this.#note({ prepared: undefined });
     this.#checkPresence(logind);
     if (origin === 'no' || origin === 'unknown') return { kind: origin };
-    return { kind: 'yes', origin, reason: await this.#readReason(origin, logind, signal) };
+    const facts = await this.#readReason(origin, logind, signal);
+    const shutdownKind = announcedKind(origin, facts);
+    const reason = shutdownReason(origin, facts);
+    return { kind: 'yes', origin, reason, ...(shutdownKind === undefined ? {} : { shutdownKind }) };
   }
 
   /** Requests the shutdown that a restarted logind does not know any more. */
@@ -165,12 +175,12 @@ class MachineReader {
     }
   }
 
-  /** The reason of the shutdown. Remembers one that logind prepares, for the case that logind is restarted. */
+  /** What the reason and the kind of the shutdown are made of. Remembers one that logind prepares, for the case that logind is restarted. */
   async #readReason(
     origin: MachineOrigin,
     { processId, scheduled }: LogindReadings,
     signal: AbortSignal,
-  ): Promise<string> {
+  ): Promise<ReasonFacts> {
     const { login1, systemd } = this.#dependencies.host;
     const isPresent = processId !== undefined;
     const requester = isPresent ? await login1.shutdownRequester(signal).catch((): ShutdownRequester => ({})) : {};
@@ -178,7 +188,7 @@ class MachineReader {
     const { kind } = requester;
     if (origin === 'logind' && isPresent && kind !== undefined) this.#note({ prepared: { processId, kind } });
     const queued = origin === 'unit-stop' ? await systemd.queuedShutdown(signal) : undefined;
-    return shutdownReason(origin, { requester, queued, scheduled });
+    return { requester, queued, scheduled };
   }
 
   #isNewProblem(problem: string): boolean {
@@ -192,11 +202,26 @@ class MachineReader {
   }
 }
 
+/** What a trigger announces. */
+function announcedBy({ reason, deadline }: Trigger): PhaseFacts['goingDown'] {
+  const limit = deadline === undefined ? {} : { triggerDeadline: deadline };
+  return { kind: 'yes', origin: 'trigger', reason, ...limit };
+}
+
+/** The answer of logind or systemd; true where neither can be asked. */
+async function orTrue(ask: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await ask();
+  } catch {
+    return true;
+  }
+}
+
 /** Creates the detector; nothing is asked of logind or systemd before the first reading. */
 export function createShutdownDetector(dependencies: ShutdownDetectorDependencies): ShutdownDetector {
   const { host, triggered, leadMs, clock } = dependencies;
   const machine = host === undefined ? undefined : new MachineReader({ ...dependencies, host });
-  let triggerReason = triggered;
+  let current = triggered;
   const scheduled = (): ScheduledShutdown | null => machine?.scheduled() ?? null;
   return {
     scheduled,
@@ -204,20 +229,23 @@ export function createShutdownDetector(dependencies: ShutdownDetectorDependencie
       const start = scheduledStart(scheduled(), leadMs);
       return start === undefined ? Number.POSITIVE_INFINITY : Math.max(0, start - clock.now());
     },
-    trigger: (reason) => {
-      triggerReason = reason;
+    trigger: (trigger) => {
+      current = trigger;
+    },
+    triggered: () => current,
+    goesDown: async (signal) => {
+      if (host === undefined) return false;
+      const { login1, systemd } = host;
+      return await orTrue(async () => (await login1.preparingForShutdown(signal)) || systemd.isGoingDown(signal));
     },
     managerStopping: async (signal) => {
       if (host === undefined) return false;
-      try {
-        return (await host.systemd.systemState(signal)) === 'stopping';
-      } catch {
-        signal.throwIfAborted();
-        return true;
-      }
+      const isStopping = await orTrue(async () => (await host.systemd.systemState(signal)) === 'stopping');
+      signal.throwIfAborted();
+      return isStopping;
     },
     read: async (signal) => {
-      if (triggerReason !== undefined) return { kind: 'yes', origin: 'trigger', reason: triggerReason };
+      if (current !== undefined) return announcedBy(current);
       return machine === undefined ? { kind: 'no' } : await machine.read(signal);
     },
   };

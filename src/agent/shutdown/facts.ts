@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { shutdownNames } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Clock } from '../../host/clock.ts';
+import type { FirstQuestion } from '../cluster/first-question.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { Notices } from '../notices/notices.ts';
 import type { StaticPodPass } from '../static-pods/pass.ts';
@@ -14,8 +15,7 @@ export interface PhaseFactDependencies {
   /** `apiWaitSec` and `maxHoldSec` of the configuration. */
   readonly limits: { readonly apiWaitSec: number; readonly maxHoldSec?: number | undefined };
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-  /** When this process began to ask the API server, in milliseconds since the boot. */
-  readonly askingSinceBootMs: number;
+  readonly firstQuestion: Pick<FirstQuestion, 'askedAt'>;
   readonly detector: Pick<ShutdownDetector, 'read'>;
   readonly notices: Pick<Notices, 'addTo'>;
   /** Undefined where no cluster is configured. */
@@ -83,7 +83,7 @@ export async function readPhaseFacts(
     nodeName: dependencies.nodeName,
     goingDown,
     clusterConfigured: cluster !== undefined,
-    askingSinceBootMs: dependencies.askingSinceBootMs,
+    askedSinceBootMs: dependencies.firstQuestion.askedAt(phase),
     apiWaitMs: limits.apiWaitSec * 1000,
     maxHoldMs: limits.maxHoldSec === undefined ? undefined : limits.maxHoldSec * 1000,
     maintenance: (name === undefined ? undefined : cluster?.state(name)) ?? 'absent',

@@ -38,6 +38,8 @@ export function hooksOf({ name }: Transition): readonly HookName[] {
     case 'settle':
       return ['restored'];
     case 'tighten':
+    case 'specify':
+    case 'relax':
     case 'rename':
     case 'loseCluster':
     case 'handOver':

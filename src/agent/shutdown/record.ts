@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
@@ -20,7 +21,9 @@ const shutdown = {
   since: z.number(),
   sinceBootMs: z.number().exactOptional(),
   bootId: z.string(),
-  deadline: z.object({ at: z.number(), since: z.number() }).exactOptional(),
+  deadline: z.object({ at: z.number(), since: z.number(), of: z.literal('trigger').exactOptional() }).exactOptional(),
+  withdrawnDeadline: z.number().exactOptional(),
+  shutdownKind: z.enum(SHUTDOWN_KINDS).exactOptional(),
 };
 
 const VERSION = 2;

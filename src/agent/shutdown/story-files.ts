@@ -47,6 +47,8 @@ function makeStorySchema() {
   const what = z.enum([
     'begin',
     'tighten',
+    'specify',
+    'relax',
     'rename',
     'loseCluster',
     'handOver',

@@ -7,7 +7,7 @@ import path from 'node:path';
 import * as z from 'zod';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath, type KubeletFacts } from '../../decide/machine/kubelet-config.ts';
-import { describeError } from '../../errors.ts';
+import { describeError, errorCodeOf } from '../../errors.ts';
 import { usualStaticPodPath } from '../../host/kubelet/config.ts';
 import type { StateFiles } from '../../host/files/state-files.ts';
 import { createDisk } from '../../static-pods/disk.ts';
@@ -45,9 +45,13 @@ function isPlace(one: Place, other: Place): boolean {
   return one.staticPodPath === other.staticPodPath && one.parkedPath === other.parkedPath && one.only === other.only;
 }
 
-async function hasParked(parkedPath: string): Promise<boolean> {
-  const names = await readdir(parkedPath).catch((): string[] => []);
-  return names.some((name) => !name.startsWith('.'));
+/** Whether manifests are, or may be, parked there: a directory that cannot be read is not an empty one. */
+async function mayHaveParked(parkedPath: string): Promise<boolean> {
+  try {
+    return (await readdir(parkedPath)).some((name) => !name.startsWith('.'));
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes(String(errorCodeOf(error)));
+  }
 }
 
 /**
@@ -68,7 +72,7 @@ export async function locateStaticPods(
   const { stateDirectory, parkedPath } = config;
   const places = await findPlaces({ staticPodPath: given, parkedPath, stateDirectory });
   const found = { ...places, journalStandIn: path.join(config.runDirectory, 'journal') };
-  if (last !== undefined && !isPlace(last, found) && (await hasParked(last.parkedPath))) {
+  if (last !== undefined && !isPlace(last, found) && (await mayHaveParked(last.parkedPath))) {
     const reason = `manifests of ${last.staticPodPath} lie parked in ${last.parkedPath}; going on with these until they are given back, then with ${given}`;
     log.warn({ reason }, 'the static pod directory has changed while manifests are parked');
     const { journalPath, journalStandIn } = found;

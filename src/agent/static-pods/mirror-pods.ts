@@ -10,29 +10,35 @@ import type { Log } from '../../telemetry/log.ts';
 /** The mirror pods of a node, by pod key. */
 export type MirrorPods = ReadonlyMap<string, Pod>;
 
-export interface MirrorPodDependencies {
+/** All pods of a node, as the API server told just now. */
+export interface ToldPods {
+  readonly pods: readonly Pod[];
+  readonly mirrors: MirrorPods;
+}
+
+export interface ToldPodDependencies {
   readonly client: KubeClient;
   readonly log: Pick<Log, 'warn'>;
   readonly nodeName: string;
 }
 
-/** Creates the reader of the node's mirror pods; it returns undefined while the API server cannot be asked, which is logged. */
-export function createMirrorPodReader({
+/** Creates the reader of the node's pods; it returns undefined while the API server cannot be asked, which is logged. */
+export function createToldPodReader({
   client,
   log,
   nodeName,
-}: MirrorPodDependencies): (signal: AbortSignal) => Promise<MirrorPods | undefined> {
+}: ToldPodDependencies): (signal: AbortSignal) => Promise<ToldPods | undefined> {
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, 'cannot ask for the mirror pods, eviction requests wait');
   });
   return async (signal) => {
     // By the node's name, as a node's identity is allowed to ask.
-    const pods = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
+    const place = { path: collectionPath(PODS), query: { fieldSelector: onNode(nodeName) } };
     try {
-      const list = await listAll<Pod>(client, pods, (pod) => pod, signal);
+      const { items: pods } = await listAll<Pod>(client, place, (pod) => pod, signal);
       warnOnce(undefined);
-      const mirrors = list.items.filter((pod) => staticUidOf(pod) !== undefined);
-      return new Map(mirrors.map((pod) => [keyOf(pod), pod]));
+      const mirrors = pods.filter((pod) => staticUidOf(pod) !== undefined);
+      return { pods, mirrors: new Map(mirrors.map((pod) => [keyOf(pod), pod])) };
     } catch (error) {
       signal.throwIfAborted();
       warnOnce(describeError(error));

@@ -57,6 +57,9 @@ export interface StaticPods {
   stuck(): ReadonlySet<string>;
 }
 
+/** So long the first reading of the static pod directory is waited for; after that it counts as empty. */
+const FIRST_READ_MS = 120_000;
+
 function lastingOf(stuck: StuckManifests): ReadonlySet<string> {
   return new Set([...stuck.list()].filter(([, { isLasting }]) => isLasting).map(([file]) => file));
 }
@@ -83,7 +86,11 @@ function createObserver(
   stuck: StuckManifests,
 ): StaticPods['observe'] {
   const parkTimes = createParkTimes(clock);
-  let known: readonly Manifest[] = [];
+  const startedAt = clock.monotonic();
+  let known: readonly Manifest[] | undefined;
+  /** A directory that cannot be read from the start on must not hold the machine for ever. */
+  const knownNow = (): readonly Manifest[] | undefined =>
+    known ?? (clock.monotonic() - startedAt < FIRST_READ_MS ? undefined : []);
   const withoutEnded = async (view: StaticPodView, signal: AbortSignal): Promise<StaticPodView> => {
     const lasting = lastingOf(stuck);
     if (lasting.size === 0 || !(await kubeletStopped())) return view;
@@ -97,7 +104,7 @@ function createObserver(
     const refusal = await current.check();
     if (refusal !== undefined) return { inPlace: [], ended: [], parked: [], live: undefined, refusal };
     const steps = parkTimes.asOfNow(current.mover.parkSteps());
-    const view = await readStaticPods(reader, current, { steps, inPlace: known }, signal);
+    const view = await readStaticPods(reader, current, { steps, inPlace: knownNow() }, signal);
     known = view.inPlace;
     return await withoutEnded(view, signal);
   };

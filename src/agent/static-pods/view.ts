@@ -86,12 +86,13 @@ export interface StaticPodReader {
 
 /**
  * Reads the manifests in place. A directory that is gone has none, as for the kubelet; where it cannot be read, `known` is
- * returned, with which the kubelet continues too. Neither may stop a drain.
+ * returned, with which the kubelet continues too. Neither may stop a drain. Throws where it cannot be read and `known` is
+ * undefined: nobody knows yet whether there are none.
  */
 async function readManifests(
   { nodeName, onDirectory }: StaticPodReader,
   paths: MoverPaths,
-  known: readonly Manifest[],
+  known: readonly Manifest[] | undefined,
   signal: AbortSignal,
 ): Promise<readonly Manifest[]> {
   try {
@@ -101,7 +102,9 @@ async function readManifests(
   } catch (error) {
     signal.throwIfAborted();
     onDirectory(describeError(error));
-    return error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING' ? [] : known;
+    if (error instanceof NodemaintError && error.code === 'STATIC_POD_DIRECTORY_MISSING') return [];
+    if (known === undefined) throw error;
+    return known;
   }
 }
 
@@ -131,8 +134,8 @@ export async function readLive(
 export interface KnownStaticPods {
   /** The step that parked each manifest, by file. */
   readonly steps: ReadonlyMap<string, ParkStep>;
-  /** The manifests that were in place when the directory was read last. */
-  readonly inPlace: readonly Manifest[];
+  /** The manifests that were in place when the directory was read last; undefined where it never was, for a while. */
+  readonly inPlace: readonly Manifest[] | undefined;
 }
 
 /** Reads the static pods' directories, and asks the runtime where pods of parked manifests may still be ending. */

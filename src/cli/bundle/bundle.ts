@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { loadAgentConfig } from '../../config/load.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { hostname } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
 import { loadUserAccess, type UserAccessFlags } from '../../kube/access/user.ts';
 import { createKubeClient } from '../../kube/client.ts';
 import { escaped } from '../../printable.ts';
@@ -39,7 +40,9 @@ export async function collect(parts: readonly BundlePart[], signal: AbortSignal)
       signal.throwIfAborted();
       return `[not read: ${describeError(error)}]\n`;
     });
-    const kept = lastPart(escaped(redacted(text)), Math.min(PART_BYTES, room));
+    // Cut before secrets are taken out, which takes time; then a signal to end is heard.
+    const kept = lastPart(escaped(redacted(lastPart(text, PART_BYTES))), Math.min(PART_BYTES, room));
+    await setImmediate();
     room = Math.max(0, room - Buffer.byteLength(kept));
     files.push({ name, text: kept });
   }

@@ -10,7 +10,10 @@ const WORDS = [
   'private[-_]?key|api[-_]?key|access[-_]?key|shared[-_]?key|signing[-_]?key|encryption[-_]?key|master[-_]?key|account[-_]?key',
   'ssh[-_]?key|[a-z0-9][-_]key(?![a-z])|client-key|key-data|certificate-data|connection[-_]?string|dockerconfig|webhook[-_]?url',
 ];
-const NAME = `[\\w.-]*?(?:${WORDS.join('|')})[\\w.-]*`;
+/** Bounded, so that a long word takes no more time than a text of its length; LONG_NAME takes longer ones. */
+const NAME = `[\\w.-]{0,100}?(?:${WORDS.join('|')})[\\w.-]{0,100}`;
+/** No name that a person gives: its value may be anything. */
+const LONG_NAME = '(?<![\\w.-])[\\w.-]{100,}';
 /** Begins where a word begins, so that long runs of letters are read once. */
 const KEY = `(?<![\\w.-])${NAME}`;
 
@@ -51,6 +54,7 @@ const RULES: readonly (readonly [RegExp, string | typeof withoutValue])[] = [
   // KEY: value, "KEY": "value", KEY=value and --KEY value; names of objects and of files that are not values stay.
   // Text in JSON has its quotes escaped once more.
   [new RegExp(`(${QUOTE}${KEY}${QUOTE}\\s*[:=]\\s*)${VALUE}`, 'gi'), withoutValue],
+  [new RegExp(`(${LONG_NAME}${QUOTE}\\s*[:=]\\s*)${VALUE}`, 'g'), withoutValue],
   // The environment of a container, {"name": "DB_URL", "value": "…"}, whatever its name, and of a unit.
   [
     new RegExp(

@@ -27,6 +27,7 @@ import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { refusal } from '../../kube/refusal.ts';
 import { collectionPath, type Resource } from '../../kube/resource.ts';
 import { VERSION } from '../../version.ts';
+import { readReplicas } from './replicas.ts';
 import { readFleet } from '../fleet.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
@@ -223,16 +224,30 @@ async function readWebhook(client: KubeClient, signal: AbortSignal): Promise<Web
 export async function readClusterFacts(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<ClusterFacts> {
   const now = clock.now();
   const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
-  const [resourceFacts, policies, missingRights, controller, webhook, nodes] = await Promise.all([
+  const [resourceFacts, policies, missingRights, controller, replicas, webhook, nodes] = await Promise.all([
     factOf(resources, signal),
     factOf(readPolicies(client, signal), signal),
     factOf(readMissingRights(client, signal), signal),
     factOf(readController(client, clock, signal), signal),
+    factOf(
+      readReplicas((path) => get(client, path, signal)),
+      signal,
+    ),
     factOf(readWebhook(client, signal), signal),
     factOf(
       readFleet(client, '', now, signal).then((fleet) => fleet.nodes),
       signal,
     ),
   ]);
-  return { now, version: VERSION, resources: resourceFacts, policies, missingRights, controller, webhook, nodes };
+  return {
+    now,
+    version: VERSION,
+    resources: resourceFacts,
+    policies,
+    missingRights,
+    controller,
+    replicas,
+    webhook,
+    nodes,
+  };
 }

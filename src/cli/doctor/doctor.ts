@@ -6,7 +6,7 @@ import { askKubelet } from '../../agent/static-pods/directory.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
 import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';
-import { SHUTDOWN_KINDS } from '../../decide/shutdown/detection.ts';
+import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
@@ -15,6 +15,7 @@ import { createSystemBus } from '../../host/dbus/bus.ts';
 import { createLogin1, type Login1 } from '../../host/systemd/login1.ts';
 import { readLogindConfig } from '../../host/systemd/logind-config.ts';
 import { isOwnAddress } from '../../host/own-addresses.ts';
+import { readUps } from '../../host/ups.ts';
 import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
 import { createKubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
@@ -157,6 +158,7 @@ async function readFacts(
     api,
     serverIsLocal: api.kind !== 'standalone' && (await isLocal(api.server)),
     apiServerManifests: await readApiServerManifests(node, signal),
+    ups: { ...(await readUps('/')), maxHoldSec: config.maxHoldSec },
   };
 }
 

@@ -1,9 +1,12 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node } from '../../api/pod.ts';
+import type { Node, Pod } from '../../api/pod.ts';
 import { judgeControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
+import { isControlPlane, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/drain/draft.ts';
 import { NodemaintError } from '../../errors.ts';
+import { hasCode } from '../../kube/connection-loss.ts';
+import { PODS } from '../../kube/resource.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { readDrainPlan } from './plan-file.ts';
 import type { DryRun } from '../options.ts';
@@ -66,6 +69,23 @@ function warnOfOthers(
   }
 }
 
+/** The pods of the members of the control plane, by their node; none of those that the person may not list. */
+async function podsOfMembers(
+  client: MaintenanceClient,
+  members: readonly Node[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, readonly Pod[]>> {
+  const podsOf = async ({ metadata: { name } }: Node): Promise<readonly Pod[]> => {
+    const query = new URLSearchParams({ fieldSelector: `spec.nodeName=${name}` }).toString();
+    return await client.list<Pod>(PODS, query, signal).catch((error: unknown) => {
+      // The controller judges the drain by them in any case.
+      if (hasCode(error, 'API_REFUSED')) return [];
+      throw error;
+    });
+  };
+  return new Map(await Promise.all(members.map(async (node) => [node.metadata.name, await podsOf(node)] as const)));
+}
+
 /** Why draining these nodes harms the control plane; undefined where it does not, or none of them is part of it. */
 export async function controlPlaneHarm(
   client: MaintenanceClient,
@@ -80,7 +100,9 @@ export async function controlPlaneHarm(
   const draining = maintenances.filter((each) => stageOf(each) === 'Drain');
   const away = nodes.filter((node) => draining.some((each) => selectsNode(each, node)));
   const names = (list: readonly Node[]): ReadonlySet<string> => new Set(list.map(({ metadata }) => metadata.name));
-  const verdict = judgeControlPlane(nodes, names(leaving), names(away));
+  const pods = await podsOfMembers(client, nodes.filter(isControlPlane), signal);
+  const members = membersOfControlPlane(nodes, (node) => pods.get(node) ?? []);
+  const verdict = judgeControlPlane(members, names(leaving), names(away));
   return verdict.kind === 'unsafe' ? verdict.message : undefined;
 }
 

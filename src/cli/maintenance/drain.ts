@@ -36,9 +36,10 @@ async function previews(
   signal: AbortSignal,
 ): Promise<readonly DrainPreview[]> {
   const plan = begun.maintenance.spec.drainPlan ?? [];
+  const leaving = begun.nodes.map(({ metadata }) => metadata.name);
   const result: DrainPreview[] = [];
   for (const { metadata } of begun.nodes) {
-    const facts = await readPreviewFacts(cluster.maintenances, metadata.name, plan, signal);
+    const facts = await readPreviewFacts(cluster.maintenances, metadata.name, { plan, leaving }, signal);
     if (facts !== undefined) result.push(previewDrain(facts));
   }
   return result;

@@ -1,4 +1,5 @@
-import type { DrainPreview, Finding, PreviewedPod, PreviewTier } from '../../decide/view/drain-preview.ts';
+import type { DrainPreview, PreviewedPod, PreviewTier } from '../../decide/view/drain-preview.ts';
+import type { Finding } from '../../decide/view/finding.ts';
 import { tierName } from '../follow/maintenance/frame.ts';
 import { printable } from '../../printable.ts';
 import { hangingLines } from '../terminal/paint.ts';

@@ -4,6 +4,7 @@ import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { machineOf } from '../../decide/machine-hook/machine-hook.ts';
 import { API_GROUPS, type ApiGroup, MACHINE_API_GROUP, machinesOf } from '../../kube/maintenance/machines.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
+import { isOwnController } from '../../decide/own-controller.ts';
 import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
@@ -109,6 +110,25 @@ async function readMachine(client: MaintenanceClient, node: Node, signal: AbortS
   }
 }
 
+/** What is previewed. */
+export interface PreviewScope {
+  readonly plan: readonly DrainPlanEntry[] | undefined;
+  /** The names of all nodes that are to be drained. */
+  readonly leaving: readonly string[];
+}
+
+/** The nodes that could run a replica of the controller when all of these are drained. */
+async function readOthers(
+  client: MaintenanceClient,
+  pods: readonly Pod[],
+  leaving: readonly string[],
+  signal: AbortSignal,
+): Promise<{ readonly others?: readonly Node[] }> {
+  if (!pods.some(isOwnController)) return {};
+  const nodes = await client.nodes(signal);
+  return { others: nodes.filter(({ metadata }) => !leaving.includes(metadata.name)) };
+}
+
 /**
  * Reads the facts of a node's preview; undefined where the node does not exist. Without a plan, the plan is that of the most
  * advanced maintenance that covers the node.
@@ -116,7 +136,7 @@ async function readMachine(client: MaintenanceClient, node: Node, signal: AbortS
 export async function readPreviewFacts(
   client: MaintenanceClient,
   name: string,
-  plan: readonly DrainPlanEntry[] | undefined,
+  { plan, leaving }: PreviewScope,
   signal: AbortSignal,
 ): Promise<PreviewFacts | undefined> {
   const node = await client.findNode(name, signal);
@@ -146,6 +166,7 @@ export async function readPreviewFacts(
     machine,
     isGateInstalled: isInstalled,
     ...(harm === undefined ? {} : { controlPlaneHarm: harm }),
+    ...(await readOthers(client, pods, leaving, signal)),
     plan: plan ?? own?.spec.drainPlan ?? [],
   };
 }
@@ -164,7 +185,9 @@ export async function previewCommand(
   const limit = flags.deadline === undefined ? {} : { deadlineMs: parseDeadline(flags.deadline) };
   return await withCluster(flags, 'nodemaint-preview', terminal, async ({ maintenances }) => {
     const nodes = await chosenNodes(maintenances, named, terminal.stop);
-    const all = await Promise.all(nodes.map((name) => readPreviewFacts(maintenances, name, plan, terminal.stop)));
+    const all = await Promise.all(
+      nodes.map((name) => readPreviewFacts(maintenances, name, { plan, leaving: nodes }, terminal.stop)),
+    );
     const previews = all.flatMap((facts) => (facts === undefined ? [] : previewDrain({ ...facts, ...limit })));
     if (flags.output === 'table') {
       const columns = columnsOf(terminal);

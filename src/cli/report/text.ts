@@ -1,5 +1,5 @@
 import { rfc3339 } from '../../decide/time.ts';
-import type { Row, Timeline } from '../../decide/story/timeline.ts';
+import { isOwnEnd, type Row, type Timeline } from '../../decide/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { wrap } from '../terminal/paint.ts';
 import { formatTable } from '../terminal/text.ts';
@@ -48,7 +48,7 @@ export function formatReport(line: Timeline, columns: number): string {
   ];
   const parts = partsOf(line).map(({ name, ms }) => [formatSpan(ms), name]);
   const causes = line.causes
-    .filter(({ kind, ms }) => kind !== 'ending' && ms >= LEAST_MS)
+    .filter((cause) => !isOwnEnd(cause) && cause.ms >= LEAST_MS)
     .map(({ ms, pods, text }) => [formatSpan(ms), `${pods} ${pods === 1 ? 'pod' : 'pods'}`, text]);
   const tiers = line.tiers.flatMap(({ name, from, to, rows }) => [
     `  ${printable(name)}, ${offsetText(from, line.from)} to ${offsetText(to, line.from)}`,

@@ -37,7 +37,7 @@ export async function listOf<T extends KubeObject>(
   return (await listAll<T>(client, place, (object) => object, signal)).items;
 }
 
-const NOTHING = { maintenances: [], draining: [], drained: false } as const;
+const NOTHING = { maintenances: [], planned: [], draining: [], drained: false } as const;
 
 async function giveNodeBack({ client, clock, say }: ReleaseContext, name: string, signal: AbortSignal): Promise<void> {
   const annotations = { [NODE_NOTE_ANNOTATION]: undefined, [AGENT_STATUS_ANNOTATION]: undefined };

@@ -64,6 +64,13 @@ export function createCopies(
   };
 }
 
+/** The copies, or what there is of each of them, by the names of their resources. */
+export function byResource<T>(copies: Readonly<Record<keyof Copies, T>>): Readonly<Record<string, T>> {
+  const { maintenances: nodemaintenances, requests: evictionrequests, pods, nodes } = copies;
+  const { budgets: poddisruptionbudgets, attachments: volumeattachments } = copies;
+  return { nodemaintenances, evictionrequests, pods, nodes, poddisruptionbudgets, volumeattachments };
+}
+
 const SYNC_POLL_MS = 50;
 
 /** Waits until every copy has had its first list, or the signal is aborted. */

@@ -5,18 +5,26 @@ import type { Log } from '../../telemetry/log.ts';
 /** A pause of the leader that is longer than this is logged; a restart of the API server takes less. */
 const LONG_PAUSE_MS = 30_000;
 
+/** What is asked of a copy. */
+export type CurrentCopy = Pick<ObjectCache<never>, 'current'>;
+
+/** The names of the resources whose copies do not follow the API server. */
+export function behindOf(copies: Readonly<Record<string, CurrentCopy>>): readonly string[] {
+  return Object.keys(copies).filter((name) => copies[name]?.current() === false);
+}
+
 /**
  * Whether all copies, by the names of their resources, follow the API server. The leader decides nothing while one does not.
  * A pause that lasts, for instance because a resource is gone or may not be read, is logged once, and its end too.
  */
 export function createCurrencyCheck(
-  copies: Readonly<Record<string, Pick<ObjectCache<never>, 'current'>>>,
+  copies: Readonly<Record<string, CurrentCopy>>,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): () => boolean {
   let pausedAt: number | undefined;
   let isLogged = false;
   return () => {
-    const resources = Object.keys(copies).filter((name) => copies[name]?.current() === false);
+    const resources = behindOf(copies);
     if (resources.length === 0) {
       if (isLogged) log.info({}, 'the controller goes on: all watches follow the API server again');
       pausedAt = undefined;

@@ -1,4 +1,9 @@
-import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.ts';
+import {
+  DEADLINE_ANNOTATION,
+  DEADLINE_SINCE_ANNOTATION,
+  FORCE_ANNOTATION,
+  SHUTDOWN_KIND_ANNOTATION,
+} from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { nodeStatusesOf } from '../../decide/drain/recorded-node.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
@@ -7,10 +12,13 @@ import { stageOf } from '../../decide/maintenance/maintenance.ts';
 export interface MaintenanceReach {
   /**
    * Notes a maintenance and the nodes that it selects; undefined for one that is gone. Returns the nodes for which its
-   * stage, its deadline or its targets have changed.
+   * stage, its deadline or its targets have changed, or where its drain has begun.
    */
   note(name: string, maintenance: NodeMaintenance | undefined, selected: readonly string[]): readonly string[];
 }
+
+/** The deadline, and what says whether the node waits for its turn to reboot. */
+const READ_ANNOTATIONS = [DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, FORCE_ANNOTATION];
 
 export function createMaintenanceReach(): MaintenanceReach {
   const known = new Map<string, ReadonlyMap<string, string>>();
@@ -20,11 +28,11 @@ export function createMaintenanceReach(): MaintenanceReach {
       const after = new Map<string, string>();
       if (maintenance !== undefined) {
         const { annotations = {} } = maintenance.metadata;
-        const deadline = [annotations[DEADLINE_ANNOTATION], annotations[DEADLINE_SINCE_ANNOTATION]];
-        const own = JSON.stringify([stageOf(maintenance), ...deadline]);
+        const own = JSON.stringify([stageOf(maintenance), ...READ_ANNOTATIONS.map((name) => annotations[name])]);
         for (const node of selected) after.set(node, own);
-        for (const { nodeRef, drainTargets } of nodeStatusesOf(maintenance.status)) {
-          after.set(nodeRef.name, `${after.get(nodeRef.name) ?? ''}${own}${JSON.stringify(drainTargets ?? [])}`);
+        for (const { nodeRef, drainTargets, drainPlanPosition } of nodeStatusesOf(maintenance.status)) {
+          const reached = JSON.stringify([drainPlanPosition !== undefined, drainTargets ?? []]);
+          after.set(nodeRef.name, `${after.get(nodeRef.name) ?? ''}${own}${reached}`);
         }
       }
       if (after.size === 0) known.delete(name);

@@ -1,4 +1,4 @@
-import { AGENT_LABEL, FORCE_ANNOTATION } from '../../api/names.ts';
+import { AGENT_LABEL, DEADLINE_ANNOTATION, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
@@ -39,6 +39,8 @@ export interface MaintenanceIndex extends ObjectCache<NodeMaintenance> {
   note(name: string): readonly string[];
   /** Notes that the node came, changed or went. */
   noteNode(name: string): NodeChange;
+  /** Notes that a component of the control plane changed. Returns the nodes whose drains have to be looked at for that. */
+  noteControlPlane(): readonly string[];
 }
 
 /** What a change of a node means for maintenances. */
@@ -54,7 +56,8 @@ function turnText(maintenance: NodeMaintenance): string | undefined {
   if (stageOf(maintenance) !== 'Drain') return undefined;
   const { creationTimestamp, labels, annotations } = maintenance.metadata;
   const hasBegun = (maintenance.status?.drainPlanPosition ?? 0) > 0;
-  return JSON.stringify([hasBegun, creationTimestamp, labels?.[AGENT_LABEL], annotations?.[FORCE_ANNOTATION]]);
+  const own = [AGENT_LABEL, FORCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, DEADLINE_ANNOTATION];
+  return JSON.stringify([hasBegun, creationTimestamp, ...own.map((name) => labels?.[name] ?? annotations?.[name])]);
 }
 
 /** What drains go by beside their own objects. */
@@ -70,7 +73,7 @@ function createNotes(
   cache: ObjectCache<NodeMaintenance>,
   nodes: NodeIndex,
   { recorded, selections, groups, drains }: Surroundings,
-): Pick<MaintenanceIndex, 'note' | 'noteNode'> {
+): Pick<MaintenanceIndex, 'note' | 'noteNode' | 'noteControlPlane'> {
   /** Of the maintenances in the stage Drain, as they were noted: what their turn goes by. */
   const turnOf = new Map<string, string>();
   /** Drains of its members wait for each other, whichever nodes they share. */
@@ -81,6 +84,7 @@ function createNotes(
     return members;
   };
   return {
+    noteControlPlane: touchControlPlane,
     note: (name) => {
       const maintenance = cache.get(name);
       recorded.note(name, maintenance);

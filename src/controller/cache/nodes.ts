@@ -1,5 +1,5 @@
 import type { Node } from '../../api/pod.ts';
-import { isControlPlane, isHealthy } from '../../decide/maintenance/control-plane-guard.ts';
+import { drainedBefore, isControlPlane, isHealthy } from '../../decide/maintenance/control-plane-members.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 
 /** The controller's copies of nodes, with those of the control plane at hand. */
@@ -12,7 +12,7 @@ export interface NodeIndex extends ObjectCache<Node> {
 
 /** What has changed about a node. */
 export interface NodeFacts {
-  /** The control plane has other members now, or other healthy ones. */
+  /** The control plane has other members now, or other healthy ones; its pods are not looked at here. */
   readonly isOtherControlPlane: boolean;
   /** It was cordoned or uncordoned, and its drains may begin or have to wait. */
   readonly isOtherwiseCordoned: boolean;
@@ -26,10 +26,15 @@ function textForRequests({ metadata, spec, status }: Node): string {
   return JSON.stringify([uid, labels, deletionTimestamp, spec?.unschedulable, status?.nodeInfo?.bootID]);
 }
 
+/** What the guard of the control plane goes by, beside the pods of the member. */
+function memberText(node: Node): string {
+  return JSON.stringify([isHealthy(node), drainedBefore(node)]);
+}
+
 /** Indexes the cached nodes; each change has to be noted. */
 export function createNodeIndex(cache: ObjectCache<Node>): NodeIndex {
-  /** Whether each member is healthy, by its name. */
-  const members = new Map<string, boolean>();
+  /** What is known of each member, by its name. */
+  const members = new Map<string, string>();
   let sorted: readonly string[] = [];
   const cordoned = new Set<string>();
   const texts = new Map<string, string>();
@@ -45,7 +50,7 @@ export function createNodeIndex(cache: ObjectCache<Node>): NodeIndex {
     note: (name) => {
       const node = cache.get(name);
       const before = members.get(name);
-      const after = node !== undefined && isControlPlane(node) ? isHealthy(node) : undefined;
+      const after = node !== undefined && isControlPlane(node) ? memberText(node) : undefined;
       const isCordoned = cordoned.has(name);
       if (node?.spec?.unschedulable === true) cordoned.add(name);
       else cordoned.delete(name);

@@ -1,4 +1,5 @@
 import type { Pod } from '../../api/pod.ts';
+import { componentOf, isServing } from '../../decide/maintenance/control-plane-members.ts';
 import { type DrainPod, isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
@@ -10,6 +11,14 @@ export interface PodChange {
   readonly nodes: readonly string[];
   /** Those that it was the last pod to leave or the first one to come to. */
   readonly turned: readonly string[];
+  /** Whether a component of the control plane came, went, serves now or serves no longer. */
+  readonly isOtherControlPlane: boolean;
+}
+
+/** What the guard of the control plane goes by: where a component runs, and whether it serves. */
+function componentText(pod: Pod): string | undefined {
+  const component = componentOf(pod);
+  return component === undefined ? undefined : JSON.stringify([component, pod.spec.nodeName, isServing(pod)]);
 }
 
 /** The controller's copies of pods, found by their nodes. */
@@ -39,6 +48,13 @@ export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
   const bound = createGrouping();
   const unbound = createGrouping();
   const grouped = createGrouping();
+  const components = new Map<string, string>();
+  const isOtherComponent = (key: string, pod: Pod | undefined): boolean => {
+    const [before, after] = [components.get(key), pod === undefined ? undefined : componentText(pod)];
+    if (after === undefined) components.delete(key);
+    else components.set(key, after);
+    return before !== after;
+  };
   const found = (keys: ReadonlySet<string>): readonly Pod[] => {
     const pods: Pod[] = [];
     for (const key of keys) {
@@ -68,7 +84,8 @@ export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
       const group = after.length === 0 || pod === undefined ? undefined : groupNameOf(pod);
       grouped.set(key, group === undefined ? [] : [`${pod?.metadata.namespace}/${group}`]);
       const turned = [...hadPods].filter(([each, had]) => had !== bound.under(each).size > 0).map(([each]) => each);
-      return { nodes: [...new Set([...before, ...after, ...meantBefore, ...meant])], turned };
+      const nodes = [...new Set([...before, ...after, ...meantBefore, ...meant])];
+      return { nodes, turned, isOtherControlPlane: isOtherComponent(key, pod) };
     },
   };
 }

@@ -1,19 +1,23 @@
+import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { decideEvictionOutcome, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import { budgetCovers } from '../../decide/eviction/disruption-budget.ts';
 import { type EvictionMemory, isEvictOnly } from '../../decide/eviction/imperative.ts';
-import { askForEviction } from '../../kube/eviction/evictor.ts';
+import { goesDownNow } from '../../decide/maintenance/going-down.ts';
+import { type Attempted, attemptToEvict } from '../../kube/eviction/attempt.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 
-/** What became of an attempt, and the answer in the words of the API server or of its webhook. */
-export interface Attempted {
-  readonly outcome: EvictionOutcome;
-  readonly answer: string;
+/** Says on the shutdowns of the pod's node why budgets were not asked. */
+function report({ maintenances, events }: ControllerContext, { spec: { nodeName = '' } }: Pod, why: string): void {
+  for (const maintenance of maintenances.on(nodeName)) {
+    if (goesDownNow(maintenance) !== nodeName) continue;
+    const subject = { ...maintenance, apiVersion: NODE_MAINTENANCE_API_VERSION, kind: 'NodeMaintenance' };
+    events.record(subject, { type: 'Warning', reason: 'BudgetNotAsked', message: why });
+  }
 }
 
 /**
- * One attempt at the Eviction API; `memory` has those before it, and `isTrial` is true where the API server is only to say
+ * One attempt at the eviction of a pod; `memory` has those before it, and `isTrial` is true where the API server is only to say
  * whether it would evict the pod. Throws API_UNREACHABLE.
  */
 export async function attemptEviction(
@@ -22,17 +26,20 @@ export async function attemptEviction(
   signal: AbortSignal,
 ): Promise<Attempted> {
   const { count, postponed } = memory;
-  const options = { ...graceOptions(context, pod), ...(isTrial ? { dryRun: ['All'] as const } : {}) };
-  const answer = await askForEviction(context.client, pod, options, signal);
-  // A webhook that cannot be asked for a trial says nothing about the pod.
-  if (isTrial && answer.status === 400) return { outcome: { kind: 'accepted' }, answer: answer.message };
   const budgets = context.budgets.list().filter((budget) => budgetCovers(budget, pod));
-  const outcome = decideEvictionOutcome(answer, {
-    attempt: count + 1,
-    postponed,
-    evictOnly: isEvictOnly(pod),
-    promiseWords: context.options.promiseWords,
-    budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
-  });
-  return { outcome, answer: answer.message };
+  const scope = {
+    options: graceOptions(context, pod),
+    isTrial,
+    context: {
+      attempt: count + 1,
+      postponed,
+      evictOnly: isEvictOnly(pod),
+      promiseWords: context.options.promiseWords,
+      budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
+    },
+    whyNotAsked: () => context.budgetRule.whyNotAsked(pod),
+  };
+  const attempted = await attemptToEvict(context.client, pod, scope, signal);
+  if (attempted.outcome.kind === 'budget-not-asked') report(context, pod, attempted.outcome.why);
+  return attempted;
 }

@@ -15,6 +15,7 @@ import {
   isEvictOnly,
   markedSince,
   rememberedAttempts,
+  withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
@@ -25,6 +26,7 @@ import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { attemptEviction } from './attempt.ts';
 import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
+import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
 import { writeMark } from './marks.ts';
 import { actsOutOfTurn, isAskedInVain } from './out-of-turn.ts';
 import { createTraffic, type Traffic, trafficWait } from '../traffic/traffic.ts';
@@ -53,6 +55,12 @@ export interface ImperativeHabits {
   readonly quietMs: typeof quietMs;
 }
 
+/** So often it is looked whether the budgets that block a pod of a machine that goes down are still asked. */
+const BUDGET_AGAIN_MS = 5_000;
+
+/** So often it is looked whether other nodes still need the last replica. */
+const STAYS_AGAIN_MS = 1_000;
+
 const NOTHING_BEFORE: TrafficStep = { kind: 'none' };
 const HABITS: ImperativeHabits = { remember: rememberedAttempts, quietMs };
 
@@ -64,6 +72,8 @@ interface EvictionState {
   readonly unsure: Set<string>;
   readonly underWay: CallsUnderWay;
   readonly traffic: Traffic;
+  /** Since when the last replica of the controller stays for others, on the monotonic clock. */
+  readonly stays: Map<string, number>;
   readonly habits: ImperativeHabits;
 }
 
@@ -72,6 +82,10 @@ function record({ metrics, log, events }: ControllerContext, request: EvictionRe
   metrics.evictionAttempted(outcome.kind);
   const { name } = request.spec.target.pod;
   log.info({ pod: targetKeyOf(request), ...outcome }, 'asked for an eviction');
+  if (outcome.kind === 'budget-not-asked') {
+    const message = `Pod ${name} ends by its own grace period. ${outcome.why}`;
+    events.record(subjectOf(request), { type: 'Warning', reason: 'BudgetNotAsked', message });
+  }
   if (outcome.kind !== 'blocked') return;
   // Without the count and the numbers, so that it is one event that counts up.
   const which = outcome.budgets.length === 0 ? '' : ` by PodDisruptionBudget ${outcome.budgets.join(', ')}`;
@@ -107,10 +121,19 @@ async function evict(
   const now = context.clock.now();
   const { memory, progress } = afterAttempt(pod, before, outcome, now);
   memories.set(key, memory);
-  const againMs = Math.max(0, memory.nextAt - now);
+  const againMs = atMost(context, { pod, memory }, Math.max(0, memory.nextAt - now));
   const silentMs = habits.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
   if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
+}
+
+/** When the pod is looked at again at the latest: the nodes that its budgets go by may change without an event of the pod. */
+function atMost(
+  { budgetRule }: ControllerContext,
+  { pod, memory }: { readonly pod: Pod; readonly memory: EvictionMemory },
+  againMs: number,
+): number {
+  return memory.byBudget === true && budgetRule.mayChange(pod) ? Math.min(againMs, BUDGET_AGAIN_MS) : againMs;
 }
 
 /** The memory without its budgets where none of them covers the pod any more, for instance because of new labels. */
@@ -133,6 +156,24 @@ function blockedIn(
   });
 }
 
+/** The step of the last replica of the controller while other nodes still need it; undefined for any other pod. */
+function stayForOthers(
+  context: ControllerContext,
+  { stays }: EvictionState,
+  { request, pod }: EvictionTarget,
+): InterceptorStep | undefined {
+  const node = neededOn(context, pod);
+  if (node === undefined) return undefined;
+  const now = context.clock.monotonic();
+  const key = keyOf(request);
+  const since = stays.get(key) ?? now;
+  stays.set(key, since);
+  const leftMs = since + LAST_REPLICA_MS - now;
+  if (leftMs <= 0) return undefined;
+  const message = `The last replica of the nodemaint controller stays for pods of node ${node}.`;
+  return { kind: 'working', message, expectedFinishAt: context.clock.now() + leftMs, againMs: STAYS_AGAIN_MS };
+}
+
 /** One turn of the interceptor; `known` is our copy of the pod. */
 async function act(
   context: ControllerContext,
@@ -149,7 +190,8 @@ async function act(
   const now = clock.now();
   const remembered = unblocked(context, memories.get(key) ?? habits.remember(request, now), pod);
   const markedAt = markedSince({ request, pod }, remembered, options.takeOverTimeout, now);
-  const memory = { ...withoutPauseIfUnready(remembered, pod), ...(markedAt === undefined ? {} : { markedAt }) };
+  const ready = withoutPauseIfNotAsked(remembered, () => context.budgetRule.whyNotAsked(pod) !== undefined);
+  const memory = { ...withoutPauseIfUnready(ready, pod), ...(markedAt === undefined ? {} : { markedAt }) };
   memories.set(key, memory);
   const patience: EvictionPatience = {
     takeOverMs: options.takeOverTimeout,
@@ -160,18 +202,22 @@ async function act(
   // A drain may have ended while no controller ran.
   if (step.kind !== 'wait' && isAskedInVain(context, { request, pod }))
     return { kind: 'silent', againMs: UNWANTED_AGAIN_MS };
-  if (step.kind === 'evict') return await evict(context, state, { request, pod, memory }, signal);
+  if (step.kind === 'evict') {
+    const staying = stayForOthers(context, state, { request, pod });
+    return staying ?? (await evict(context, state, { request, pod, memory }, signal));
+  }
+  const againMs = atMost(context, { pod, memory }, step.againMs);
   if (step.kind === 'mark' && memory.markedAt === undefined) {
     await writeMark(context, pod, 'set', signal);
     memories.set(key, { ...memory, markedAt: now });
   }
   const silentMs = habits.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
-  if (silentMs > 0) return { kind: 'silent', againMs: Math.min(step.againMs, silentMs) };
+  if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
   const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
   if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
-    return { kind: 'silent', againMs: step.againMs };
+    return { kind: 'silent', againMs };
   }
-  return { kind: 'working', ...step.progress, againMs: step.againMs };
+  return { kind: 'working', ...step.progress, againMs };
 }
 
 /** Creates the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
@@ -183,7 +229,9 @@ export function createImperativeEviction(
   const unsure = new Set<string>();
   const underWay = createCallsUnderWay(context.clock);
   const traffic = createTraffic(context);
+  const stays = new Map<string, number>();
   const forget = (key: string): void => {
+    stays.delete(key);
     memories.delete(key);
     unsure.delete(key);
   };
@@ -191,7 +239,7 @@ export function createImperativeEviction(
     name: IMPERATIVE_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
     act: (request, pod, signal) =>
-      act(context, { memories, unsure, underWay, traffic, habits }, { request, pod }, signal),
+      act(context, { memories, unsure, underWay, traffic, stays, habits }, { request, pod }, signal),
     over: (request) => {
       forget(keyOf(request));
       return Promise.resolve();

@@ -6,6 +6,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { type LeaseName, readLease, writeLease } from '../../kube/lease.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { VERSION } from '../../version.ts';
+import type { LeaderSight } from './sight.ts';
 import { createTerm, type Term } from './term.ts';
 
 /** Times of an election, in milliseconds, as the flags --leader-elect-… have them. */
@@ -26,6 +27,8 @@ export interface ElectionDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Log;
+  /** Asked about once in each interval: a replica that does not see what it has to decide from does not lead. */
+  readonly sight: Pick<LeaderSight, 'mayLead'>;
   /** Called with whether this process leads, at the start and at every change. */
   readonly onLeading: (isLeader: boolean) => void;
 }
@@ -63,21 +66,38 @@ class Candidate {
   }
 
   async run(lead: (term: Term) => Promise<void>, stop: AbortSignal): Promise<void> {
-    const { clock, onLeading } = this.#dependencies;
+    const { onLeading, sight } = this.#dependencies;
     onLeading(false);
+    let isAnswered = true;
     try {
       while (!stop.aborted) {
+        if (!sight.mayLead(isAnswered)) {
+          await this.#standBack(stop);
+          continue;
+        }
         const attempt = await this.#attempt(CALL_MS);
+        isAnswered = attempt.kind !== 'failed';
         if (attempt.kind === 'taken') {
           if (!stop.aborted) await this.#serve(lead, attempt.begun);
           continue;
         }
         if (attempt.kind === 'follow') this.#logState(`following ${attempt.holder}`);
-        await clock.sleep(this.#options.retryMs / FOLLOWER_SHARE, stop).catch(() => undefined);
+        await this.#pause(stop);
       }
     } finally {
       if (this.#mayHold) await this.#release();
     }
+  }
+
+  /** The pause between two looks of a follower. */
+  async #pause(stop: AbortSignal): Promise<void> {
+    await this.#dependencies.clock.sleep(this.#options.retryMs / FOLLOWER_SHARE, stop).catch(() => undefined);
+  }
+
+  /** Leaves the Lease to others while this replica does not see what it would have to decide from. */
+  async #standBack(stop: AbortSignal): Promise<void> {
+    if (this.#mayHold) await this.#release();
+    await this.#pause(stop);
   }
 
   /** Leads for one term, which began with a write of the Lease. */
@@ -112,6 +132,10 @@ class Candidate {
         return;
       }
       const attempt = await this.#attempt(remainingMs);
+      if (!this.#dependencies.sight.mayLead(attempt.kind !== 'failed')) {
+        term.lose('its watches do not follow the API server');
+        return;
+      }
       if (attempt.kind === 'failed') continue;
       if (attempt.kind === 'follow') {
         term.lose(`${attempt.holder} has the Lease`);
@@ -178,6 +202,9 @@ class Candidate {
     const { client, clock, log } = this.#dependencies;
     const { place, identity } = this.#options;
     const signal = AbortSignal.timeout(RELEASE_MS);
+    // Tried once: what cannot be given back expires.
+    this.#mayHold = false;
+    this.#isFresh = false;
     try {
       const old = await readLease(client, place, signal);
       if (old?.spec?.holderIdentity !== identity) return;
@@ -203,7 +230,8 @@ class Candidate {
 /**
  * Stands for election until `stop` is aborted, and calls `lead` for each term won. `lead` ends when `stop` is aborted, after
  * which it may finish what is under way, or when the term's signal is. Then the Lease is given back, so that another replica
- * leads at once. A leader that cannot renew is a follower again. Rejects with what `lead` rejects with.
+ * leads at once. A leader that cannot renew is a follower again; one that does not see what it decides from gives the Lease
+ * back, and stands again when it does. Rejects with what `lead` rejects with.
  */
 export async function runElection(
   options: ElectionOptions,

@@ -21,12 +21,13 @@ import { findTarget, type TargetNotes } from './target-notes.ts';
 
 const NAMES: ResponderNames = { responder: IMPERATIVE_RESPONDER, interceptor: IMPERATIVE_INTERCEPTOR };
 
-/** Events of the engine are about the Eviction. */
+/** Events of the engine about its request are about the Eviction. */
 function aboutEvictions(events: EventRecorder): EventRecorder {
   return {
     ...events,
     record: (subject, text) => {
-      events.record({ ...subject, apiVersion: LIFECYCLE_API_VERSION, kind: 'Eviction' }, text);
+      const isOfRequest = subject.kind === 'EvictionRequest';
+      events.record(isOfRequest ? { ...subject, apiVersion: LIFECYCLE_API_VERSION, kind: 'Eviction' } : subject, text);
     },
   };
 }

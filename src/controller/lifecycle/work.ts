@@ -6,7 +6,7 @@ import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
-import { createCurrencyCheck } from '../cache/currency.ts';
+import { createCurrencyCheck, type CurrentCopy } from '../cache/currency.ts';
 import { untilSynced } from '../cache/copies.ts';
 import type { ControllerContext } from '../context.ts';
 import { createDaemonSetResponder } from './daemon-set.ts';
@@ -32,6 +32,8 @@ export interface LifecycleWork {
   onPod(key: string): void;
   /** Notes that the PodDisruptionBudget changed. */
   onBudget(key: string): void;
+  /** The copies that have had their first list, by the names of their resources. */
+  copies(): Readonly<Record<string, CurrentCopy>>;
   /** All Evictions as the metrics count them. */
   counted(): readonly EvictionRequest[];
   /** The pods whose end is promised, NAMESPACE/UID. */
@@ -54,16 +56,7 @@ function createPermission(context: ControllerContext, known: LifecycleObjects): 
   let isCurrent: (() => boolean) | undefined;
   let standsBack = false;
   return () => {
-    const { requests, evictions } = known;
-    isCurrent ??= createCurrencyCheck(
-      {
-        'evictionrequests.lifecycle.k8s.io': requests.cache,
-        evictions: evictions.cache,
-        pods,
-        poddisruptionbudgets: budgets,
-      },
-      { clock, log },
-    );
+    isCurrent ??= createCurrencyCheck({ ...copiesOf(known), pods, poddisruptionbudgets: budgets }, { clock, log });
     const isLeft = standBackMs(known.upstreamWroteAt(), clock.now()) > 0;
     if (isLeft !== standsBack) {
       standsBack = isLeft;
@@ -154,6 +147,10 @@ function createServed(
   };
 }
 
+function copiesOf({ requests, evictions }: LifecycleObjects): Readonly<Record<string, CurrentCopy>> {
+  return { 'evictionrequests.lifecycle.k8s.io': requests.cache, evictions: evictions.cache };
+}
+
 function cachesOf({
   requests,
   evictions,
@@ -200,11 +197,8 @@ export function createLifecycleWork(
   const { clock, log, options } = context;
   let served: Served | undefined;
   let found: 'unknown' | 'absent' | 'served' = 'unknown';
-  const preferred = createPreference(
-    context,
-    () => found,
-    () => served !== undefined && cachesOf(served.objects).every((cache) => cache.synced()),
-  );
+  const isSynced = (): boolean => served !== undefined && cachesOf(served.objects).every((cache) => cache.synced());
+  const preferred = createPreference(context, () => found, isSynced);
   const speaks = options.lifecycleApi === 'on' || options.lifecycleApi === 'ending';
   return {
     drains: speaks ? lateDrains(preferred, () => served?.drains) : OLDER_ONLY,
@@ -214,6 +208,7 @@ export function createLifecycleWork(
     onBudget: (key) => {
       served?.onBudget(key);
     },
+    copies: () => (served !== undefined && isSynced() ? copiesOf(served.objects) : {}),
     counted: () => served?.counted() ?? [],
     promised: () => served?.promised() ?? [],
     run: async (signal) => {

@@ -54,6 +54,15 @@ export function isGivenBack(scope: CompletionScope, maintenance: NodeMaintenance
   });
 }
 
+/** The nodes of a maintenance that is complete which stay unschedulable, though no other maintenance wants that. */
+export function stillCordoned({ maintenances }: ControllerContext, maintenance: NodeMaintenance): readonly string[] {
+  const nodes = maintenances.nodesOf(maintenance.metadata.name).filter((node) => {
+    const isWanted = nodeStateOf(maintenances.on(node.metadata.name), node, false).maintenances.length > 0;
+    return node.spec?.unschedulable === true && decideCordon(node, []) === undefined && !isWanted;
+  });
+  return nodes.map(({ metadata }) => metadata.name);
+}
+
 /** What of the nodes of a maintenance that is complete the API server refuses to give back, a sentence for each object. */
 export function refusedGiveBack(scope: CompletionScope, maintenance: NodeMaintenance): readonly string[] {
   const { context, refused } = scope;

@@ -2,6 +2,7 @@ import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { drainEvents } from '../../decide/drain/events.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
+import { firstNames } from '../../decide/names.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { EventText } from '../../kube/event/text.ts';
 import type { ControllerContext } from '../context.ts';
@@ -43,6 +44,19 @@ export function reportCompleted(context: ControllerContext, maintenance: NodeMai
   record(context, maintenance, { type: 'Normal', reason: 'Completed', message });
 }
 
+/** Reports by an Event which nodes stay unschedulable after the maintenance, because it did not cordon them. */
+export function reportStillCordoned(
+  context: ControllerContext,
+  maintenance: NodeMaintenance,
+  nodes: readonly string[],
+): void {
+  if (nodes.length === 0) return;
+  const message = `Unschedulable after the maintenance, because it did not cordon them: ${firstNames(nodes, MAX_NAMED)}. "kubectl uncordon" makes them schedulable.`;
+  record(context, maintenance, { type: 'Normal', reason: 'CordonKept', message });
+}
+
+/** Nodes that an Event names. */
+const MAX_NAMED = 10;
 /** Events about what cannot be given back; the first ones show what is wrong. */
 const MAX_REFUSED = 5;
 

@@ -2,6 +2,7 @@ import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import { identityOf, recordedNode } from '../../decide/drain/recorded-node.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
+import { isControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
 import { drainsOn, nodeStateOf } from '../../decide/maintenance/retention.ts';
@@ -15,6 +16,7 @@ import {
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
 import { volumesOn } from '../cache/attachments.ts';
+import { type CordonFights, createCordonFights } from './cordon-fights.ts';
 import type { Refusals } from './refusals.ts';
 import { createWaitingReports } from './waiting-reports.ts';
 
@@ -29,20 +31,30 @@ interface NodeIntent extends Required<ConditionsIntent> {
  */
 async function keepCordon(
   { client, events, log }: ControllerContext,
-  { node, state: { maintenances }, annotations, marks }: NodeIntent,
+  intent: NodeIntent,
+  fights: CordonFights,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const { node, annotations, marks } = intent;
+  const { maintenances } = intent.state;
   const { name } = node.metadata;
   const outcome = await syncCordon(client, { node, wantedBy: maintenances, annotations, marks }, signal);
   if (outcome !== 'changed') return outcome === 'annotated';
   log.info({ node: name, maintenances }, maintenances.length > 0 ? 'cordoned node' : 'uncordoned node');
-  // The annotation says that it was cordoned for a maintenance before.
-  if (maintenances.length > 0 && node.metadata.annotations?.[CORDONED_ANNOTATION] !== undefined) {
-    const message = `Node ${name} was uncordoned during maintenance (${maintenances.join(', ')}); cordoned again. Complete the maintenance to uncordon it.`;
-    const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
-    events.record(subject, { type: 'Warning', reason: 'CordonReverted', message });
-  }
+  if (!isReverted(intent)) return true;
+  const message = `Node ${name} was uncordoned during maintenance (${maintenances.join(', ')}); cordoned again. Complete the maintenance to uncordon it.`;
+  const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name, uid: name } };
+  events.record(subject, { type: 'Warning', reason: 'CordonReverted', message });
+  const contested = fights.note(name);
+  if (contested !== undefined)
+    events.record(subject, { type: 'Warning', reason: 'CordonContested', message: contested });
   return true;
+}
+
+/** Whether somebody has uncordoned the node: the annotation says that it was cordoned for a maintenance before. */
+function isReverted({ node: { metadata, spec }, state }: NodeIntent): boolean {
+  const wasCordoned = metadata.annotations?.[CORDONED_ANNOTATION] !== undefined;
+  return wasCordoned && spec?.unschedulable !== true && state.maintenances.length > 0;
 }
 
 /** Whether volumes are on the node for which its drains wait: they have not said yet that they no longer do. */
@@ -64,6 +76,8 @@ function isCordonDue({ node, state, marks }: NodeIntent): boolean {
 function isBeginning(intent: NodeIntent): boolean {
   const { node, state, annotations } = intent;
   if (state.draining.length === 0 || state.drained || isCordonDue(intent)) return false;
+  // By its conditions the guard knows that a member was drained.
+  if (isControlPlane(node)) return false;
   if (differentAnnotations(node, annotations) !== undefined) return false;
   return decideNodeConditions(node, state).some(({ type, status }) => type === 'DrainInProgress' && status === 'True');
 }
@@ -71,6 +85,7 @@ function isBeginning(intent: NodeIntent): boolean {
 /** One step of one node, by its name: its cordon and its conditions are what the maintenances in progress make of them. */
 export function createNodeReconciler(context: ControllerContext, refusals: Refusals): Reconcile {
   const waiting = createWaitingReports(context.clock);
+  const fights = createCordonFights(context.clock);
   return async (name, signal) => {
     return await refusals.during(name, signal, async () => {
       const node = context.nodes.get(name);
@@ -89,13 +104,18 @@ export function createNodeReconciler(context: ControllerContext, refusals: Refus
       const waitMs = waiting.leftMs(name, isBeginning(intent));
       if (waitMs > 0) return { againMs: waitMs };
       const report = (): Promise<boolean> => syncConditions(context.client, intent, context.clock.now(), signal);
-      // Without a change of the cordon, the note changes in the same write as the conditions.
+      // Without a change of the cordon, the note changes in the same write as the conditions, or in one of its own.
       if (!isCordonDue(intent) && (await report())) return {};
+      const restMs = isReverted(intent) ? fights.leftMs(name) : 0;
+      if (restMs > 0) {
+        await report();
+        return { againMs: restMs };
+      }
       let changed: boolean;
       try {
-        changed = await keepCordon(context, intent, signal);
+        changed = await keepCordon(context, intent, fights, signal);
       } catch (error) {
-        // A node that cannot be cordoned says all the same that it is under maintenance.
+        // A node that cannot be cordoned says all the same that it is under maintenance, and its agent learns of its targets.
         await report();
         throw error;
       }

@@ -16,7 +16,10 @@ import {
   withWaiting,
 } from '../../decide/drain/status.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
+import { agentNodeOf } from '../../decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../decide/pod.ts';
+import { drainBegan, evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
+import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { type EvictionIntent, requestKeyOf } from './intents.ts';
 import type { Draining } from './known-drains.ts';
@@ -90,17 +93,32 @@ function countByNode(intents: readonly EvictionIntent[]): ReadonlyMap<string, nu
   return counts;
 }
 
-/** The evictions that a resolution asks for, in the order of the plan. */
-function intentsOf({ plan, resolution }: Draws): readonly EvictionIntent[] {
+/** The evictions that a resolution asks for, in the order of the plan, and when pods that came back are asked for. */
+function intentsOf(
+  { context }: Scope,
+  { plan, resolution }: Draws,
+  began: number | undefined,
+  now: number,
+): { readonly intents: readonly EvictionIntent[]; readonly againAt: number } {
+  let againAt = Infinity;
+  const isPaused = ({ pod }: EvictionIntent): boolean => {
+    const copy = samePod(context.pods, pod);
+    const until = copy === undefined ? undefined : evictionPausedUntil(copy, began, now);
+    if (until === undefined) return false;
+    againAt = Math.min(againAt, until);
+    return true;
+  };
   const rank = ({ pod }: EvictionIntent): number => plan.findIndex((entry) => entryCovers(entry, pod));
-  return resolution.nodes
+  const intents = resolution.nodes
     .flatMap(({ name: node, evicting, volumes }) => {
       const leaving = evicting.filter(({ uid }) => volumes?.held.has(uid) !== true);
       return leaving.map((pod) => ({ node, pod }));
     })
     .map((intent) => ({ intent, rank: rank(intent) }))
     .toSorted((a, b) => a.rank - b.rank)
-    .map(({ intent }) => intent);
+    .map(({ intent }) => intent)
+    .filter((intent) => !isPaused(intent));
+  return { intents, againAt };
 }
 
 type Draws = Extract<Verdict, { kind: 'drains' }>;
@@ -115,7 +133,9 @@ function observeDrain(
   const { plan, resolution } = draws;
   const requestOf = ({ metadata }: Pod): EvictionRequest | undefined =>
     context.requests.get(`${metadata.namespace}/${metadata.uid}`);
-  const { admitted, overLimit } = limitEvictions(context, intentsOf(draws), now);
+  const began = drainBegan(maintenance);
+  const { intents, againAt } = intentsOf({ context, refused }, draws, began, now);
+  const { admitted, overLimit } = limitEvictions(context, intents, now);
   const overLimitOn = countByNode(overLimit);
   const observeNode = (node: NodeResolution): NodeObservation => {
     const known = context.pods.on(node.name);
@@ -123,11 +143,13 @@ function observeDrain(
     const evicting = known.filter(({ metadata }) => leaving.has(metadata.uid ?? ''));
     const pending = known.filter(({ metadata }) => !leaving.has(metadata.uid ?? ''));
     const object = context.nodes.get(node.name);
+    const since = agentNodeOf(maintenance) === node.name ? began : undefined;
     const why = (pod: Pod): BlockingPod | undefined => {
       const held = node.volumes?.held.get(pod.metadata.uid ?? '');
       if (held !== undefined) return whyHeld(pod, held, now);
       const refusal = refused.requests.of(requestKeyOf(drainPodOf(pod)));
-      return refusal === undefined ? whyBlocking(pod, requestOf(pod), object, now) : refusedPod(pod, refusal);
+      if (refusal !== undefined) return refusedPod(pod, refusal);
+      return whyBlocking(pod, requestOf(pod), object, now) ?? whyReturning(pod, began, since);
     };
     const refusal = refused.nodes.of(node.name)?.message;
     return {
@@ -140,8 +162,8 @@ function observeDrain(
     };
   };
   const status = drainStatus(maintenance, resolution, observeNode, now);
-  const again = overLimit.length === 0 ? {} : { againAt: now + LIMITED_AGAIN_MS };
-  return { status, resolution, intents: admitted, ...again };
+  const nextAt = overLimit.length === 0 ? againAt : Math.min(againAt, now + LIMITED_AGAIN_MS);
+  return { status, resolution, intents: admitted, ...(nextAt === Infinity ? {} : { againAt: nextAt }) };
 }
 
 export function createDrainObserver(
@@ -163,7 +185,8 @@ export function createDrainObserver(
       if (own === undefined || verdict === undefined) return nothing;
       if (verdict.kind === 'waits') {
         const nodes = waitingNodes(scope, new Map(own.nodes.map((node) => [node, verdict.why])), drains);
-        return { ...nothing, status: waitingStatus(maintenance, nodes, verdict.why, now) };
+        const status = waitingStatus(maintenance, nodes, verdict.why, now);
+        return { ...nothing, status, ...(verdict.nextAt === Infinity ? {} : { againAt: verdict.nextAt }) };
       }
       const observed = observeDrain(scope, maintenance, verdict, now);
       const waiting = waitingNodes(scope, verdict.joiningLater, drains);

@@ -16,8 +16,14 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { NODE_MAINTENANCES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createPodNotifier, type PodNotifier } from '../deadline.ts';
-import { isGivenBack, refusedGiveBack } from './completion.ts';
-import { reportCompleted, reportDrain, reportFastForwards, reportRefusedGiveBack } from './events.ts';
+import { isGivenBack, refusedGiveBack, stillCordoned } from './completion.ts';
+import {
+  reportCompleted,
+  reportDrain,
+  reportFastForwards,
+  reportRefusedGiveBack,
+  reportStillCordoned,
+} from './events.ts';
 import type { EvictionIntent } from './intents.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { Refused } from './refusals.ts';
@@ -150,6 +156,7 @@ async function complete(
   if (done === undefined) return outcome;
   context.log.info({ maintenance: name }, 'maintenance completed');
   reportCompleted(context, maintenance);
+  reportStillCordoned(context, maintenance, stillCordoned(context, maintenance));
   return outcome;
 }
 

@@ -1,23 +1,25 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Pod } from '../../api/pod.ts';
-import type { DueTiers } from '../../decide/deadline/budget.ts';
-import { deadlineOf, dueTiersOf } from '../../decide/deadline/maintenance.ts';
+import { dueTiersOf, earliestDeadlines } from '../../decide/deadline/maintenance.ts';
 import { drainOfMaintenance } from '../../decide/drain/drain-of.ts';
 import type { Drain } from '../../decide/drain/field.ts';
 import { type DrainResolution, isSameResolution, resolveDrains } from '../../decide/drain/resolution.ts';
 import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
+import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { throttleDrains } from '../../decide/maintenance/throttle.ts';
-import { type DrainPod, drainPodOf } from '../../decide/pod.ts';
+import type { DrainPod } from '../../decide/pod.ts';
+import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
+import { drainPodOn } from '../../decide/staying-pod/staying-pods.ts';
 import { createVolumeWaits, type VolumeWaits } from '../../kube/volume/volume-waits.ts';
 import type { DrainGroup } from '../cache/drain-groups.ts';
 import { volumesOn } from '../cache/attachments.ts';
 import type { ControllerContext } from '../context.ts';
-import { createKnownDrains, type Draining } from './known-drains.ts';
+import { createKnownDrains, type Draining, type KnownDrains } from './known-drains.ts';
+import { createRebootTurns, type TurnToCome } from '../reboot/turns.ts';
 
 /** What one drain of a group may do now. */
 export type Verdict =
-  /** Why it may not begin. */
-  | { readonly kind: 'waits'; readonly why: string }
+  /** Why it may not begin, and when that may be another without a change of its nodes, in milliseconds since the epoch. */
+  | { readonly kind: 'waits'; readonly why: string; readonly nextAt: number }
   | {
       readonly kind: 'drains';
       readonly resolution: DrainResolution;
@@ -54,8 +56,14 @@ interface Memo extends ResolvedGroup {
   readonly revision: number;
   /** The revision of all drains, where their number is limited. */
   readonly turnsAt: number | undefined;
+  /** Those that wait for their turn to reboot, with the reason. */
+  readonly reboots: ReadonlyMap<string, TurnToCome>;
   /** Until when, in milliseconds since the epoch: then a deadline makes the next tier due. */
   readonly until: number;
+}
+
+function isSameWait(a: ReadonlyMap<string, TurnToCome>, b: ReadonlyMap<string, TurnToCome>): boolean {
+  return a.size === b.size && [...a].every(([name, { why }]) => b.get(name)?.why === why);
 }
 
 const NO_WAITING: ReadonlyMap<string, string> = new Map();
@@ -64,13 +72,6 @@ const NO_WAITING: ReadonlyMap<string, string> = new Map();
 interface Scope {
   readonly context: ControllerContext;
   readonly volumes: VolumeWaits;
-}
-
-/** How far the deadline of a drain takes it now. */
-function dueOf({ pods }: Pick<ControllerContext, 'pods'>, { maintenance, nodes }: Draining, now: number): DueTiers {
-  if (deadlineOf(maintenance) === undefined) return { position: 0 };
-  const own = nodes.flatMap((name): readonly Pod[] => pods.on(name));
-  return dueTiersOf(maintenance, own, now);
 }
 
 function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean {
@@ -83,7 +84,7 @@ function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean 
   return a?.kind === 'waits' && b?.kind === 'waits' && a.why === b.why;
 }
 
-/** A drain with how far its deadline takes it. */
+/** A drain with when a deadline takes it further. */
 interface DueDrain {
   readonly drain: Drain;
   readonly nextAt: number;
@@ -92,20 +93,30 @@ interface DueDrain {
 /** These drains with the pods of their nodes; several drains of a node have the same list of its pods. */
 function withPods({ context, volumes }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
   const drainPods = new Map<string, readonly DrainPod[]>();
+  const maintenances = draining.map(({ maintenance }) => maintenance);
   const podsOn = (node: string): readonly DrainPod[] => {
-    const known = drainPods.get(node) ?? context.pods.on(node).map(drainPodOf);
+    const find = (): readonly DrainPod[] => {
+      const since = goesDownSince(maintenances, node);
+      return context.pods.on(node).map((pod) => drainPodOn(pod, since));
+    };
+    const known = drainPods.get(node) ?? find();
     drainPods.set(node, known);
     return known;
   };
-  return draining.map((each) => {
-    const { position: due, nextAt = Infinity } = dueOf(context, each, now);
-    const nodes = each.identities.map((node) => {
-      const [pods, present] = [context.pods.on(node.name), volumesOn(context, node.name)];
-      const own = volumes.of(each.maintenance, { node, pods, present, due }, now);
-      return { ...node, pods: podsOn(node.name), volumes: own };
+  const deadlines = earliestDeadlines(draining);
+  return draining.map(({ maintenance, identities }) => {
+    const seen = identities.map((identity) => {
+      const { name } = identity;
+      const [pods, deadline] = [context.pods.on(name), deadlines.get(name)];
+      const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
+      const present = volumesOn(context, name);
+      const own = volumes.of(maintenance, { node: identity, pods, present, due, deadline }, now);
+      const node = { ...identity, pods: podsOn(name), volumes: own, due };
+      return { node, nextAt: Math.min(nextAt, own.nextAt ?? Infinity) };
     });
-    const drain = drainOfMaintenance(each.maintenance, { nodes, isWhole: true, due });
-    return { drain, nextAt: Math.min(nextAt, ...nodes.map((node) => node.volumes.nextAt ?? Infinity)) };
+    const nodes = seen.map(({ node }) => node);
+    const drain = drainOfMaintenance(maintenance, { nodes, isWhole: true });
+    return { drain, nextAt: Math.min(...seen.map(({ nextAt }) => nextAt)) };
   });
 }
 
@@ -121,15 +132,17 @@ interface Turns {
   readonly drains: ReadonlyMap<string, Draining>;
   readonly judged: readonly Draining[];
   readonly throttled: ReadonlyMap<string, string>;
+  /** Those of them that wait because others reboot. */
+  readonly reboots: ReadonlyMap<string, TurnToCome>;
 }
 
 function verdictsOf(
   scope: Scope,
-  { drains, judged, throttled }: Turns,
+  { drains, judged, throttled, reboots }: Turns,
   now: number,
 ): { readonly verdicts: ReadonlyMap<string, Verdict>; readonly until: number } {
   const begun = judged.filter(({ name }) => !throttled.has(name));
-  const joiningLater = guardJoiningNodes(scope.context.nodes.controlPlane(), begun);
+  const joiningLater = guardJoiningNodes(membersOf(scope.context), begun);
   const free = [...drains.values()].filter(({ name }) => !throttled.has(name));
   const moving = withPods(
     scope,
@@ -147,9 +160,14 @@ function verdictsOf(
   }
   for (const name of drains.keys()) {
     const why = throttled.get(name);
-    if (why !== undefined) verdicts.set(name, { kind: 'waits', why });
+    if (why !== undefined)
+      verdicts.set(name, { kind: 'waits', why, nextAt: now + (reboots.get(name)?.againMs ?? Infinity) });
   }
-  return { verdicts, until: Math.min(...moving.map(({ nextAt }) => nextAt)) };
+  return { verdicts, until: Math.min(...[...verdicts.values()].map(({ nextAt }) => nextAt)) };
+}
+
+function membersOf({ nodes, pods }: ControllerContext): readonly ControlPlaneMember[] {
+  return membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node));
 }
 
 /** The control plane is guarded against all drains that take members of it, whichever nodes these share. */
@@ -164,22 +182,19 @@ function guardsOf(
   return isGuarded ? members.flatMap((node) => maintenances.unsettledOn(node)) : [];
 }
 
-/** Creates the resolver of a term. */
-export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
-  const { maintenances, nodes, options } = context;
-  const known = createKnownDrains(context, latest);
-  const isLimited = options.maxParallelNodes !== undefined;
-  const scope = { context, volumes: createVolumeWaits(options.maxVolumeTime) };
-  const memos = new WeakMap<DrainGroup, Memo>();
-  /** What each drain was told last. */
-  const told = new Map<string, Verdict>();
+/** Where the number of nodes is limited, one drain that ends is the turn of another one anywhere. */
+function createLimitedTurns(
+  context: ControllerContext,
+  known: KnownDrains,
+  onChange: ResolverParts['onChange'],
+): (given?: NodeMaintenance) => ReadonlyMap<string, string> {
+  const { maintenances, options } = context;
   let turns: { readonly revision: number; readonly throttled: ReadonlyMap<string, string> } | undefined;
-  /** Where the number of nodes is limited, one drain that ends is the turn of another one anywhere. */
-  const turnsOfAll = (given?: NodeMaintenance): ReadonlyMap<string, string> => {
+  return (given) => {
     const { revision } = maintenances.drains;
     if (turns?.revision === revision) return turns.throttled;
     const all = known.among(maintenances.drains.names, given);
-    const throttled = throttleDrains(nodes.controlPlane(), [...all.values()], options.maxParallelNodes);
+    const throttled = throttleDrains(membersOf(context), [...all.values()], options.maxParallelNodes);
     const before = turns?.throttled ?? NO_WAITING;
     turns = { revision, throttled };
     for (const name of new Set([...before.keys(), ...throttled.keys()])) {
@@ -187,12 +202,32 @@ export function createGroupResolver(context: ControllerContext, { latest, onChan
     }
     return throttled;
   };
-  const compute = (group: DrainGroup, given: NodeMaintenance, now: number): Memo => {
+}
+
+/** Creates the resolver of a term. */
+export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
+  const { maintenances, options } = context;
+  const known = createKnownDrains(context, latest);
+  const isLimited = options.maxParallelNodes !== undefined;
+  const scope = { context, volumes: createVolumeWaits(options.maxVolumeTime) };
+  const memos = new WeakMap<DrainGroup, Memo>();
+  /** What each drain was told last. */
+  const told = new Map<string, Verdict>();
+  const turnsOfAll = createLimitedTurns(context, known, onChange);
+  const rebootTurns = createRebootTurns(context, latest);
+  const compute = (
+    group: DrainGroup,
+    given: NodeMaintenance,
+    reboots: ReadonlyMap<string, TurnToCome>,
+    now: number,
+  ): Memo => {
     const drains = known.among(group.members, given);
     const judged = [...known.among(new Set([...drains.keys(), ...guardsOf(context, drains)]), given).values()];
-    const throttled = isLimited ? turnsOfAll(given) : throttleDrains(nodes.controlPlane(), judged, undefined);
+    const limited = isLimited ? turnsOfAll(given) : throttleDrains(membersOf(context), judged, undefined);
+    const throttled = new Map([...limited, ...[...reboots].map(([name, { why }]) => [name, why] as const)]);
     const turnsAt = isLimited ? maintenances.drains.revision : undefined;
-    return { drains, turnsAt, revision: group.revision, ...verdictsOf(scope, { drains, judged, throttled }, now) };
+    const verdicts = verdictsOf(scope, { drains, judged, throttled, reboots }, now);
+    return { drains, turnsAt, reboots, revision: group.revision, ...verdicts };
   };
   return {
     forget: (name) => {
@@ -206,9 +241,10 @@ export function createGroupResolver(context: ControllerContext, { latest, onChan
       const memo = memos.get(group);
       const own = memo?.drains.get(name)?.maintenance;
       const isSame = own?.spec === maintenance.spec && own.status === maintenance.status;
-      const isCurrent = memo?.revision === group.revision && now < memo.until;
+      const reboots = rebootTurns.among(group.members, maintenance);
+      const isCurrent = memo?.revision === group.revision && now < memo.until && isSameWait(memo.reboots, reboots);
       if (isCurrent && isSame && (!isLimited || memo.turnsAt === maintenances.drains.revision)) return memo;
-      const fresh = compute(group, maintenance, now);
+      const fresh = compute(group, maintenance, reboots, now);
       memos.set(group, fresh);
       for (const [each, verdict] of fresh.verdicts) {
         if (each !== name && !isSameVerdict(told.get(each), verdict)) onChange(each);

@@ -65,7 +65,9 @@ async function leaversWith(context: ControllerContext, pod: Pod, signal: AbortSi
 async function step(context: ControllerContext, pod: Pod, signal: AbortSignal): Promise<GroupStep> {
   const leavers = await leaversWith(context, pod, signal);
   const isTogether = leavers.length > 1;
-  const tooSmall = isTogether ? budgetTooSmall(groupNameOf(pod) ?? '', leavers, context.budgets.list()) : undefined;
+  const areAsked = context.budgetRule.whyNotAsked(pod) === undefined;
+  const tooSmall =
+    isTogether && areAsked ? budgetTooSmall(groupNameOf(pod) ?? '', leavers, context.budgets.list()) : undefined;
   const refused =
     tooSmall ??
     (isTogether ? await ask(context, leavers, true, signal) : undefined) ??

@@ -28,6 +28,21 @@ export function earliestDeadline(
     .toSorted((a, b) => a.deadline.at - b.deadline.at)[0];
 }
 
+/** The earliest deadline of the drains of each node; a node without one is not in it. */
+export function earliestDeadlines(
+  drains: readonly { readonly maintenance: NodeMaintenance; readonly nodes: readonly string[] }[],
+): ReadonlyMap<string, Deadline> {
+  const earliest = new Map<string, Deadline>();
+  for (const { maintenance, nodes } of drains) {
+    const deadline = deadlineOf(maintenance);
+    if (deadline === undefined) continue;
+    for (const node of nodes) {
+      if (deadline.at < (earliest.get(node)?.at ?? Infinity)) earliest.set(node, deadline);
+    }
+  }
+  return earliest;
+}
+
 /** The view of an API pod that the budget takes. */
 export function gracefulPodOf(pod: Pod): GracefulPod {
   const { podType, priority, labels } = drainPodOf(pod);
@@ -69,9 +84,16 @@ export function endOptionsOf(
   return gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
 }
 
-/** How far the deadline of a maintenance takes its drain `now`, milliseconds since the epoch. `pods` are those of its nodes. */
-export function dueTiersOf(maintenance: NodeMaintenance, pods: readonly Pod[], now: number): DueTiers {
-  const deadline = deadlineOf(maintenance);
+/**
+ * How far a deadline takes a drain of a node `now`, milliseconds since the epoch: that of any drain of the node, for all of them
+ * end with the machine. `pods` are those of the node.
+ */
+export function dueTiersOf(
+  maintenance: NodeMaintenance,
+  deadline: Deadline | undefined,
+  pods: readonly Pod[],
+  now: number,
+): DueTiers {
   if (deadline === undefined) return { position: 0 };
   const left = pods.filter((pod) => !isTerminal(pod)).map(gracefulPodOf);
   return dueTiers(effectiveDrainPlan(maintenance.spec.drainPlan ?? []), left, deadline, now);

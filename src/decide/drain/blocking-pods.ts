@@ -11,7 +11,7 @@ import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';
 import { describeVolumes, type HeldPod, ORDINARY_WAIT_MS } from '../volume/waits.ts';
 
-/** A pod is named when its grace period has been over for this time, because the kubelet needs some time too. */
+/** A pod is named when its grace period, or its end, is this long ago, because the kubelet needs some time too. */
 const LATE_MS = 15_000;
 /** A pod with a longer grace period is named at once, because the whole drain waits for it. */
 const LONG_MS = 60 * 60_000;
@@ -53,6 +53,12 @@ function whyInterceptor(request: EvictionRequest, active: string, sinceAt: numbe
   return { reason: 'Interceptor', message: `${active}: ${said}`, since };
 }
 
+/** Whether the kubelet has said a moment ago that the static pod has ended: it takes the mirror pod away some seconds later. */
+function hasJustEnded(request: EvictionRequest, now: number): boolean {
+  const endedAt = timeOf(interceptorEntry(request, KUBELET_INTERCEPTOR)?.completionTime);
+  return endedAt !== undefined && now < endedAt + LATE_MS;
+}
+
 /** Why a pod that is targeted is still there, where something has to be waited for that is not its own end. */
 export function whyBlocking(
   pod: Pod,
@@ -89,7 +95,8 @@ export function whyBlocking(
     }
     if (active !== IMPERATIVE_INTERCEPTOR) return whyInterceptor(request, active, sinceAt, now);
     const message = interceptorEntry(request, active)?.message ?? '';
-    if (podTypeOf(pod) !== 'Default') return { reason: 'NoInterceptor', message, since };
+    if (podTypeOf(pod) !== 'Default')
+      return hasJustEnded(request, now) ? undefined : { reason: 'NoInterceptor', message, since };
     if (attemptsOf(message) === 0) return undefined;
     return {
       reason: isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused',

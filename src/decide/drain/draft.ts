@@ -3,6 +3,7 @@ import { AGENT_LABEL, FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
 import { describeEntry, effectiveDrainPlan, selectorKey } from './plan.ts';
 import { STAGES, stageOf } from '../maintenance/maintenance.ts';
+import { isAgentsName } from '../maintenance/shutdown-maintenance.ts';
 
 /** The length of a name that people still want to type, in characters. */
 const NAME_LENGTH = 63;
@@ -118,6 +119,10 @@ export function decideMaintenanceStep(
       (each) => isSame(each) && isOpen(each) && each.metadata.labels?.[AGENT_LABEL] === undefined,
     );
     if (known !== undefined) return moveOn(known, intent);
+  }
+  if (name !== undefined && isAgentsName(name)) {
+    const message = `nodemaintenance/${name} cannot be created: names that begin with shutdown- or notice- belong to the agents of the nodes; give another --name`;
+    return { kind: 'refused', message };
   }
   const taken = new Set(maintenances.map(({ metadata }) => metadata.name));
   const free = name ?? maintenanceNames(nodes).find((each) => !taken.has(each));

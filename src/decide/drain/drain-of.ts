@@ -1,19 +1,22 @@
 import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
-import { stageOf } from '../maintenance/maintenance.ts';
+import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { timeOf } from '../time.ts';
 import type { Drain, DrainNode } from './field.ts';
 import { effectiveDrainPlan } from './plan.ts';
 import { begunNodes, type NodeIdentity, recordedNodes } from './recorded-node.ts';
 import { entriesReached, mostPowerful } from './targets.ts';
 
+/** A node of a drain as it is seen, with the pods that are still on it. */
+export interface SeenNode extends NodeIdentity, Pick<DrainNode, 'pods' | 'volumes'> {
+  /** How many entries of the plan a deadline of the node has reached; 0 for none. */
+  readonly due: number;
+}
+
 /** What is seen of a drain. */
 export interface DrainScope {
-  /** The nodes that are seen, with the pods that are still on them. */
-  readonly nodes: readonly (NodeIdentity & Pick<DrainNode, 'pods' | 'volumes'>)[];
-  /** Whether these are all nodes of the maintenance. Of others its plan goes no further than they have reached. */
+  readonly nodes: readonly SeenNode[];
+  /** Whether its plan goes on with these nodes alone; otherwise it goes no further than they have reached. */
   readonly isWhole: boolean;
-  /** How many entries of the plan a deadline has reached; 0 for none. */
-  readonly due: number;
 }
 
 /**
@@ -47,23 +50,23 @@ export function joiningNodes({ status }: NodeMaintenance, nodes: readonly NodeId
 }
 
 /** A maintenance in the Drain stage as the resolution takes it, within the scope of who drains. */
-export function drainOfMaintenance(
-  { metadata, spec, status }: NodeMaintenance,
-  { nodes, isWhole, due }: DrainScope,
-): Drain {
+export function drainOfMaintenance(maintenance: NodeMaintenance, { nodes, isWhole }: DrainScope): Drain {
+  const { metadata, spec, status } = maintenance;
   const plan = effectiveDrainPlan(spec.drainPlan ?? []);
   const recordedOf = recordedNodes(status);
-  const begun = nodes.map(({ pods, ...node }) => {
+  const begun = nodes.map(({ due, ...node }) => {
     const recorded = recordedOf(node);
-    const position = Math.min(plan.length, Math.max(positionOf(plan, status, recorded), isWhole ? due : 0));
-    return { ...node, pods, recorded: recorded?.drainTargets ?? [], position };
+    const position = Math.min(plan.length, Math.max(positionOf(plan, status, recorded), due));
+    return { ...node, recorded: recorded?.drainTargets ?? [], position };
   });
   const started = status?.stageStatuses?.find(({ name }) => name === 'Drain');
   const reached = Math.min(...begun.map(({ position }) => position));
+  const agentNode = agentNodeOf(maintenance);
   return {
     name: metadata.name,
     startedAt: timeOf(started?.startTimestamp) ?? Infinity,
     plan: isWhole ? plan : plan.slice(0, Math.max(1, reached)),
     nodes: begun,
+    ...(agentNode === undefined ? {} : { agentNode }),
   };
 }

@@ -3,6 +3,7 @@ import { targetsCover } from './plan.ts';
 import type { NodeIdentity } from './recorded-node.ts';
 import { leastPowerful, mostPowerful, targetsAfter } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
+import { waitedFor } from '../staying-pod/staying-pods.ts';
 import type { NodeVolumes } from '../volume/waits.ts';
 
 type Targets = readonly DrainPlanEntry[];
@@ -18,6 +19,8 @@ export interface Drain {
   /** The effective drain plan. */
   readonly plan: Targets;
   readonly nodes: readonly DrainNode[];
+  /** The node whose agent made it, which therefore goes down; absent where no agent did. */
+  readonly agentNode?: string;
 }
 
 /** A node of a drain. */
@@ -45,7 +48,7 @@ export interface DrainsAtOnce {
   byWeightOn(node: string): readonly Drain[];
   /** The targets of a node: the least powerful of its drains, never behind what was recorded (no backtracking). */
   targetsOf(node: string): Targets;
-  /** The pods of a drain's node that are targeted. */
+  /** The pods of a drain's node that are targeted, also those that nobody waits for. */
   evictingOn(node: DrainNode): readonly DrainPod[];
   /** The nodes that the next entry of the drain's plan waits for, because they have pods to evict before it. */
   busyNodesOf(drain: Drain): readonly string[];
@@ -106,12 +109,12 @@ export function indexDrains(drains: readonly Drain[]): DrainIndex {
   };
 }
 
-/** The own targets of drains whose nodes that are furthest behind have reached so many entries, by the name of the drain. */
+/** The own targets of drains whose nodes that are furthest behind have reached so many entries. */
 function ownTargets(
   index: DrainIndex,
-  positions: ReadonlyMap<string, number>,
+  positions: ReadonlyMap<Drain, number>,
 ): Pick<DrainsAtOnce, 'ownOf' | 'ownOn'> & { readonly isAhead: (drain: Drain, node: string) => boolean } {
-  const positionOf = ({ name }: Drain): number => positions.get(name) ?? 0;
+  const positionOf = (drain: Drain): number => positions.get(drain) ?? 0;
   const ofDrain = once((drain: Drain) => once((position: number) => targetsAfter(drain.plan, position)));
   const ownOf = (drain: Drain): Targets => ofDrain(drain)(positionOf(drain));
   const isAhead = (drain: Drain, node: string): boolean => index.positionOn(drain, node) > positionOf(drain);
@@ -120,8 +123,8 @@ function ownTargets(
   return { ownOf, ownOn, isAhead };
 }
 
-/** The drains where the nodes that are furthest behind have reached as many entries as `positions` has for its name. */
-export function fieldOf(index: DrainIndex, positions: ReadonlyMap<string, number>): DrainsAtOnce {
+/** The drains where the nodes that are furthest behind have reached as many entries as `positions` has for the drain. */
+export function fieldOf(index: DrainIndex, positions: ReadonlyMap<Drain, number>): DrainsAtOnce {
   const { drains } = index;
   const drainsOn = (node: string): readonly Drain[] => index.drainsOn(node);
   const { ownOf, ownOn, isAhead } = ownTargets(index, positions);
@@ -138,7 +141,7 @@ export function fieldOf(index: DrainIndex, positions: ReadonlyMap<string, number
   const busyNodesOf = once((drain: Drain) => {
     const own = ownOf(drain);
     const busy = drain.nodes.filter((node) => {
-      const leaving = evictingOn(node);
+      const leaving = waitedFor(evictingOn(node));
       // Nobody waits for what leaves a node in a later entry than the one that the others have come to.
       return isAhead(drain, node.name) ? leaving.some((pod) => targetsCover(own, pod)) : leaving.length > 0;
     });

@@ -1,4 +1,5 @@
-import type { NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
+import { isWithin, mostPowerful } from './targets.ts';
 
 /** A node as the cluster has it now. */
 export interface NodeIdentity {
@@ -80,4 +81,20 @@ export function begunNodes(status: NodeMaintenanceStatus | undefined): (node: No
 export function begunNode(status: NodeMaintenanceStatus | undefined, node: NodeIdentity): NodeStatus | undefined {
   const known = recordedNode(status, node);
   return known?.drainPlanPosition !== undefined || isOfOlderVersion(status) ? known : undefined;
+}
+
+/**
+ * The statuses of the nodes of a maintenance of one node alone, when its drain has gone on elsewhere and has reached these targets:
+ * nothing that is recorded is taken back. Undefined where they are recorded already.
+ */
+export function handedOverStatuses(
+  status: NodeMaintenanceStatus | undefined,
+  node: NodeIdentity,
+  targets: readonly DrainPlanEntry[],
+): readonly NodeStatus[] | undefined {
+  const known = recordedNode(status, node);
+  if (known !== undefined && isWithin(targets, known.drainTargets ?? [])) return undefined;
+  // Which entry of its plan the drain has come to follows from the targets.
+  const { drainPlanPosition: _, ...kept } = known ?? { nodeRef: identityOf(node) };
+  return [{ ...kept, drainTargets: mostPowerful([known?.drainTargets ?? [], targets]) }];
 }

@@ -1,13 +1,19 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { selectorKey, targetsCover } from './plan.ts';
 import { type Drain, type DrainNode, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
+import { nodesGoingDown, partsOf } from './going-down.ts';
 import { identityOf, type NodeIdentity } from './recorded-node.ts';
 import { namesText } from './summary.ts';
 import { entriesReached, isWithin } from './targets.ts';
 import type { DrainPod } from '../pod.ts';
+import { shortened } from '../../printable.ts';
+import { describeStaying, waitedFor } from '../staying-pod/staying-pods.ts';
 import { describeVolumes, type NodeVolumes, waitsForVolumes } from '../volume/waits.ts';
 
 type Targets = readonly DrainPlanEntry[];
+
+/** A message of a node has room for the names of some pods beside the rest, in characters. */
+const MAX_STAYING = 500;
 
 /** What a drain does on one of its nodes. */
 export interface NodeResolution extends NodeIdentity {
@@ -30,7 +36,7 @@ export interface DrainResolution {
   /** How many entries of its plan all of its nodes have reached; 0 where it has none. */
   readonly position: number;
   readonly nodes: readonly NodeResolution[];
-  /** Whether no pod is left on any node, and no volume that is waited for. */
+  /** Whether no pod and no volume that is waited for is left on any node. */
   readonly drained: boolean;
 }
 
@@ -80,7 +86,8 @@ function isQuietAround(field: DrainsAtOnce, drain: Drain, position: number): boo
 function mayGoOn(field: DrainsAtOnce, drain: Drain, position: number): boolean {
   const own = field.ownOf(drain);
   return (
-    isQuietAround(field, drain, position) && !drain.nodes.some(({ pods }) => pods.some((pod) => targetsCover(own, pod)))
+    isQuietAround(field, drain, position) &&
+    !drain.nodes.some(({ pods }) => waitedFor(pods).some((pod) => targetsCover(own, pod)))
   );
 }
 
@@ -105,12 +112,12 @@ function reachedBefore(drain: Drain): number {
 /** The drains when each has gone on as far as it may, and the positions that they have reached. One without nodes is left out. */
 function advance(drains: readonly Drain[]): {
   readonly field: DrainsAtOnce;
-  readonly positions: ReadonlyMap<string, number>;
+  readonly positions: ReadonlyMap<Drain, number>;
 } {
   const index = indexDrains(drains);
   const some = drains.filter(({ nodes }) => nodes.length > 0);
-  const positions = new Map(some.map((drain) => [drain.name, reachedBefore(drain)]));
-  const positionOf = ({ name }: Drain): number => positions.get(name) ?? 0;
+  const positions = new Map(some.map((drain) => [drain, reachedBefore(drain)]));
+  const positionOf = (drain: Drain): number => positions.get(drain) ?? 0;
   for (;;) {
     const field = fieldOf(index, positions);
     const behind = some.filter((drain) => {
@@ -120,12 +127,14 @@ function advance(drains: readonly Drain[]): {
     if (movers.length === 0) {
       // Selectors of two plans can keep a pod from both. Where nothing moves at all, the drain that is furthest behind does.
       const stuck = behind.filter((drain) => {
-        return drain.nodes.some(({ pods }) => pods.length > 0) && isQuietAround(field, drain, positionOf(drain));
+        return (
+          drain.nodes.some(({ pods }) => waitedFor(pods).length > 0) && isQuietAround(field, drain, positionOf(drain))
+        );
       });
       movers = stuck.toSorted((a, b) => positionOf(a) - positionOf(b)).slice(0, 1);
     }
     if (movers.length === 0) return { field, positions };
-    for (const drain of movers) positions.set(drain.name, positionOf(drain) + 1);
+    for (const drain of movers) positions.set(drain, positionOf(drain) + 1);
   }
 }
 
@@ -160,7 +169,13 @@ function volumesOf({ volumes }: DrainNode): Pick<NodeResolution, 'volumes'> {
 }
 
 function isNodeDrained({ pods, volumes }: DrainNode): boolean {
-  return pods.length === 0 && !waitsForVolumes(volumes);
+  return waitedFor(pods).length === 0 && !waitsForVolumes(volumes);
+}
+
+/** That the node is drained, and which pods stay there all the same. */
+function drainedMessage({ pods }: DrainNode): string {
+  const staying = describeStaying(pods);
+  return staying === undefined ? 'Drained' : `Drained; what stays: ${shortened(staying, MAX_STAYING)}`;
 }
 
 /** What the node waits for where nothing else is to be done there now: what is targeted stays for its volumes. */
@@ -170,41 +185,54 @@ function volumesMessage({ volumes }: DrainNode, evicting: readonly DrainPod[]): 
   return `Waiting for the volume ${describeVolumes(waits)}`;
 }
 
+/** What a drain, or the part of one that moves on by itself, does on each of its nodes. */
+function resolveNodes(field: DrainsAtOnce, drain: Drain, reached: number): readonly NodeResolution[] {
+  // The same for each of its nodes.
+  let wait: string | undefined;
+  return drain.nodes.map((node): NodeResolution => {
+    const evicting = field.evictingOn(node);
+    const leaving = new Set(evicting);
+    const pending = node.pods.filter((pod) => !leaving.has(pod));
+    const { text, ...explained } = explain(field, drain, node.name);
+    const isQuiet = waitedFor(evicting).length === 0;
+    if (isQuiet) wait ??= waiting(field, drain);
+    const own = isQuiet ? (wait ?? '') : text;
+    const message = isNodeDrained(node) ? drainedMessage(node) : (volumesMessage(node, evicting) ?? own);
+    const position = Math.max(reached, within(drain, node.position));
+    const drainTargets = field.targetsOf(node.name);
+    return {
+      ...identityOf(node),
+      drainTargets,
+      position,
+      evicting,
+      pending,
+      message,
+      ...volumesOf(node),
+      ...explained,
+    };
+  });
+}
+
 /**
  * Moves all drains of a cluster on (KEP-4212, "Pod Selection" and its example) and returns what each does now. The
  * position of a drain on a node only grows, and so do the node's targets. The nodes of a drain go on together; one that
  * joined later goes through the plan from its first entry, while those that are ahead keep what they have reached and
- * wait for it.
+ * wait for it. One that goes down goes on by itself.
  */
 export function resolveDrains(drains: readonly Drain[]): ReadonlyMap<string, DrainResolution> {
-  const { field, positions } = advance(drains);
+  const goingDown = nodesGoingDown(drains);
+  const parts = new Map(drains.map((drain) => [drain, partsOf(drain, goingDown)]));
+  const { field, positions } = advance([...parts.values()].flat());
   const resolutions = drains.map((drain): readonly [string, DrainResolution] => {
-    const reached = positions.get(drain.name) ?? 0;
-    // The same for each of its nodes.
-    let wait: string | undefined;
-    const nodes = drain.nodes.map((node): NodeResolution => {
-      const evicting = field.evictingOn(node);
-      const leaving = new Set(evicting);
-      const pending = node.pods.filter((pod) => !leaving.has(pod));
-      const { text, ...explained } = explain(field, drain, node.name);
-      if (evicting.length === 0) wait ??= waiting(field, drain);
-      const own = evicting.length > 0 ? text : (wait ?? '');
-      const message = isNodeDrained(node) ? 'Drained' : (volumesMessage(node, evicting) ?? own);
-      const position = Math.max(reached, within(drain, node.position));
-      const drainTargets = field.targetsOf(node.name);
-      return {
-        ...identityOf(node),
-        drainTargets,
-        position,
-        evicting,
-        pending,
-        message,
-        ...volumesOf(node),
-        ...explained,
-      };
-    });
-    const drained = drain.nodes.every(isNodeDrained);
-    return [drain.name, { position: reached, nodes, drained }];
+    const own = parts.get(drain) ?? [];
+    const byName = new Map(
+      own
+        .flatMap((part) => resolveNodes(field, part, positions.get(part) ?? 0))
+        .map((node): readonly [string, NodeResolution] => [node.name, node]),
+    );
+    const nodes = drain.nodes.flatMap(({ name }) => byName.get(name) ?? []);
+    const position = Math.min(...own.map((part) => positions.get(part) ?? 0));
+    return [drain.name, { position, nodes, drained: drain.nodes.every(isNodeDrained) }];
   });
   return new Map(resolutions);
 }

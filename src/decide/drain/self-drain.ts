@@ -5,6 +5,8 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { type BlockingPod, DRAINED, type NodeMaintenance, type NodeStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
+import type { Deadline } from '../deadline/budget.ts';
+import { earliestDeadline } from '../deadline/maintenance.ts';
 import { drainOfMaintenance } from './drain-of.ts';
 import { nodeStatusOf } from './recorded-node.ts';
 import type { NodeIdentity } from './recorded-node.ts';
@@ -14,7 +16,9 @@ import { isFinished } from '../eviction/request.ts';
 import { ENDING_INTERCEPTOR, interceptorsOf } from '../eviction/interceptors.ts';
 import { agentNodeOf, isInProgress, soleNodeOf, stageOf } from '../maintenance/maintenance.ts';
 import { type HeldPod, NO_VOLUMES, type NodeVolumes } from '../volume/waits.ts';
-import { type DrainPod, drainPodOf, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
+import { type DrainPod, isInPodGroup, isTerminal, podTypeOf } from '../pod.ts';
+import { drainBegan, goesDownSince, whyReturning } from '../staying-pod/returning-pod.ts';
+import { drainPodOn } from '../staying-pod/staying-pods.ts';
 
 /** A maintenance that this node's agent may move on, and where it is. */
 export interface SelfDrain {
@@ -55,17 +59,21 @@ export function maintenancesOfNode(
 }
 
 /** What a drain of the node goes by, beside its pods. */
-export interface SelfScope {
-  /** How many entries of its plan are reached by a deadline. */
-  due(maintenance: NodeMaintenance): number;
-  volumes(maintenance: NodeMaintenance, due: number): NodeVolumes;
+interface SeenOfDrain {
+  /** How many entries of its plan are reached by the deadline. */
+  readonly due: number;
+  readonly volumes: NodeVolumes;
 }
 
-const NOTHING_SEEN: SelfScope = { due: () => 0, volumes: () => NO_VOLUMES };
+/** Finds it by the earliest deadline of the node's drains. */
+export type SelfScope = (maintenance: NodeMaintenance, deadline: Deadline | undefined) => SeenOfDrain;
+
+const NOTHING_SEEN: SelfScope = () => ({ due: 0, volumes: NO_VOLUMES });
 
 /**
  * The drains of the node as far as they go without a controller. One of several nodes stays at the entries of its plan that
- * it has reached, for its next ones wait for nodes that an agent does not see; one that waits for others goes on waiting.
+ * it has reached, for its next ones wait for nodes that an agent does not see, unless the node goes down; one that waits for
+ * others goes on waiting.
  */
 export function resolveSelfDrains(
   maintenances: readonly NodeMaintenance[],
@@ -80,11 +88,11 @@ export function resolveSelfDrains(
     // Where its agent made it, the machine goes down in any case: it is not throttled for what only a controller can see.
     return agentNodeOf(each) === node.name || !isThrottled(each);
   });
+  const goesDown = draining.some((each) => agentNodeOf(each) === node.name);
+  const deadline = earliestDeadline(draining)?.deadline;
   const drains = draining.map((maintenance) => {
-    const isWhole = soleNodeOf(maintenance) === node.name;
-    const due = seen.due(maintenance);
-    const volumes = seen.volumes(maintenance, due);
-    return drainOfMaintenance(maintenance, { nodes: [{ ...node, pods, volumes }], isWhole, due });
+    const isWhole = goesDown || soleNodeOf(maintenance) === node.name;
+    return drainOfMaintenance(maintenance, { nodes: [{ ...node, pods, ...seen(maintenance, deadline) }], isWhole });
   });
   const resolutions = resolveDrains(drains);
   return draining.flatMap((maintenance) => {
@@ -93,10 +101,17 @@ export function resolveSelfDrains(
   });
 }
 
-/** The pods that a drain of the node would take: static ones are recognised by their manifests, not by their mirror pods. */
-export function drainPodsOfNode(pods: readonly Pod[], staticPods: readonly DrainPod[]): readonly DrainPod[] {
+/**
+ * The pods that a drain of the node would take: static ones are recognised by their manifests, not by their mirror pods.
+ * `since` is when the node began to go down; undefined where it stays up.
+ */
+export function drainPodsOfNode(
+  pods: readonly Pod[],
+  staticPods: readonly DrainPod[],
+  since?: number,
+): readonly DrainPod[] {
   const others = pods.filter((pod) => !isTerminal(pod) && podTypeOf(pod) !== 'Static');
-  return [...others.map(drainPodOf), ...staticPods];
+  return [...others.map((pod) => drainPodOn(pod, since)), ...staticPods];
 }
 
 /**
@@ -143,6 +158,22 @@ export function blockedByInterceptors(
     const awaiting = awaitingPodOf(pod, requestOf(pod), waitsForNone(pod));
     return awaiting === undefined ? [] : [{ namespace, name, reason: 'Interceptor', message: awaiting.message, since }];
   });
+}
+
+/** Adds the targeted pods that came back to the node to those that block already, for the status of a maintenance. */
+export function withReturning(
+  blocking: readonly BlockingPod[],
+  drains: readonly SelfDrain[],
+  targeted: readonly Pod[],
+): readonly BlockingPod[] {
+  const node = drains[0]?.resolution.nodes[0]?.name ?? '';
+  const maintenances = drains.map(({ maintenance }) => maintenance);
+  const since = goesDownSince(maintenances, node);
+  const began = since ?? maintenances.flatMap((each) => drainBegan(each) ?? [])[0];
+  const isNamed = ({ namespace, name }: BlockingPod): boolean =>
+    blocking.some((each) => each.namespace === namespace && each.name === name);
+  const returning = targeted.flatMap((pod) => whyReturning(pod, began, since) ?? []);
+  return [...blocking, ...returning.filter((each) => !isNamed(each))];
 }
 
 /** The pods of drivers that all drains which target them leave where they are, because of volumes; by their UIDs. */

@@ -14,7 +14,12 @@ import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { sortedJson } from '../json.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
+import { describeStaying } from '../staying-pod/staying-pods.ts';
+import { shortened } from '../../printable.ts';
 import { describeVolumes, volumesLeftStatus } from '../volume/waits.ts';
+
+/** A condition has room for the names of some pods beside the rest, in characters. */
+const MAX_STAYING = 1_000;
 
 /** The CRD takes no more. */
 const MAX_BLOCKING = 20;
@@ -123,7 +128,11 @@ function outcomeOf({ status }: NodeMaintenance, { nodes, drained }: DrainResolut
       : { drained: false, reason: 'NoNodes', message: 'The node selector selects no node.' };
   }
   const volumes = nodes.flatMap((node) => node.volumes?.left ?? []);
-  const gone = 'All pods are gone.';
+  const staying = describeStaying(nodes.flatMap(({ evicting, pending }) => [...evicting, ...pending]));
+  const gone =
+    staying === undefined
+      ? 'All pods are gone.'
+      : `All pods that can leave are gone. What stays: ${shortened(staying, MAX_STAYING)}.`;
   const givenUp = volumes.length === 0 ? '' : ` The drain no longer waits for the volume ${describeVolumes(volumes)}.`;
   if (drained) return { drained, reason: 'DrainCompleted', message: `${gone}${givenUp}` };
   const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);

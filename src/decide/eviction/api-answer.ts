@@ -19,6 +19,8 @@ export const DEFAULT_PROMISE_WORDS: readonly string[] = ['Eviction triggered', '
 export type EvictionOutcome =
   /** The pod is being deleted. */
   | { readonly kind: 'accepted' }
+  /** It is being deleted although a budget refuses its eviction, which protects nothing any more; `why` is a sentence. */
+  | { readonly kind: 'budget-not-asked'; readonly why: string }
   /** The pod of this UID is gone, or another has taken its name. */
   | { readonly kind: 'gone' }
   /** Somebody else has started the eviction and promises its end (KEP-1397). */
@@ -31,6 +33,8 @@ export type EvictionOutcome =
       readonly retryAfterMs: number;
       readonly message: string;
       readonly budgets: readonly string[];
+      /** Whether PodDisruptionBudgets refuse it, and not a webhook or the API server itself. */
+      readonly byBudget: boolean;
       readonly untilChange: boolean;
     };
 
@@ -93,15 +97,21 @@ function blocked(
   { attempt, budgetRetryMs = MAX_RETRY_MS }: EvictionAnswerContext,
   why: string,
   budgets: readonly string[],
-  options: { readonly byBudget?: boolean; readonly untilChange?: boolean; readonly askedMs?: number | undefined } = {},
+  options: {
+    readonly byBudget?: boolean;
+    readonly mayHaveRoom?: boolean;
+    readonly untilChange?: boolean;
+    readonly askedMs?: number | undefined;
+  } = {},
 ): EvictionOutcome {
   const untilChange = options.untilChange === true;
-  const longestMs = options.byBudget === true ? budgetRetryMs : MAX_RETRY_MS;
+  const longestMs = options.mayHaveRoom === true ? budgetRetryMs : MAX_RETRY_MS;
   return {
     kind: 'blocked',
     retryAfterMs: untilChange ? longestMs : pauseMs(FIRST_RETRY_MS, attempt - 1, longestMs, options.askedMs),
     message: failedAttempts(attempt, why),
     budgets,
+    byBudget: options.byBudget === true,
     untilChange,
   };
 }
@@ -124,8 +134,9 @@ function decideRefusal(answer: EvictionAnswer, context: EvictionAnswerContext): 
   const named = /The disruption budget (\S+) /.exec(cause?.message ?? '')?.[1];
   const budgets = named === undefined ? context.budgets : [named];
   const which = budgets.length === 0 ? '' : ` PodDisruptionBudget ${budgets.join(', ')}:`;
-  const byBudget = cause !== undefined || message.includes('disruption budget');
-  const options = { byBudget, askedMs: retryAfterMs };
+  // A webhook may speak for a budget of its own.
+  const mayHaveRoom = cause !== undefined || message.includes('disruption budget');
+  const options = { byBudget: cause !== undefined, mayHaveRoom, askedMs: retryAfterMs };
   return blocked(context, `Blocked by${which} ${cause?.message ?? message}`, budgets, options);
 }
 
@@ -164,7 +175,7 @@ export function decideEvictionOutcome(answer: EvictionAnswer, context: EvictionA
   if (status === 500 && message.includes('more than one PodDisruptionBudget')) {
     const names = context.budgets.length === 0 ? '' : ` (${context.budgets.join(', ')})`;
     const words = `${message} Nothing can evict it until only one of them${names} selects it.`;
-    return blocked(context, words, context.budgets, { byBudget: true, untilChange: true });
+    return blocked(context, words, context.budgets, { byBudget: true, mayHaveRoom: true, untilChange: true });
   }
   return blocked(context, `HTTP ${status}: ${message}`, []);
 }

@@ -39,12 +39,16 @@ export interface EvictionMemory {
   readonly nextAt: number;
   /** The budgets that blocked the last attempt. */
   readonly blockedBy: readonly string[];
+  /** Whether PodDisruptionBudgets refused it, so that it is worth another try where they are not asked any more. */
+  readonly byBudget?: boolean;
   /** How many answers in a row said nothing about the pod. */
   readonly postponed: number;
   /** Whether the pod was ready at the last attempt: a budget may let a pod go that is not (unhealthyPodEvictionPolicy). */
   readonly wasReady?: boolean;
   readonly promisedAt?: number;
   readonly acceptedAt?: number;
+  /** Why budgets were not asked for an eviction that was accepted, as a sentence. */
+  readonly notAsked?: string;
   /** Since when the pod is left to its controller (Pod Evict Policy). */
   readonly markedAt?: number;
 }
@@ -86,6 +90,11 @@ export function withoutPauseIfUnready(memory: EvictionMemory, pod: Pod): Evictio
   return isBlocked && !isReady(pod) ? { ...memory, nextAt: 0, wasReady: false } : memory;
 }
 
+/** The memory without its pause where budgets refused the last attempt, and are not asked any more. */
+export function withoutPauseIfNotAsked(memory: EvictionMemory, isNotAsked: () => boolean): EvictionMemory {
+  return memory.byBudget === true && memory.nextAt > 0 && isNotAsked() ? { ...memory, nextAt: 0 } : memory;
+}
+
 /** Whether the pod's eviction is only to be asked for (KEP-1397). */
 export function isEvictOnly(pod: Pod): boolean {
   return pod.metadata.annotations?.[EVICT_ONLY_ANNOTATION] !== undefined;
@@ -108,6 +117,11 @@ export function isTakenOver(pod: Pod): boolean {
 
 function terminatingMessage(podName: string): string {
   return `Pod ${podName} is terminating.`;
+}
+
+/** The same, with why budgets were not asked. */
+function endingMessage(podName: string, { notAsked }: Pick<EvictionMemory, 'notAsked'>): string {
+  return notAsked === undefined ? terminatingMessage(podName) : `${terminatingMessage(podName)} ${notAsked}`;
 }
 
 /** Whether the message says that the pod is on its way out. */
@@ -189,7 +203,7 @@ export function decideEvictionStep(
   const { name } = pod.metadata;
   const end = endOf(pod);
   if (end !== undefined) {
-    const progress = { message: terminatingMessage(name), expectedFinishAt: end.endsAt };
+    const progress = { message: endingMessage(name, memory), expectedFinishAt: end.endsAt };
     return { kind: 'wait', progress, againMs: HEARTBEAT_EVERY_MS };
   }
   const podType = podTypeOf(pod);
@@ -203,7 +217,7 @@ export function decideEvictionStep(
     const expectedFinishAt = memory.acceptedAt + graceSecOf(pod) * 1000;
     return {
       kind: 'wait',
-      progress: { message: terminatingMessage(name), expectedFinishAt },
+      progress: { message: endingMessage(name, memory), expectedFinishAt },
       againMs: memory.nextAt - now,
     };
   }
@@ -233,6 +247,14 @@ export function afterAttempt(
         memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS, acceptedAt: now },
         progress: { message: terminatingMessage(name), expectedFinishAt: now + graceSecOf(pod) * 1000 },
       };
+    case 'budget-not-asked':
+      return {
+        memory: { ...kept, count, nextAt: now + ACCEPTED_PAUSE_MS, acceptedAt: now, notAsked: outcome.why },
+        progress: {
+          message: endingMessage(name, { notAsked: outcome.why }),
+          expectedFinishAt: now + graceSecOf(pod) * 1000,
+        },
+      };
     case 'promised':
       // A promise is no failure: it ends the row of failures, also for the message, from which the count is read back.
       return {
@@ -251,6 +273,7 @@ export function afterAttempt(
           count,
           nextAt: now + outcome.retryAfterMs,
           blockedBy: outcome.budgets,
+          byBudget: outcome.byBudget,
           wasReady: isReady(pod),
         },
         progress: { message: outcome.message },

@@ -41,6 +41,16 @@ export interface WebhookFacts {
   readonly endpoints: number;
 }
 
+/** Where the replicas of the controller can run. */
+export interface ReplicaFacts {
+  /** The replicas that run as pods of its namespace. */
+  readonly pods: number;
+  /** The nodes that run one, or could take one now. */
+  readonly places: readonly string[];
+  /** Whether the PodDisruptionBudget is still there that an older version had. */
+  readonly hasOldBudget: boolean;
+}
+
 export interface ClusterFacts {
   readonly now: number;
   /** The version of this program. */
@@ -50,6 +60,7 @@ export interface ClusterFacts {
   /** The rights that are missing. */
   readonly missingRights: Fact<readonly NeededRight[]>;
   readonly controller: Fact<ControllerFact>;
+  readonly replicas: Fact<ReplicaFacts>;
   readonly webhook: Fact<WebhookFacts>;
   readonly nodes: Fact<readonly FleetNode[]>;
 }
@@ -128,6 +139,18 @@ function judgeController({ state, holder, version }: ControllerFact, own: string
   return ok(`${holder} leads${version === '' ? '' : ` with version ${version}`}`);
 }
 
+function judgeReplicas({ pods, places, hasOldBudget }: ReplicaFacts): Omit<Check, 'name'> {
+  if (hasOldBudget) {
+    const message =
+      'the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds kubectl drain and autoscalers';
+    return warn(message, 'kubectl -n nodemaint-system delete poddisruptionbudget nodemaint-controller');
+  }
+  if (pods === 0) return ok('no replica of the controller runs as a pod of nodemaint-system');
+  if (places.length > 1) return ok(`${places.length} nodes can run a replica of the controller: ${named(places)}`);
+  const last = 'it leaves as the last Default pod, and agents then drain their own nodes';
+  return ok(`only ${named(places)} can run the controller: where that node is drained or shut down, ${last}`);
+}
+
 function judgeWebhook({ isConfigured, caUntil, endpoints }: WebhookFacts, now: number): Omit<Check, 'name'> {
   if (!isConfigured) return warn('not installed: times of interceptors are not checked', APPLY);
   const restart = 'kubectl -n nodemaint-system rollout restart deployment/nodemaint-controller';
@@ -166,6 +189,7 @@ export function examineCluster(facts: ClusterFacts): readonly Check[] {
     checkOf('policies', facts.policies, judgePolicies),
     checkOf('rights', facts.missingRights, judgeRights),
     checkOf('controller', facts.controller, (value) => judgeController(value, facts.version)),
+    checkOf('replicas', facts.replicas, judgeReplicas),
     checkOf('webhook', facts.webhook, (value) => judgeWebhook(value, facts.now)),
     checkOf('agents', facts.nodes, judgeNodes),
     checkOf('versions of agents', facts.nodes, judgeVersions),

@@ -78,6 +78,13 @@ export const NEEDED_RIGHTS: readonly NeededRight[] = [
   },
   {
     who: 'agents',
+    verb: 'list',
+    group: COORDINATION,
+    resource: 'leases',
+    namespace: 'kube-node-lease',
+  },
+  {
+    who: 'agents',
     verb: 'impersonate',
     group: '',
     resource: 'serviceaccounts',

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import { formatSpan } from '../duration.ts';
 import { readNodeNote } from '../maintenance/node-note.ts';
+import { WAITS_FOR_TURN } from '../maintenance/reboot-turns.ts';
 import { timeOf } from '../time.ts';
 import { readPresence, type WrittenPresence } from './presence.ts';
 
@@ -63,6 +64,7 @@ function judge(node: ListedNode, agent: WrittenPresence, newest: string, now: nu
   const isReady = node.nodeStatus.split(',')[0] === 'Ready';
   const { phase, reason, version, doctor } = agent;
   // A machine that is down cannot report; it is overdue because of the shutdown.
+  if (phase === 'draining' && reason.startsWith(WAITS_FOR_TURN)) return { state: 'going-down', reason };
   if (phase === 'draining') return { state: 'going-down', reason: `its pods leave: ${reason}` };
   if (phase === 'released') return { state: 'going-down', reason: `its pods have left: ${reason}` };
   const unguarded = unguardedReason(agent, isReady, now);

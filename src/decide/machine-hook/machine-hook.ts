@@ -13,7 +13,7 @@ import { MACHINE_HOOK_LABEL } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { firstNames } from '../names.ts';
-import { nodeStateOf } from '../maintenance/retention.ts';
+import { selectsNode, stageOf } from '../maintenance/maintenance.ts';
 
 export const MACHINE_HOOK = `${PRE_DRAIN_HOOK}nodemaint`;
 /** The value of the hook names its owner. One of our name with another value is somebody else's. */
@@ -36,9 +36,9 @@ export function machineOf({ metadata }: Node): MachineRef | undefined {
 
 /** Whether a drain of the node is under way or waits for its turn, so that its Machine has to stay. */
 export function wantsMachine(maintenances: readonly NodeMaintenance[], node: Node): boolean {
-  const { draining } = nodeStateOf(maintenances, node, false);
+  const isDraining = maintenances.some((each) => stageOf(each) === 'Drain' && selectsNode(each, node));
   const drained = node.status?.conditions?.find(({ type }) => type === 'Drained');
-  return draining.length > 0 && !(drained?.status === 'True' && drained.reason === 'DrainCompleted');
+  return isDraining && !(drained?.status === 'True' && drained.reason === 'DrainCompleted');
 }
 
 /** A merge patch of a Machine. */

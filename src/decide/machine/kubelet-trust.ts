@@ -1,7 +1,8 @@
 /**
  * Which process is the kubelet of this machine. Every user, also inside a pod, may start a process called `kubelet`, and the
  * agent, as root, moves files according to the kubelet's flags. So the agent trusts only a process that root started on the
- * machine itself: one in a systemd unit that is known to run the kubelet, or, if there is none, another one.
+ * machine itself: one in a systemd unit that is known to run the kubelet, or, if there is none, another one. A command that
+ * an ordinary user runs also trusts a process of that user, for whom it can do nothing that the user may not do.
  */
 
 /** The kernel's facts about a process that calls itself a kubelet. */
@@ -45,6 +46,8 @@ export interface KubeletTrust<T> {
 const CONTAINER =
   /kubepods|^(?:k8s\.io|docker|lxc(?:\..*)?|machine\.slice)$|^(?:cri-containerd|crio|docker|libpod|nerdctl)-/;
 const USERS = 'user.slice';
+/** The user id of root. */
+const ROOT = 0;
 
 /** The folders of a control group below `root`, the control group of the whole machine or container. */
 function foldersOf(cgroup: string, root: string): readonly string[] {
@@ -58,10 +61,16 @@ export function rootCgroupsOf(ofInit: readonly string[]): readonly string[] {
   return [...new Set(roots)].filter((root) => root !== '');
 }
 
-/** Why a process cannot be the kubelet of this machine; undefined if it can. */
-function untrustedReason(process: ProcessFacts, roots: readonly string[]): string | undefined {
+/** Whether all four user ids of a process are this one. */
+function isOfUser({ uids }: ProcessFacts, user: number): boolean {
+  return uids.length === 4 && uids.every((uid) => uid === user);
+}
+
+/** Why a process cannot be the kubelet of this machine, for a program of the user `asker`; undefined if it can. */
+function untrustedReason(process: ProcessFacts, roots: readonly string[], asker: number): string | undefined {
   const { uids, pidNamespaces, cgroups } = process;
-  if (uids.length !== 4 || uids.some((uid) => uid !== 0)) return `its user ids are ${uids.join(', ')} and not all 0`;
+  const isOfAsker = asker !== ROOT && isOfUser(process, asker);
+  if (!isOfUser(process, ROOT) && !isOfAsker) return `its user ids are ${uids.join(', ')} and not all 0`;
   if (pidNamespaces !== 1) return 'it runs in a PID namespace of its own, as containers do';
   if (cgroups.length === 0) return 'its control group is not known';
   for (const cgroup of cgroups) {
@@ -73,7 +82,7 @@ function untrustedReason(process: ProcessFacts, roots: readonly string[]): strin
         .at(-1) ?? '';
     const folders = foldersOf(cgroup, root);
     if (folders.some((folder) => CONTAINER.test(folder))) return `it runs in a container (${cgroup})`;
-    if (folders[0] === USERS) return `it runs in the session of a user (${cgroup})`;
+    if (folders[0] === USERS && !isOfAsker) return `it runs in the session of a user (${cgroup})`;
   }
   return undefined;
 }
@@ -92,12 +101,14 @@ function isNamed({ program, name }: ProcessFacts): boolean {
 
 /**
  * Divides processes that call themselves kubelets into trusted and refused ones. `services` are the units that may run the
- * kubelet: if one of them does, no other process is trusted. `rootCgroups` comes from `rootCgroupsOf`.
+ * kubelet: if one of them does, no other process is trusted. `rootCgroups` comes from `rootCgroupsOf`; `asker` is the user id
+ * of the program that asks.
  */
 export function trustKubelets<T extends ProcessFacts>(
   processes: readonly T[],
   services: readonly KubeletService[],
   rootCgroups: readonly string[],
+  asker: number,
 ): KubeletTrust<T> {
   const refused: RefusedKubelet[] = [];
   const refuse = ({ pid, uids }: T, reason: string): void => {
@@ -105,7 +116,7 @@ export function trustKubelets<T extends ProcessFacts>(
   };
   const sound: T[] = [];
   for (const process of processes.toSorted((a, b) => a.pid - b.pid)) {
-    const reason = untrustedReason(process, rootCgroups);
+    const reason = untrustedReason(process, rootCgroups, asker);
     if (reason === undefined) sound.push(process);
     else refuse(process, reason);
   }

@@ -1,26 +1,9 @@
 import { FORCE_ANNOTATION } from '../../api/names.ts';
-import type { Node } from '../../api/pod.ts';
+import type { ControlPlaneMember } from './control-plane-members.ts';
 import { inTurn, type WaitingDrain } from './parallel.ts';
-
-/** Labels by which kubeadm and others mark the nodes of the control plane; etcd is taken to run on each of them. */
-const CONTROL_PLANE_LABELS = [
-  'node-role.kubernetes.io/control-plane',
-  'node-role.kubernetes.io/master',
-  'node-role.kubernetes.io/etcd',
-];
 
 /** Whether a drain leaves the control plane at work. */
 export type ControlPlaneVerdict = { readonly kind: 'safe' } | { readonly kind: 'unsafe'; readonly message: string };
-
-/** Whether the node is a member of the control plane. */
-export function isControlPlane({ metadata }: Node): boolean {
-  return CONTROL_PLANE_LABELS.some((label) => metadata.labels?.[label] !== undefined);
-}
-
-/** Whether the kubelet of the node says that it is ready. */
-export function isHealthy({ status }: Node): boolean {
-  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
-}
 
 /**
  * Judges a drain of the `leaving` nodes: it must not take the last healthy member of the control plane, nor so many that
@@ -28,31 +11,23 @@ export function isHealthy({ status }: Node): boolean {
  * drain one of them again takes nothing more.
  */
 export function judgeControlPlane(
-  nodes: readonly Node[],
+  members: readonly ControlPlaneMember[],
   leaving: ReadonlySet<string>,
   away: ReadonlySet<string>,
 ): ControlPlaneVerdict {
-  return judgeMembers(nodes.filter(isControlPlane), leaving, away);
-}
-
-function judgeMembers(
-  members: readonly Node[],
-  leaving: ReadonlySet<string>,
-  away: ReadonlySet<string>,
-): ControlPlaneVerdict {
-  const taken = members.filter(({ metadata: { name } }) => leaving.has(name) && !away.has(name));
+  const taken = members.filter(({ name }) => leaving.has(name) && !away.has(name));
   if (taken.length === 0) return { kind: 'safe' };
-  const left = members.filter((node) => {
-    return isHealthy(node) && !leaving.has(node.metadata.name) && !away.has(node.metadata.name);
-  });
+  const staying = members.filter(({ name }) => !leaving.has(name) && !away.has(name));
+  const left = staying.filter(({ fault }) => fault === undefined);
   const quorum = Math.floor(members.length / 2) + 1;
   if (left.length >= quorum) return { kind: 'safe' };
-  const names = taken.map(({ metadata }) => metadata.name).join(', ');
-  const message =
+  const names = taken.map(({ name }) => name).join(', ');
+  const harm =
     left.length === 0
       ? `draining ${names} takes the last healthy member of the control plane`
       : `draining ${names} leaves ${left.length} of ${members.length} members of the control plane at work, and etcd needs ${quorum}`;
-  return { kind: 'unsafe', message };
+  const faults = staying.flatMap(({ name, fault }) => (fault === undefined ? [] : [`${name}: ${fault}`]));
+  return { kind: 'unsafe', message: faults.length === 0 ? harm : `${harm} (${faults.join('; ')})` };
 }
 
 /** A drain as the guard sees it. */
@@ -73,15 +48,14 @@ function throttledBy(message: string): string {
  * etcd, each with the reason. What has begun or is forced goes on, and counts against the others.
  */
 export function guardControlPlane(
-  nodes: readonly Node[],
+  members: readonly ControlPlaneMember[],
   drains: readonly GuardedDrain[],
 ): ReadonlyMap<string, string> {
   const throttled = new Map<string, string>();
   const away = new Set<string>();
-  const members = nodes.filter(isControlPlane);
   for (const drain of inTurn(drains)) {
     const free = drain.begun || drain.forced;
-    const verdict = free ? undefined : judgeMembers(members, new Set(drain.nodes), away);
+    const verdict = free ? undefined : judgeControlPlane(members, new Set(drain.nodes), away);
     if (verdict?.kind === 'unsafe') throttled.set(drain.name, throttledBy(verdict.message));
     else for (const node of drain.nodes) away.add(node);
   }
@@ -94,16 +68,15 @@ export function guardControlPlane(
  * are not throttled.
  */
 export function guardJoiningNodes(
-  nodes: readonly Node[],
+  members: readonly ControlPlaneMember[],
   drains: readonly GuardedDrain[],
 ): ReadonlyMap<string, ReadonlyMap<string, string>> {
-  const members = nodes.filter(isControlPlane);
   const away = new Set(drains.flatMap(({ nodes: all, joining }) => all.filter((node) => !joining.includes(node))));
   const waiting = new Map<string, ReadonlyMap<string, string>>();
   for (const { name, joining, forced } of inTurn(drains)) {
     const unsafe = new Map<string, string>();
     for (const node of joining.toSorted()) {
-      const verdict = forced ? undefined : judgeMembers(members, new Set([node]), away);
+      const verdict = forced ? undefined : judgeControlPlane(members, new Set([node]), away);
       if (verdict?.kind === 'unsafe') unsafe.set(node, throttledBy(verdict.message));
       else away.add(node);
     }

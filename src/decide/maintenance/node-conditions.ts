@@ -5,7 +5,9 @@ import { firstNames } from '../names.ts';
 export interface NodeState {
   /** Maintenances that keep the node cordoned, by name. */
   readonly maintenances: readonly string[];
-  /** Those of them that drain it. */
+  /** Maintenances that ask none of its pods to leave yet: in the stages Idle and Cordon, and drains that wait for their turn. */
+  readonly planned: readonly string[];
+  /** The drains that have begun on it: its pods are asked to leave, or have left. */
   readonly draining: readonly string[];
   /** Whether all of its pods are gone. */
   readonly drained: boolean;
@@ -15,7 +17,7 @@ export interface NodeState {
 const MAX_NAMED = 10;
 
 /** The standard conditions of KEP-5683 that are kept on a node under maintenance; they are False afterwards. */
-export const NODE_CONDITIONS = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'] as const;
+export const NODE_CONDITIONS = ['MaintenancePlanned', 'MaintenanceInProgress', 'DrainInProgress', 'Drained'] as const;
 
 /** The condition of the kubelet while it shuts the node down gracefully (KEP-6249). This program never sets it. */
 export const KUBELET_SHUTS_DOWN = 'GracefulNodeShutdownInProgress';
@@ -40,20 +42,27 @@ function isTrue({ status }: Node, type: string): boolean {
 }
 
 /**
- * The conditions of a node that have to be written; none where they are right, or were never needed. What somebody else has
+ * The conditions of a node that have to be written (KEP-5683); none where they are right, or were never needed. What somebody else has
  * set is not cleared, and not changed while it is True (KEP-6249): the kubelet and people write conditions of these types too.
  * While the kubelet shuts the node down, DrainInProgress stays True though it is ours: with both, the DaemonSet controller makes
  * no pods that the kubelet would refuse.
  */
 export function decideNodeConditions(node: Node, state: NodeState): readonly NodeCondition[] {
-  const { maintenances, draining, drained } = state;
+  const { maintenances, planned, draining, drained } = state;
   const by = (names: readonly string[]): string => `by ${firstNames(names, MAX_NAMED)}`;
   const wanted: Record<(typeof NODE_CONDITIONS)[number], NodeCondition> = {
+    MaintenancePlanned: {
+      type: 'MaintenancePlanned',
+      status: planned.length > 0 ? 'True' : 'False',
+      reason: planned.length > 0 ? 'NodeMaintenance' : 'MaintenanceComplete',
+      message: planned.length > 0 ? `maintenance planned ${by(planned)}` : '',
+    },
+    // Controllers of workloads make replacements for the pods of a node that has it: a cordon alone is no reason for that.
     MaintenanceInProgress: {
       type: 'MaintenanceInProgress',
-      status: maintenances.length > 0 ? 'True' : 'False',
-      reason: maintenances.length > 0 ? 'NodeMaintenance' : 'MaintenanceComplete',
-      message: maintenances.length > 0 ? `under maintenance ${by(maintenances)}` : '',
+      status: draining.length > 0 ? 'True' : 'False',
+      reason: draining.length > 0 ? 'NodeMaintenance' : 'MaintenanceComplete',
+      message: draining.length > 0 ? `under maintenance ${by(draining)}` : '',
     },
     DrainInProgress: {
       type: 'DrainInProgress',
@@ -72,6 +81,8 @@ export function decideNodeConditions(node: Node, state: NodeState): readonly Nod
     const { type } = condition;
     const present = node.status?.conditions?.find((each) => each.type === type);
     if (present === undefined) return condition.status === 'True';
+    // What was planned stays so until it is over.
+    if (type === 'MaintenancePlanned' && planned.length === 0 && maintenances.length > 0) return false;
     if (type === 'DrainInProgress' && present.status === 'True' && isTrue(node, KUBELET_SHUTS_DOWN)) return false;
     if (!isOurCondition(present)) return present.status !== 'True' && condition.status === 'True';
     return (

@@ -16,9 +16,8 @@ export function inTurn<T extends WaitingDrain>(drains: readonly T[]): readonly T
 }
 
 /**
- * The maintenances that have to wait because too many drain their one node: of those that select it alone, which its own
- * agent may make as many of as it likes, `max` are looked at, in the order of their turn. One that selects several nodes
- * never waits for that.
+ * The maintenances that have to wait because too many drain their one node: of those that select it alone, `max` are looked
+ * at, in the order of their turn. One that selects several nodes never waits for that.
  */
 export function crowdedDrains(drains: readonly WaitingDrain[], max: number): ReadonlySet<string> {
   const counts = new Map<string, number>();

@@ -4,20 +4,51 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { targetsCover } from '../drain/plan.ts';
-import { begunNode } from '../drain/recorded-node.ts';
+import { begunNode, recordedNode } from '../drain/recorded-node.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
 import { drainPodOf } from '../pod.ts';
+import { isBeforeItsTurn } from './going-down.ts';
 import { drainsOfNode, isInProgress, type NodeDrain, selectsNode, stageOf } from './maintenance.ts';
 import type { NodeState } from './node-conditions.ts';
 
-/** The cordon and the conditions that may stay on a node: those of the maintenances in progress that select it now. */
+/** Whether the maintenance drains and has begun to on this very Node object. */
+function isBegunOn(maintenance: NodeMaintenance, { metadata }: Node): boolean {
+  return stageOf(maintenance) === 'Drain' && begunNode(maintenance.status, metadata) !== undefined;
+}
+
+/**
+ * Whether the maintenance is still to ask pods of the node to leave: in Idle, in Cordon, or in Drain where its status says that
+ * it waits. A drain that nobody has looked at yet may begin at once.
+ */
+function isPlannedOn(maintenance: NodeMaintenance, node: Node): boolean {
+  switch (stageOf(maintenance)) {
+    case 'Idle':
+      return maintenance.metadata.deletionTimestamp === undefined;
+    case 'Cordon':
+      return true;
+    case 'Drain':
+      return recordedNode(maintenance.status, node.metadata) !== undefined && !isBegunOn(maintenance, node);
+    case 'Complete':
+      return false;
+  }
+}
+
+/**
+ * The cordon and the conditions that may stay on a node: those of the maintenances that select it now. A machine that has not
+ * had its turn to reboot keeps its place for the pods of those before it: its maintenance is planned, and nothing else.
+ */
 export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node, isEmpty: boolean): NodeState {
-  const own = maintenances.filter((each) => isInProgress(each) && selectsNode(each, node));
-  const draining = own.filter((each) => stageOf(each) === 'Drain').map(({ metadata }) => metadata.name);
+  const selecting = maintenances.filter((each) => selectsNode(each, node));
+  const own = selecting.filter((each) => isInProgress(each) && !isBeforeItsTurn(each, node.metadata));
+  const draining = own.filter((each) => isBegunOn(each, node));
+  const planned = selecting.filter((each) => isPlannedOn(each, node));
+  const namesOf = (list: readonly NodeMaintenance[]): readonly string[] =>
+    list.map(({ metadata }) => metadata.name).toSorted();
   return {
-    maintenances: own.map(({ metadata }) => metadata.name).toSorted(),
-    draining,
+    maintenances: namesOf(own),
+    planned: namesOf(planned),
+    draining: namesOf(draining),
     drained: draining.length > 0 && isEmpty,
   };
 }
@@ -28,10 +59,7 @@ export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node
  */
 export function drainsOn(maintenances: readonly NodeMaintenance[], node: Node | undefined): readonly NodeDrain[] {
   if (node === undefined) return [];
-  const begun = maintenances.filter((each) => {
-    if (stageOf(each) !== 'Drain' || !selectsNode(each, node)) return false;
-    return begunNode(each.status, node.metadata) !== undefined;
-  });
+  const begun = maintenances.filter((each) => isBegunOn(each, node) && selectsNode(each, node));
   return drainsOfNode(begun, node.metadata.name);
 }
 

@@ -39,6 +39,11 @@ export function noticeNames(nodeName: string): readonly string[] {
   return namesOf('notice', nodeName, DIGITS);
 }
 
+/** Whether a name is one that agents may give, so that nobody else may. The policy for people has the same rule. */
+export function isAgentsName(name: string): boolean {
+  return name.startsWith('shutdown-') || name.startsWith('notice-');
+}
+
 /** Whether all pods of this node are gone: what the maintenance says of the node itself counts, not a condition alone. */
 export function hasDrained({ status }: NodeMaintenance, nodeName: string): boolean {
   const isDrained = status?.conditions?.some((each) => each.type === DRAINED && each.status === 'True') === true;
@@ -46,10 +51,11 @@ export function hasDrained({ status }: NodeMaintenance, nodeName: string): boole
   return isDrained && node?.podsPendingEvacuation === 0 && node.podsEvacuating === 0;
 }
 
-/** How many pods are left on this node when all of them are targeted; undefined while others wait for their turn. */
+/** How many pods are left on this node; undefined where that is not known, or while volumes are waited for. */
 export function podsLeft({ status }: NodeMaintenance, nodeName: string): number | undefined {
-  const node = nodeStatusOf(status, nodeName);
-  return node?.podsPendingEvacuation === 0 ? node.podsEvacuating : undefined;
+  const { podsPendingEvacuation, podsEvacuating, volumesLeft = [] } = nodeStatusOf(status, nodeName) ?? {};
+  if (podsPendingEvacuation === undefined || podsEvacuating === undefined) return undefined;
+  return volumesLeft.some(({ givenUp }) => givenUp !== true) ? undefined : podsPendingEvacuation + podsEvacuating;
 }
 
 /** Whether an agent that finds this under the name it wants takes it for its own of just now, whose answer was lost. */

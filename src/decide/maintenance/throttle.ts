@@ -1,5 +1,5 @@
-import type { Node } from '../../api/pod.ts';
 import { type GuardedDrain, guardControlPlane } from './control-plane-guard.ts';
+import type { ControlPlaneMember } from './control-plane-members.ts';
 import { admitDrains, crowdedDrains } from './parallel.ts';
 
 /** A drain that may have to wait for others. */
@@ -16,13 +16,17 @@ const MAX_SOLE = 20;
  * the control plane, then those beyond `maxParallelNodes` nodes at once; undefined for no such limit.
  */
 export function throttleDrains(
-  nodes: readonly Node[],
+  members: readonly ControlPlaneMember[],
   drains: readonly ThrottledDrain[],
   maxParallelNodes: number | undefined,
 ): ReadonlyMap<string, string> {
-  const crowded = crowdedDrains(drains, MAX_SOLE);
+  // A machine goes down in any case, however many others drain it; the names of its own drains are few.
+  const crowded = crowdedDrains(
+    drains.filter(({ isShutdown }) => !isShutdown),
+    MAX_SOLE,
+  );
   const others = drains.filter(({ name }) => !crowded.has(name));
-  const throttled = new Map(guardControlPlane(nodes, others));
+  const throttled = new Map(guardControlPlane(members, others));
   const crowd = `Waiting for other maintenances of the node: at most ${MAX_SOLE} drain it at once.`;
   for (const name of crowded) throttled.set(name, crowd);
   if (maxParallelNodes === undefined) return throttled;

@@ -1,7 +1,7 @@
 import type { NodeSelector } from '../../api/meta.ts';
 import type { Node } from '../../api/pod.ts';
 import { nodeSelectorMatches } from '../selector.ts';
-import { isControlPlane } from './control-plane-guard.ts';
+import { isControlPlane } from './control-plane-members.ts';
 
 const DANGER = 'the cluster may get into a degraded and unrecoverable state';
 

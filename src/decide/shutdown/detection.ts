@@ -1,9 +1,6 @@
 /** Whether what logind and systemd say together is a shutdown of this machine that the node is to be drained for. */
+import { type ShutdownKind, shutdownKind } from './kind.ts';
 import type { Origin } from './phase.ts';
-
-/** Ways down, as logind and systemd name them (org.freedesktop.login1(5), systemd.special(7)). */
-export const SHUTDOWN_KINDS = ['poweroff', 'reboot', 'halt', 'kexec', 'soft-reboot'] as const;
-export type ShutdownKind = (typeof SHUTDOWN_KINDS)[number];
 
 /** A shutdown that logind has in mind; `at` is in milliseconds since the epoch, null where it has begun. */
 export interface ScheduledShutdown {
@@ -36,11 +33,6 @@ export interface PreparedShutdown {
 
 /** A scheduled shutdown whose time is over by more than this did not happen. */
 const OVERDUE_MS = 60_000;
-
-/** The kind that `text` names, if it names one that will happen. */
-export function shutdownKind(text: string | undefined): ShutdownKind | undefined {
-  return SHUTDOWN_KINDS.find((kind) => kind === text);
-}
 
 /** When the drain for a scheduled shutdown begins, in milliseconds since the epoch; undefined where it waits for logind. */
 export function scheduledStart(scheduled: ScheduledShutdown | null, leadMs: number): number | undefined {
@@ -99,12 +91,24 @@ export interface ReasonFacts {
   readonly scheduled: ScheduledShutdown | null;
 }
 
+/**
+ * The kind of the shutdown that the machine announces in the way `origin`; undefined where neither systemd nor logind names
+ * it. Where systemd stops the units by itself, what logind says may be about an earlier shutdown, that was canceled.
+ */
+export function announcedKind(
+  origin: MachineOrigin,
+  { requester, queued, scheduled }: ReasonFacts,
+): ShutdownKind | undefined {
+  if (origin === 'unit-stop') return queued;
+  const later = origin === 'schedule' ? shutdownKind(scheduled?.kind) : undefined;
+  return later ?? requester.kind;
+}
+
 /** The reason of the NodeMaintenance, for a shutdown that the machine announces in the way `origin`. */
 export function shutdownReason(origin: MachineOrigin, { requester, queued, scheduled }: ReasonFacts): string {
   // logind's file about the requester concerns this shutdown only where logind does it, or will do it.
   const known = origin === 'unit-stop' ? {} : requester;
-  const later = origin === 'schedule' ? scheduled?.kind : undefined;
-  return describeRequester(queued ?? later ?? requester.kind ?? 'shutdown', known);
+  return describeRequester(announcedKind(origin, { requester, queued, scheduled }) ?? 'shutdown', known);
 }
 
 /** The kind of a shutdown and who requested it, as a sentence for people. */

@@ -61,6 +61,8 @@ export function phaseEventOf(nodeName: string, { name, from, to }: Transition): 
       return from.kind === 'watching' ? undefined : deletionEvent(nodeName, from, to);
     case 'handOver':
     case 'tighten':
+    case 'specify':
+    case 'relax':
     case 'settle':
       return undefined;
   }

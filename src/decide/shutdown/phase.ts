@@ -4,12 +4,18 @@
  */
 import type { Deadline } from '../deadline/budget.ts';
 import type { OwnState } from '../maintenance/shutdown-maintenance.ts';
+import type { ShutdownKind } from './kind.ts';
 
 /** How the agent came to know that the node goes down. */
 export type Origin = 'logind' | 'unit-stop' | 'schedule' | 'trigger' | 'notice';
 
 /** Who drains the node: `cluster` over the objects of the API server, `offline` this agent alone from its record. */
 export type DrainMode = 'cluster' | 'offline';
+
+/** A deadline, and who named it; older records do not say that of a trigger. */
+export interface ShutdownDeadline extends Deadline {
+  readonly of?: 'trigger';
+}
 
 /** A shutdown of this node that the agent holds, released or recovers from. */
 export interface Shutdown {
@@ -25,8 +31,12 @@ export interface Shutdown {
   /** The same in milliseconds since the boot, which no setting of the clock moves; absent in records of older agents. */
   readonly sinceBootMs?: number;
   readonly bootId: string;
-  /** When the machine will be gone; absent where no notice or command named a time. It only gets earlier. */
-  readonly deadline?: Deadline;
+  /** When the machine will be gone; absent where no notice or command named a time. It gets later only if a trigger is taken back. */
+  readonly deadline?: ShutdownDeadline;
+  /** The deadline of a trigger that was taken back, in milliseconds since the epoch; the NodeMaintenance may still have it. */
+  readonly withdrawnDeadline?: number;
+  /** Absent where neither systemd nor logind has named it, and in records of older agents. */
+  readonly shutdownKind?: ShutdownKind;
 }
 
 /** The NodeMaintenance of a shutdown had to be created under another name. */
@@ -65,12 +75,24 @@ export interface PhaseFacts {
   readonly nodeName: string;
   /** Whether the machine is going down; 'unknown' while logind, systemd or a notice source does not answer. */
   readonly goingDown:
-    | { readonly kind: 'yes'; readonly origin: Origin; readonly reason: string; readonly deadline?: number }
+    | {
+        readonly kind: 'yes';
+        readonly origin: Origin;
+        readonly reason: string;
+        /** Of a notice, in milliseconds since the epoch. */
+        readonly deadline?: number;
+        /** Of the trigger that applies, in milliseconds since the epoch. */
+        readonly triggerDeadline?: number;
+        readonly shutdownKind?: ShutdownKind;
+      }
     | { readonly kind: 'no' }
     | { readonly kind: 'unknown' };
   readonly clusterConfigured: boolean;
-  /** When this process began to ask the API server, in milliseconds since the boot; a restarted agent starts again. */
-  readonly askingSinceBootMs: number;
+  /**
+   * When this process first asked the API server for the NodeMaintenance of this shutdown, in milliseconds since the boot;
+   * undefined before, as while hooks run. A restarted agent starts again.
+   */
+  readonly askedSinceBootMs: number | undefined;
   /** How long the API server may take to accept the NodeMaintenance before the drain goes on offline, in milliseconds. */
   readonly apiWaitMs: number;
   /** What became of the NodeMaintenance; once it is open, the cluster does the drain. */

@@ -3,7 +3,7 @@
  * lost. Each transition has a name that the log, the documentation and the tests use.
  */
 import { maintenanceReason, shutdownNames } from '../maintenance/shutdown-maintenance.ts';
-import { mayHandOver, type Phase, type PhaseFacts, type Shutdown } from './phase.ts';
+import { mayHandOver, type Phase, type PhaseFacts, type Shutdown, type ShutdownDeadline } from './phase.ts';
 
 /** What may happen to the phase. */
 export type TransitionName =
@@ -11,6 +11,10 @@ export type TransitionName =
   | 'begin'
   /** draining: an earlier deadline became known. */
   | 'tighten'
+  /** draining: systemd or logind names the kind of the shutdown, or another one than before. */
+  | 'specify'
+  /** draining: the trigger that named the deadline was taken back. */
+  | 'relax'
   /** draining: the NodeMaintenance gets another name, because the name is taken or the object was deleted. */
   | 'rename'
   /** draining with the cluster → draining offline: the API server does not answer, has no such node, or cannot end the pods. */
@@ -76,7 +80,8 @@ function forcedRelease(shutdown: Shutdown, facts: PhaseFacts): string | undefine
 /** The drain of a shutdown that is detected now; undefined where the machine stays up, or may do so. */
 function begun(facts: PhaseFacts): Draining | undefined {
   if (facts.goingDown.kind !== 'yes') return undefined;
-  const { origin, deadline } = facts.goingDown;
+  const { origin, shutdownKind } = facts.goingDown;
+  const deadline = namedDeadline(facts);
   const reason = maintenanceReason(facts.goingDown.reason);
   // Where all names are taken the API server refuses this one, and the drain goes on offline.
   const maintenance = facts.freeName ?? shutdownNames(facts.nodeName)[0] ?? '';
@@ -85,16 +90,37 @@ function begun(facts: PhaseFacts): Draining | undefined {
   return {
     kind: 'draining',
     ...({ maintenance, mode, origin, reason, since, sinceBootMs, bootId } as const),
-    ...(deadline === undefined ? {} : { deadline: { at: deadline, since: facts.now } }),
+    ...(deadline === undefined ? {} : { deadline }),
+    ...(shutdownKind === undefined ? {} : { shutdownKind }),
   };
 }
 
-/** The earliest deadline that was ever named applies: a shortened one is never made longer again. */
-function tightened(phase: Draining, { goingDown, now }: PhaseFacts): Draining {
-  const named = goingDown.kind === 'yes' ? goingDown.deadline : undefined;
-  return named === undefined || named >= (phase.deadline?.at ?? Infinity)
-    ? phase
-    : { ...phase, deadline: { at: named, since: now } };
+/** The earliest deadline that is named now; undefined where none is. */
+function namedDeadline({ goingDown, now: since }: PhaseFacts): ShutdownDeadline | undefined {
+  if (goingDown.kind !== 'yes') return undefined;
+  const { deadline = Infinity, triggerDeadline = Infinity } = goingDown;
+  const at = Math.min(deadline, triggerDeadline);
+  if (at === Infinity) return undefined;
+  return { at, since, ...(triggerDeadline <= deadline ? { of: 'trigger' } : {}) };
+}
+
+/** The drain without the deadline of a trigger that was taken back; the same object where there is none. */
+function relaxed(phase: Draining, { goingDown }: PhaseFacts): Draining {
+  const { deadline, ...rest } = phase;
+  if (deadline?.of !== 'trigger' || goingDown.kind !== 'yes' || goingDown.triggerDeadline !== undefined) return phase;
+  return { ...rest, withdrawnDeadline: deadline.at };
+}
+
+/** The earliest deadline that was ever named applies: one that was not taken back is never made longer again. */
+function tightened(phase: Draining, facts: PhaseFacts): Draining {
+  const named = namedDeadline(facts);
+  return named === undefined || named.at >= (phase.deadline?.at ?? Infinity) ? phase : { ...phase, deadline: named };
+}
+
+/** The kind that was named last applies; one that cannot be read for a while is not forgotten. */
+function specified(phase: Draining, { goingDown }: PhaseFacts): Draining {
+  const named = goingDown.kind === 'yes' ? goingDown.shutdownKind : undefined;
+  return named === undefined || named === phase.shutdownKind ? phase : { ...phase, shutdownKind: named };
 }
 
 /**
@@ -112,28 +138,35 @@ function renamed(phase: Draining, facts: PhaseFacts): Draining {
 
 /** Whether the cluster cannot go on with the drain. */
 function isClusterLost(phase: Draining, facts: PhaseFacts): boolean {
-  const asked = [phase.sinceBootMs ?? 0, facts.askingSinceBootMs, phase.renamed?.sinceBootMs ?? 0];
-  const isOverdue = facts.sinceBootMs - Math.max(...asked) >= facts.apiWaitMs;
+  const { askedSinceBootMs = Infinity } = facts;
+  // The wait begins with the first question: the hooks before it take nothing of it.
+  const askedAt = Math.max(askedSinceBootMs, phase.renamed?.sinceBootMs ?? 0);
+  const isOverdue = facts.sinceBootMs - askedAt >= facts.apiWaitMs;
   const isAway = facts.maintenance !== 'open' || facts.apiSilentMs >= facts.apiWaitMs;
   return (isOverdue && isAway) || facts.nodeGoneMs >= NODE_GONE_MS || facts.manifestsStuck;
 }
 
 /** What changes in a drain that goes on. */
 function goOn(phase: Draining, facts: PhaseFacts): Transition | undefined {
-  const timely = tightened(phase, facts);
-  const current = renamed(timely, facts);
+  const timely = tightened(relaxed(phase, facts), facts);
+  const known = specified(timely, facts);
+  const current = renamed(known, facts);
   const to = (name: TransitionName, mode: Shutdown['mode']): Transition => ({
     name,
     from: phase,
     to: { ...current, mode },
   });
-  if (current !== timely) {
+  if (current !== known) {
     if (mayHandOver(current)) return to('rename', phase.mode);
     return to(phase.mode === 'cluster' ? 'loseCluster' : 'rename', 'offline');
   }
   if (phase.mode === 'cluster' && isClusterLost(phase, facts)) return to('loseCluster', 'offline');
   if (phase.mode === 'offline' && facts.handedOver) return to('handOver', 'cluster');
-  return timely === phase ? undefined : to('tighten', phase.mode);
+  if (timely !== phase) {
+    const isLater = (timely.deadline?.at ?? Infinity) > (phase.deadline?.at ?? Infinity);
+    return to(isLater ? 'relax' : 'tighten', phase.mode);
+  }
+  return known === phase ? undefined : to('specify', phase.mode);
 }
 
 function decideDraining(phase: Draining, facts: PhaseFacts): Transition | undefined {

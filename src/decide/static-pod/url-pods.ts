@@ -6,9 +6,9 @@ import { podTypeOf } from '../pod.ts';
 
 /** Why such a pod does not leave, and what a person can do. */
 export const URL_POD_STAYS =
-  'the kubelet has it from its staticPodURL: no manifest can be moved away, and a drain waits for it until the URL no longer serves it';
+  'the kubelet has it from its staticPodURL: no manifest can be moved away, so it stays, and no drain waits for it';
 
-/** Why a machine may go down with static pods that the agent has no manifest of; their names follow. */
+/** What static pods stay when a drain is over, because nobody has a manifest of them that could be moved; their names follow. */
 export const URL_PODS_LEFT =
   'only static pods without a manifest on this node are left, as from a staticPodURL of the kubelet';
 
@@ -23,5 +23,5 @@ export function staticPodUrlWarning({
   hasStaticPodUrl,
 }: Pick<KubeletFacts, 'pid' | 'hasStaticPodUrl'>): string | undefined {
   if (!hasStaticPodUrl) return undefined;
-  return `the kubelet (process ${pid}) takes static pods from a URL (staticPodURL): no manifest of theirs can be moved away, so a drain waits for them until the URL no longer serves them, and a machine goes down with them`;
+  return `the kubelet (process ${pid}) takes static pods from a URL (staticPodURL): no manifest of theirs can be moved away, so they stay when a node is drained, and a machine goes down with them`;
 }

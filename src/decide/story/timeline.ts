@@ -85,6 +85,8 @@ export interface Timeline {
 const WORDS: Readonly<Record<string, string>> = {
   begin: 'the shutdown is held',
   tighten: 'an earlier deadline became known',
+  specify: 'it became known how the machine goes down',
+  relax: 'the deadline of a trigger was taken back',
   rename: 'the maintenance got another name',
   loseCluster: 'the drain goes on without the cluster',
   handOver: 'the cluster goes on with the drain',
@@ -109,10 +111,16 @@ function endOf({ events, begunAt }: ShutdownStory, now: number): number {
   return Math.max(begunAt, events.find(({ what }) => ends.has(what))?.at ?? now);
 }
 
-/** The last resort of an eviction says itself what it waits for. */
+const ENDS_BY_ITSELF = 'it ends by itself';
+/** What many pods have in common that end by themselves, as a cause of the wait. */
+const OWN_END = 'their own end';
+
+/** The last resort of an eviction says itself what it waits for, and why budgets were not asked for a pod that ends. */
 function textOf({ kind, on, message }: StoryWait): string {
   // Who ends a pod says so with the name of the pod or of its owner, which stand beside it already.
-  if (kind === 'ending' && (message === '' || /\bis terminating\b/.test(message))) return 'it ends by itself';
+  if (kind === 'ending' && message === '') return ENDS_BY_ITSELF;
+  const more = kind === 'ending' ? /\bis terminating\b\.?\s*(.*)$/su.exec(message)?.[1] : undefined;
+  if (more !== undefined) return more === '' ? ENDS_BY_ITSELF : `${ENDS_BY_ITSELF}: ${more}`;
   if (message === '') return `${on} to begin`;
   return on === IMPERATIVE_INTERCEPTOR ? message : `${on}: ${message}`;
 }
@@ -142,6 +150,11 @@ function rowOf({ pod, askedAt, goneAt, waits }: StoryPod, end: number): Row {
   return { pod, from: askedAt, to, gone: goneAt !== undefined && goneAt <= end, spans };
 }
 
+/** Whether a cause says no more than that pods ended by themselves. */
+export function isOwnEnd({ text }: Pick<WaitCause, 'text'>): boolean {
+  return text === OWN_END;
+}
+
 /** How many milliseconds of the union of the spans there are. */
 export function unionMs(spans: readonly Pick<Span, 'from' | 'to'>[]): number {
   let [sum, until] = [0, -Infinity];
@@ -169,7 +182,7 @@ function timeSpent(from: number, to: number, rows: readonly Row[]): TimeSpent {
 
 /** A cause without the name of the pod that it was said of. */
 function causeKey({ kind, text }: Span): string {
-  return kind === 'ending' ? 'their own end' : text;
+  return kind === 'ending' && !text.startsWith(`${ENDS_BY_ITSELF}: `) ? OWN_END : text;
 }
 
 function causesOf(rows: readonly Row[]): readonly WaitCause[] {

@@ -95,6 +95,8 @@ function wordsOf({ reason, message }: BlockingPod): Words {
         'may',
         `have ended or not: ${said.replace(/, so that it is unknown.*$/s, '').replace(/^its/, 'the')}`,
       ];
+    case 'Returning':
+      return ['comes', 'come', `back after each eviction: ${said}`];
     case 'VolumesInUse':
       return ['runs', 'run', said.replace(/^it runs /, '')];
     case 'NotEnding':

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
-import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance, PodType } from '../../api/node-maintenance.ts';
 import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { describeMachineDeletion } from '../machine-hook/machine-hook.ts';
@@ -11,9 +11,13 @@ import { askedFor } from '../lifecycle/dialect.ts';
 import { isInProgress, stageOf } from '../maintenance/maintenance.ts';
 import { gracefulPodOf } from '../deadline/maintenance.ts';
 import { otherMaintainers } from '../node-mark/maintainers.ts';
+import { tolerates } from '../disruption-budget/placement.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { describeGroup, type DisruptionMode, groupNameOf } from '../pod-group/pod-group.ts';
 import { registersPlugin } from '../plugin-pods.ts';
+import { isOwnController } from '../own-controller.ts';
+import type { Finding } from './finding.ts';
+import { replicaFindings } from './own-replicas.ts';
 import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
 
 /** The parts of an apps/v1 DaemonSet that a preview looks at. */
@@ -29,6 +33,8 @@ export interface PreviewFacts {
   /** Pods of the node. */
   readonly pods: readonly Pod[];
   readonly budgets: readonly PodDisruptionBudget[];
+  /** The nodes that are not to be drained; absent where they need not be known, or may not be read. */
+  readonly others?: readonly Node[];
   /** The DaemonSets of pods on the node, as far as they can be read. */
   readonly daemonSets: readonly PreviewDaemonSet[];
   /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
@@ -43,15 +49,6 @@ export interface PreviewFacts {
   readonly deadlineMs?: number;
   /** The plan of the maintenance; the default entries are added here. */
   readonly plan: readonly DrainPlanEntry[];
-}
-
-/** How serious a finding is: it blocks the drain, it may block it, or it is only information. */
-export type FindingLevel = 'blocks' | 'may block' | 'note';
-
-/** Something that a person should know before a drain. */
-export interface Finding {
-  readonly level: FindingLevel;
-  readonly message: string;
 }
 
 /** A pod that the drain would remove. */
@@ -89,7 +86,7 @@ export interface DrainPreview {
 
 function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
   // Static and DaemonSet pods are ended by their own interceptors, which do not check budgets.
-  if (podTypeOf(pod) !== 'Default') return [];
+  if (podTypeOf(pod) !== 'Default' || isOwnController(pod)) return [];
   const own = facts.budgets.filter((budget) => budgetCovers(budget, pod));
   const names = own.map(({ metadata }) => metadata.name).join(', ');
   if (own.length > 1) {
@@ -185,6 +182,16 @@ function groupFindings(pod: Pod, { podGroups }: PreviewFacts): readonly Finding[
   return [{ level: 'note', message: describeGroup(name, podGroups?.get(`${pod.metadata.namespace}/${name}`)) }];
 }
 
+/** What a cordon is for the scheduler. */
+const CORDON = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
+
+function returnFindings({ metadata: { ownerReferences = [] }, spec }: Pod, podType: PodType): readonly Finding[] {
+  const isReplaced = podType === 'Default' && ownerReferences.some(({ controller }) => controller === true);
+  if (!isReplaced || spec.tolerations?.some((each) => tolerates(each, CORDON)) !== true) return [];
+  const message = 'it tolerates the cordon: it may come back at once, and is then evicted again';
+  return [{ level: 'may block', message }];
+}
+
 function driverFindings(pod: Pod): readonly Finding[] {
   if (podTypeOf(pod) !== 'DaemonSet' || !registersPlugin(pod)) return [];
   const message =
@@ -199,10 +206,12 @@ function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[])
   const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
   const findings: Finding[] = [
     ...groupFindings(pod, facts),
-    ...(isFromUrl(pod) ? [{ level: 'blocks', message: URL_POD_STAYS } as const] : []),
+    ...(isFromUrl(pod) ? [{ level: 'note', message: URL_POD_STAYS } as const] : []),
     ...budgetFindings(pod, facts),
     ...daemonSetFindings(pod, facts),
     ...driverFindings(pod),
+    ...replicaFindings(pod, facts.others),
+    ...returnFindings(pod, podTypeOf(pod)),
     ...lossFindings(pod),
     ...ignored.map((message): Finding => ({ level: 'note', message })),
   ];

@@ -1,10 +1,11 @@
 /** The checks of `nodemaint doctor`: from the facts of a node to results and fixes. */
-import { SHUTDOWN_KINDS, type ShutdownKind } from '../shutdown/detection.ts';
+import { SHUTDOWN_KINDS, type ShutdownKind } from '../shutdown/kind.ts';
 import { judgeKubeletShutdown } from '../machine/kubelet-graceful-shutdown.ts';
 import type { KubeletFacts } from '../machine/kubelet-config.ts';
 import type { RefusedKubelet } from '../machine/kubelet-trust.ts';
 import { chooseKubeletUnit, type KubeletHome } from '../machine/kubelet-unit.ts';
 import { staticPodUrlWarning } from '../static-pod/url-pods.ts';
+import { describeUps, type UpsFacts, upsProblems } from '../machine/ups-shutdown.ts';
 import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../machine/logind-delay.ts';
 
 export interface Check {
@@ -67,6 +68,7 @@ export interface NodeFacts {
   readonly serverIsLocal: boolean;
   /** The manifests of this node's own API server. */
   readonly apiServerManifests: readonly string[];
+  readonly ups: UpsFacts;
 }
 
 const OK = { result: 'ok', fix: '' } as const;
@@ -222,6 +224,15 @@ function checkStorage({ storage: { directory, problem } }: NodeFacts): Check {
   return { name, result: 'fail', message, fix: `free space in ${directory}, or repair its file system` };
 }
 
+function checkUps({ ups }: NodeFacts): Check {
+  const name = 'UPS';
+  const problems = upsProblems(ups);
+  if (problems.length === 0) return { name, ...OK, message: describeUps(ups) };
+  const message = problems.map((problem) => problem.message).join('; ');
+  const fix = [...new Set(problems.map((problem) => problem.fix))].join('; ');
+  return { name, result: problems.some(({ fails }) => fails) ? 'fail' : 'warn', message, fix };
+}
+
 function checkRuntime({ runtime }: NodeFacts): Check {
   const name = 'runtime';
   if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
@@ -254,7 +265,7 @@ function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check
 /** All checks, the most important first. */
 export function examineNode(facts: NodeFacts): readonly Check[] {
   const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
-  const places = [checkUnitPaths, checkTrust, checkOtherLocks];
+  const places = [checkUps, checkUnitPaths, checkTrust, checkOtherLocks];
   return [...checks, ...places, checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf].map((check) =>
     check(facts),
   );

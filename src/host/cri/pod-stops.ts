@@ -30,14 +30,40 @@ export interface SandboxStops {
 
 /** A new stop that would end less than this earlier is not started. */
 const SLACK_MS = 1_500;
+/** A stop that is begun so long after the one that failed is a new one: its pod, or the runtime, was away for a while. */
+const SAME_MS = 15_000;
 
-/** `onEnd` is called after each stop. A failed stop is not repeated here: the caller starts it again while the pod runs. */
+/** Stops of a sandbox that failed one after another; times on the monotonic clock. */
+interface Failures {
+  readonly since: number;
+  readonly lastAt: number;
+}
+
+/**
+ * Whether containers that could not be stopped are killed with their sandbox: where at least one stop has failed, and a
+ * whole grace period has passed since it began. An earlier one may have failed before the container got its SIGTERM.
+ */
+function isSpent(failures: Failures | undefined, graceMs: number, now: number): boolean {
+  return failures !== undefined && now - failures.lastAt < SAME_MS && now - failures.since >= graceMs;
+}
+
+/**
+ * `onEnd` is called after each stop. A failed stop is not repeated here: the caller starts it again while the pod runs, with
+ * its whole grace period.
+ */
 export function createSandboxStops(
   runtime: ContainerRuntime,
   clock: Clock,
   onEnd: () => void = () => undefined,
 ): SandboxStops {
   const underWay = new Map<string, SandboxStop>();
+  const failed = new Map<string, Failures>();
+  const noteFailure = (sandboxId: string, since: number): void => {
+    const lastAt = clock.monotonic();
+    const before = failed.get(sandboxId);
+    const isNew = before === undefined || since - before.lastAt >= SAME_MS;
+    failed.set(sandboxId, { since: isNew ? since : before.since, lastAt });
+  };
   return {
     begin: (sandboxId, graceSec, events, signal) => {
       const now = clock.now();
@@ -47,11 +73,15 @@ export function createSandboxStops(
       if (before !== undefined && endsMonotonic > before.endsMonotonic - SLACK_MS) return before;
       const stop: SandboxStop = { since: before?.since ?? now, endsAt: now + graceMs, endsMonotonic };
       underWay.set(sandboxId, stop);
+      const begunAt = clock.monotonic();
+      const byForce = isSpent(failed.get(sandboxId), graceMs, begunAt);
       events.begun();
-      runtime
-        .stopPod(sandboxId, graceSec, signal)
+      (byForce ? runtime.stopPodByForce(sandboxId, graceSec, signal) : runtime.stopPod(sandboxId, graceSec, signal))
+        .then(() => failed.delete(sandboxId))
         .catch((error: unknown) => {
-          if (!signal.aborted) events.failed(describeError(error));
+          if (signal.aborted) return;
+          noteFailure(sandboxId, begunAt);
+          events.failed(describeError(error));
         })
         .finally(() => {
           if (underWay.get(sandboxId) === stop) underWay.delete(sandboxId);

@@ -2,8 +2,16 @@
  * The container runtime over its CRI socket: lists the pods that run on this node, with or without an API server, and stops a
  * pod. Never starts or removes anything.
  */
-import { NodemaintError } from '../../errors.ts';
-import { type Connection, createConnection, isNotFound, type WireContainer, type WireSandbox } from './connection.ts';
+import { describeError, NodemaintError } from '../../errors.ts';
+import {
+  type Answers,
+  type Call,
+  type Connection,
+  createConnection,
+  isNotFound,
+  type WireContainer,
+  type WireSandbox,
+} from './connection.ts';
 
 /** A pod of the container runtime. */
 export interface PodSandbox {
@@ -33,47 +41,73 @@ export interface ContainerRuntime {
    */
   livePods(signal: AbortSignal): Promise<readonly PodSandbox[]>;
   /**
-   * Stops all containers of the pod at the same time, with a grace period of `graceSec`, then the sandbox with what is left
-   * in it. A missing sandbox counts as stopped. Takes at most `graceSec` + 30 s.
+   * Stops all containers of the pod at the same time, with a grace period of `graceSec`, then the sandbox. A container that
+   * could not be stopped keeps its sandbox while it runs, because the stop of a sandbox kills what is left in it. A missing
+   * sandbox counts as stopped. Takes at most `graceSec` + 40 s.
    */
   stopPod(sandboxId: string, graceSec: number, signal: AbortSignal): Promise<void>;
+  /** The same, but stops the sandbox with what is left in it, whatever became of its containers. */
+  stopPodByForce(sandboxId: string, graceSec: number, signal: AbortSignal): Promise<void>;
   /** Closes the connection. A later call opens a new one. */
   close(): void;
 }
 
-const TIMEOUT_MS = 10_000;
+/** The runtime, and how long a call may take beside the time for which the runtime itself waits. */
+interface Runtime {
+  readonly connection: Connection;
+  readonly callMs: number;
+}
+
+const CALL_MS = 10_000;
 /** Set by the kubelet on each container (kuberuntime/labels.go, podTerminationGracePeriodLabel). */
 const GRACE_ANNOTATION = 'io.kubernetes.pod.terminationGracePeriod';
 
 /**
- * The runtime behind `endpoint`, the path of a unix socket, with or without `unix://`. Does not connect yet.
+ * The runtime behind `endpoint`, the path of a unix socket, with or without `unix://`. Does not connect yet. Only tests set
+ * how long a call may take.
  *
  * @throws NodemaintError CONFIG_INVALID if the endpoint is something else.
  */
-export function createContainerRuntime(endpoint: string): ContainerRuntime {
-  const connection = createConnection(parseEndpoint(endpoint));
+export function createContainerRuntime(endpoint: string, callMs = CALL_MS): ContainerRuntime {
+  const runtime: Runtime = { connection: createConnection(parseEndpoint(endpoint)), callMs };
   /** Sandboxes whose stop the runtime has confirmed. */
   const stopped = new Set<string>();
   return {
-    version: async (signal) => {
-      const doing = 'ask for the version';
-      return await connection.call({ method: 'Version', request: {}, timeoutMs: TIMEOUT_MS, doing }, signal);
-    },
+    version: async (signal) =>
+      await ask(runtime, { method: 'Version', request: {}, doing: 'ask for the version' }, signal),
     livePods: async (signal) => {
-      const pods = await readLivePods(connection, signal);
+      const pods = await readLivePods(runtime, signal);
       const listed = new Set(pods.map(({ id }) => id));
       for (const id of stopped) if (!listed.has(id)) stopped.delete(id);
       // A runtime that cannot write to its disk lists a stopped container as running for ever.
       return pods.filter(({ id, ready }) => ready || !stopped.has(id));
     },
     stopPod: async (sandboxId, graceSec, signal) => {
-      await stopPod(connection, sandboxId, graceSec, signal);
+      const failure = await stopContainers(runtime, sandboxId, graceSec, signal);
+      if (failure !== undefined && (await listRunning(runtime, sandboxId, signal)).length > 0) throw failure;
+      await stopSandbox(runtime, sandboxId, signal);
+      stopped.add(sandboxId);
+    },
+    stopPodByForce: async (sandboxId, graceSec, signal) => {
+      await stopContainers(runtime, sandboxId, graceSec, signal);
+      await stopSandbox(runtime, sandboxId, signal);
       stopped.add(sandboxId);
     },
     close: () => {
-      connection.close();
+      runtime.connection.close();
     },
   };
+}
+
+/** A call without its time limit, which is `callMs` and the time that the runtime itself waits. */
+type Question<Method extends keyof Answers> = Omit<Call<Method>, 'timeoutMs'> & { readonly waitsMs?: number };
+
+async function ask<Method extends keyof Answers>(
+  { connection, callMs }: Runtime,
+  { waitsMs = 0, ...question }: Question<Method>,
+  signal: AbortSignal,
+): Promise<Answers[Method]> {
+  return await connection.call<Method>({ ...question, timeoutMs: callMs + waitsMs }, signal);
 }
 
 function parseEndpoint(endpoint: string): string {
@@ -83,14 +117,11 @@ function parseEndpoint(endpoint: string): string {
   throw new NodemaintError('CONFIG_INVALID', `the container runtime endpoint ${endpoint} is no unix socket: ${fix}`);
 }
 
-async function readLivePods(connection: Connection, signal: AbortSignal): Promise<readonly PodSandbox[]> {
+async function readLivePods(runtime: Runtime, signal: AbortSignal): Promise<readonly PodSandbox[]> {
   // Containers first: a pod that starts between the two calls is then listed as a ready sandbox, so no pod is missed.
-  const running = Map.groupBy(await listRunning(connection, undefined, signal), ({ podSandboxId }) => podSandboxId);
+  const running = Map.groupBy(await listRunning(runtime, undefined, signal), ({ podSandboxId }) => podSandboxId);
   const doing = 'list the pods';
-  const { items } = await connection.call(
-    { method: 'ListPodSandbox', request: {}, timeoutMs: TIMEOUT_MS, doing },
-    signal,
-  );
+  const { items } = await ask(runtime, { method: 'ListPodSandbox', request: {}, doing }, signal);
   return items
     .map((sandbox) => toPodSandbox(sandbox, running.get(sandbox.id) ?? []))
     .filter((pod) => pod.ready || pod.runningContainers > 0);
@@ -101,16 +132,13 @@ async function readLivePods(connection: Connection, signal: AbortSignal): Promis
  * out: it has no process, and in a stopped sandbox it never starts, so its end would never come.
  */
 async function listRunning(
-  connection: Connection,
+  runtime: Runtime,
   podSandboxId: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly WireContainer[]> {
   const request = podSandboxId === undefined ? {} : { filter: { podSandboxId } };
   const doing = 'list the containers';
-  const { containers } = await connection.call(
-    { method: 'ListContainers', request, timeoutMs: TIMEOUT_MS, doing },
-    signal,
-  );
+  const { containers } = await ask(runtime, { method: 'ListContainers', request, doing }, signal);
   return containers.filter(({ state }) => state === 'CONTAINER_RUNNING' || state === 'CONTAINER_UNKNOWN');
 }
 
@@ -136,26 +164,33 @@ function toPodSandbox(sandbox: WireSandbox, running: readonly WireContainer[]): 
   };
 }
 
-async function stopPod(
-  connection: Connection,
+/** Stops the containers of the sandbox; returns the first failure, undefined where all have stopped. */
+async function stopContainers(
+  runtime: Runtime,
   sandboxId: string,
   graceSec: number,
   signal: AbortSignal,
-): Promise<void> {
-  const containers = await listRunning(connection, sandboxId, signal);
+): Promise<Error | undefined> {
+  const containers = await listRunning(runtime, sandboxId, signal);
   const timeout = Math.max(0, Math.ceil(graceSec));
-  // If a container cannot be stopped, the stop of the sandbox ends it.
-  await Promise.allSettled(
-    containers.map(async ({ id: containerId }) => {
-      const doing = `stop the container ${containerId}`;
-      const timeoutMs = timeout * 1000 + TIMEOUT_MS;
-      await connection.call({ method: 'StopContainer', request: { containerId, timeout }, timeoutMs, doing }, signal);
-    }),
-  );
-  const doing = `stop the pod sandbox ${sandboxId}`;
-  const request = { podSandboxId: sandboxId };
+  const stops = containers.map(async ({ id: containerId }) => {
+    const doing = `stop the container ${containerId}`;
+    const request = { containerId, timeout };
+    try {
+      await ask(runtime, { method: 'StopContainer', request, waitsMs: timeout * 1000, doing }, signal);
+      return undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof Error ? error : new Error(describeError(error));
+    }
+  });
+  return (await Promise.all(stops)).find((failure) => failure !== undefined);
+}
+
+async function stopSandbox(runtime: Runtime, podSandboxId: string, signal: AbortSignal): Promise<void> {
+  const doing = `stop the pod sandbox ${podSandboxId}`;
   try {
-    await connection.call({ method: 'StopPodSandbox', request, timeoutMs: TIMEOUT_MS, doing }, signal);
+    await ask(runtime, { method: 'StopPodSandbox', request: { podSandboxId }, doing }, signal);
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }

@@ -22,7 +22,10 @@ export interface StateDisk {
 
 /** The agent's state by file name. No method fails: `problem` reports errors of the disk. */
 export interface StateFiles {
-  /** The content that was written last; undefined if there is none, or it cannot be read. */
+  /**
+   * The content that was written last; undefined if there is none, or none could be read yet. A file that can be read no
+   * longer has the content that this process read or wrote last.
+   */
   read(name: string): Promise<string | undefined>;
   /** Replaces the content. Empty content removes the file. */
   write(name: string, data: string): Promise<void>;
@@ -88,6 +91,8 @@ class DurableStateFiles implements StateFiles {
   readonly #standIn: string;
   readonly #disk: StateDisk;
   readonly #pending = new Map<string, Pending>();
+  /** What was read or written last, by file name. */
+  readonly #known = new Map<string, string>();
   #problem: { readonly code: unknown; readonly text: string } | undefined;
 
   constructor(directory: string, standIn: string, disk: StateDisk) {
@@ -110,10 +115,13 @@ class DurableStateFiles implements StateFiles {
     const pending = this.#pending.get(name);
     if (pending !== undefined) return pending.kind === 'content' ? pending.data : undefined;
     try {
-      return await this.#disk.read(path.join(this.#directory, name));
+      const data = await this.#disk.read(path.join(this.#directory, name));
+      this.#known.set(name, data);
+      return data;
     } catch (error) {
-      if (errorCodeOf(error) !== 'ENOENT') this.#noteProblem('read', name, error);
-      return undefined;
+      if (errorCodeOf(error) === 'ENOENT') this.#known.delete(name);
+      else this.#noteProblem('read', name, error);
+      return this.#known.get(name);
     }
   }
 
@@ -135,6 +143,7 @@ class DurableStateFiles implements StateFiles {
       this.#noteProblem('set aside', name, error);
       return undefined;
     }
+    this.#known.delete(name);
     if (pending !== undefined) {
       this.#pending.delete(name);
       await this.#disk.remove(path.join(this.#standIn, name)).catch(() => undefined);
@@ -152,6 +161,8 @@ class DurableStateFiles implements StateFiles {
 
   async #put(name: string, change: Pending): Promise<void> {
     const file = path.join(this.#directory, name);
+    if (change.kind === 'removed') this.#known.delete(name);
+    else this.#known.set(name, change.data);
     try {
       if (change.kind === 'removed') await this.#disk.remove(file);
       else {

@@ -1,6 +1,7 @@
 /** The processes of this machine that call themselves a kubelet, and whether each is trusted. */
 import { readlink } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import { type KubeletFlags, parseKubeletFlags } from '../../decide/machine/kubelet-config.ts';
 import {
   type KubeletService,
@@ -66,5 +67,6 @@ export async function findKubeletProcesses(
   signal: AbortSignal,
 ): Promise<KubeletTrust<KubeletProcess>> {
   const candidates = await readEachProcess(readCandidate, signal);
-  return trustKubelets(candidates, services, rootCgroupsOf(cgroupsIn(await readCgroupText(1))));
+  const roots = rootCgroupsOf(cgroupsIn(await readCgroupText(1)));
+  return trustKubelets(candidates, services, roots, process.geteuid?.() ?? 0);
 }

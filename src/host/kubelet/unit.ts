@@ -32,34 +32,39 @@ const MARK = 'kubelet-stopped';
 
 /** The unit of the kubelet. Errors: DBUS_UNAVAILABLE, DBUS_CALL_FAILED; CONFIG_INVALID if no unit can be stopped. */
 export function createKubeletUnit(units: Units, { choose, state, bootId }: KubeletUnitOptions): KubeletUnit {
-  /** Whether this process has stopped it already, so that it is not stopped twice. */
-  let stopped = false;
-  /** The unit that was stopped in this boot; undefined if none was. */
+  /** What the last attempt of this process came to. */
+  let attempt: 'none' | 'done' | 'failed' = 'none';
+  /** The unit that was, or was to be, stopped in this boot; undefined if none was. */
   const readMark = async (): Promise<string | undefined> => {
     const [boot, unit] = ((await state.read(MARK)) ?? '').trim().split('\n');
     return boot === bootId ? (unit ?? 'kubelet.service') : undefined;
   };
+  const end = async (name: string, signal: AbortSignal): Promise<void> => {
+    await state.write(MARK, `${bootId}\n${name}\n`);
+    // During a shutdown the unit's own stop job waits for the agent's end, and another stop would wait too.
+    const waits = await units.isGoingDown(signal);
+    await (waits ? units.endUnit(name, signal) : units.stopUnit(name, signal));
+  };
   return {
-    isStopped: async () => (await readMark()) !== undefined,
+    // After a failed attempt the kubelet may run, whatever the mark says.
+    isStopped: async () => attempt !== 'failed' && (await readMark()) !== undefined,
     stop: async (signal) => {
-      if (stopped) return;
+      if (attempt === 'done') return;
       const marked = await readMark();
       const choice = marked === undefined ? await choose(signal) : ({ kind: 'unit', unit: marked } as const);
       if (choice.kind === 'none') throw new NodemaintError('CONFIG_INVALID', choice.reason);
       const name = choice.unit;
       // A unit that is stopped already was stopped by an administrator, who has to start it again.
       if (marked === undefined && (await units.unitActiveState(name, signal)) === 'inactive') return;
-      await state.write(MARK, `${bootId}\n${name}\n`);
-      // During a shutdown the unit's own stop job waits for the agent's end, and another stop would wait too.
-      const waits = await units.isGoingDown(signal);
-      await (waits ? units.endUnit(name, signal) : units.stopUnit(name, signal));
-      stopped = true;
+      attempt = 'failed';
+      await end(name, signal);
+      attempt = 'done';
     },
     giveBack: async (signal) => {
       const name = await readMark();
       if (name === undefined) return true;
       if (await units.isGoingDown(signal)) return false;
-      stopped = false;
+      attempt = 'none';
       await units.startUnit(name, signal);
       await state.remove(MARK);
       return true;

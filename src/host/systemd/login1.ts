@@ -5,12 +5,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import {
-  type ScheduledShutdown,
-  type ShutdownKind,
-  shutdownKind,
-  type ShutdownRequester,
-} from '../../decide/shutdown/detection.ts';
+import type { ScheduledShutdown, ShutdownRequester } from '../../decide/shutdown/detection.ts';
+import { type ShutdownKind, shutdownKind } from '../../decide/shutdown/kind.ts';
 import type { DelayLock } from '../../decide/shutdown/other-locks.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { BusCall } from '../dbus/connection.ts';

@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import * as z from 'zod';
-import { SHUTDOWN_KINDS, type ShutdownKind } from '../../decide/shutdown/detection.ts';
+import { SHUTDOWN_KINDS, type ShutdownKind } from '../../decide/shutdown/kind.ts';
 import type { KubeletService } from '../../decide/machine/kubelet-trust.ts';
 import { NodemaintError } from '../../errors.ts';
 import { BusCallError, type SystemBus } from '../dbus/bus.ts';

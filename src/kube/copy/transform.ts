@@ -8,9 +8,10 @@ import {
   INTERCEPTOR_ANNOTATION_PREFIXES,
   MIRROR_ANNOTATION,
   OWN_LABEL_PREFIX,
+  SOURCE_ANNOTATION,
 } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import type { Node, Pod, PodDisruptionBudget, Toleration } from '../../api/pod.ts';
 import type { VolumeAttachment } from '../../api/volume-attachment.ts';
 import { isReady, podTypeOf } from '../../decide/pod.ts';
 import { volumesThatMatter } from '../../decide/plugin-pods.ts';
@@ -46,6 +47,7 @@ const POD_ANNOTATIONS = [
   EVICT_POLICY_ANNOTATION,
   EVICT_WANTED_ANNOTATION,
   MIRROR_ANNOTATION,
+  SOURCE_ANNOTATION,
 ];
 
 /** What kubectl applied: a second copy of the whole object. */
@@ -89,13 +91,32 @@ function trimPodMeta(meta: ObjectMeta, shared: SharedValues): ObjectMeta {
   };
 }
 
+/** The tolerations that Kubernetes gives to every pod, for taints of states that pass. */
+function isCommon({ effect, tolerationSeconds }: Toleration): boolean {
+  return effect === 'NoExecute' && tolerationSeconds !== undefined;
+}
+
+/**
+ * On which nodes the pod could run. Only a pod without a node is asked for the node that it is meant for, as those of DaemonSets
+ * are; of them nobody asks for another one.
+ */
+function demandsOf(pod: Pod, shared: SharedValues): Partial<Pod['spec']> {
+  const { spec } = pod;
+  if (podTypeOf(pod) !== 'Default') return spec.nodeName === undefined ? pick(spec, ['affinity']) : {};
+  const tolerations = spec.tolerations?.filter((each) => !isCommon(each)) ?? [];
+  const { nodeAffinity } = spec.affinity ?? {};
+  return {
+    ...share(spec, ['nodeSelector'], shared),
+    ...(tolerations.length === 0 ? {} : { tolerations: shared.of(tolerations) }),
+    ...(nodeAffinity === undefined ? {} : { affinity: { nodeAffinity: shared.of(nodeAffinity) } }),
+  };
+}
+
 /** What the controller keeps of a pod: nothing of its containers, and of its volumes what drivers have to do with. */
 export function transformPod(pod: Pod, shared: SharedValues = NOT_SHARED): Pod {
   const { metadata, spec } = pod;
-  // Only a pod without a node is asked for the node that it is meant for.
-  const affinity = spec.nodeName === undefined ? pick(spec, ['affinity']) : {};
   const volumes = volumesThatMatter(spec.volumes);
-  const kept = { ...pick(spec, POD_SPEC), ...affinity, ...(volumes === undefined ? {} : { volumes }) };
+  const kept = { ...pick(spec, POD_SPEC), ...demandsOf(pod, shared), ...(volumes === undefined ? {} : { volumes }) };
   return {
     metadata: trimPodMeta(metadata, shared),
     spec: shared.of(kept),
@@ -103,13 +124,19 @@ export function transformPod(pod: Pod, shared: SharedValues = NOT_SHARED): Pod {
   };
 }
 
+const NODE_CONDITION = ['type', 'status', 'reason', 'message'] as const;
+/** Since when a maintenance is over says the guard of the control plane, and since when a kubelet is silent says the rule of budgets. */
+const DATED = ['MaintenanceInProgress', 'Ready'];
+
 /** What the controller keeps of a node. */
 export function transformNode({ metadata, spec, status }: Node): Node {
-  const conditions = (status?.conditions ?? []).map((each) => pick(each, ['type', 'status', 'reason', 'message']));
+  const conditions = (status?.conditions ?? []).map((each) =>
+    pick(each, DATED.includes(each.type) ? [...NODE_CONDITION, 'lastTransitionTime'] : NODE_CONDITION),
+  );
   const boot = status?.nodeInfo === undefined ? {} : { nodeInfo: pick(status.nodeInfo, ['bootID']) };
   const volumes = pick(status ?? {}, ['volumesInUse']);
   const kept = { conditions, ...boot, ...volumes };
-  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable']), status: kept };
+  return { metadata: trimMeta(metadata), spec: pick(spec ?? {}, ['unschedulable', 'taints']), status: kept };
 }
 
 /** What the controller keeps of a NodeMaintenance: all but managedFields. */

@@ -14,9 +14,9 @@ export interface ConditionsIntent {
 }
 
 /**
- * Reports in the conditions of a node how far its drain is (KEP-5683); `now` is in milliseconds since the epoch. Returns
- * whether anything was written; a node that somebody has changed since it was copied is left as it is, and one whose
- * conditions are right keeps its annotations. Throws API_UNREACHABLE and API_REFUSED.
+ * Reports in the conditions of a node how far its drain is (KEP-5683), and writes its annotations with them; `now` is in
+ * milliseconds since the epoch. Returns whether anything was written; a node that somebody has changed since it was copied is
+ * left as it is. Throws API_UNREACHABLE and API_REFUSED.
  */
 export async function syncConditions(
   client: KubeClient,
@@ -31,14 +31,16 @@ export async function syncConditions(
     const transition = present?.status === condition.status ? {} : { lastTransitionTime: at };
     return { ...condition, lastHeartbeatTime: at, ...transition };
   });
-  if (conditions.length === 0) return false;
-  const path = objectPath(NODES, node.metadata, 'status');
   const different = differentAnnotations(node, annotations);
+  if (conditions.length === 0 && different === undefined) return false;
+  const path = objectPath(NODES, node.metadata, 'status');
   const metadata = {
     resourceVersion: node.metadata.resourceVersion,
     ...(different === undefined ? {} : { annotations: different }),
   };
-  const body = { metadata, status: { conditions } };
-  const change = { method: 'PATCH', path, body, patch: { kind: 'strategic' }, patient: true } as const;
+  const body = conditions.length === 0 ? { metadata } : { metadata, status: { conditions } };
+  // Nobody waits for conditions, and the agent of the node for what the annotations tell it.
+  const order = different === undefined ? ({ patient: true } as const) : {};
+  const change = { method: 'PATCH', path, body, patch: { kind: 'strategic' }, ...order } as const;
   return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
 }

@@ -1,6 +1,6 @@
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { deadlineOf } from '../../decide/deadline/maintenance.ts';
+import type { Deadline } from '../../decide/deadline/budget.ts';
 import { effectiveDrainPlan, entryCovers } from '../../decide/drain/plan.ts';
 import { type NodeIdentity, recordedNodes } from '../../decide/drain/recorded-node.ts';
 import { drainPodOf } from '../../decide/pod.ts';
@@ -13,7 +13,9 @@ export interface SeenVolumes {
   /** Those that have not ended. */
   readonly pods: readonly Pod[];
   readonly present: readonly PresentVolume[];
-  /** How many entries of its plan a deadline has reached. */
+  /** The earliest deadline of the node's drains. */
+  readonly deadline: Deadline | undefined;
+  /** How many entries of its plan that has reached. */
   readonly due: number;
 }
 
@@ -35,7 +37,7 @@ export function createVolumeWaits(maxWaitMs: number): VolumeWaits {
     return recordedOf;
   };
   return {
-    of: (maintenance, { node, pods, present, due }, now) => {
+    of: (maintenance, { node, pods, present, due, deadline }, now) => {
       const { name } = maintenance.metadata;
       const byNode = known.get(name) ?? new Map<string, ReadonlyMap<string, number>>();
       const reached = due === 0 ? [] : effectiveDrainPlan(maintenance.spec.drainPlan ?? []).slice(0, due);
@@ -44,7 +46,7 @@ export function createVolumeWaits(maxWaitMs: number): VolumeWaits {
         present,
         known: () => byNode.get(node.name) ?? recordedWaits(recordedIn(maintenance)(node)),
         maxWaitMs,
-        deadlineAt: deadlineOf(maintenance)?.at ?? Infinity,
+        deadlineAt: deadline?.at ?? Infinity,
         isDue: (pod: Pod) => reached.some((entry) => entryCovers(entry, drainPodOf(pod))),
       };
       const decided = decideVolumes(facts, now);

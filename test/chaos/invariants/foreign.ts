@@ -16,7 +16,12 @@ import { replay, type Scene } from './replay.ts';
 import type { Violation } from './violation.ts';
 
 /** The condition types of nodes that the product may write. */
-export const OUR_CONDITIONS: readonly string[] = ['MaintenanceInProgress', 'DrainInProgress', 'Drained'];
+export const OUR_CONDITIONS: readonly string[] = [
+  'MaintenancePlanned',
+  'MaintenanceInProgress',
+  'DrainInProgress',
+  'Drained',
+];
 const UNKNOWN = 'unknown';
 /** The controller acts on what it has seen last: so much later it has seen it. */
 const LAG_MS = 2_500;

@@ -1,3 +1,4 @@
+import { begunNode } from '../../../src/decide/drain/recorded-node.ts';
 import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
@@ -80,10 +81,18 @@ function checkNode(world: World, node: Node): readonly string[] {
     const condition = node.status?.conditions?.find((each) => each.type === type);
     return condition?.reason === 'Foreign' ? undefined : condition?.status === 'True';
   };
-  const drains = active.some((each) => stageOf(each) === 'Drain');
+  const begun = active.filter(
+    (each) => stageOf(each) === 'Drain' && begunNode(each.status, node.metadata) !== undefined,
+  );
+  const drains = begun.length > 0;
+  const idle = world.maintenances().filter((each) => stageOf(each) === 'Idle' && selectsNode(each, node));
+  const isPlanned =
+    active.length > begun.length || idle.some(({ metadata }) => metadata.deletionTimestamp === undefined);
   const isEmpty = livePods(world, node.metadata.name).length === 0;
   const expected = {
-    MaintenanceInProgress: active.length > 0,
+    // While a drain is under way it stays what it was before.
+    ...(isPlanned || active.length === 0 ? { MaintenancePlanned: isPlanned } : {}),
+    MaintenanceInProgress: drains,
     DrainInProgress: drains && !isEmpty,
     Drained: drains && isEmpty,
   };

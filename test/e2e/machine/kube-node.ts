@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { buildTestImage, TEST_IMAGE } from '../../node/images.ts';
+import { writeNetwork } from '../../node/network.ts';
 import type { Machine } from './machine.ts';
 
 /** The address under which a machine reaches the host's API server; the certificate of the API server must have it. */
@@ -24,6 +25,8 @@ const CONTAINERD_CONFIG = `version = 2
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${TEST_IMAGE}"
   disable_apparmor = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/etc/cni/bin"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
@@ -57,8 +60,6 @@ const KUBELET_CONFIG = {
 const STANDALONE = { authentication: { webhook: { enabled: false } }, authorization: { mode: 'AlwaysAllow' } };
 const KUBECONFIG_FLAG = ' --kubeconfig=/etc/kubernetes/kubelet.conf';
 
-const NETWORK = { cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: 'loopback' }] };
-
 /** What a machine needs to run the kubelet. */
 export interface KubeletParts {
   readonly kubelet: string;
@@ -76,6 +77,7 @@ export async function startKubelet(machine: Machine, { kubelet, name, cluster }:
       return path.join(folder, file);
     };
     await machine.must('mkdir -p /etc/kubernetes/manifests');
+    await writeNetwork(path.join(folder, 'cni'));
     const config = cluster === undefined ? { ...KUBELET_CONFIG, ...STANDALONE } : KUBELET_CONFIG;
     const unit = cluster === undefined ? KUBELET_UNIT.replace(KUBECONFIG_FLAG, '') : KUBELET_UNIT;
     await machine.copy({
@@ -84,7 +86,7 @@ export async function startKubelet(machine: Machine, { kubelet, name, cluster }:
         ? {}
         : { '/etc/kubernetes/kubelet.conf': cluster.kubeconfig, '/etc/kubernetes/ca.crt': cluster.caFile }),
       '/etc/containerd/config.toml': await write('config.toml', CONTAINERD_CONFIG),
-      '/etc/cni/net.d/99-loopback.conflist': await write('net.conflist', JSON.stringify(NETWORK)),
+      '/etc/cni': path.join(folder, 'cni'),
       '/var/lib/kubelet/config.yaml': await write('kubelet.yaml', JSON.stringify(config)),
       '/etc/systemd/system/kubelet.service': await write('kubelet.service', unit.replace('NODE', name)),
       '/root/image.tar': await buildTestImage(folder),

@@ -9,6 +9,7 @@ import { type Accelerator, acceleratorArguments, chooseAccelerator } from './acc
 import type { MachineImage } from './image.ts';
 import { type QmpCommand, sendQmp } from './qmp.ts';
 import { createShell, type Shell } from './shell.ts';
+import { assertDeclared } from '../../needs/declared.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const run = promisify(execFile);
@@ -100,6 +101,7 @@ export async function bootMachine(
   forwards: readonly Forward[],
   signal: AbortSignal,
 ): Promise<Machine> {
+  assertDeclared('machine');
   const parts = await prepare(image, forwards, signal);
   const { folder, accelerator, sshPort } = parts;
   const shell = createShell({ keyFile: image.sshKey, port: sshPort }, signal);

@@ -5,11 +5,12 @@ import { controlPlaneBinaries } from '../../control-plane/binaries.ts';
 import { createAuthority, writeKubeconfig } from '../../control-plane/certificates.ts';
 import { apiServerFlags, etcdFlags, managerFlags } from '../../control-plane/components.ts';
 import { TEST_IMAGE } from '../../node/images.ts';
+import { kubernetesServiceUnits } from '../../node/kubernetes-service.ts';
 import { startKubelet } from './kube-node.ts';
 import type { Machine } from './machine.ts';
 
 /** The machine's own address, at which its API server listens. */
-export const OWN_ADDRESS = '10.0.2.15';
+const OWN_ADDRESS = '10.0.2.15';
 const PORT = 6443;
 const PKI = '/etc/kubernetes/pki';
 const ADMIN = '/etc/kubernetes/admin.conf';
@@ -91,7 +92,8 @@ export async function becomeControlPlane(
     ];
     const flags: Readonly<Record<Component, readonly string[]>> = {
       etcd: durable,
-      'kube-apiserver': apiServerFlags(settings),
+      // It calls the webhook at its pods, for there is no kube-proxy for the Service's address.
+      'kube-apiserver': [...apiServerFlags(settings), '--enable-aggregator-routing=true'],
       'kube-controller-manager': manager,
       'kube-scheduler': managerFlags('/etc/kubernetes/scheduler.conf', 10_259),
     };
@@ -116,6 +118,9 @@ export async function becomeControlPlane(
     });
     const kubelet = await kubeconfig('kubelet.conf', `system:node:${name}`, ['system:nodes']);
     await startKubelet(machine, { kubelet: binaries.kubelet, name, cluster: { kubeconfig: kubelet, caFile: ca.cert } });
+    for (const [unit, text] of Object.entries(kubernetesServiceUnits(`127.0.0.1:${PORT}`)))
+      await machine.must(`cat > /etc/systemd/system/${unit}`, { input: text });
+    await machine.must('systemctl daemon-reload && systemctl enable --now kubernetes-service.socket');
     await machine.must('mv /root/manifests/*.yaml /etc/kubernetes/manifests/');
   } finally {
     await rm(folder, { recursive: true, force: true });

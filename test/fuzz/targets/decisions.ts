@@ -77,7 +77,7 @@ function nodes({ maintenances, requests, pods, nodes: all, budgets }: World): vo
     );
     blockedByInterceptors(resolved, own, requestOf, () => false);
     decideCordon(node, ['m1']);
-    decideNodeConditions(node, { maintenances: ['m1'], draining: [], drained: false });
+    decideNodeConditions(node, { maintenances: ['m1'], planned: [], draining: [], drained: false });
     const selecting = maintenances.filter((each) => selectsNode(each, node));
     for (const each of selecting) {
       isEndedByReboot(each, node);

@@ -130,7 +130,7 @@ export const OWN_FILE_TARGETS: readonly FuzzTarget[] = [
   stateTarget('known-pods', 'pods.json', mutatedJson(PODS), async (state) => {
     const kubeletPods = (): Promise<undefined> => Promise.resolve(undefined);
     const rest = { nodeName: 'n1', client: undefined, kubeletPods, clock: createSystemClock(), log: SILENT_LOG };
-    return [...(await createKnownPods({ state, ...rest }).read([], AbortSignal.timeout(10_000)))];
+    return [...(await createKnownPods({ state, ...rest }).read([], AbortSignal.timeout(10_000))).pods];
   }),
   stateTarget(
     'static-pods-place',

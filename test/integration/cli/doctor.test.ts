@@ -15,6 +15,7 @@ const NAMES = [
   'unit order',
   'kubelet shutdown',
   'kubelet unit',
+  'UPS',
   'unit paths',
   'trust',
   'other locks',

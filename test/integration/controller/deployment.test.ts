@@ -49,7 +49,7 @@ function overlayOf(port: number): object {
 }
 
 describe('the Deployment of the controller on real nodes', () => {
-  const signal = AbortSignal.timeout(280_000);
+  const signal = AbortSignal.timeout(900_000);
   const stack = new AsyncDisposableStack();
   let controlPlane: ControlPlane;
   let folder: string;
@@ -130,10 +130,6 @@ describe('the Deployment of the controller on real nodes', () => {
       pods.map(({ status }) => status.containerStatuses?.map(({ restartCount }) => restartCount)),
       [[0], [0]],
     );
-    const budget = 'jsonpath={.status.currentHealthy} {.status.disruptionsAllowed}';
-    await until('the budget allows one disruption', async () => {
-      return (await kubectl('get', 'pdb', '-n', 'nodemaint-system', 'nodemaint-controller', '-o', budget)) === '2 1';
-    });
   });
 
   it('the webhook refuses a time in the future', async () => {
@@ -198,5 +194,34 @@ describe('the Deployment of the controller on real nodes', () => {
     await drain('move-again', home);
     assert.notEqual(await appOn(), home);
     await kubectl('patch', 'nm', 'move-again', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}');
+  });
+
+  it('a drain of every node on which the controller may run takes the controller last, and its Lease is given back', async (context) => {
+    await until('two replicas are ready', async () => (await readyPods()).length === 2);
+    await until('the application runs', async () => (await appOn()) !== undefined);
+    // An older version of the manifests had this budget, and applying the newer ones does not delete it.
+    const meta = { name: 'nodemaint-controller', namespace: 'nodemaint-system' };
+    const selector = { matchLabels: { 'app.kubernetes.io/name': 'nodemaint-controller' } };
+    const budget = {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: meta,
+      spec: { maxUnavailable: 1, selector },
+    };
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(budget));
+    const maintenance = drainOf('everything', NODES, { reason: 'test' });
+    const begunAt = Date.now();
+    await controlPlane.kubectl(['apply', '-f', '-'], JSON.stringify(maintenance));
+    const running = async (namespace: string, labels: string): Promise<number> =>
+      (await listPods(namespace, labels)).filter(({ spec }) => spec.nodeName !== undefined).length;
+    let isAppGone = false;
+    await until('no replica is left', async () => {
+      const [apps, replicas] = await Promise.all([running('default', 'app=web'), readyPods()]);
+      if (apps === 0) isAppGone = true;
+      assert.ok(isAppGone || replicas.length === 2, 'the replicas stay while the application is there');
+      return isAppGone && (await running('nodemaint-system', SELECTOR)) === 0;
+    });
+    await until('the Lease has no holder', async () => (await leader()) === '');
+    context.diagnostic(`both replicas were gone in ${Date.now() - begunAt} ms`);
   });
 });

@@ -124,7 +124,7 @@ describe("the controller's own token", () => {
     const cordoned = { 'nodemaintenance.x-k8s.io/cordoned': 'm' };
     await patch(NODE_PATH, { metadata: { annotations: cordoned }, spec: { unschedulable: true } });
     const now = new Date().toISOString();
-    const conditions = ['MaintenanceInProgress', 'Drained', 'DrainInProgress'].map((type) => ({
+    const conditions = ['MaintenancePlanned', 'MaintenanceInProgress', 'Drained', 'DrainInProgress'].map((type) => ({
       type,
       status: 'True',
       reason: 'Test',
@@ -136,10 +136,16 @@ describe("the controller's own token", () => {
     await patch(`${NODE_PATH}/status`, { metadata: { annotations }, status: { conditions } }, 'strategic');
     const uncordoned = { 'nodemaintenance.x-k8s.io/cordoned': null };
     await patch(NODE_PATH, { metadata: { annotations: uncordoned }, spec: { unschedulable: null } });
-    await done({ method: 'DELETE', path: objectPath(PODS, { name: 'agent', namespace: 'default' }) });
+    const uidOf = async (name: string): Promise<string> =>
+      await kubectl(['get', 'pod', name, '-o', 'jsonpath={.metadata.uid}']);
+    const byUid = async (name: string): Promise<object> => {
+      return { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: await uidOf(name) } };
+    };
+    const agent = objectPath(PODS, { name: 'agent', namespace: 'default' });
+    await done({ method: 'DELETE', path: agent, body: await byUid('agent') });
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'web', namespace: 'default' } };
     await done({ method: 'POST', path: `${POD}/eviction`, body: eviction });
-    const sooner = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 2 };
+    const sooner = { ...(await byUid('web')), gracePeriodSeconds: 2 };
     await done({ method: 'DELETE', path: POD, body: sooner });
   });
 });

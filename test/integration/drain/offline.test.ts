@@ -12,6 +12,7 @@ import { startNode, type TestNode } from '../../node/node.ts';
 import { daemonSet, type PodShape, podSpec, staticPod } from '../../node/pods.ts';
 import { installManifests, readAgentStatus, runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../support/folder.ts';
+import { type SocketProxy, startSocketProxy } from '../../support/stand-ins/socket-proxy.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 import { keysOfNode, writeAgentFiles } from '../../support/agent/files.ts';
 
@@ -24,6 +25,8 @@ interface Rig {
   readonly controlPlane: ControlPlane;
   readonly node: TestNode;
   readonly runtime: ContainerRuntime;
+  /** Between the agent and containerd; the kubelet and this test reach it without. */
+  readonly proxy: SocketProxy;
   readonly logind: Logind;
   readonly configFile: string;
   readonly runDirectory: string;
@@ -73,13 +76,16 @@ async function buildRig(stack: AsyncDisposableStack, loggerSec: number): Promise
   stack.defer(() => {
     runtime.close();
   });
+  const proxySocket = path.join(folder, 'proxy.sock');
+  const proxy = stack.use(await startSocketProxy(proxySocket, node.criSocket));
   const files = await writeAgentFiles(folder, {
     ...keysOfNode(node),
+    containerRuntimeEndpoint: `unix://${proxySocket}`,
     lock: 'child',
     apiWaitSec: 3,
     kubeletUnit: 'kubelet.service',
   });
-  return { folder, controlPlane, node, runtime, logind, ...files, witness };
+  return { folder, controlPlane, node, runtime, proxy, logind, ...files, witness };
 }
 
 async function startAgent(stack: AsyncDisposableStack, rig: Rig): Promise<Program> {
@@ -152,6 +158,42 @@ describe('a reboot while no API server answers, with a real logind, kubelet and 
     await rig.controlPlane.startApiServer();
     const alive = async (): Promise<number> => (await rig.runtime.livePods(AbortSignal.timeout(10_000))).length;
     await waitFor('all pods run again', async () => (await alive()) === all.length, SLOW);
+  });
+
+  it('the reboot keeps the order while containerd hangs, and while connections to it break in the middle of stops', async () => {
+    await using stack = new AsyncDisposableStack();
+    const rig = await buildRig(stack, 2);
+    const agent = await startAgent(stack, rig);
+    await rig.controlPlane.stopApiServer();
+    rig.proxy.set('hang');
+    await rig.logind.reboot();
+    const isWaiting = async (): Promise<boolean> => {
+      const { waitingFor } = await readAgentStatus(rig.runDirectory);
+      return waitingFor.some(({ message }) => message.startsWith('are not known: '));
+    };
+    await waitFor('the agent waits for containerd', isWaiting, { ...SLOW, program: agent });
+    assert.deepEqual(await lines(rig), []);
+    rig.proxy.set('open');
+    const hasLine = (line: string) => async (): Promise<boolean> => (await lines(rig)).includes(line);
+    await waitFor('the first tier is ending', hasLine('web TERM'), { ...SLOW, program: agent });
+    rig.proxy.set('broken');
+    await waitFor('the first tier has ended', hasLine('web END'), { ...SLOW, program: agent });
+    rig.proxy.set('open');
+    await waitFor('the second tier is ending', hasLine('vip TERM'), { ...SLOW, program: agent });
+    rig.proxy.set('hang');
+    await waitFor('the agent waits for containerd again', isWaiting, { ...SLOW, program: agent });
+    rig.proxy.set('open');
+    const isReleased = (): Promise<boolean> => phaseIs(rig, 'released', 'offline');
+    await waitFor('the agent releases the machine', isReleased, { ...SLOW, program: agent });
+    // A stop that is repeated may bring another SIGTERM.
+    const all = (await lines(rig)).filter((line, index, told) => told.indexOf(line) === index);
+    assert.deepEqual(
+      all,
+      ORDER.flatMap((name) => [`${name} TERM`, `${name} END`]),
+    );
+    const { phase } = await readAgentStatus(rig.runDirectory);
+    assert.equal(phase.kind === 'released' && phase.forced, undefined);
+    assert.deepEqual(await rig.runtime.livePods(AbortSignal.timeout(10_000)), []);
   });
 
   it('the stop of the unit waits for all pods too, with the kubelet ended', async () => {

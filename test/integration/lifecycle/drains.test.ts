@@ -5,7 +5,6 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { DRAIN_REQUESTER, type Eviction, type ResponderState } from '../../../src/api/lifecycle.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
-import { hasKubernetes } from '../../control-plane/binaries.ts';
 import {
   buildLifecycleRig,
   createRunningPod,
@@ -19,7 +18,6 @@ import { SLOW, waitFor } from '../../support/wait-for.ts';
 import { addLookCases } from './look-cases.ts';
 import { A, B, createScene, DELETED, EVICTOR, NO_REQUESTERS, report, says } from './scene.ts';
 
-const isAvailable = await hasKubernetes('1.37', 'drains by lifecycle.k8s.io on an API server of Kubernetes 1.37');
 const DESCHEDULER = 'descheduling.example.com/zone';
 const ACTORS = [
   { name: B, priority: 2000 },
@@ -34,7 +32,7 @@ function isActive(eviction: Eviction, responder: string): boolean {
   return statesOf(eviction).some(([name, state]) => name === responder && state === 'Active');
 }
 
-describe('a drain by lifecycle.k8s.io', { skip: !isAvailable }, () => {
+describe('a drain by lifecycle.k8s.io', () => {
   let rig: LifecycleRig;
   const scene = createScene(() => rig);
   const kubectl = async (args: readonly string[], stdin?: string): Promise<string> =>

@@ -1,7 +1,6 @@
 /** Upstream's cases by their names, and the product's own, on one API server of Kubernetes 1.37. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { hasKubernetes } from '../../control-plane/binaries.ts';
 import { buildLifecycleRig, type LifecycleRig } from '../../support/rigs/lifecycle.ts';
 import { addAttackCases } from './attack-cases.ts';
 import { addControllerCases } from './controller-cases.ts';
@@ -10,12 +9,7 @@ import { addProductCases, addUpstreamCase } from './product-cases.ts';
 import { createScene } from './scene.ts';
 import { addValidationCases } from './validation-cases.ts';
 
-const isAvailable = await hasKubernetes(
-  '1.37',
-  'the evictions of lifecycle.k8s.io on an API server of Kubernetes 1.37',
-);
-
-describe('the controller of Evictions of lifecycle.k8s.io', { skip: !isAvailable }, () => {
+describe('the controller of Evictions of lifecycle.k8s.io', () => {
   let rig: LifecycleRig;
   const rigOf = (): LifecycleRig => rig;
   const scene = createScene(rigOf);

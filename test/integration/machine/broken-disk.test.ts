@@ -225,7 +225,10 @@ describe('an agent whose manifests cannot be moved', () => {
     bench.breakDisk('read-only', 'manifests');
     await bench.tell('trigger');
     const { summary } = await bench.until('the machine may go down', ({ phase }) => phase.kind === 'released');
-    assert.match(summary, /^not drained, .*manifests of default\/\S+, default\/\S+ cannot be moved, and the kubelet/);
+    assert.match(
+      summary,
+      /^not drained, .*manifests cannot be moved, and the kubelet cannot be stopped: default\/\S+, default\/\S+/,
+    );
     assert.deepEqual(await bench.files(), { inPlace: BOTH, parked: [] });
     assert.equal((await bench.log()).match(/"manifest":"low.yaml".*static pod action failed/g)?.length, 1);
   });

@@ -7,10 +7,12 @@ import process from 'node:process';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { openControlSocket } from '../../../src/agent/control/socket.ts';
+import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import { inSandbox, withAgent } from '../../support/agent/sandbox.ts';
-import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { asUser, type OtherUser } from '../../support/commands/other-user.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 // User and group nobody, and the group daemon, of every Debian.
 const [NOBODY, DAEMON] = [65_534, 1];
@@ -21,6 +23,39 @@ async function runAs(user: OtherUser, socket: string, line: string): Promise<str
     s.on('error', (e) => console.log(e.code)); s.on('data', (d) => console.log(String(d))); s.write(process.argv[2] + '\\n');`;
   const [program, ...args] = asUser(user, [process.execPath, '-e', script, socket, line]);
   return (await promisify(execFile)(program, args, { timeout: 20_000 })).stdout;
+}
+
+type Held = Exclude<Phase, { readonly kind: 'watching' }>;
+
+/** What a test does with an agent whose control group is that of the group daemon. */
+interface GroupAgent {
+  readonly flags: readonly string[];
+  /** What a member of the group is answered. */
+  ask(request: Readonly<Record<string, unknown>>): Promise<string>;
+  /** The shutdown that the agent holds, or has held. */
+  held(): Promise<Held>;
+}
+
+async function withGroupAgent(body: (agent: GroupAgent) => Promise<void>): Promise<void> {
+  await inSandbox(async (sandbox) => {
+    await sandbox.writeConfig({ controlGroup: 'daemon' });
+    await chmod(sandbox.root, 0o755);
+    const { runDirectory } = sandbox;
+    const held = async (): Promise<Held> => {
+      let found: Held | undefined;
+      await waitFor('a shutdown is held', async () => {
+        const { phase } = await readAgentStatus(runDirectory);
+        if (phase.kind !== 'watching') found = phase;
+        return found !== undefined;
+      });
+      assert.ok(found);
+      return found;
+    };
+    const member = { uid: NOBODY, gid: DAEMON };
+    const ask = (request: Readonly<Record<string, unknown>>): Promise<string> =>
+      runAs(member, path.join(runDirectory, 'group.sock'), JSON.stringify(request));
+    await withAgent(sandbox, () => body({ flags: ['--run-directory', runDirectory], ask, held }));
+  });
 }
 
 describe('the control socket', () => {
@@ -61,6 +96,29 @@ describe('the control socket', () => {
         assert.match(held.stderr, /only root may ask for "release"/);
         assert.equal((await runNodemaint(['cancel', ...flags], member)).code, 0);
       });
+    });
+  });
+
+  it('a member of the control group does not shorten a shutdown that root announced', async () => {
+    await withGroupAgent(async ({ ask, held, flags }) => {
+      assert.equal((await runNodemaint(['trigger', '--reason', 'of root', ...flags])).code, 0);
+      assert.equal((await held()).reason, 'of root');
+      for (const deadlineMs of [1, 60_000, undefined]) {
+        assert.match(await ask({ verb: 'trigger', reason: 'mine', deadlineMs }), /"error":"[^"]*only root/);
+      }
+      const { deadline, reason } = await held();
+      assert.deepEqual([deadline, reason], [undefined, 'of root']);
+    });
+  });
+
+  it('a member of the control group names no deadline below 30 s, and may change that of its own trigger', async () => {
+    await withGroupAgent(async ({ ask, held, flags }) => {
+      assert.match(await ask({ verb: 'trigger', reason: 'mine', deadlineMs: 29_999 }), /"error":"[^"]*30 s or more/);
+      const { stdout } = await runNodemaint(['status', ...flags]);
+      assert.match(stdout, /waiting for a shutdown/);
+      assert.match(await ask({ verb: 'trigger', reason: 'mine', deadlineMs: 60_000 }), /done/);
+      const { deadline } = await held();
+      assert.equal(deadline?.of, 'trigger');
     });
   });
 

@@ -4,11 +4,10 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CHECKOUT, NODE, type SystemContainer, startSystemContainer } from '../../systemd/container.ts';
+import { writtenByProgram } from '../../systemd/written.ts';
 
 const PAGE = path.join(import.meta.dirname, '..', '..', '..', 'docs', 'usage', 'install.md');
 const CONFIG = '/etc/nodemaint/config.yaml';
-const OURS =
-  'find /etc /usr /opt /var/lib /run -name "*nodemaint*" ! -path "/var/lib/nodemaint-*" ! -name nodemaint-install.lock | sort';
 const READ_ONLY = (folder: string): string => `mount --bind ${folder} ${folder}; mount -o remount,bind,ro ${folder}`;
 /** What the container image and the packages have: the script, program, Node.js and units. */
 const KIT = `mkdir -p /root/kit/dist; cp -r ${CHECKOUT}/install.sh ${CHECKOUT}/systemd ${NODE} /root/kit; cp ${CHECKOUT}/dist/*.cjs /root/kit/dist`;
@@ -38,12 +37,12 @@ async function tableOf(title: string): Promise<readonly (readonly string[])[]> {
 
 describe('install.sh on other machines', () => {
   let container: SystemContainer;
-  let before: string;
+  let before: readonly string[];
 
   beforeEach(async () => {
     container = await startSystemContainer(AbortSignal.timeout(60_000));
     await container.must(`mkdir -p /etc/kubernetes/manifests; ${KIT}`);
-    before = await container.must(OURS);
+    before = await writtenByProgram(container);
   });
 
   afterEach(async () => {
@@ -68,7 +67,7 @@ describe('install.sh on other machines', () => {
     await container.must('/root/kit/install.sh rollback');
     await container.must(`! grep -q '^# next' ${unit} && ${dropIn('halt')} && ! ${dropIn('next')} && ${IS_HELD}`);
     await container.must('/root/kit/install.sh uninstall --purge');
-    assert.equal(await container.must(OURS), before);
+    assert.deepEqual(await writtenByProgram(container), before);
   });
 
   it('install.sh takes the kubeconfig and the socket that the documentation names for each kind of node, and leaves nothing', async () => {
@@ -86,7 +85,7 @@ describe('install.sh on other machines', () => {
         const text = await container.must(`test -x ${program}/nodemaint && cat ${CONFIG}`);
         assert.ok(text.includes(lines), text);
         await container.must('/root/kit/install.sh uninstall --purge');
-        assert.equal(await container.must(OURS), before);
+        assert.deepEqual(await writtenByProgram(container), before);
       }
       await container.must(`systemctl stop runtime-${index}.socket; rm ${kubeconfig} ${socket}`);
     }
@@ -115,7 +114,7 @@ describe('install.sh on other machines', () => {
       assert.ok(stderr.includes(says), `${obstacle}: ${stderr}`);
       if (obstacle === 'the agent is installed elsewhere')
         await container.must('/root/kit/install.sh uninstall --purge');
-      assert.equal(await container.must(OURS), before, obstacle);
+      assert.deepEqual(await writtenByProgram(container), before, obstacle);
     }
   });
 

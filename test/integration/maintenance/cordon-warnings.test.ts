@@ -21,11 +21,16 @@ describe('a node that a person cordons or uncordons', () => {
     await rig[Symbol.asyncDispose]();
   });
 
-  /** Makes a node with a condition, sets the cordon, and returns what the API server warns of. */
-  async function warnings(condition: NodeCondition, from: boolean, to: boolean): Promise<string> {
+  /** Makes a node with a condition and annotations, sets the cordon, and returns what the API server warns of. */
+  async function warnings(
+    condition: NodeCondition,
+    from: boolean,
+    to: boolean,
+    annotations: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const name = `n-${crypto.randomUUID()}`;
     const kind = { apiVersion: 'v1', kind: 'Node' };
-    const body = { ...kind, metadata: { name }, spec: { unschedulable: from } };
+    const body = { ...kind, metadata: { name, annotations }, spec: { unschedulable: from } };
     assertAllowed(await send(rig.admin, { method: 'POST', path: '/api/v1/nodes', body }));
     const patch = { kind: 'strategic' } as const;
     const status = { status: { conditions: [condition] } };
@@ -49,6 +54,14 @@ describe('a node that a person cordons or uncordons', () => {
       await warnings(UNDER_MAINTENANCE, false, true),
       /is under maintenance by firmware, which cordons it in any case/,
     );
+  });
+
+  it('the API server warns from the cordon on, before any condition says that the node is under maintenance', async () => {
+    const none = { ...UNDER_MAINTENANCE, status: 'False' } as const;
+    const cordoned = await warnings(none, true, false, { 'nodemaintenance.x-k8s.io/cordoned': 'firmware' });
+    assert.match(cordoned, /is under maintenance by firmware: it will be cordoned again at once/);
+    const noted = await warnings(none, true, false, { 'nodemaintenance.x-k8s.io/maintenances': '{}' });
+    assert.match(noted, /is under maintenance: it will be cordoned again at once/);
   });
 
   it('the API server gives no warning without a maintenance of ours, or where the cordon stays as it is', async () => {

@@ -100,6 +100,50 @@ describe("the notes for agents on Nodes, with a real controller and the nodes' o
     await waitFor('the drain is over', async () => own.watch.drains().length === 0);
   });
 
+  it('the agent of a node that an admission policy keeps from being cordoned learns its static targets all the same', async () => {
+    const kind = { apiVersion: 'admissionregistration.k8s.io/v1' };
+    const metadata = { name: 'hands-off' };
+    const unchanged = 'object.spec.?unschedulable.orValue(false) == oldObject.spec.?unschedulable.orValue(false)';
+    const byOthers = "request.userInfo.username != 'system:serviceaccount:nodemaint-system:nodemaint-controller'";
+    await apply({
+      ...kind,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata,
+      spec: {
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }],
+        },
+        validations: [{ expression: `${byOthers} || ${unchanged}`, message: 'cordons are ours' }],
+      },
+    });
+    const spec = { policyName: 'hands-off', validationActions: ['Deny'] };
+    await apply({ ...kind, kind: 'ValidatingAdmissionPolicyBinding', metadata, spec });
+    const account = createKubeClient(await loadClusterAccess(rig.controllerKubeconfig), 'test');
+    stack.defer(() => {
+      account.close();
+    });
+    const cordon = { path: `${objectPath(NODES, { name: NODE })}?dryRun=All`, body: { spec: { unschedulable: true } } };
+    const isRefused = async (): Promise<boolean> => {
+      const answer = await account.send({ method: 'PATCH', ...cordon, patch: { kind: 'merge' } }, NEVER);
+      return JSON.stringify(answer.body).includes('cordons are ours');
+    };
+    await waitFor('the policy is in force', isRefused);
+
+    const own = await startAgent(NODE);
+    await rig.createPod('b');
+    await apply(drainOf('refused', [NODE]));
+    await waitFor('the drain is known', async () => own.watch.drains().length === 1);
+    assert.deepEqual(own.watch.drains()[0]?.drainTargets, []);
+    const leaves = async (): Promise<boolean> => (await rig.getPod('b'))?.metadata.deletionTimestamp !== undefined;
+    await waitFor('the pod leaves', leaves);
+    await rig.endPod('b');
+    await waitFor('static pods are targeted', async () => own.watch.drains()[0]?.drainTargets.length === 1);
+    assert.equal(await rig.controlPlane.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}']), '');
+    await rig.controlPlane.kubectl(['delete', 'validatingadmissionpolicybinding', 'hands-off']);
+    await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--timeout=60s']);
+    await waitFor('the note is taken back', async () => (await noteOn(NODE)) === undefined);
+  });
+
   it('the agent watches all maintenances as soon as it needs them, and knows its own all the time', async () => {
     const { watch } = await startAgent(NODE);
     await apply(drainOf('goes-on', [NODE, 'other-1']));

@@ -100,6 +100,60 @@ describe('limits of a drain, on a real API server', () => {
     await controller.stop();
   });
 
+  it('the second of three members of the control plane waits after the maintenance of the first one until its etcd and its API server are Ready again', async () => {
+    const members = ['k-1', 'k-2', 'k-3'];
+    const ready = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+    /** Makes the mirror pods of a member, as its kubelet does, with what it says of them. */
+    const run = async (node: string, etcd: 'True' | 'False'): Promise<void> => {
+      for (const component of ['etcd', 'kube-apiserver']) {
+        const name = `${component}-${node}`;
+        const labels = { component, tier: 'control-plane' };
+        const annotations = { 'kubernetes.io/config.mirror': name, 'kubernetes.io/config.hash': name };
+        const metadata = { name, namespace: 'kube-system', labels, annotations };
+        const spec = { nodeName: node, containers: [{ name: component, image: 'none.invalid/none' }] };
+        await apply({ apiVersion: 'v1', kind: 'Pod', metadata, spec });
+        await say(name, component === 'etcd' ? etcd : 'True');
+      }
+    };
+    const say = async (name: string, status: 'True' | 'False'): Promise<void> => {
+      const said = JSON.stringify({ status: { phase: 'Running', conditions: [{ type: 'Ready', status }] } });
+      const pod = ['patch', 'pod', name, '-n', 'kube-system', '--subresource=status', '--type=strategic', '-p', said];
+      await rig.controlPlane.kubectl(pod);
+    };
+    await rig.controlPlane.kubectl(['delete', 'nm', '--all', '--wait=false']);
+    await rig.controlPlane.kubectl(['delete', 'nodes', 'cp-a', 'cp-b', 'cp-c', '--ignore-not-found']);
+    for (const name of members) {
+      const labels = { 'node-role.kubernetes.io/control-plane': '' };
+      await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels } });
+      await rig.controlPlane.kubectl(['patch', 'node', name, '--subresource=status', '--type=strategic', '-p', ready]);
+      await run(name, 'True');
+    }
+    const controller = await rig.startController();
+    await drain('k-1');
+    await waitFor('the first is drained', async () => (await messageOf('k-1')) === 'Evacuating', SOON);
+    await drain('k-2');
+    const says = (text: RegExp) => async (): Promise<boolean> => text.test(await messageOf('k-2'));
+    await waitFor('the second waits', says(/^Throttled: .* and etcd needs 2;/), SOON);
+    // The agent has parked the manifests, and the maintenance is over before the kubelet has started them again.
+    const parked = ['etcd-k-1', 'kube-apiserver-k-1'];
+    const gone = ['delete', 'pod', '-n', 'kube-system', ...parked, '--force', '--grace-period=0'];
+    await rig.controlPlane.kubectl(gone);
+    await rig.controlPlane.kubectl(['delete', 'nm', 'drain-k-1', '--timeout=30s']);
+    const missing = /\(k-1: etcd and kube-apiserver not Ready since its maintenance was over at \d{4}-/;
+    await waitFor('the second waits for both', says(missing), SOON);
+    await run('k-1', 'False');
+    await waitFor('it waits for etcd', says(/\(k-1: etcd not Ready since its maintenance was over at \d{4}-/), SOON);
+    await controller.stop();
+    const next = await rig.startController();
+    await new Promise((resolve) => {
+      setTimeout(resolve, 3_000);
+    });
+    assert.match(await messageOf('k-2'), /k-1: etcd not Ready/, 'another leader finds the same');
+    await say('etcd-k-1', 'True');
+    await waitFor('the second begins', says(/^Evacuating$/), SOON);
+    await next.stop();
+  });
+
   it('a person with the role nodemaint-operator may drain a node, and one without it may not', async () => {
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'nodemaint-operator' };
     const subjects = [{ kind: 'User', name: 'olga', apiGroup: 'rbac.authorization.k8s.io' }];

@@ -94,7 +94,6 @@ describe('a NodeMaintenance with bad input', () => {
       { drainPlan: [entry('Default', 2 ** 31)] },
       /drainPlan\[0\].podPriority: .* should be less than or equal to 2147483647/,
     ],
-    ['no podType', { drainPlan: [{ podPriority: 1 }] }, /drainPlan\[0\].podType: Required value/],
     ['types out of order', { drainPlan: [entry('DaemonSet', 1), entry('Default', 2)] }, order],
     ['static pods before DaemonSets', { drainPlan: [entry('Static', 1), entry('DaemonSet', 2)] }, order],
     ['falling priorities', { drainPlan: [entry('Default', 2), entry('Default', 1)] }, order],
@@ -125,6 +124,13 @@ describe('a NodeMaintenance with bad input', () => {
       assertRefused(await createMaintenance(rig.admin, maintenanceOf({ ...spec }), 'dryRun'), words);
     });
   }
+
+  it('an entry without a podType is one of the type Default', async () => {
+    const { drainPlan = [] } = specOf(
+      await createMaintenance(rig.admin, maintenanceOf({ drainPlan: [{ podPriority: 1 }] }), 'dryRun'),
+    );
+    assert.deepEqual(drainPlan[0], { podType: 'Default', podPriority: 1 });
+  });
 
   it('kubectl points out an unknown field', async () => {
     const body = JSON.stringify(maintenanceOf({ drainplan: [] }));

@@ -68,7 +68,7 @@ function phaseAfter(phase: Phase, notices: readonly Notice[], now: number): Phas
     goingDown: withNotices({ kind: 'no' }, { kind: 'demand', demand }),
     clusterConfigured: false,
     sinceBootMs: 0,
-    askingSinceBootMs: 0,
+    firstQuestion: { askedAt: () => 0 },
     apiWaitMs: 0,
     maintenance: 'absent',
     freeName: 'shutdown-n-0',
@@ -202,6 +202,8 @@ describe('notices of the public amazon-ec2-metadata-mock', () => {
       }
       await using second = await start([...args, state], { port: first.port });
       assert.equal(second.url, first.url);
+      const doubted = await cloud.read();
+      assert.deepEqual(doubted, [scheduled('system-reboot', notBefore)], 'one answer is not enough');
       const after = await cloud.read();
       assert.deepEqual(after, []);
       assert.deepEqual(decide(after, Date.now()), { refused: [] });

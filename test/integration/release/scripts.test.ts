@@ -8,7 +8,14 @@ import { PACKAGE_FORMATS, writeScripts } from '../../../.ci/package.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
-const SCRIPTS = ['.ci/run', '.ci/kubectl-nodemaint', '.ci/node', 'install.sh', 'systemd/libexec/lock-holder'];
+const SCRIPTS = [
+  '.ci/run',
+  '.ci/as-user',
+  '.ci/kubectl-nodemaint',
+  '.ci/node',
+  'install.sh',
+  'systemd/libexec/lock-holder',
+];
 
 async function shellcheck(folder: string, files: readonly string[]): Promise<void> {
   await promisify(execFile)('shellcheck', files, { cwd: folder });

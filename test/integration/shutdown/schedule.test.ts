@@ -75,7 +75,12 @@ describe('a shutdown that is scheduled', () => {
 
     await until('the lead begins', () => goingDown.beginsInMs() === 0);
     const reason = 'node reboot requested by root: kernel update';
-    assert.deepEqual(await goingDown.read(t.signal), { kind: 'yes', origin: 'schedule', reason });
+    assert.deepEqual(await goingDown.read(t.signal), {
+      kind: 'yes',
+      origin: 'schedule',
+      reason,
+      shutdownKind: 'reboot',
+    });
     changes = 0;
     await rig.call('CancelScheduledShutdown', '', []);
     await until('the cancellation is seen', () => changes > 0, 1_000);
@@ -88,7 +93,7 @@ describe('a shutdown that is scheduled', () => {
     await using bench = await createBench(t);
     await bench.rig.call('ScheduleShutdown', 'st', ['poweroff', microseconds(Date.now() + 3_600_000)]);
     await bench.rig.call('StartUnit', 'ss', ['kexec.target', 'replace-irreversibly'], 'systemd1');
-    const expected = { kind: 'yes', origin: 'unit-stop', reason: 'node kexec' };
+    const expected = { kind: 'yes', origin: 'unit-stop', reason: 'node kexec', shutdownKind: 'kexec' };
     assert.deepEqual(await bench.goingDown.read(t.signal), expected);
   });
 });
@@ -112,7 +117,7 @@ describe('the kind of a shutdown', () => {
     it(`the queued job tells the kind of a ${kind} that does not pass through logind`, async (t) => {
       await using bench = await createBench(t);
       await bench.rig.call('StartUnit', 'ss', [`${kind}.target`, 'replace-irreversibly'], 'systemd1');
-      const expected = { kind: 'yes', origin: 'unit-stop', reason: `node ${kind}` };
+      const expected = { kind: 'yes', origin: 'unit-stop', reason: `node ${kind}`, shutdownKind: kind };
       assert.deepEqual(await bench.goingDown.read(t.signal), expected);
     });
   }
@@ -128,7 +133,12 @@ describe('logind off the bus', () => {
     assert.deepEqual(await goingDown.read(t.signal), { kind: 'unknown' });
     assert.ok(host.logged.includes('the hold on the machine is weaker than it should be'));
     await rig.call('StartUnit', 'ss', ['reboot.target', 'replace-irreversibly'], 'systemd1');
-    assert.deepEqual(await goingDown.read(t.signal), { kind: 'yes', origin: 'unit-stop', reason: 'node reboot' });
+    assert.deepEqual(await goingDown.read(t.signal), {
+      kind: 'yes',
+      origin: 'unit-stop',
+      reason: 'node reboot',
+      shutdownKind: 'reboot',
+    });
   });
 });
 
@@ -142,7 +152,7 @@ describe('logind that leaves the bus in the middle of a shutdown', () => {
     t.after(() => holder.kill());
     await until('the shutdown is held', async () => (await host.login1.listInhibitors(t.signal)).length > 0);
     await rig.reboot();
-    const reboot = { kind: 'yes', origin: 'logind', reason: 'node reboot' } as const;
+    const reboot = { kind: 'yes', origin: 'logind', reason: 'node reboot', shutdownKind: 'reboot' } as const;
     assert.deepEqual(await goingDown.read(t.signal), reboot);
     await rig.stopLogind();
     await until('gone', async () => (await host.login1.processId(t.signal)) === undefined);

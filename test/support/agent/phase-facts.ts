@@ -9,7 +9,7 @@ export const FACTS: PhaseFacts = {
   nodeName: 'node-a',
   goingDown: { kind: 'no' },
   clusterConfigured: true,
-  askingSinceBootMs: 50_000,
+  askedSinceBootMs: 50_000,
   apiWaitMs: 15_000,
   maintenance: 'open',
   freeName: 'shutdown-node-a-7',

@@ -12,6 +12,7 @@ import type { OwnState } from '../../../src/decide/maintenance/shutdown-maintena
 import type { PhaseFacts } from '../../../src/decide/shutdown/phase.ts';
 import { createSteppingClock, type SteppingClock } from '../stand-ins/stepping-clock.ts';
 import { createRecordingLog, type RecordingLog } from './recording-log.ts';
+import { RUNTIME_POD } from './runtime-pod.ts';
 
 /** The world of one agent: what its parts answer now, and what they were asked to do. */
 export interface World {
@@ -25,6 +26,8 @@ export interface World {
   hasPod: boolean;
   /** When the Node object was deleted, on the monotonic clock; undefined while there is one. */
   nodeGoneAt: number | undefined;
+  /** How long the hooks of a moment take. */
+  hookMs: number;
   /** Names of parts that throw. */
   readonly broken: Set<string>;
   readonly calls: string[];
@@ -44,17 +47,6 @@ export interface TurnRig {
 const CONFIG =
   '{apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1, kind: AgentConfiguration, removeFailedPods: true}';
 
-const POD = {
-  namespace: 'default',
-  name: 'web',
-  uid: 'u-1',
-  podType: 'Default',
-  priority: 0,
-  labels: {},
-  sandboxIds: ['s-1'],
-  graceSec: 30,
-};
-
 /** An agent of fake parts that note every call; `clusterConfigured` false is a node without a cluster. */
 export function createTurnRig(initial: AgentRecord, clusterConfigured = true): TurnRig {
   const clock = createSteppingClock();
@@ -66,6 +58,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     parked: [],
     hasPod: false,
     nodeGoneAt: undefined,
+    hookMs: 0,
     broken: new Set(),
     calls: [],
   };
@@ -92,7 +85,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
       return true;
     },
     hasGivenUp: () => false,
-    observe: () => Promise.resolve({ seen: true, pods: world.hasPod ? [POD] : [], staticPods: [] }),
+    observe: () => Promise.resolve({ kind: 'seen', pods: world.hasPod ? [RUNTIME_POD] : [], staticPods: [] }),
     stop: async () => {
       await call('stop offline');
       return [];
@@ -107,7 +100,8 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
       scheduled: () => null,
       beginsInMs: () => Infinity,
       managerStopping: () => Promise.resolve(false),
-      trigger: (reason: string | undefined) => world.calls.push(`trigger ${reason}`),
+      trigger: (trigger: object | undefined) =>
+        world.calls.push(`trigger ${trigger === undefined ? 'undefined' : 'given'}`),
     },
     lock: {
       reconcile: (phase: { kind: string }) => call(phase.kind === 'released' ? 'release the lock' : 'hold the lock'),
@@ -117,7 +111,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     },
     otherLocks: { reconcile: () => call('other locks'), status: () => [] },
     runtime: { close: () => undefined },
-    knownPods: { refresh: () => call('known pods'), read: () => Promise.resolve(new Map()) },
+    knownPods: { refresh: () => call('known pods'), read: () => Promise.resolve({ pods: new Map() }) },
     offlinePods,
   } as unknown as MachineParts;
   const cluster = {
@@ -198,7 +192,12 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     notify: async (line: string) => {
       await call(`notify ${line.split(/[:,;]/)[0]}`);
     },
-    hooks: { run: ({ name }: { name: string }) => call(`hooks ${name}`) },
+    hooks: {
+      run: async ({ name }: { name: string }) => {
+        clock.pass(world.hookMs);
+        await call(`hooks ${name}`);
+      },
+    },
     story: { hear: () => undefined, observe: () => undefined, run: () => Promise.resolve() },
   } as unknown as PeopleParts;
 
@@ -235,7 +234,6 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     machine,
     notices: {
       addTo: (found: object) => found,
-      limit: () => world.calls.push('limit'),
       cordon: () => undefined,
       dueInMs: () => Infinity,
       problems: () => [],

@@ -17,7 +17,8 @@ const LABEL = policy(OWN_ONLY, /that has its own name in the label nodemaintenan
 const ITSELF = policy(OWN_ONLY, /only write the status of itself into/u);
 const SHORT = policy(OWN_ONLY, /only write short texts/u);
 const DRAINED_ONLY = policy(OWN_ONLY, /only write the condition Drained/u);
-const ANNOTATIONS = policy(OWN_ONLY, /only write the annotations deadline, deadline-since and boot-id/u);
+const ANNOTATIONS = policy(OWN_ONLY, /only write the annotations deadline, deadline-since, boot-id and shutdown-kind/u);
+const KIND = policy(OWN_ONLY, /shutdown-kind poweroff, reboot, halt, kexec or soft-reboot/u);
 const METADATA = policy(OWN_ONLY, /finalizers or ownerReferences/u);
 const SELECTORS = policy(OWN_ONLY, /at most 100 labels or expressions/u);
 const NAMES = policy('nodemaint-node-maintenance-names', /only create NodeMaintenances with the name shutdown-NODE-X/u);
@@ -84,6 +85,9 @@ const makings: readonly Attack[] = [
   }),
   making('with a deadline annotation of 200 kB', ANNOTATIONS, {
     annotations: { 'nodemaintenance.x-k8s.io/deadline': 'x'.repeat(200_000) },
+  }),
+  making('that goes down in a way that no machine can', KIND, {
+    annotations: { 'nodemaintenance.x-k8s.io/shutdown-kind': 'reboots' },
   }),
   making('with a plan of 4,000 labels', SELECTORS, {}, { drainPlan: largePlan }),
   making(
@@ -205,7 +209,11 @@ export const NODE_MAINTENANCE_ATTACKS: readonly Family[] = [
   {
     attacker: 'n1',
     title: 'NodeMaintenances, making',
-    control: allowed('n1', 'makes its own', made({})),
+    control: allowed(
+      'n1',
+      'makes its own of a machine that reboots',
+      made({ annotations: { 'nodemaintenance.x-k8s.io/shutdown-kind': 'soft-reboot' } }),
+    ),
     attacks: makings,
   },
   {

@@ -19,7 +19,16 @@ import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { installManifests } from '../commands/nodemaint.ts';
 
 /** Who is on the scene. */
-export type Actor = 'admin' | 'controller' | 'n1' | 'n2' | 'editor' | 'anybody' | 'requester' | 'interceptor';
+export type Actor =
+  | 'admin'
+  | 'controller'
+  | 'n1'
+  | 'n2'
+  | 'keeper'
+  | 'editor'
+  | 'anybody'
+  | 'requester'
+  | 'interceptor';
 /** The pods: web-1 and static-n1 are on node n1, the others on n2 or nowhere. */
 export type PodName = 'web-1' | 'web-2' | 'db' | 'static-n1' | 'static-n2' | 'held-n1' | 'held-n2';
 
@@ -117,6 +126,15 @@ async function makeObjects(controlPlane: ControlPlane, clients: Scene['clients']
     ['rolebinding', 'edit', '--clusterrole=edit', '--user=editor', '-n', TEAM],
     ['clusterrole', 'requests', '--verb=*', '--resource=evictionrequests.coordination.x-k8s.io'],
     ['clusterrolebinding', 'requests', '--clusterrole=requests', '--user=requester'],
+    [
+      'clusterrole',
+      'drains',
+      '--verb=get,list,watch,create,update,patch,delete',
+      '--resource=nodemaintenances.nodemaintenance.x-k8s.io',
+    ],
+    ['clusterrolebinding', 'drains', '--clusterrole=drains', '--user=keeper'],
+    ['clusterrole', 'keeps-n1', '--verb=delete', '--resource=nodes', '--resource-name=n1'],
+    ['clusterrolebinding', 'keeps-n1', '--clusterrole=keeps-n1', '--user=keeper'],
     ['clusterrolebinding', 'interceptors', '--clusterrole=nodemaint-interceptor', '--user=interceptor'],
   ];
   for (const binding of bindings) await controlPlane.kubectl(['create', ...binding]);
@@ -184,6 +202,7 @@ export async function buildScene(): Promise<Scene> {
     controller: await clientOf(controllerKubeconfig),
     n1: await user('system:node:n1', 'system:nodes'),
     n2: await clientOf(n2Kubeconfig),
+    keeper: await user('keeper'),
     editor: await user('editor'),
     anybody: await user('anybody'),
     requester: await user('requester'),

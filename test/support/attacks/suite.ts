@@ -1,4 +1,5 @@
 import type { Attacker, Family } from './attack.ts';
+import { KEEPER_ATTACKS } from './keeper.ts';
 import { NODE_CLUSTER_ATTACKS } from './node-cluster.ts';
 import { NODE_EVICTION_ATTACKS } from './node-evictions.ts';
 import { NODE_MAINTENANCE_ATTACKS } from './node-maintenances.ts';
@@ -10,6 +11,7 @@ export const ATTACKS: readonly Family[] = [
   ...NODE_MAINTENANCE_ATTACKS,
   ...NODE_EVICTION_ATTACKS,
   ...NODE_CLUSTER_ATTACKS,
+  ...KEEPER_ATTACKS,
   ...USER_ATTACKS,
   ...TRAFFIC_ATTACKS,
 ];
@@ -17,6 +19,7 @@ export const ATTACKS: readonly Family[] = [
 /** Who the attackers are, for the documentation. */
 export const ATTACKERS: Readonly<Record<Attacker, string>> = {
   n1: 'a stolen identity of node n1',
+  keeper: 'a user who may take node n1 out of use',
   editor: 'a user with the ClusterRole edit in a namespace',
   anybody: 'a user without any rights',
   requester: 'a user with all rights to EvictionRequests who may not delete pods',

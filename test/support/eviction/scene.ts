@@ -2,6 +2,7 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
+import { createBudgetRule } from '../../../src/controller/eviction/budget-rule.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';
@@ -57,6 +58,16 @@ export function createEvictionScene(): EvictionScene {
     if (answer instanceof Error) throw answer;
     return { status: 200, headers: {}, body: undefined, ...answer };
   };
+  const copies = {
+    ...indexesOfMaps({
+      maintenances: cacheOfMap(maintenances),
+      requests: cacheOfMap(requests),
+      pods: cacheOfMap(pods),
+      nodes: cacheOfMap(nodes),
+      attachments: cacheOfMap(new Map()),
+    }),
+    budgets: cacheOfMap(budgets),
+  };
   const part = {
     client: { send },
     clock,
@@ -68,14 +79,8 @@ export function createEvictionScene(): EvictionScene {
     },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
     ungated: createUngatedDaemonSets(clock),
-    ...indexesOfMaps({
-      maintenances: cacheOfMap(maintenances),
-      requests: cacheOfMap(requests),
-      pods: cacheOfMap(pods),
-      nodes: cacheOfMap(nodes),
-      attachments: cacheOfMap(new Map()),
-    }),
-    budgets: cacheOfMap(budgets),
+    ...copies,
+    budgetRule: createBudgetRule({ ...copies, clock }),
   };
   const context = part as unknown as ControllerContext;
   const scene: EvictionScene = {

@@ -26,7 +26,12 @@ export async function podsOf({ kubectl }: ControlPlane, name: string): Promise<r
 }
 
 /** A pod as the DaemonSet controller makes it for a node. */
-export function podOfDaemonSet(labels: Record<string, string>, node: string, priorityClassName?: string): object {
+export function podOfDaemonSet(
+  labels: Record<string, string>,
+  node: string,
+  priorityClassName?: string,
+  volumes: readonly object[] = [],
+): object {
   const fields = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }];
   const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'x', uid: crypto.randomUUID(), controller: true };
   const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: fields } };
@@ -37,6 +42,7 @@ export function podOfDaemonSet(labels: Record<string, string>, node: string, pri
     spec: {
       affinity: { nodeAffinity: required },
       containers: [{ name: 'main', image: 'none.invalid/none' }],
+      volumes,
       ...(priorityClassName === undefined ? {} : { priorityClassName }),
     },
   };

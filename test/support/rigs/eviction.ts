@@ -118,9 +118,14 @@ const INTERCEPTOR_ROLE = {
   ],
 };
 
-/** Starts a control plane with the product's manifests and a Node without a kubelet. */
-export async function buildEvictionRig(options: ControlPlaneOptions = {}): Promise<EvictionRig> {
-  const signal = AbortSignal.timeout(120_000);
+/**
+ * Starts a control plane with the product's manifests and a Node without a kubelet. `signal` also limits how long the API server
+ * may be started again.
+ */
+export async function buildEvictionRig(
+  options: ControlPlaneOptions = {},
+  signal = AbortSignal.timeout(120_000),
+): Promise<EvictionRig> {
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('eviction');
   stack.defer(() => rm(folder, { recursive: true, force: true }));

@@ -40,6 +40,8 @@ export interface ApiProxy extends AsyncDisposable {
   hooks: ProxyHooks;
   /** Keeps back for `ms` what comes on the open watches whose path has this part; nothing is lost. */
   delayWatches(part: string, ms: number): Promise<void>;
+  /** Ends the open watches whose path has this part, as an API server does every few minutes. */
+  endWatches(part: string): void;
 }
 
 /** Fields that belong to one connection. */
@@ -155,6 +157,13 @@ export async function startApiProxy(controlPlane: ControlPlane, kubeconfig: stri
         setTimeout(resolve, ms);
       });
       for (const { answer, response } of delayed) answer.pipe(response);
+    },
+    endWatches: (part) => {
+      for (const { path, answer, response } of streams) {
+        if (!path.includes(part) || !path.includes('watch=1')) continue;
+        answer.destroy();
+        response.end();
+      }
     },
     [Symbol.asyncDispose]: async () => {
       await new Promise<void>((resolve) => {

@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { symlink } from 'node:fs/promises';
 import path from 'node:path';
+import { leaveSession } from '../session.ts';
 
-/** How a fake kubelet differs from root's own one. */
+/** How a fake kubelet differs from one of the user who runs the test. */
 export interface FakeKubelet {
   readonly user?: number;
   /** A command that starts it. */
@@ -19,6 +20,7 @@ export async function startFakeKubelet(
   flags: readonly string[],
   { user, prefix = [], program, argv0 }: FakeKubelet = {},
 ): Promise<ChildProcess> {
+  leaveSession();
   const link = path.join(folder, 'kubelet');
   await symlink('/bin/sh', link).catch(() => undefined);
   // It waits for the end of its standard input, which no other process shares: a kill leaves nothing behind.

@@ -5,10 +5,11 @@ import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { VolumeAttachment } from '../../../src/api/volume-attachment.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
+import { createBudgetRule } from '../../../src/controller/eviction/budget-rule.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createWork, type Work } from '../../../src/controller/work.ts';
-import { countMaintenances } from '../../../src/decide/drain/counts.ts';
+import { countMaintenances } from '../../../src/decide/maintenance/counts.ts';
 import { countEvictions } from '../../../src/decide/eviction/counts.ts';
 import { sortedJson } from '../../../src/decide/json.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
@@ -190,20 +191,23 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
     });
   const events: { reason: string; message: string }[] = [];
   const clock = createSystemClock();
-  const createContext = (): ControllerContext => ({
-    client,
-    clock,
-    log: SILENT_LOG,
-    options: controllerOptionsSchema.parse(options),
-    metrics: createControllerMetrics(() => NO_COUNTS),
-    events: {
-      record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
-      run: () => Promise.resolve(),
-    },
-    ungated: createUngatedDaemonSets(clock),
-    ...indexes(),
-    budgets: cacheOf('Budget'),
-  });
+  const createContext = (): ControllerContext => {
+    const copies = { ...indexes(), budgets: cacheOf<PodDisruptionBudget>('Budget') };
+    return {
+      client,
+      clock,
+      log: SILENT_LOG,
+      options: controllerOptionsSchema.parse(options),
+      metrics: createControllerMetrics(() => NO_COUNTS),
+      events: {
+        record: (_: unknown, event: { reason: string; message: string }) => events.push(event),
+        run: () => Promise.resolve(),
+      },
+      ungated: createUngatedDaemonSets(clock),
+      ...copies,
+      budgetRule: createBudgetRule({ ...copies, clock }),
+    };
+  };
   const cluster: MemoryCluster = {
     context: createContext(),
     requests: [],

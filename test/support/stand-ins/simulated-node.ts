@@ -57,6 +57,11 @@ export class SimulatedNode {
     await this.sync();
   }
 
+  #stop(id: string): Promise<void> {
+    if (this.#running.delete(id)) this.ended.push(id);
+    return Promise.resolve();
+  }
+
   get running(): readonly string[] {
     return [...this.#running].sort();
   }
@@ -77,10 +82,8 @@ export class SimulatedNode {
           runningContainers: 1,
         })),
       ),
-    stopPod: (id) => {
-      if (this.#running.delete(id)) this.ended.push(id);
-      return Promise.resolve();
-    },
+    stopPod: (id) => this.#stop(id),
+    stopPodByForce: (id) => this.#stop(id),
     close: () => undefined,
   };
 

@@ -100,7 +100,7 @@ const tries: [string, number, (clock: SteppingClock, t: TestContext) => Promise<
         log: SILENT_LOG,
       });
       return async () => {
-        await known.refresh(true, SIGNAL);
+        await known.refresh('up', SIGNAL);
         return asked();
       };
     },

@@ -140,9 +140,7 @@ describe("the agent's turn", () => {
     rig.world.parked = [DRAINING.maintenance];
     const canceled = await rig.turns();
     assert.deepEqual(transitions(rig), ['begin', 'cancel', 'settle']);
-    assert.ok(
-      canceled.includes('trigger undefined') && canceled.includes('limit') && canceled.includes('kubelet back'),
-    );
+    assert.ok(canceled.includes('trigger undefined') && canceled.includes('kubelet back'));
     assert.equal(kindOf(rig), 'watching');
     assert.deepEqual(rig.saved()?.offlineTargets, []);
   });

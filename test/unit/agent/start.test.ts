@@ -11,7 +11,9 @@ const POD = 'apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers
 /** What the agent says and its exit code when it cannot start. */
 async function refusal({ configFile }: AgentSandbox): Promise<{ code: number; stderr: string }> {
   const { code, stderr, stdout } = await runNodemaint(['agent', '--config', configFile]);
-  assert.equal(stdout, '', 'nothing but the message');
+  // It may log what it finds of a kubelet that runs on this machine.
+  const others = stdout.split('\n').filter((line) => line !== '' && !line.includes('kubelet'));
+  assert.deepEqual(others, [], 'nothing but the message');
   assert.doesNotMatch(stderr, /at .*\.ts:\d+/, 'no stack trace');
   return { code, stderr };
 }

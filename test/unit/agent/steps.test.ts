@@ -10,6 +10,7 @@ function stepNames(isCluster: boolean): readonly string[] {
   const dependencies = {
     phases: { record: () => assert.fail(), saveTargets: () => assert.fail() },
     passes: { run: () => assert.fail(), last: () => undefined },
+    firstQuestion: { note: () => assert.fail() },
     retentionFacts: () => assert.fail(),
     sight: () => assert.fail(),
     storage: { problem: () => undefined, retry: () => assert.fail() },
@@ -43,7 +44,7 @@ describe('the steps of a turn', () => {
     const cluster = stepNames(true).filter((name) => !without.includes(name));
     assert.deepEqual(cluster, [
       'create the maintenance',
-      'write the deadline',
+      'write the deadline and the kind of the shutdown',
       'end overdue pods',
       'complete the maintenances',
       'cordon for a notice',

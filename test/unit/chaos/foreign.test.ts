@@ -14,7 +14,7 @@ function podChange(revision: number, spec: object): Change {
 }
 
 function write(user: string, resource: string, revision?: number): Write {
-  return { user, verb: 'patch', resource, key: 'default/a', revision, at: 0 };
+  return { user, program: '', verb: 'patch', resource, key: 'default/a', revision, at: 0 };
 }
 
 /** What the check says when the product was answered the revision in which the pod has become `spec`. */

@@ -39,11 +39,19 @@ function recorder(): {
       const revision = changes.length + 1;
       const { namespace, name } = object.metadata;
       const key = namespace === undefined ? name : `${namespace}/${name}`;
-      writes.push({ user, verb: 'patch', resource: '', key, revision, at: at() });
+      writes.push({ user, program: '', verb: 'patch', resource: '', key, revision, at: at() });
       changes.push({ revision, at: at(), kind, key, object, deleted });
     },
     evict: (key) => {
-      writes.push({ user: CONTROLLER, verb: 'create', resource: 'pods/eviction', key, revision: undefined, at: at() });
+      writes.push({
+        user: CONTROLLER,
+        program: '',
+        verb: 'create',
+        resource: 'pods/eviction',
+        key,
+        revision: undefined,
+        at: at(),
+      });
     },
     move: (where) => {
       moves.push({ at: at(), pod: 'x/s-n', where, forShutdown: false });

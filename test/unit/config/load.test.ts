@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { loadAgentConfig, parseAgentConfig } from '../../../src/config/load.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { NEEDS_ROOT } from '../../support/root.ts';
 
 const TEXT = '{"apiVersion":"agent.nodemaintenance.x-k8s.io/v1alpha1","kind":"AgentConfiguration"}';
 
@@ -24,8 +24,11 @@ describe('the configuration file', () => {
     await writeFile(file, `${TEXT}${' '.repeat(2_000_000)}`);
     await chmod(file, 0o644);
     await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /more than 1048576 bytes/ });
-    if (process.getuid?.() !== 0) return;
-    await writeFile(file, TEXT);
+  });
+
+  it('the configuration is refused where it belongs to another user', { skip: NEEDS_ROOT }, async (t) => {
+    const file = path.join(await temporaryFolder(t, 'config'), 'config.yaml');
+    await writeFile(file, TEXT, { mode: 0o644 });
     await chown(file, 65_534, 65_534);
     await assert.rejects(loadAgentConfig(file), { code: 'CONFIG_INVALID', message: /belongs to the user 65534/ });
   });

@@ -13,7 +13,12 @@ describe('the work of the leader', () => {
     await using _ = cluster.lead();
     for (const kind of ['Pod', 'Node', 'Request', 'Budget'] as const) {
       cluster.behind.add(kind);
-      await delay(150);
+      // What had begun before goes on to its end.
+      await waitFor('rest', async () => {
+        const earlier = cluster.requests.length;
+        await delay(300);
+        return cluster.requests.length === earlier;
+      });
       const before = cluster.requests.length;
       cluster.put('Maintenance', drainOf(`late-${kind.toLowerCase()}`, ['one']));
       await delay(150);

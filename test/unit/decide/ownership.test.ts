@@ -62,7 +62,12 @@ interface Ours {
 
 function conditionStep(world: World, isHeld: boolean): World {
   const names = isHeld ? ['m'] : [];
-  const written = decideNodeConditions(world.node, { maintenances: names, draining: names, drained: false });
+  const written = decideNodeConditions(world.node, {
+    maintenances: names,
+    planned: [],
+    draining: names,
+    drained: false,
+  });
   const types = new Set(written.map(({ type }) => type));
   const kept = (world.node.status?.conditions ?? []).filter(({ type }) => !types.has(type));
   return patched(world, 'node', { status: { conditions: [...kept, ...written] } });

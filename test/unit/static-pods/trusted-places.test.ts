@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startDemoRuntime } from '../../../src/demo/runtime.ts';
@@ -11,6 +10,7 @@ import { untrustedPlace } from '../../../src/static-pods/trusted-places.ts';
 import { type AgentSandbox, inSandbox, withAgent } from '../../support/agent/sandbox.ts';
 import { readAgentStatus, runNodemaint } from '../../support/commands/nodemaint.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { NEEDS_ROOT } from '../../support/root.ts';
 
 const NODE = 'n';
 
@@ -49,7 +49,7 @@ async function inFolders(folders: string[], body: (sandbox: AgentSandbox, at: ty
 }
 
 describe('static pod directories that another user controls', {
-  skip: process.geteuid?.() !== 0 && 'needs root',
+  skip: NEEDS_ROOT,
 }, () => {
   it('the agent moves no manifest where the parked directory is the static pod directory by another name', async () => {
     await inFolders(['real/pods', 'real/pods/deeper'], async (_, at) => {

@@ -1,6 +1,7 @@
-import type { DrainPlanEntry, NodeStatus } from '../../../api/node-maintenance.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { effectiveDrainPlan, targetsCover } from '../../../decide/drain/plan.ts';
+import { handedOverStatuses, identityOf, type NodeIdentity } from '../../../decide/drain/recorded-node.ts';
 import { mayHandOver } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
@@ -66,16 +67,26 @@ const STEADY_MS = 15_000;
 const ASK_MS = 2_000;
 const CALL_MS = 10_000;
 
-/** Writes what the local drain has reached into the status of the maintenance. */
-async function writeTargets(
+/**
+ * Adds what the local drain has reached to the status of the maintenance, where it is not recorded yet. Returns whether it is now:
+ * a controller that is back already may write at the same time, and what it has recorded stays.
+ */
+async function recordTargets(
   client: KubeClient,
-  name: string,
-  nodeStatus: Pick<NodeStatus, 'nodeRef' | 'drainTargets'>,
+  { name, node }: { readonly name: string; readonly node: NodeIdentity },
+  targets: readonly DrainPlanEntry[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
+  const read = { method: 'GET', path: objectPath(NODE_MAINTENANCES, { name }) } as const;
+  const known = await sendForObject<NodeMaintenance>(client, read, [404], signal);
+  if (known === undefined) return false;
+  const nodeStatuses = handedOverStatuses(known.status, node, targets);
+  if (nodeStatuses === undefined) return true;
+  const { resourceVersion = '' } = known.metadata;
+  const body = { metadata: { resourceVersion }, status: { nodeStatuses } };
   const path = objectPath(NODE_MAINTENANCES, { name }, 'status');
-  const body = { status: { nodeStatuses: [nodeStatus] } };
-  await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [], signal);
+  const change = { method: 'PATCH', path, body, patch: { kind: 'merge' } } as const;
+  return (await sendForObject(client, change, [404, 409], signal)) !== undefined;
 }
 
 /** Deletes the pods that the targets cover and of which the runtime shows nothing any more; `alive` are the UIDs of the others. */
@@ -116,21 +127,23 @@ export function createHandOver(dependencies: HandOverDependencies): HandOver {
         const within = (ms: number): AbortSignal => AbortSignal.any([outer, AbortSignal.timeout(ms)]);
         const ask = within(ASK_MS);
         // Without a Node object no controller drains the node.
-        if ((await ownNode.observe(0, ask)).kind === 'absent') return 'waiting';
+        const seen = await ownNode.observe(0, ask);
+        if (seen.kind === 'absent') return 'waiting';
+        const node = seen.kind === 'present' ? identityOf(seen.node.metadata) : { name: nodeName };
         const plan = effectiveDrainPlan(config.drainPlan);
         const { maintenance: name, reason, deadline } = phase;
         if (cluster.state(name) === 'absent') {
           await cluster.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline }, ask);
         }
         if (cluster.state(name) !== 'open') return 'waiting';
-        await writeTargets(client, name, { nodeRef: { name: nodeName }, drainTargets: offlineTargets }, ask);
+        if (!(await recordTargets(client, { name, node }, offlineTargets, ask))) return 'waiting';
         const signal = within(CALL_MS);
         await syncCordon(client, { node: nodeName, wantedBy: [phase.maintenance] }, signal);
         answersSince ??= clock.monotonic();
         if (clock.monotonic() - answersSince < STEADY_MS) return 'waiting';
         if (offlinePods !== undefined) {
           const view = await offlinePods.observe(signal);
-          if (!view.seen) return 'waiting';
+          if (view.kind === 'unseen') return 'waiting';
           const alive = new Set(view.pods.map(({ uid }) => uid));
           await deleteEnded({ client, log, nodeName }, alive, offlineTargets, signal);
           if (!(await offlinePods.giveBack(signal))) return 'waiting';

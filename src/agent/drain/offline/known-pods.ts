@@ -2,25 +2,33 @@ import * as z from 'zod';
 import type { Pod } from '../../../api/pod.ts';
 import type { KnownPod } from '../../../decide/shutdown/runtime-pods.ts';
 import { drainPodOf } from '../../../decide/pod.ts';
-import { describeError } from '../../../errors.ts';
+import { describeError, NodemaintError } from '../../../errors.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { StateFiles } from '../../../host/files/state-files.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { collectionPath, onNode, PODS, sendForObject } from '../../../kube/resource.ts';
 import type { Log } from '../../../telemetry/log.ts';
 
+/** What is known of the pods of the node. */
+export interface PodKnowledge {
+  /** By UID. */
+  readonly pods: ReadonlyMap<string, KnownPod>;
+  /** Why more may be known in a moment: the kubelet has not told of a pod yet. Absent where nobody will tell more. */
+  readonly awaited?: string;
+}
+
 /** What the API server or the kubelet told of this node's pods, kept on disk for a drain in which no API server answers. */
 export interface KnownPods {
   /**
-   * By UID. The kubelet is asked for pods of `uids` that the record does not have, where it serves its Pods API; one that does
-   * not answer is no error.
+   * The kubelet is asked for pods of `uids` that the record does not have, where it serves its Pods API. One that does not
+   * answer is no error: it is waited for, for some seconds.
    */
-  read(uids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, KnownPod>>;
+  read(uids: readonly string[], signal: AbortSignal): Promise<PodKnowledge>;
   /**
-   * Asks the API server again after an hour while the node is up, and once when it goes down: later there may be none. A
-   * server that does not answer is no error.
+   * Asks the API server again after an hour while the node is up, and until it has answered once when it goes down: later
+   * there may be none. A server that does not answer is no error.
    */
-  refresh(isUp: boolean, signal: AbortSignal): Promise<void>;
+  refresh(when: keyof typeof QUESTIONS, signal: AbortSignal): Promise<void>;
 }
 
 export interface KnownPodsDependencies {
@@ -39,13 +47,19 @@ const fileSchema = z.object({
 });
 
 const FILE = 'pods.json';
-/** The time between two lists. A younger pod is taken for one of priority 0, which most pods have. */
-const REFRESH_MS = 3_600_000;
-/** The time to the next list after one that failed. */
+/**
+ * How the API server is asked: for how long one question may take, and how soon the next follows one that failed and one
+ * that was answered. Between two lists a younger pod is taken for one of priority 0, which most pods have. A shutdown waits
+ * for the answer.
+ */
+const QUESTIONS = {
+  up: { timeoutMs: 5_000, retryMs: 60_000, nextMs: 3_600_000 },
+  goingDown: { timeoutMs: 2_000, retryMs: 15_000, nextMs: Infinity },
+} as const;
+/** The time to the next question to a kubelet that has told, or does not tell. */
 const RETRY_MS = 60_000;
-const TIMEOUT_MS = 5_000;
-/** A shutdown waits for the answer. */
-const SHORT_TIMEOUT_MS = 2_000;
+/** So long a kubelet that does not answer is waited for before pods that it alone could tell of count as of priority 0. */
+const KUBELET_SILENT_MS = 10_000;
 
 function knownPodsOf(pods: readonly Pod[]): ReadonlyMap<string, KnownPod> {
   return new Map(
@@ -65,60 +79,92 @@ async function fetchPods(
   const query = new URLSearchParams({ fieldSelector: onNode(nodeName), resourceVersion: '0' }).toString();
   const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const request = { method: 'GET', path: `${collectionPath(PODS)}?${query}` } as const;
-  return (await sendForObject<{ items: readonly Pod[] }>(client, request, [], limited))?.items ?? [];
+  const list = await sendForObject<{ items?: readonly Pod[] }>(client, request, [], limited);
+  if (!Array.isArray(list?.items)) throw new NodemaintError('API_REFUSED', 'the answer is no list of pods');
+  return list.items;
+}
+
+/** What was known the last time. */
+interface PodRecord {
+  read(): Promise<ReadonlyMap<string, KnownPod>>;
+  write(known: ReadonlyMap<string, KnownPod>): Promise<void>;
+}
+
+function createPodRecord(state: StateFiles, log: Pick<Log, 'warn'>): PodRecord {
+  return {
+    read: async () => {
+      const text = await state.read(FILE);
+      if (text === undefined) return new Map();
+      try {
+        const { pods } = fileSchema.parse(JSON.parse(text));
+        return new Map(pods.map(({ uid, ...pod }) => [uid, pod]));
+      } catch (error) {
+        log.warn({ file: FILE, reason: describeError(error) }, 'what was known of the pods cannot be read');
+        return new Map();
+      }
+    },
+    write: async (known) => {
+      const pods = [...known].map(([uid, pod]) => ({ uid, ...pod }));
+      await state.write(FILE, `${JSON.stringify({ version: 1, pods })}\n`);
+    },
+  };
+}
+
+/** Asks the kubelet for pods that the record does not have, and keeps what it tells. */
+function createKubeletQuestion(
+  { kubeletPods, clock, log }: KnownPodsDependencies,
+  record: PodRecord,
+): (known: PodKnowledge['pods'], signal: AbortSignal) => Promise<PodKnowledge> {
+  /** Both on the monotonic clock: when it is asked again, and since when it has not answered. */
+  let dueAt = 0;
+  let silentSince: number | undefined;
+  return async (known, signal) => {
+    if (clock.monotonic() < dueAt) return { pods: known };
+    try {
+      const told = await kubeletPods(signal);
+      dueAt = clock.monotonic() + RETRY_MS;
+      silentSince = undefined;
+      if (told === undefined) return { pods: known };
+      const pods = new Map([...known, ...knownPodsOf(told)]);
+      await record.write(pods);
+      log.info({ pods: pods.size }, 'the kubelet told of pods that were not known yet');
+      return { pods };
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = describeError(error);
+      log.debug({ reason }, 'the kubelet does not tell of its pods');
+      silentSince ??= clock.monotonic();
+      if (clock.monotonic() - silentSince < KUBELET_SILENT_MS) {
+        return { pods: known, awaited: `the kubelet does not tell of pods that are new: ${reason}` };
+      }
+      silentSince = undefined;
+      dueAt = clock.monotonic() + RETRY_MS;
+      return { pods: known };
+    }
+  };
 }
 
 export function createKnownPods(dependencies: KnownPodsDependencies): KnownPods {
-  const { state, nodeName, client, kubeletPods, clock, log } = dependencies;
-  /** Both on the monotonic clock; 0 before the first question. */
-  let dueAt = 0;
-  let kubeletDueAt = 0;
-  let wasUp = false;
-
-  const recorded = async (): Promise<ReadonlyMap<string, KnownPod>> => {
-    const text = await state.read(FILE);
-    if (text === undefined) return new Map();
-    try {
-      const { pods } = fileSchema.parse(JSON.parse(text));
-      return new Map(pods.map(({ uid, ...pod }) => [uid, pod]));
-    } catch (error) {
-      log.warn({ file: FILE, reason: describeError(error) }, 'what was known of the pods cannot be read');
-      return new Map();
-    }
-  };
-  const record = async (known: ReadonlyMap<string, KnownPod>): Promise<void> => {
-    const pods = [...known].map(([uid, pod]) => ({ uid, ...pod }));
-    await state.write(FILE, `${JSON.stringify({ version: 1, pods })}\n`);
-  };
-
+  const { state, nodeName, client, clock, log } = dependencies;
+  const record = createPodRecord(state, log);
+  const askKubelet = createKubeletQuestion(dependencies, record);
+  /** When the API server is asked the next time, on the monotonic clock. */
+  const dueAt = { up: 0, goingDown: 0 };
   return {
     read: async (uids, signal) => {
-      const known = await recorded();
-      if (uids.every((uid) => known.has(uid)) || clock.monotonic() < kubeletDueAt) return known;
-      kubeletDueAt = clock.monotonic() + RETRY_MS;
-      try {
-        const pods = await kubeletPods(signal);
-        if (pods === undefined) return known;
-        const all = new Map([...known, ...knownPodsOf(pods)]);
-        await record(all);
-        log.info({ pods: all.size }, 'the kubelet told of pods that were not known yet');
-        return all;
-      } catch (error) {
-        signal.throwIfAborted();
-        log.debug({ reason: describeError(error) }, 'the kubelet does not tell of its pods');
-        return known;
-      }
+      const pods = await record.read();
+      return uids.every((uid) => pods.has(uid)) ? { pods } : await askKubelet(pods, signal);
     },
-    refresh: async (isUp, signal) => {
-      const goesDown = wasUp && !isUp;
-      wasUp = isUp;
-      if (client === undefined || (!isUp && !goesDown)) return;
-      if (isUp && clock.monotonic() < dueAt) return;
-      dueAt = clock.monotonic() + RETRY_MS;
+    refresh: async (when, signal) => {
+      if (client === undefined) return;
+      // The next shutdown asks at once.
+      if (when === 'up') dueAt.goingDown = 0;
+      if (clock.monotonic() < dueAt[when]) return;
+      const { timeoutMs, retryMs, nextMs } = QUESTIONS[when];
+      dueAt[when] = clock.monotonic() + retryMs;
       try {
-        const timeoutMs = isUp ? TIMEOUT_MS : SHORT_TIMEOUT_MS;
-        await record(knownPodsOf(await fetchPods(client, { nodeName, timeoutMs }, signal)));
-        dueAt = clock.monotonic() + REFRESH_MS;
+        await record.write(knownPodsOf(await fetchPods(client, { nodeName, timeoutMs }, signal)));
+        dueAt[when] = clock.monotonic() + nextMs;
       } catch (error) {
         signal.throwIfAborted();
         log.debug({ reason: describeError(error) }, "cannot ask for the node's pods");

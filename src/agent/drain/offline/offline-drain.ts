@@ -3,6 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
 import { effectiveDrainPlan } from '../../../decide/drain/plan.ts';
 import { resolveDrain } from '../../../decide/drain/resolution.ts';
+import { drainEnd, type Left, manifestsRefused } from '../../../decide/shutdown/left.ts';
+import { NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
+import type { DrainPod } from '../../../decide/pod.ts';
 import { podKey } from '../../../decide/static-pod/moves.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { Manifest } from '../../../static-pods/manifest/manifest.ts';
@@ -11,6 +14,7 @@ import { drainPodsOf, leaveByTargets, type StaticPodView } from '../../static-po
 import { offlineDeadlineOf } from '../deadline.ts';
 import { type Drainer, EMPTY_PASS } from '../drainer.ts';
 import type { OfflinePods } from './offline-pods.ts';
+import { createUnseenWait } from './unseen-wait.ts';
 
 export interface OfflineDrainDependencies {
   /** Absent where the kubelet cannot be stopped: then only static pods leave. */
@@ -21,9 +25,23 @@ export interface OfflineDrainDependencies {
   readonly clock: Clock;
 }
 
-function describeLeft(pods: readonly Manifest[]): string {
-  const names = pods.map((pod) => podKey(pod)).join(', ');
-  return `the manifests of ${names} cannot be moved, and the kubelet cannot be stopped`;
+/** Why static pods stay whose manifests do not move. */
+const STUCK = 'manifests cannot be moved, and the kubelet cannot be stopped';
+
+function leftPod({ namespace, name }: Pick<DrainPod, 'namespace' | 'name'>): Left {
+  return { what: `${namespace}/${name}` };
+}
+
+/** The static pods that stay: those of manifests that do not move, and all of them where none may be moved. */
+function staying(hopeless: readonly Manifest[], { refusal }: StaticPodView, seen: SeenPods): readonly Left[] {
+  const stuck = hopeless.map((pod) => ({ what: podKey(pod), stays: STUCK }));
+  if (refusal === undefined) return stuck;
+  return seen.staticPods.map((pod) => ({ ...leftPod(pod), stays: manifestsRefused(refusal) }));
+}
+
+/** Whether the runtime did not tell which pods of parked manifests still run. */
+function isUnseen({ parked, live }: StaticPodView): boolean {
+  return live === undefined && parked.some(({ thisBoot }) => thisBoot);
 }
 
 /** Lets static pods leave by their manifests, and all others over the container runtime. */
@@ -32,6 +50,7 @@ export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: Off
   const hopelessIn = (view: StaticPodView, stuck: ReadonlySet<string>): readonly Manifest[] =>
     pods === undefined || pods.hasGivenUp() ? view.inPlace.filter(({ file }) => stuck.has(file)) : [];
   const plan = effectiveDrainPlan(drainPlan);
+  const unseen = createUnseenWait(clock);
 
   return {
     pass: async ({ record: { phase, offlineTargets }, view: all, saveTargets }, signal) => {
@@ -39,23 +58,25 @@ export function createOfflineDrainer({ pods, staticPods, drainPlan, clock }: Off
       const stuck = staticPods.stuck();
       const hopeless = hopelessIn(all, stuck);
       const view = { ...all, inPlace: all.inPlace.filter((pod) => !hopeless.includes(pod)) };
-      const seen = await pods?.observe(signal);
-      const left = [...(seen?.pods ?? []), ...drainPodsOf(view)];
-      const deadline = offlineDeadlineOf(phase, { pods: seen?.pods ?? [], view, drainPlan }, clock.now());
-      const { drainTargets, evicting, drained } = resolveDrain(plan, left, offlineTargets, deadline?.position);
+      const seen = pods === undefined ? NO_PODS : await pods.observe(signal);
+      if (seen.kind === 'unseen') return unseen.pass(seen.reason);
+      if (isUnseen(view)) return unseen.pass('the container runtime does not tell whether static pods have ended');
+      unseen.end();
+      const left = [...seen.pods, ...drainPodsOf(view)];
+      const deadline = offlineDeadlineOf(phase, { pods: seen.pods, view, drainPlan }, clock.now());
+      const { drainTargets, evicting } = resolveDrain(plan, left, offlineTargets, deadline?.position);
       if (!isDeepStrictEqual(drainTargets, offlineTargets)) await saveTargets(drainTargets);
       const leave = leaveByTargets(view, drainTargets, phase);
       const parked = new Set(view.parked.filter(({ thisBoot }) => thisBoot).map(podKey));
       const hasStuck = view.inPlace.some((pod) => stuck.has(pod.file) && leave.has(podKey(pod)));
       const stop = { evicting, parked, graces: deadline?.graces ?? new Map<string, number>(), hasStuck };
-      const waiting = seen === undefined ? [] : await pods?.stop(seen, stop, signal);
+      const waiting = (await pods?.stop(seen, stop, signal)) ?? [];
       return {
         leave,
         targeted: new Set(leave.keys()),
         mirrors: undefined,
-        drained: drained && seen?.seen !== false,
-        ...(hopeless.length === 0 ? {} : { left: describeLeft(hopeless) }),
-        waiting: waiting ?? [],
+        ...drainEnd([...left.map(leftPod), ...staying(hopeless, view, seen)]),
+        waiting,
       };
     },
     stop: () => undefined,

@@ -2,6 +2,7 @@
  * The drain of this node's pods while no API server answers: over the container runtime, with the kubelet stopped, for a
  * kubelet that runs brings a pod back within a second (docs/internals/drain-without-a-controller-or-api-server.md has what was measured).
  */
+import { NO_PODS, type OfflineView, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
 import { isFromManifest, type RuntimePod, runtimePodsOf } from '../../../decide/shutdown/runtime-pods.ts';
 import type { DrainPod } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
@@ -9,17 +10,11 @@ import type { Clock } from '../../../host/clock.ts';
 import type { ContainerRuntime } from '../../../host/cri/runtime.ts';
 import type { KubeletUnit } from '../../../host/kubelet/unit.ts';
 import type { Log } from '../../../telemetry/log.ts';
-import type { KnownPods } from './known-pods.ts';
 import { createSandboxStops, type StopEvents } from '../../../host/cri/pod-stops.ts';
+import { createLogOnce } from '../../../telemetry/log-once.ts';
 import type { Waiting } from '../../waiting.ts';
-
-/** The pods that the runtime shows; `seen` is false where it does not answer. */
-export interface OfflineView {
-  readonly seen: boolean;
-  /** All but static pods, whose manifests tell more. */
-  readonly pods: readonly RuntimePod[];
-  readonly staticPods: readonly RuntimePod[];
-}
+import type { KnownPods } from './known-pods.ts';
+import { createKubeletStop } from './kubelet-stop.ts';
 
 /** Which pods end. */
 export interface OfflineStop {
@@ -34,13 +29,13 @@ export interface OfflineStop {
 
 /** Ends pods over the container runtime, with the kubelet stopped. */
 export interface OfflinePods {
-  /** Reads the pods that run. */
+  /** Reads the pods that run. What fails is no answer: then it says why they are not known. */
   observe(signal: AbortSignal): Promise<OfflineView>;
   /**
    * Lets pods end: SIGTERM, their grace period, all at the same time and in the background. The kubelet is stopped before
    * the first one. A pod that is ending already is shortened where a deadline has come closer.
    */
-  stop(view: OfflineView, stop: OfflineStop, signal: AbortSignal): Promise<readonly Waiting[]>;
+  stop(view: SeenPods, stop: OfflineStop, signal: AbortSignal): Promise<readonly Waiting[]>;
   /** Starts the kubelet again where it was stopped for a drain; returns whether it is no longer stopped by this agent. */
   giveBack(signal: AbortSignal): Promise<boolean>;
   /** Whether stopping the kubelet failed so often that it is not tried any more. */
@@ -56,12 +51,6 @@ export interface OfflinePodsDependencies {
   /** Called when a pod has been stopped. */
   readonly onChange: () => void;
 }
-
-/** If the runtime does not answer for this long, pods that cannot be seen no longer keep the drain from its end. */
-const RUNTIME_AWAY_MS = 120_000;
-/** After this many failed attempts to stop the kubelet only static pods are drained: they need it running. */
-const MAX_REFUSALS = 3;
-const NOTHING: OfflineView = { seen: true, pods: [], staticPods: [] };
 
 function nameOf({ namespace, name }: RuntimePod): string {
   return `${namespace}/${name}`;
@@ -82,39 +71,38 @@ function stopEventOf(log: Log, pod: RuntimePod, graceSec: number): StopEvents {
   };
 }
 
-/** The kubelet, which would start again what is stopped over the runtime. */
-interface KubeletStop {
-  /** Whether the kubelet is stopped; where it cannot be, a pod that is would only come back. */
-  stop(signal: AbortSignal): Promise<boolean>;
-  hasGivenUp(): boolean;
+/** What is waited for where the kubelet runs on, so that no pod can be ended. */
+function waitForKubelet(refusal: string | undefined): Waiting {
+  return { what: 'the kubelet', on: 'systemd', message: `cannot be stopped, so no pod ends: ${refusal ?? ''}` };
 }
 
-function createKubeletStop(kubelet: KubeletUnit, log: Log): KubeletStop {
-  let refusals = 0;
-  const hasGivenUp = (): boolean => refusals >= MAX_REFUSALS;
-  return {
-    hasGivenUp,
-    stop: async (signal) => {
-      if (hasGivenUp()) return false;
-      try {
-        await kubelet.stop(signal);
-        return true;
-      } catch (error) {
-        signal.throwIfAborted();
-        refusals += 1;
-        log.error({ reason: describeError(error), givenUp: hasGivenUp() }, 'cannot stop the kubelet for the drain');
-        return false;
-      }
-    },
-  };
+/** Reads the pods from the runtime, with what is known of them; what fails is no answer. */
+async function readPods(
+  { runtime, knownPods }: Pick<OfflinePodsDependencies, 'runtime' | 'knownPods'>,
+  signal: AbortSignal,
+): Promise<OfflineView> {
+  try {
+    const live = await runtime.livePods(signal);
+    // The manifests of static pods tell more of them.
+    const others = live.filter((sandbox) => !isFromManifest(sandbox)).map(({ podUid }) => podUid);
+    const { pods: known, awaited } = await knownPods.read(others, signal);
+    if (awaited !== undefined) return { kind: 'unseen', reason: awaited };
+    const all = runtimePodsOf(live, known);
+    return { kind: 'seen', pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { kind: 'unseen', reason: describeError(error) };
+  }
 }
 
 /** Work in the background ends with `lifetime`. */
 export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetime: AbortSignal): OfflinePods {
-  const { runtime, kubelet, knownPods, clock, log, onChange } = dependencies;
+  const { runtime, kubelet, clock, log, onChange } = dependencies;
   const stops = createSandboxStops(runtime, clock, onChange);
-  const kubeletStop = createKubeletStop(kubelet, log);
-  let awaySince: number | undefined;
+  const kubeletStop = createKubeletStop(kubelet, clock, log);
+  const warnOnce = createLogOnce((reason) => {
+    log.warn({ reason }, 'cannot see the pods of the node, no more of them leave');
+  });
 
   const stopPod = (pod: RuntimePod, graces: OfflineStop['graces']): Waiting => {
     const graceSec = Math.min(pod.graceSec, graces.get(pod.uid) ?? pod.graceSec);
@@ -131,24 +119,16 @@ export function createOfflinePods(dependencies: OfflinePodsDependencies, lifetim
 
   return {
     observe: async (signal) => {
-      if (kubeletStop.hasGivenUp()) return NOTHING;
-      try {
-        const live = await runtime.livePods(signal);
-        // The manifests of static pods tell more of them.
-        const others = live.filter((sandbox) => !isFromManifest(sandbox)).map(({ podUid }) => podUid);
-        const all = runtimePodsOf(live, await knownPods.read(others, signal));
-        awaySince = undefined;
-        return { seen: true, pods: all.filter((pod) => !isStatic(pod)), staticPods: all.filter(isStatic) };
-      } catch (error) {
-        signal.throwIfAborted();
-        if (awaySince === undefined) log.warn({ reason: describeError(error) }, 'cannot see the pods of the node');
-        awaySince ??= clock.monotonic();
-        return { ...NOTHING, seen: clock.monotonic() - awaySince >= RUNTIME_AWAY_MS };
-      }
+      if (kubeletStop.hasGivenUp()) return NO_PODS;
+      const view = await readPods(dependencies, signal);
+      warnOnce(view.kind === 'unseen' ? view.reason : undefined);
+      return view;
     },
     hasGivenUp: () => kubeletStop.hasGivenUp(),
     stop: async (view, { evicting, parked, graces, hasStuck }, signal) => {
-      if ((view.pods.length > 0 || hasStuck) && !(await kubeletStop.stop(signal))) return [];
+      if ((view.pods.length > 0 || hasStuck) && !(await kubeletStop.stop(signal))) {
+        return kubeletStop.hasGivenUp() ? [] : [waitForKubelet(kubeletStop.refusal())];
+      }
       const uids = new Set(evicting.map(({ uid }) => uid));
       // As long as the kubelet runs, it stops a static pod itself whose manifest is parked.
       const isOurs = await kubelet.isStopped();

@@ -3,11 +3,7 @@ import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../../api/pod.ts';
 import { whyBlocking } from '../../../decide/drain/blocking-pods.ts';
-import {
-  decideEvictionOutcome,
-  DEFAULT_PROMISE_WORDS,
-  type EvictionOutcome,
-} from '../../../decide/eviction/api-answer.ts';
+import { DEFAULT_PROMISE_WORDS, type EvictionOutcome } from '../../../decide/eviction/api-answer.ts';
 import {
   afterAttempt,
   decideEvictionStep,
@@ -17,11 +13,14 @@ import {
   isInBackground,
   isMarked,
   rememberedAttempts,
+  withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../../decide/eviction/imperative.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
-import { askForEviction, type EndOptions } from '../../../kube/eviction/evictor.ts';
+import { isOwnController, OWN_BUDGET_NOT_ASKED } from '../../../decide/own-controller.ts';
+import { attemptToEvict } from '../../../kube/eviction/attempt.ts';
+import type { EndOptions } from '../../../kube/eviction/evictor.ts';
 import { createEvictionAttempts } from '../../../kube/eviction/memories.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
@@ -34,6 +33,8 @@ export interface EvictionScope {
   readonly options: EndOptions;
   /** From this time on the pod's own controller is no longer waited for, in milliseconds since the epoch. */
   readonly trustUntil: number | undefined;
+  /** Why budgets are not asked for the pods of this node, as a sentence; undefined where they are. */
+  readonly whyNotAsked: () => string | undefined;
   /** Called right before the Eviction API is. */
   readonly mayAct: () => Promise<boolean>;
 }
@@ -75,20 +76,27 @@ function requestOf(pod: Pod, startedAt: number, message: string): EvictionReques
  */
 const BUDGET_RETRY_MS = 60_000;
 
-/** Asks the Eviction API once. Throws API_UNREACHABLE. */
-async function ask(
+/** Tries the eviction once. Throws API_UNREACHABLE. */
+async function attempt(
   { client, log }: Pick<ClusterDependencies, 'client' | 'log'>,
   pod: Pod,
-  { memory, options }: { readonly memory: EvictionMemory; readonly options: EndOptions },
+  {
+    memory,
+    options,
+    whyNotAsked,
+  }: Pick<EvictionScope, 'options' | 'whyNotAsked'> & { readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
-  const answer = await askForEviction(client, pod, options, signal);
-  const evictOnly = isEvictOnly(pod);
-  const promiseWords = DEFAULT_PROMISE_WORDS;
   const { count, postponed } = memory;
-  const attempt = { attempt: count + 1, postponed, evictOnly };
-  const context = { ...attempt, promiseWords, budgets: [], budgetRetryMs: BUDGET_RETRY_MS };
-  const outcome = decideEvictionOutcome(answer, context);
+  const context = {
+    attempt: count + 1,
+    postponed,
+    evictOnly: isEvictOnly(pod),
+    promiseWords: DEFAULT_PROMISE_WORDS,
+    budgets: [],
+    budgetRetryMs: BUDGET_RETRY_MS,
+  };
+  const { outcome } = await attemptToEvict(client, pod, { options, isTrial: false, context, whyNotAsked }, signal);
   log.info({ pod: keyOf(pod), ...outcome }, 'asked for an eviction on own node');
   return outcome;
 }
@@ -105,7 +113,7 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
   };
 
   return {
-    evict: async (pod, { request, options, trustUntil, mayAct }, signal) => {
+    evict: async (pod, { request, options, trustUntil, mayAct, ...scope }, signal) => {
       const { uid = '' } = pod.metadata;
       const now = clock.now();
       const begun = entries.get(uid)?.begun ?? momentOf(clock);
@@ -114,12 +122,14 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
         const on = IMPERATIVE_INTERCEPTOR;
         return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
       };
-      const known = ownRequestOf(pod) ?? request ?? requestOf(pod, now, '');
+      const own = ownRequestOf(pod) ?? request ?? requestOf(pod, now, '');
       // Since when a controller that is dead had marked the pod is not known: its own controller has the whole time.
-      const first = isMarked(pod) ? { ...rememberedAttempts(known), markedAt: now } : rememberedAttempts(known);
-      const memory = withoutPauseIfUnready(memories.get(uid) ?? first, pod);
+      const first = isMarked(pod) ? { ...rememberedAttempts(own), markedAt: now } : rememberedAttempts(own);
+      const whyNotAsked = (): string | undefined => (isOwnController(pod) ? OWN_BUDGET_NOT_ASKED : scope.whyNotAsked());
+      const known = withoutPauseIfNotAsked(memories.get(uid) ?? first, () => whyNotAsked() !== undefined);
+      const memory = withoutPauseIfUnready(known, pod);
       memories.set(uid, memory);
-      const step = decideEvictionStep({ request: known, pod }, memory, { ...DEFAULT_PATIENCE, trustUntil }, now);
+      const step = decideEvictionStep({ request: own, pod }, memory, { ...DEFAULT_PATIENCE, trustUntil }, now);
       if (step.kind === 'mark') {
         // The mark is the controller's to write; the time of the pod's own controller begins all the same.
         memories.set(uid, { ...memory, markedAt: memory.markedAt ?? now });
@@ -129,7 +139,7 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
       }
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
       if (!(await mayAct())) return wait('is left to the nodemaint controller, which is alive again');
-      const outcome = await ask({ client, log }, pod, { memory, options }, signal);
+      const outcome = await attempt({ client, log }, pod, { memory, options, whyNotAsked }, signal);
       const after = afterAttempt(pod, memory, outcome, now);
       const message = after.progress?.message ?? '';
       memories.set(uid, after.memory);

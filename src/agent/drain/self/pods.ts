@@ -12,6 +12,7 @@ import {
 import { isSpent } from '../../../decide/eviction/spent.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
+import { drainBegan, evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
 import { drainsUntil } from '../../../decide/traffic/traffic.ts';
 import { describeVolumes, type HeldPod } from '../../../decide/volume/waits.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -39,6 +40,8 @@ export interface PodScope {
 export interface PodPass extends PodScope {
   /** The drains as the status of the maintenances records them. */
   readonly recorded: readonly NodeDrain[];
+  /** Why budgets are not asked for the pods of this node, as a sentence; undefined where they are. */
+  readonly whyNotAsked: () => string | undefined;
   /** Asked right before each step that takes a pod away. */
   readonly mayAct: () => Promise<boolean>;
 }
@@ -90,8 +93,19 @@ async function endPod(
   if (until !== undefined) {
     return { what: keyOf(pod), on: IMPERATIVE_INTERCEPTOR, message: 'has left its Services', expectedAt: until };
   }
+  const began = pass.own.flatMap(({ maintenance }) => drainBegan(maintenance) ?? [])[0];
+  const pausedUntil = evictionPausedUntil(pod, began, clock.now());
+  if (pausedUntil !== undefined) {
+    return {
+      what: keyOf(pod),
+      on: IMPERATIVE_INTERCEPTOR,
+      message: 'came to the node past its cordon, and is evicted soon',
+      expectedAt: pausedUntil,
+    };
+  }
   if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
-  const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct: pass.mayAct };
+  const { mayAct, whyNotAsked } = pass;
+  const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct, whyNotAsked };
   return await evictions.evict(pod, scope, signal);
 }
 

@@ -3,6 +3,7 @@
  * over what that identity may do. It begins when the controller's Lease has not changed for its duration, reads it before
  * each step that takes a pod away, and stops as soon as a controller is alive again.
  */
+import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
@@ -15,8 +16,11 @@ import {
   resolveSelfDrains,
   type SelfDrain,
   type SelfScope,
+  withReturning,
 } from '../../../decide/drain/self-drain.ts';
+import { drainEnd, type Left, leftOf } from '../../../decide/shutdown/left.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
+import { goesDownSince } from '../../../decide/staying-pod/returning-pod.ts';
 import { volumeKey, type WaitedVolume } from '../../../decide/volume/waits.ts';
 import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
@@ -24,23 +28,30 @@ import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 import type { NodeEvictionRequests } from '../../cluster/eviction/requests.ts';
 import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
+import { followed } from '../../cluster/on-demand-watch.ts';
 import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../kube/volume/volume-waits.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
+import type { NodeMaintenances } from '../../cluster/node-maintenances.ts';
 import type { Waiting } from '../../waiting.ts';
-import { type DrainFacts, type Drainer, type DrainPass, drainedFor, leavesOnlyRefused } from '../drainer.ts';
+import { type DrainFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
 import type { ControllerLiveness } from './controller-liveness.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
 import type { GiveBack } from './give-back.ts';
-import { createPodEnder, type EndedPods, type PodEnder } from './pods.ts';
+import { createOtherNodes, type OtherNodes } from './other-nodes.ts';
+import { createPodEnder, type EndedPods, type PodEnder, type PodScope } from './pods.ts';
 import { createSelfStatus, type SelfStatus } from './status.ts';
+import { type SelfTurns, thoseInTurn } from './turns.ts';
 import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 export interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
   readonly liveness: Pick<ControllerLiveness, 'observe'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
+  readonly turns: SelfTurns;
+  /** All maintenances of the cluster. */
+  readonly maintenances: Pick<NodeMaintenances, 'list'>;
   /** What the agent does in every drain of the cluster, whoever drives it. */
   readonly byController: Drainer;
   /** For how long each volume is waited for, in milliseconds; 0 for not at all. */
@@ -55,8 +66,8 @@ interface OwnPass extends EndedPods {
   /** The static pods, with the priorities of their mirror pods. */
   readonly view: StaticPodView;
   readonly drains: readonly NodeDrain[];
-  /** Maintenances that have drained the node. */
-  readonly drained: ReadonlySet<string>;
+  /** What is left of the drain of this shutdown; undefined where it has none. */
+  readonly left: readonly Left[] | undefined;
 }
 
 /** Adds the static pods that the agent's own targets select, unless they wait for interceptors. */
@@ -73,8 +84,22 @@ function withOwn(base: DrainPass, own: OwnPass, { record: { phase } }: DrainFact
       if (!own.awaiting.has(key) && !leave.has(key)) leave.set(key, why);
     }
   }
-  const isDrained = name !== undefined && (own.drained.has(name) || leavesOnlyRefused(view, own.drains, name));
-  return { ...base, leave, targeted, drained: base.drained || isDrained, waiting: own.waiting };
+  const end = base.drained ? base : drainEnd(own.left);
+  return { ...base, ...end, leave, targeted, waiting: own.waiting };
+}
+
+/** What is left of the drain: its pods, the volumes that it waits for, and static pods without a manifest here. */
+function leftOfDrain({ resolution }: SelfDrain, pods: readonly Pod[], view: StaticPodView): readonly Left[] {
+  const manifests = manifestsOf(view);
+  const others = pods.filter((pod) => podTypeOf(pod) === 'Static' && !manifests.keys.has(keyOf(pod)));
+  const own = resolution.nodes.flatMap(({ evicting, pending, volumes }): readonly Left[] => {
+    const waits = volumes?.left.filter(({ isGivenUp }) => !isGivenUp) ?? [];
+    const named = [...evicting, ...pending].map(({ namespace, name, stays }) => {
+      return { what: `${namespace}/${name}`, ...(stays === undefined ? {} : { stays }) };
+    });
+    return [...named, ...waits.map(({ name }) => ({ what: `volume ${name}` }))];
+  });
+  return [...own, ...leftOf(others, manifests)];
 }
 
 /** The priorities of the mirror pods, by pod key. */
@@ -89,13 +114,20 @@ function waitingFor({ name, driver, waitsFor, since, message = '' }: WaitedVolum
   return { what: `volume ${name} of ${driver}`, on, message: message === '' ? `is still ${is}` : message, since };
 }
 
-function ownPassOf(own: readonly SelfDrain[], view: StaticPodView, ended: EndedPods): OwnPass {
+/** The view of the static pods, and the name of the maintenance of this node's shutdown. */
+interface PassScope {
+  readonly view: StaticPodView;
+  readonly pods: readonly Pod[];
+  readonly shutdown: string | undefined;
+}
+
+function ownPassOf(own: readonly SelfDrain[], { view, pods, shutdown }: PassScope, ended: EndedPods): OwnPass {
   const drains = own.map(({ maintenance, resolution }) => ({
     maintenance: maintenance.metadata.name,
     reason: maintenance.spec.reason ?? '',
     drainTargets: resolution.nodes[0]?.drainTargets ?? [],
   }));
-  const finished = own.filter(({ resolution }) => resolution.drained);
+  const ofShutdown = own.find(({ maintenance }) => maintenance.metadata.name === shutdown);
   const volumes = own.flatMap(({ resolution }) => resolution.nodes[0]?.volumes?.left ?? []);
   const waits = new Map(volumes.filter(({ isGivenUp }) => !isGivenUp).map((each) => [volumeKey(each), each]));
   const waiting = [...ended.waiting, ...[...waits.values()].map(waitingFor)];
@@ -104,7 +136,7 @@ function ownPassOf(own: readonly SelfDrain[], view: StaticPodView, ended: EndedP
     waiting,
     view,
     drains,
-    drained: new Set(finished.map(({ maintenance }) => maintenance.metadata.name)),
+    left: ofShutdown === undefined ? undefined : leftOfDrain(ofShutdown, pods, view),
   };
 }
 
@@ -117,6 +149,7 @@ interface SelfDrainState {
   readonly pods: NodePods;
   readonly volumes: SelfVolumes;
   readonly waits: VolumeWaits;
+  readonly others: OtherNodes;
   /** Ends the watch on the node's pods, and forgets everything but the writes of the status. */
   readonly stop: () => void;
 }
@@ -135,6 +168,7 @@ function createSelfDrainState(
   const pods = createNodePods(dependencies, lifetime);
   const volumes = createSelfVolumes(dependencies);
   const waits = createVolumeWaits(maxVolumeWaitMs);
+  const others = createOtherNodes(dependencies);
   const stop = (): void => {
     pods.stop();
     ender.forget();
@@ -143,57 +177,68 @@ function createSelfDrainState(
     cordon.forget();
     volumes.forget();
     waits.forget();
+    others.forget();
   };
-  return { evictions, cordon, status, ender, pods, volumes, waits, stop };
+  return { evictions, cordon, status, ender, pods, volumes, waits, others, stop };
 }
 
 /** What the drains of the node go by `now`, beside the pods that are left. */
-function selfScope(waits: VolumeWaits, seen: Omit<SeenVolumes, 'due'>, now: number): SelfScope {
-  return {
-    due: (maintenance) => dueTiersOf(maintenance, seen.pods, now).position,
-    volumes: (maintenance, due) => waits.of(maintenance, { ...seen, due }, now),
+function selfScope(waits: VolumeWaits, seen: Omit<SeenVolumes, 'due' | 'deadline'>, now: number): SelfScope {
+  return (maintenance, deadline) => {
+    const due = dueTiersOf(maintenance, deadline, seen.pods, now).position;
+    return { due, volumes: waits.of(maintenance, { ...seen, due, deadline }, now) };
   };
+}
+
+/** Why targeted pods are still there: their evictions are refused, or interceptors or volumes keep them. */
+function blockingPods(
+  { evictions, cordon }: Pick<SelfDrainState, 'evictions' | 'cordon'>,
+  { own, pods, requestOf, waitsForNone }: PodScope,
+  now: number,
+): readonly BlockingPod[] {
+  const evicting = evictingUids(own);
+  const targeted = pods.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
+  const { free, blocked } = blockedByVolumes(own, targeted, now);
+  const byInterceptors = blockedByInterceptors(own, pods, requestOf, waitsForNone);
+  return withReturning([...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked], own, free);
 }
 
 /** Creates the drainer for the time without a controller; its watch on the node's pods ends with `lifetime`. */
 export function createSelfDrainer(
-  { requests, liveness, giveBack, byController, maxVolumeWaitMs }: SelfDrainParts,
+  { requests, liveness, giveBack, turns, maintenances: known, byController, maxVolumeWaitMs }: SelfDrainParts,
   dependencies: ClusterDependencies,
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
   const state = createSelfDrainState(dependencies, maxVolumeWaitMs, lifetime);
-  const { evictions, cordon, status, ender, pods, volumes, waits, stop } = state;
+  const { cordon, status, ender, pods, volumes, waits, others, stop } = state;
 
   /** Whether still no controller is alive, read now: two must not do the same step. */
   const isAlone = async (signal: AbortSignal): Promise<boolean> => (await liveness.observe(0, signal)).kind === 'dead';
 
-  const drain = async (facts: DrainFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
-    const { maintenances } = facts;
+  const drain = async ({ maintenances, ...facts }: DrainFacts, signal: AbortSignal): Promise<OwnPass | undefined> => {
     const mayAct = (): Promise<boolean> => isAlone(signal);
-    const cache = pods.start();
+    const copy = followed(pods);
     requests.watch(true);
-    if (!cache.synced() || !requests.synced()) return undefined;
+    if (copy === undefined || !requests.synced()) return undefined;
     if (!(await cordon.keep(maintenances, mayAct, signal))) return undefined;
-    const all = cache.list().filter((pod) => !isTerminal(pod));
+    const all = copy.list().filter((pod) => !isTerminal(pod));
     const view = withMirrorPriorities(facts.view, mirrorPriorities(all));
-    const left = drainPodsOfNode(all, drainPodsOf(view));
+    const left = drainPodsOfNode(all, drainPodsOf(view), goesDownSince(maintenances, nodeName));
     const node = identityOf(cordon.node()?.metadata ?? { name: nodeName });
     const present = await volumes.observe(cordon.node(), all, signal);
     const seen = selfScope(waits, { node, pods: all, present }, clock.now());
     const own = resolveSelfDrains(status.latest(maintenances), node, left, seen);
     const scope = ender.scopeOf(own, all, requests.list());
-    const { requestOf, waitsForNone } = scope;
-    const evicting = evictingUids(own);
-    const targeted = all.filter(({ metadata }) => evicting.has(metadata.uid ?? ''));
-    const byInterceptors = blockedByInterceptors(own, all, requestOf, waitsForNone);
-    const { free, blocked } = blockedByVolumes(own, targeted, clock.now());
-    const blocking = [...evictions.blocking(free, cordon.node()), ...byInterceptors, ...blocked];
+    const blocking = blockingPods(state, scope, clock.now());
     const sole = own.filter(({ maintenance }) => soleNodeOf(maintenance) === nodeName);
     // The targets are written before pods leave by them: the gate of DaemonSets goes by the status.
-    if (!(await status.write(sole, { list: all, blocking, requestOf }, mayAct, signal))) return undefined;
+    const observed = { list: all, blocking, requestOf: scope.requestOf };
+    if (!(await status.write(sole, observed, mayAct, signal))) return undefined;
     const recorded = drainsOfNode(status.latest(maintenances), nodeName);
-    return ownPassOf(own, view, await ender.end({ ...scope, recorded, mayAct }, signal));
+    const whyNotAsked = await others.look(known.list(), signal);
+    const ended = await ender.end({ ...scope, recorded, mayAct, whyNotAsked }, signal);
+    return ownPassOf(own, { view, pods: all, shutdown: drainedFor(facts.record.phase) }, ended);
   };
 
   return {
@@ -202,8 +247,11 @@ export function createSelfDrainer(
       const base = await byController.pass(facts, outer);
       const signal = AbortSignal.any([outer, AbortSignal.timeout(PASS_MS)]);
       try {
-        if (facts.maintenances.length > 0) {
-          const own = await drain(facts, signal);
+        const maintenances = await thoseInTurn({ turns, status }, facts.maintenances, () => isAlone(signal), signal);
+        // A node that waits for its turn is left as it is.
+        if (maintenances.length === 0 && facts.maintenances.length > 0) return base;
+        if (maintenances.length > 0) {
+          const own = await drain({ ...facts, maintenances }, signal);
           return own === undefined ? base : withOwn(base, own, facts);
         }
         stop();

@@ -4,7 +4,8 @@ import type { Pod } from '../../../api/pod.ts';
 import { estimateDrain } from '../../../decide/drain/estimate.ts';
 import { effectiveDrainPlan } from '../../../decide/drain/plan.ts';
 import { evictingUids, type SelfDrain } from '../../../decide/drain/self-drain.ts';
-import { drainStatus } from '../../../decide/drain/status.ts';
+import { recordedNode } from '../../../decide/drain/recorded-node.ts';
+import { drainStatus, waitingStatus } from '../../../decide/drain/status.ts';
 import { createMaintenanceStatusWriter } from '../../../kube/maintenance/status.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
 
@@ -22,6 +23,8 @@ export interface SelfStatus {
     mayWrite: () => Promise<boolean>,
     signal: AbortSignal,
   ): Promise<boolean>;
+  /** Writes that the drain of this node alone waits, and why. */
+  wait(maintenance: NodeMaintenance, why: string, mayWrite: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
 }
 
 /** The pods of the node as the status counts them. */
@@ -57,7 +60,7 @@ function statusOf(
   return drainStatus(maintenance, { ...resolution, nodes }, observe, now);
 }
 
-export function createSelfStatus({ client, clock }: ClusterDependencies): SelfStatus {
+export function createSelfStatus({ client, clock, nodeName }: ClusterDependencies): SelfStatus {
   const writer = createMaintenanceStatusWriter(client, clock, COUNT_EVERY_MS);
   return {
     latest: (maintenances) => maintenances.map((copy) => writer.latest(copy)),
@@ -68,6 +71,19 @@ export function createSelfStatus({ client, clock }: ClusterDependencies): SelfSt
         if (kind === 'not-recorded') return false;
       }
       return true;
+    },
+    wait: async (maintenance, why, mayWrite, signal) => {
+      const node = recordedNode(maintenance.status, { name: nodeName });
+      const { podsPendingEvacuation: pods = 0, podsEvacuating: evacuating = 0, nodeRef } = node ?? {};
+      const waiting = {
+        name: nodeName,
+        ...nodeRef,
+        message: why,
+        drainTargets: [],
+        pods: pods + evacuating,
+        evacuating,
+      };
+      await writer.write(maintenance, waitingStatus(maintenance, [waiting], why, clock.now()), signal, mayWrite);
     },
   };
 }

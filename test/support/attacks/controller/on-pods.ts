@@ -66,7 +66,7 @@ export const ATTACKS_ON_PODS: readonly Attack[] = [
   merge('more tolerations', POD, { spec: { tolerations: [...TOLERATIONS, { operator: 'Exists' }] } }, IS_POLICY),
   merge("another one's scheduling gate", HELD, { spec: { schedulingGates: [{ name: GATE }] } }, IS_POLICY),
   merge('a held pod is sent to another node', HELD, { spec: { nodeSelector: { evil: 'true' } } }, IS_POLICY),
-  json('a running pod of a Deployment is deleted', 'DELETE', POD, undefined, IS_POLICY),
+  json('a running pod of a Deployment is deleted, whichever has its name', 'DELETE', POD, undefined, IS_POLICY),
   json(
     'it is deleted without time to end',
     'DELETE',

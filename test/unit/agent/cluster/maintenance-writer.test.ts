@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createMaintenanceWriter } from '../../../../src/agent/cluster/maintenance-writer.ts';
-import { AGENT_LABEL, DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../../../src/api/names.ts';
+import {
+  AGENT_LABEL,
+  DEADLINE_ANNOTATION,
+  DEADLINE_SINCE_ANNOTATION,
+  SHUTDOWN_KIND_ANNOTATION,
+} from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
 import { maintenanceOf } from '../../../support/maintenance/objects.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
@@ -35,6 +41,37 @@ describe("the writer of this node's maintenances", () => {
     await writer.setDeadline(maintenance, { at: 2_000, since: 1_000 }, SIGNAL);
     await writer.remove(maintenance, SIGNAL);
     assert.equal(await writer.read('m', SIGNAL), undefined);
+  });
+
+  it('the writer writes how the machine goes down, and again only where it is another way', async () => {
+    const server = createObjectServer();
+    const writer = createMaintenanceWriter({ client: server.client, log: SILENT_LOG, nodeName: 'n1' });
+    const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], shutdownKind: 'reboot' } as const;
+    const made = await writer.post(wanted, SIGNAL);
+    assert.deepEqual(made?.metadata.annotations, { [SHUTDOWN_KIND_ANNOTATION]: 'reboot' });
+    const asked = server.asked.length;
+    await writer.setShutdownKind(made, 'reboot', SIGNAL);
+    assert.equal(server.asked.length, asked);
+    await writer.setShutdownKind(made, 'poweroff', SIGNAL);
+    const body = server.requests.at(-1)?.body as { metadata: { annotations: Record<string, string> } };
+    assert.deepEqual(body.metadata.annotations, { [SHUTDOWN_KIND_ANNOTATION]: 'poweroff' });
+  });
+
+  it('the writer leaves out how the machine goes down where the API server refuses that, for a drain does not need it', async () => {
+    const server = createObjectServer();
+    const older: KubeClient = {
+      ...server.client,
+      send: async (request, signal) => {
+        const { metadata } = request.body as NodeMaintenance;
+        if (metadata.annotations?.[SHUTDOWN_KIND_ANNOTATION] === undefined) return server.client.send(request, signal);
+        return { status: 422, headers: {}, body: { message: 'a policy does not know the annotation' } };
+      },
+    };
+    const writer = createMaintenanceWriter({ client: older, log: SILENT_LOG, nodeName: 'n1' });
+    const wanted = { name: 'm', reason: 'x', stage: 'Drain', drainPlan: [], shutdownKind: 'reboot' } as const;
+    const made = await writer.post(wanted, SIGNAL);
+    assert.equal(made?.metadata.name, 'm');
+    assert.equal(made.metadata.annotations, undefined);
   });
 
   it("the writer writes the deadline by the API server's clock where this machine's is wrong", async () => {

@@ -24,7 +24,11 @@ function createRig(): Rig {
   const serve = (): void => {
     control.serve({
       status: () => ({ node: 'node-a' }) as AgentStatus,
-      trigger: (reason, deadlineMs) => void calls.push(`trigger ${reason} ${deadlineMs}`),
+      trigger: ({ by, reason, deadlineMs }) => {
+        calls.push(`trigger ${by} ${reason} ${deadlineMs}`);
+        return Promise.resolve();
+      },
+      cancel: () => void calls.push('cancel'),
       release: (reason) => void calls.push(`release ${reason}`),
     });
   };
@@ -34,7 +38,7 @@ function createRig(): Rig {
 describe('the commands of the control socket', () => {
   it('a manual request is taken before the agent is ready, every other command is refused', async () => {
     const { control, calls } = createRig();
-    assert.deepEqual(await control.handle({ verb: 'park', file: 'etcd.yaml' }), { done: 'park' });
+    assert.deepEqual(await control.handle({ verb: 'park', file: 'etcd.yaml' }, 'root'), { done: 'park' });
     const others: readonly ControlRequest[] = [
       { verb: 'status' },
       { verb: 'cancel' },
@@ -42,7 +46,7 @@ describe('the commands of the control socket', () => {
       { verb: 'release', reason: 'r' },
     ];
     for (const request of others) {
-      await assert.rejects(async () => control.handle(request), { code: 'CONTROL_SOCKET_UNAVAILABLE' });
+      await assert.rejects(async () => control.handle(request, 'root'), { code: 'CONTROL_SOCKET_UNAVAILABLE' });
     }
     assert.deepEqual(calls, ['park etcd.yaml', 'wake']);
   });
@@ -50,11 +54,11 @@ describe('the commands of the control socket', () => {
   it('each command calls its part of the agent and wakes the loop', async () => {
     const { control, calls, serve } = createRig();
     serve();
-    await control.handle({ verb: 'trigger', reason: 'power', deadlineMs: 60_000 });
-    await control.handle({ verb: 'cancel' });
-    await control.handle({ verb: 'release', reason: 'hurry' });
-    await control.handle({ verb: 'restore', file: 'etcd.yaml' });
-    const commands = ['trigger power 60000', 'trigger undefined undefined', 'release hurry', 'restore etcd.yaml'];
+    await control.handle({ verb: 'trigger', reason: 'power', deadlineMs: 60_000 }, 'group');
+    await control.handle({ verb: 'cancel' }, 'group');
+    await control.handle({ verb: 'release', reason: 'hurry' }, 'root');
+    await control.handle({ verb: 'restore', file: 'etcd.yaml' }, 'root');
+    const commands = ['trigger group power 60000', 'cancel', 'release hurry', 'restore etcd.yaml'];
     assert.deepEqual(
       calls,
       commands.flatMap((command) => [command, 'wake']),
@@ -64,7 +68,7 @@ describe('the commands of the control socket', () => {
   it('the status is answered without waking the loop', async () => {
     const { control, calls, serve } = createRig();
     serve();
-    assert.deepEqual(await control.handle({ verb: 'status' }), { node: 'node-a' });
+    assert.deepEqual(await control.handle({ verb: 'status' }, 'root'), { node: 'node-a' });
     assert.deepEqual(calls, []);
   });
 });

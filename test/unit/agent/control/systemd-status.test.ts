@@ -10,11 +10,13 @@ describe('the state that systemd shows', () => {
     const clock = createSteppingClock();
     const lines: string[] = [];
     let statusReads = 0;
+    let turn: string | undefined;
     let status = { phase: { kind: 'watching' }, summary: 'waiting', waitingFor: [] } as unknown as AgentStatus;
     const show = createSystemdStatus(
       {
         phase: () => status.phase,
         problem: () => status.storageProblem,
+        turn: () => turn,
         status: () => {
           statusReads += 1;
           return status;
@@ -40,6 +42,10 @@ describe('the state that systemd shows', () => {
     clock.pass(1);
     await show();
     assert.equal(lines.length, 4);
+    turn = 'node-a goes first';
+    await show();
+    await show();
+    assert.equal(lines.length, 5, 'that the machine waits for its turn is shown at once');
     assert.equal(statusReads, lines.length, 'the status is put together only to be shown');
   });
 });

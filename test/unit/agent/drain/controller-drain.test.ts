@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createControllerDrainer } from '../../../../src/agent/drain/controller-drain.ts';
 import type { DrainFacts } from '../../../../src/agent/drain/drainer.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import type { RetentionFacts } from '../../../../src/decide/static-pod/retention.ts';
 
@@ -36,43 +37,89 @@ function factsOf(phase: Phase, refusal?: string): DrainFacts {
   };
 }
 
-function open(isDrained: boolean, podsLeft = 1, mirrors?: ReadonlySet<string>) {
+/** A pod of the node; static ones are told from others by their mirror pods. */
+function pod(name: string, kind: 'Static' | 'Default' = 'Static', isEnding = false): Pod {
+  const annotations = kind === 'Static' ? { 'kubernetes.io/config.mirror': 'hash' } : {};
+  const deletionTimestamp = isEnding ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+  return { metadata: { name, namespace: 'kube-system', uid: name, annotations, ...deletionTimestamp }, spec: {} };
+}
+
+/** What the API server tells of the node: whether the maintenance is drained, how many pods its status counts, and the pods. */
+interface Told {
+  readonly isDrained?: boolean;
+  readonly counted?: number;
+  readonly pods?: readonly Pod[];
+}
+
+function open({ isDrained = false, counted = 1, pods }: Told) {
   const leave = new Map([['default/web-n1', { maintenance: 'm', reason: '' }]]);
-  const intent = { leave, targeted: new Set(['default/web-n1']), mirrors };
-  return createControllerDrainer(
-    { isDrained: () => isDrained, podsLeft: () => podsLeft },
-    { observe: () => Promise.resolve(intent) },
+  const asked: boolean[] = [];
+  const drainer = createControllerDrainer(
+    { isDrained: () => isDrained, podsLeft: () => counted },
+    {
+      observe: (_view, _drains, wantsPods) => {
+        asked.push(wantsPods);
+        const intent = { leave, targeted: new Set(['default/web-n1']), mirrors: undefined };
+        return Promise.resolve({ ...intent, pods: wantsPods ? pods : undefined });
+      },
+    },
   );
+  return { asked, pass: (facts: DrainFacts) => drainer.pass(facts, SIGNAL) };
 }
 
 describe('the drain by the controller', () => {
   it('the drain by the controller lets the static pods leave whose requests ask for it', async () => {
-    const pass = await open(false).pass(factsOf(PHASE), SIGNAL);
+    const pass = await open({}).pass(factsOf(PHASE));
     assert.deepEqual([...pass.leave.keys()], ['default/web-n1']);
     assert.equal(pass.drained, false);
   });
 
   it('the drain by the controller is over when the maintenance of the shutdown says so', async () => {
-    assert.equal((await open(true).pass(factsOf(PHASE), SIGNAL)).drained, true);
-    assert.equal((await open(true).pass(factsOf({ kind: 'watching' }), SIGNAL)).drained, false);
+    assert.equal((await open({ isDrained: true }).pass(factsOf(PHASE))).drained, true);
+    assert.equal((await open({ isDrained: true }).pass(factsOf({ kind: 'watching' }))).drained, false);
   });
 
-  it('the drain by the controller is over, and names what is left, when only static pods without a manifest are left', async () => {
-    const mirrors = new Set(['kube-system/dns-n1', 'kube-system/proxy-n1']);
-    const pass = await open(false, 2, mirrors).pass(factsOf(PHASE), SIGNAL);
-    assert.equal(pass.drained, true);
-    assert.match(pass.left ?? '', /staticPodURL of the kubelet: kube-system\/dns-n1, kube-system\/proxy-n1$/);
-    const other = await open(false, 3, mirrors).pass(factsOf(PHASE), SIGNAL);
-    assert.deepEqual([other.drained, other.left], [false, undefined], 'another pod is left too');
+  const statics = [pod('dns-n1'), pod('proxy-n1')];
+  const refused = factsOf(PHASE, 'others may write the directory');
+  const parked = [{ namespace: 'kube-system', podName: 'dns-n1', thisBoot: true }] as never;
+  const view = { ...factsOf(PHASE).view, parked };
+  const running = { ...factsOf(PHASE), view: { ...view, live: new Map([['kube-system/dns-n1', ['s']]]) } };
+  const ended = { ...factsOf(PHASE), view: { ...view, live: new Map() } };
+  const fromUrl = /staticPodURL of the kubelet: kube-system\/dns-n1, kube-system\/proxy-n1$/;
+  const ofDirectory = /because others may write the directory: kube-system\/dns-n1, kube-system\/proxy-n1$/;
+  const ends: readonly [string, DrainFacts, Told, RegExp | undefined][] = [
+    ['only static pods without a manifest are left', factsOf(PHASE), { counted: 2, pods: statics }, fromUrl],
+    ['only static pods of a refused directory are left', refused, { counted: 2, pods: statics }, ofDirectory],
+    ['the status counts a pod that is gone', factsOf(PHASE), { counted: 3, pods: statics }, undefined],
+    ['the API server does not answer', refused, { counted: 2 }, undefined],
+    ['a Default pod ends', refused, { counted: 3, pods: [...statics, pod('web', 'Default', true)] }, undefined],
+    ['a Default pod alone ends', refused, { counted: 1, pods: [pod('web', 'Default', true)] }, undefined],
+    [
+      'a static pod of a refused directory ends',
+      refused,
+      { counted: 1, pods: [pod('dns-n1', 'Static', true)] },
+      undefined,
+    ],
+    ['a static pod whose manifest is parked ends', running, { counted: 2, pods: statics }, undefined],
+    ['the mirror pod of one that has ended is left', ended, { counted: 2, pods: statics }, undefined],
+    ['no machine goes down', factsOf({ kind: 'watching' }), { counted: 2, pods: statics }, undefined],
+  ];
+  for (const [when, facts, told, left] of ends) {
+    it(`the drain by the controller ${left === undefined ? 'goes on' : 'is over, and names what is left,'} when ${when}`, async () => {
+      const pass = await open(told).pass(facts);
+      assert.equal(pass.drained, left !== undefined);
+      if (left === undefined) assert.equal(pass.left, undefined);
+      else assert.match(pass.left ?? '', left);
+    });
+  }
+
+  it('the agent asks for its pods only when static pods are reached', async () => {
     const facts = factsOf(PHASE);
-    const parked = [{ namespace: 'kube-system', podName: 'dns-n1', thisBoot: true }] as never;
-    const ending = { ...facts, view: { ...facts.view, parked, live: new Map([['kube-system/dns-n1', ['s']]]) } };
-    assert.equal((await open(false, 2, mirrors).pass(ending, SIGNAL)).drained, false, 'one of them is ending');
-    assert.equal((await open(false, 2, mirrors).pass(factsOf({ kind: 'watching' }), SIGNAL)).drained, false);
-  });
-
-  it('the drain by the controller is over when only static pods are left whose manifests must not be moved', async () => {
-    const pass = await open(false).pass(factsOf(PHASE, 'others may write the directory'), SIGNAL);
-    assert.equal(pass.drained, true);
+    const drains = [{ maintenance: 'm', reason: '', drainTargets: [{ podType: 'Default', podPriority: 1 }] as const }];
+    const before = open({ counted: 5 });
+    await before.pass({ ...facts, retention: { ...facts.retention, drains } });
+    const then = open({ counted: 5 });
+    await then.pass(facts);
+    assert.deepEqual([before.asked, then.asked], [[false], [true]]);
   });
 });

@@ -55,6 +55,7 @@ function open(world: {
       },
     },
     {
+      find: () => Promise.resolve(),
       owe: () => {
         world.owed = true;
       },

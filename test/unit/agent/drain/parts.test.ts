@@ -13,6 +13,7 @@ const NO_CLUSTER: ClusterScope = {
   cluster: undefined,
   interceptor: undefined,
   dependencies: undefined,
+  ownNode: undefined,
   maxVolumeWaitMs: 0,
 };
 
@@ -38,7 +39,7 @@ function open(hasCluster: boolean) {
     maintenances: { synced: () => false, list: () => [] },
     requests: { list: () => [], synced: () => false, watch: () => undefined },
   };
-  const scope = { cluster, interceptor: {}, dependencies } as unknown as ClusterScope;
+  const scope = { cluster, interceptor: {}, dependencies, ownNode: {} } as unknown as ClusterScope;
   const offline = { pods: undefined, staticPods: { stuck: () => new Set<string>() }, drainPlan: [], clock };
   return { server, parts: createDrainParts(offline, hasCluster ? scope : NO_CLUSTER, SIGNAL) };
 }

@@ -200,18 +200,6 @@ describe('the loop that watches for notices', () => {
     assert.deepEqual(notices.problems(), []);
   });
 
-  it('the loop takes the deadline of a trigger, and only while there is one', async () => {
-    const { clock } = fastClock(1_000);
-    const source = { name: 'none', everyMs: 5_000, read: () => Promise.resolve([]) };
-    const notices = await make(source, clock, collectLog());
-    notices.limit(START + 5);
-    const yes = { kind: 'yes', origin: 'trigger', reason: 'r' } as const;
-    assert.deepEqual(notices.addTo(yes, WATCHING), { ...yes, deadline: START + 5 });
-    assert.deepEqual(notices.addTo(NO, WATCHING), NO);
-    notices.limit(undefined);
-    assert.deepEqual(notices.addTo(yes, WATCHING), yes);
-  });
-
   it('the loop asks neither the firmware nor a cloud where the configuration says none', async () => {
     const text = 'apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1\nkind: AgentConfiguration\n';
     const { log } = collectLog();

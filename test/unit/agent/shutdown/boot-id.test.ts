@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import {
@@ -8,7 +8,7 @@ import {
   markSoftReboot,
   readBootId,
 } from '../../../../src/agent/shutdown/boot-id.ts';
-import type { ShutdownKind } from '../../../../src/decide/shutdown/detection.ts';
+import type { ShutdownKind } from '../../../../src/decide/shutdown/kind.ts';
 import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 
@@ -25,6 +25,12 @@ describe('the identity of a boot', () => {
     await writeFile(bootIdPath, 'boot-1\n');
     return { bootIdPath, runDirectory: path.join(folder, 'run') };
   }
+
+  it('a count of soft-reboots that cannot be read is not that of another boot', async (t) => {
+    const place = await paths(t);
+    await mkdir(path.join(place.runDirectory, 'soft-reboots'), { recursive: true });
+    await assert.rejects(readBootId(place), { code: 'CONFIG_INVALID' });
+  });
 
   it('the identity of a boot changes with each soft-reboot that systemd counts, and stays while systemd cannot be asked', async (t) => {
     const place = await paths(t);

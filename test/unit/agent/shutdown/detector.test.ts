@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createShutdownDetector, type ShutdownDetector } from '../../../../src/agent/shutdown/detector.ts';
-import type { ScheduledShutdown, ShutdownKind, ShutdownRequester } from '../../../../src/decide/shutdown/detection.ts';
+import type { ScheduledShutdown, ShutdownRequester } from '../../../../src/decide/shutdown/detection.ts';
+import type { ShutdownKind } from '../../../../src/decide/shutdown/kind.ts';
 import type { PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
+import type { Trigger } from '../../../../src/decide/shutdown/trigger.ts';
 import type { Login1 } from '../../../../src/host/systemd/login1.ts';
 import type { Systemd } from '../../../../src/host/systemd/systemd1.ts';
 import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';
@@ -40,7 +42,7 @@ function answer<T>(value: T | Error): Promise<T> {
 }
 
 /** A detector on a machine that stays up, whose answers the test changes. */
-function createRig(triggered?: string): Rig {
+function createRig(triggered?: Trigger): Rig {
   const machine: Machine = {
     processId: 100,
     preparing: false,
@@ -93,13 +95,24 @@ describe('the shutdown detector', () => {
   it('the detector names the requester of a shutdown that logind prepares', async () => {
     const rig = await createPreparing();
     const reason = 'node reboot requested by root on pts/1: new kernel';
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'logind', reason });
+    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'logind', reason, shutdownKind: 'reboot' });
   });
 
   it('the detector names the queued kind where systemd stops units without logind', async () => {
     const rig = createRig();
     Object.assign(rig.machine, { stopping: true, queued: 'poweroff', requester: BY_ROOT });
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'unit-stop', reason: 'node poweroff' });
+    assert.deepEqual(await rig.read(), {
+      kind: 'yes',
+      origin: 'unit-stop',
+      reason: 'node poweroff',
+      shutdownKind: 'poweroff',
+    });
+  });
+
+  it('the detector takes no kind from a request of logind where systemd stops units without it', async () => {
+    const rig = createRig();
+    Object.assign(rig.machine, { stopping: true, queued: undefined, requester: BY_ROOT });
+    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'unit-stop', reason: 'node shutdown' });
   });
 
   it('the detector reports a scheduled shutdown, and begins the lead ahead of its time', async () => {
@@ -111,7 +124,12 @@ describe('the shutdown detector', () => {
     assert.equal(rig.detector.beginsInMs(), 5_000);
     rig.clock.pass(6_000);
     assert.equal(rig.detector.beginsInMs(), 0);
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'schedule', reason: 'node reboot' });
+    assert.deepEqual(await rig.read(), {
+      kind: 'yes',
+      origin: 'schedule',
+      reason: 'node reboot',
+      shutdownKind: 'reboot',
+    });
     rig.machine.scheduled = null;
     assert.deepEqual(await rig.read(), { kind: 'no' });
     assert.equal(rig.detector.beginsInMs(), Infinity);
@@ -197,14 +215,25 @@ describe('the shutdown detector', () => {
   });
 
   it('a trigger counts before the machine is asked, until it is withdrawn', async () => {
-    const rig = createRig('triggered before the restart');
+    const rig = createRig({ by: 'root', reason: 'triggered before the restart', deadline: 5_000 });
     rig.machine.preparing = new Error('no reply');
     const reason = 'triggered before the restart';
-    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason });
+    assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason, triggerDeadline: 5_000 });
     rig.detector.trigger(undefined);
     assert.deepEqual(await rig.read(), { kind: 'unknown' });
-    rig.detector.trigger('power');
+    rig.detector.trigger({ by: 'group', reason: 'power' });
     assert.deepEqual(await rig.read(), { kind: 'yes', origin: 'trigger', reason: 'power' });
+  });
+
+  it('a machine goes down without a trigger where logind or systemd says so, or cannot be asked', async () => {
+    const rig = createRig({ by: 'group', reason: 'power' });
+    assert.equal(await rig.detector.goesDown(SIGNAL), false);
+    rig.machine.stopping = true;
+    assert.equal(await rig.detector.goesDown(SIGNAL), true);
+    Object.assign(rig.machine, { stopping: false, preparing: true });
+    assert.equal(await rig.detector.goesDown(SIGNAL), true);
+    rig.machine.preparing = new Error('no reply');
+    assert.equal(await rig.detector.goesDown(SIGNAL), true);
   });
 
   it('the manager counts as stopping where systemd says so or cannot be asked', async () => {
@@ -231,7 +260,7 @@ describe('the shutdown detector', () => {
     const detector = createShutdownDetector(dependencies);
     assert.deepEqual(await detector.read(SIGNAL), { kind: 'no' });
     assert.equal(await detector.managerStopping(SIGNAL), false);
-    detector.trigger('power');
+    detector.trigger({ by: 'root', reason: 'power' });
     assert.deepEqual(await detector.read(SIGNAL), { kind: 'yes', origin: 'trigger', reason: 'power' });
   });
 });

@@ -31,7 +31,7 @@ async function read(phase: Phase, over: Partial<PhaseFactDependencies>) {
     bootId: 'boot-1',
     limits: { apiWaitSec: 15 },
     clock: createSteppingClock(),
-    askingSinceBootMs: 0,
+    firstQuestion: { askedAt: () => 0 },
     detector: { read: () => Promise.resolve(YES) },
     notices: { addTo: (machine) => machine },
     cluster: { state: () => 'open', isFree: () => true },

@@ -19,6 +19,7 @@ const RECORD: AgentRecord = {
     since: 1,
     sinceBootMs: 3,
     bootId: 'boot-1',
+    shutdownKind: 'soft-reboot',
   },
   offlineTargets: [],
 };

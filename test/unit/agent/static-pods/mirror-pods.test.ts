@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMirrorPodReader } from '../../../../src/agent/static-pods/mirror-pods.ts';
+import { createToldPodReader } from '../../../../src/agent/static-pods/mirror-pods.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 import { createObjectServer } from '../../../support/stand-ins/object-server.ts';
 
 describe('the reader of the mirror pods', () => {
-  it('the reader returns only mirror pods, and asks for those of its node alone', async () => {
+  it('the reader tells which pods are mirror pods, and asks for those of its node alone', async () => {
     const annotations = { 'kubernetes.io/config.mirror': 'x' };
     const items = [
       { metadata: { name: 'static-n', namespace: 'default', annotations }, spec: {} },
       { metadata: { name: 'ordinary', namespace: 'default' }, spec: {} },
     ];
     const server = createObjectServer({ '/api/v1/pods': { metadata: {}, items } });
-    const read = createMirrorPodReader({ client: server.client, log: createRecordingLog(), nodeName: 'n' });
-    const mirrors = await read(new AbortController().signal);
-    assert.deepEqual([...(mirrors?.keys() ?? [])], ['default/static-n']);
+    const read = createToldPodReader({ client: server.client, log: createRecordingLog(), nodeName: 'n' });
+    const told = await read(new AbortController().signal);
+    assert.deepEqual([...(told?.mirrors.keys() ?? [])], ['default/static-n']);
+    assert.equal(told?.pods.length, 2);
     assert.match(decodeURIComponent(server.requests[0]?.path ?? ''), /fieldSelector=spec\.nodeName=n/);
   });
 });

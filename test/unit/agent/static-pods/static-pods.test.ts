@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rename, rm, symlink } from 'node:fs/promises';
 import { describe, it, type TestContext } from 'node:test';
 import { createStaticPods, type StaticPodIntent } from '../../../../src/agent/static-pods/static-pods.ts';
 import { drainPodsOf, leaveByTargets } from '../../../../src/agent/static-pods/view.ts';
@@ -69,6 +69,24 @@ describe('the static pods of a node', () => {
     assert.deepEqual(drainPodsOf(view), []);
     await turn(false);
     assert.deepEqual(node.running, ['a-low.yaml', 'b-high.yaml']);
+  });
+
+  it('a static pod directory that could not be read yet is not an empty one, for two minutes', async (t) => {
+    const { node, clock, pods } = await open(t);
+    const aside = `${node.paths.staticPodPath}-aside`;
+    await rename(node.paths.staticPodPath, aside);
+    // Too many links: an error of the disk that is no missing directory.
+    await symlink(node.paths.staticPodPath, node.paths.staticPodPath);
+    await assert.rejects(pods.observe(SIGNAL), /cannot list the static pod directory/);
+    clock.pass(120_000);
+    assert.deepEqual((await pods.observe(SIGNAL)).inPlace, [], 'it holds no machine for ever');
+    await rm(node.paths.staticPodPath);
+    await rename(aside, node.paths.staticPodPath);
+    const names = async (): Promise<readonly string[]> => (await pods.observe(SIGNAL)).inPlace.map(({ file }) => file);
+    assert.deepEqual(await names(), ['a-low.yaml', 'b-high.yaml']);
+    await rename(node.paths.staticPodPath, aside);
+    await symlink(node.paths.staticPodPath, node.paths.staticPodPath);
+    assert.deepEqual(await names(), ['a-low.yaml', 'b-high.yaml'], 'the kubelet goes on with these too');
   });
 
   it('no manifest is moved while the kubelet does not answer, until the runtime has ended the pods', async (t) => {

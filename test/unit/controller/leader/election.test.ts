@@ -27,6 +27,8 @@ class Bench {
   readonly log: string[] = [];
   elapsedMs = 0;
   lease: Lease | undefined;
+  /** Whether the candidate sees what it would decide from, by whether the API server answered its last call. */
+  mayLead: (isAnswered: boolean) => boolean = () => true;
   /** Whether the server answers. */
   isReachable = true;
   /** Called after each sleep of the election. */
@@ -43,7 +45,8 @@ class Bench {
     const onLeading = (isLeader: boolean): void => {
       this.log.push(`${this.elapsedMs} ${isLeader ? 'leads' : 'follows'}`);
     };
-    const dependencies = { client: this.#client(), clock: this.#clock(), log: SILENT_LOG, onLeading };
+    const sight = { mayLead: (isAnswered: boolean) => this.mayLead(isAnswered) };
+    const dependencies = { client: this.#client(), clock: this.#clock(), log: SILENT_LOG, sight, onLeading };
     await runElection(OPTIONS, dependencies, lead, this.stop.signal);
   }
 
@@ -175,6 +178,60 @@ describe('the leader election', () => {
       await Promise.resolve();
     });
     assert.deepEqual(bench.log, ['0 follows', '19000 PUT us', '19000 leads', '19000 follows', '19000 PUT nothing']);
+  });
+
+  it('a leader that does not see what it decides from gives the Lease back, and stands again when it does', async () => {
+    const bench = new Bench();
+    const BLIND_AT = 2 * RETRY_MS;
+    const SEES_AT = 30_000;
+    bench.mayLead = () => bench.elapsedMs < BLIND_AT || bench.elapsedMs >= SEES_AT;
+    let terms = 0;
+    await bench.run(async (term) => {
+      terms += 1;
+      if (terms === 2) bench.stop.abort();
+      else await aborted(term.signal);
+    });
+    assert.deepEqual(bench.log, [
+      '0 follows',
+      '0 POST us',
+      '0 leads',
+      '2000 PUT us',
+      '4000 PUT us',
+      '4000 follows',
+      '4000 PUT nothing',
+      '30000 PUT us',
+      '30000 leads',
+      '30000 follows',
+      '30000 PUT nothing',
+    ]);
+  });
+
+  it('a candidate that does not see leaves a free Lease alone', async () => {
+    const bench = new Bench();
+    bench.mayLead = () => false;
+    bench.afterSleep = () => {
+      if (bench.elapsedMs >= 60_000) bench.stop.abort();
+    };
+    await bench.run(() => Promise.reject(new Error('it does not lead')));
+    assert.deepEqual(bench.log, ['0 follows']);
+  });
+
+  it('the sight of a candidate is told whether the API server answered', async () => {
+    const bench = new Bench();
+    const told: boolean[] = [];
+    bench.isReachable = false;
+    bench.mayLead = (isAnswered) => {
+      told.push(isAnswered);
+      return true;
+    };
+    bench.afterSleep = () => {
+      bench.isReachable = bench.elapsedMs >= 2_000;
+    };
+    await bench.run(async () => {
+      bench.stop.abort();
+      await Promise.resolve();
+    });
+    assert.deepEqual(told, [true, false, false]);
   });
 
   it('the election rejects with the error of the leader after it has given the Lease back', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MIRROR_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createMemoryCluster, type MemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
@@ -74,6 +75,23 @@ describe('an object that the API server refuses', () => {
     await waitFor('the message', () => !said().includes('hands off'), QUICK);
   });
 
+  it('the agent of a node that cannot be cordoned learns by the note when static pods are targeted', async () => {
+    const cluster = createMemoryCluster();
+    cluster.put('Node', { metadata: { name: 'one' } });
+    cluster.put('Pod', podOf('web', 'one'));
+    cluster.put('Pod', podOf('etcd-one', 'one', { annotations: { [MIRROR_ANNOTATION]: 'hash' } }));
+    cluster.answer = ({ method, path }) =>
+      method === 'PATCH' && path === '/api/v1/nodes/one' ? { status: 403, message: 'hands off node one' } : undefined;
+    cluster.put('Maintenance', drainOf('m', ['one']));
+    await using _ = cluster.lead();
+    const note = (): string => cluster.get('Node', 'one')?.metadata.annotations?.[NODE_NOTE_ANNOTATION] ?? '';
+    await waitFor('the note of the maintenance', () => note().includes('"name":"m"'), QUICK);
+    await waitFor('the request of the pod', () => cluster.get('Request', 'n/u-web') !== undefined, QUICK);
+    assert.ok(!note().includes('Static'));
+    cluster.remove('Pod', 'n/web');
+    await waitFor('the note of the static targets', () => note().includes('"podType":"Static"'), QUICK);
+  });
+
   it('a node that cannot be cordoned is named in the stage Cordon too, as long as it is so', async () => {
     const cluster = createMemoryCluster();
     cluster.put('Node', { metadata: { name: 'one' } });
@@ -110,13 +128,19 @@ describe('an object that the API server refuses', () => {
 });
 
 describe('a maintenance in the stage Idle', () => {
-  it('a maintenance in the stage Idle changes nothing in the cluster', async () => {
+  it('a maintenance in the stage Idle changes nothing in the cluster but the condition that it is planned', async () => {
     const cluster = createMemoryCluster();
     cluster.put('Node', { metadata: { name: 'one' } });
     cluster.put('Pod', podOf('web', 'one'));
     cluster.put('Maintenance', drainOf('m', ['one'], { stage: 'Idle' }));
     await using _ = cluster.lead();
+    const truths = (): string =>
+      (cluster.get('Node', 'one')?.status?.conditions ?? []).map(({ type, status }) => `${type}=${status}`).join(' ');
+    await waitFor('the condition', () => truths() === 'MaintenancePlanned=True', QUICK);
     await new Promise((resolve) => setTimeout(resolve, 300));
-    assert.deepEqual(cluster.requests, []);
+    const paths = cluster.requests.map(({ method, path }) => `${method} ${path}`);
+    assert.deepEqual(paths, ['PATCH /api/v1/nodes/one/status']);
+    cluster.remove('Maintenance', 'm');
+    await waitFor('its end', () => truths() === 'MaintenancePlanned=False', QUICK);
   });
 });

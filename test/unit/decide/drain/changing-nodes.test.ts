@@ -45,8 +45,8 @@ class Cluster {
   look(): ReadonlyMap<string, DrainResolution> {
     const drains = [...this.#maintenances.values()].map((maintenance) => {
       const selected = this.#selected.get(maintenance.metadata.name) ?? [];
-      const nodes = selected.map((node) => ({ ...node, pods: this.pods.get(node.name) ?? [] }));
-      return drainOfMaintenance(maintenance, { nodes, isWhole: true, due: 0 });
+      const nodes = selected.map((node) => ({ ...node, pods: this.pods.get(node.name) ?? [], due: 0 }));
+      return drainOfMaintenance(maintenance, { nodes, isWhole: true });
     });
     const resolved = resolveDrains(drains);
     const seen = { evacuating: 0, blocking: [], overLimit: 0, ungatedDaemonSets: [] };

@@ -34,6 +34,16 @@ describe('the maintenance that a command means', () => {
     assert.equal(decideMaintenanceStep(intent, [more]).kind, 'create');
   });
 
+  it('a name of the agents is refused for a new maintenance, and one that has such a name is moved on', () => {
+    for (const name of ['shutdown-n-0', 'shutdown-rack', 'notice-n-0']) {
+      const step = decideMaintenanceStep({ ...intent, name }, []);
+      assert.match(step.kind === 'refused' ? step.message : step.kind, /belong to the agents of the nodes/);
+      const known = maintenance(name, { stage: 'Cordon' });
+      assert.equal(decideMaintenanceStep({ ...intent, name }, [known]).kind, 'change');
+    }
+    assert.equal(decideMaintenanceStep({ ...intent, name: 'my-shutdown-n-0' }, []).kind, 'create');
+  });
+
   it('another plan is refused, because a plan cannot be changed; the injected entries do not count', () => {
     const entry = { podType: 'Default', podPriority: 5 } as const;
     const drain = maintenance('m', {

@@ -19,8 +19,8 @@ function begun(name: string, created: string, started: string | undefined, statu
 }
 
 function messageOf(name: string, maintenances: readonly NodeMaintenance[]): string | undefined {
-  const nodes = [{ ...NODE, pods: [AGENT] }];
-  const drains = maintenances.map((each) => drainOfMaintenance(each, { nodes, isWhole: true, due: 0 }));
+  const nodes = [{ ...NODE, pods: [AGENT], due: 0 }];
+  const drains = maintenances.map((each) => drainOfMaintenance(each, { nodes, isWhole: true }));
   return resolveDrains(drains).get(name)?.nodes[0]?.message;
 }
 

@@ -67,6 +67,20 @@ describe('a pod that blocks a drain', () => {
     ['when no interceptor is left', pod(), request(undefined), READY, 'NoInterceptor'],
     ['as a DaemonSet pod that its interceptor left', pod(OWNED), request(IMPERATIVE), READY, 'NoInterceptor'],
     [
+      'not as a static pod that has just ended, whose mirror pod the kubelet still takes away',
+      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }),
+      request(IMPERATIVE, {}, { interceptors: [{ name: 'kubelet.k8s.io', message: '', completionTime: ago(5) }] }),
+      READY,
+      undefined,
+    ],
+    [
+      'as a static pod that has ended, and whose mirror pod stays',
+      pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }),
+      request(IMPERATIVE, {}, { interceptors: [{ name: 'kubelet.k8s.io', message: '', completionTime: ago(60) }] }),
+      READY,
+      'NoInterceptor',
+    ],
+    [
       'as a static pod that the kubelet has from a URL, before anybody asks for it',
       pod({ annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': 'http' } }),
       undefined,

@@ -42,6 +42,7 @@ describe('an answer of the Eviction API', () => {
         message:
           'Could not evict a pod due to failing eviction requests, number of retries: 1. HTTP 409: Operation cannot be fulfilled',
         budgets: [],
+        byBudget: false,
         untilChange: false,
       },
     ],
@@ -55,6 +56,7 @@ describe('an answer of the Eviction API', () => {
         message:
           'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget pdb: The disruption budget pdb needs 1 healthy pods and has 1 currently',
         budgets: ['pdb'],
+        byBudget: true,
         untilChange: false,
       },
     ],
@@ -73,6 +75,7 @@ describe('an answer of the Eviction API', () => {
         message:
           'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by PodDisruptionBudget pdb: The disruption budget pdb is still being processed by the server.',
         budgets: ['pdb'],
+        byBudget: true,
         untilChange: false,
       },
     ],
@@ -102,6 +105,7 @@ describe('an answer of the Eviction API', () => {
         message:
           'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by admission webhook "v" denied the request: Eviction triggered evacuation of VMI x',
         budgets: [],
+        byBudget: false,
         untilChange: false,
       },
     ],
@@ -114,6 +118,7 @@ describe('an answer of the Eviction API', () => {
         retryAfterMs: 900_000,
         message: `Could not evict a pod due to failing eviction requests, number of retries: 1. ${several} Nothing can evict it until only one of them (a, b) selects it.`,
         budgets: ['a', 'b'],
+        byBudget: true,
         untilChange: true,
       },
     ],
@@ -127,6 +132,7 @@ describe('an answer of the Eviction API', () => {
         message:
           'Could not evict a pod due to failing eviction requests, number of retries: 3. HTTP 404: admission webhook "v" denied the request: no such tenant',
         budgets: [],
+        byBudget: false,
         untilChange: false,
       },
     ],
@@ -142,6 +148,7 @@ describe('an answer of the Eviction API', () => {
         message:
           'Could not evict a pod due to failing eviction requests, number of retries: 1. Blocked by PodDisruptionBudget pdb: The disruption budget pdb has negative disruptionsAllowed',
         budgets: ['pdb'],
+        byBudget: true,
         untilChange: false,
       },
     ],
@@ -171,6 +178,7 @@ describe('an answer of the Eviction API', () => {
         retryAfterMs: 900_000,
         message: 'Could not evict a pod due to failing eviction requests, number of retries: 30. HTTP 503: away',
         budgets: [],
+        byBudget: false,
         untilChange: false,
       },
     ],

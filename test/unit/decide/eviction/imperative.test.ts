@@ -81,6 +81,7 @@ describe('the imperative interceptor', () => {
       retryAfterMs: 900_000,
       message: 'm',
       budgets: ['b'],
+      byBudget: true,
       untilChange: false,
     } as const;
     const { memory } = afterAttempt(pod(), NO_ATTEMPT, outcome, NOW);
@@ -90,7 +91,7 @@ describe('the imperative interceptor', () => {
     assert.equal(woken.nextAt, 0);
     const again = afterAttempt(unready, woken, outcome, NOW).memory;
     assert.equal(withoutPauseIfUnready(again, unready).nextAt, NOW + 900_000, 'it was not ready before');
-    const elsewhere = afterAttempt(pod(), NO_ATTEMPT, { ...outcome, budgets: [] }, NOW).memory;
+    const elsewhere = afterAttempt(pod(), NO_ATTEMPT, { ...outcome, budgets: [], byBudget: false }, NOW).memory;
     assert.equal(withoutPauseIfUnready(elsewhere, unready).nextAt, NOW + 900_000, 'no budget is in the way');
   });
 

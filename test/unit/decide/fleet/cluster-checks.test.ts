@@ -26,6 +26,7 @@ const RIGHT: ClusterFacts = {
   policies: known({ missing: [], warnings: [], refusesPods: false }),
   missingRights: known([]),
   controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
+  replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
   webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
   nodes: known([nodeOf('a', 'guarded')]),
 };
@@ -56,12 +57,27 @@ describe('the checks of a cluster', () => {
     for (const { result, fix, name } of examineCluster(RIGHT)) assert.deepEqual([result, fix], ['ok', ''], name);
   });
 
+  it('the check of the replicas says where they can run', () => {
+    const said = (pods: number, places: readonly string[]): string | undefined =>
+      examineCluster({ ...RIGHT, replicas: known({ pods, places, hasOldBudget: false }) }).find(
+        ({ name }) => name === 'replicas',
+      )?.message;
+    assert.match(said(2, ['a', 'b']) ?? '', /^2 nodes can run a replica of the controller: a, b$/);
+    assert.match(said(2, ['a']) ?? '', /^only a can run the controller: .* it leaves as the last Default pod/);
+    assert.match(said(0, []) ?? '', /^no replica/);
+  });
+
   const right = { who: 'agents', verb: 'create', group: 'g', resource: 'things' } as const;
   const cases: readonly [string, Partial<ClusterFacts>, RegExp][] = [
     [
       'a missing resource',
       { resources: known([{ crd: 'x', state: 'missing', fields: [] }]) },
       /^fail .*x is not installed/,
+    ],
+    [
+      'the budget of an older version',
+      { replicas: known({ pods: 2, places: ['a'], hasOldBudget: true }) },
+      /^warn replicas: the PodDisruptionBudget nodemaint-controller of an older version is there/,
     ],
     [
       'an older resource',

@@ -56,6 +56,12 @@ describe('the state of a node in the fleet view', () => {
     ['another version', nodeOf({ version: '0.0.9' }), 'outdated', /0\.0\.9; the cluster has 0\.1\.0/],
     ['a shutdown', nodeOf({ phase: 'draining', reason: 'reboot' }), 'going-down', /its pods leave: reboot/],
     [
+      'a machine that waits for its turn to reboot',
+      nodeOf({ phase: 'draining', reason: 'waits for its turn to reboot, n2 goes first: reboot' }),
+      'going-down',
+      /^waits for its turn to reboot, n2 goes first: reboot$/,
+    ],
+    [
       'a machine that is down',
       nodeOf({ phase: 'released', reason: 'x' }, { ageMs: 9 * HOUR, status: 'NotReady' }),
       'going-down',

@@ -22,8 +22,8 @@ const UNIT: KubeletService = {
 };
 const POD = '/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-ab.scope';
 
-function judge(process: Partial<ProcessFacts>, services: readonly KubeletService[] = [], roots: string[] = []): string {
-  const { trusted, refused } = trustKubelets([{ ...KUBELET, ...process }], services, roots);
+function judge(process: Partial<ProcessFacts>, roots: string[] = [], asker = 0): string {
+  const { trusted, refused } = trustKubelets([{ ...KUBELET, ...process }], [], roots, asker);
   assert.equal(trusted.length + refused.length, 1);
   return trusted.length === 1 ? 'believed' : (refused[0]?.reason ?? '');
 }
@@ -64,10 +64,30 @@ describe('a process that calls itself a kubelet, while no unit has one', () => {
     const kubelet = { cgroups: [`${node}/system.slice/kubelet.service`] };
     const roots = rootCgroupsOf(['/docker/ab/init.scope', '/']);
     assert.deepEqual(roots, [node]);
-    assert.equal(judge(kubelet, [], [...roots]), 'believed');
-    assert.match(judge({ cgroups: [`${node}${POD}`] }, [], [...roots]), /runs in a container/);
-    assert.match(judge({ cgroups: ['/docker/abc/x'] }, [], [...roots]), /runs in a container/);
+    assert.equal(judge(kubelet, [...roots]), 'believed');
+    assert.match(judge({ cgroups: [`${node}${POD}`] }, [...roots]), /runs in a container/);
+    assert.match(judge({ cgroups: ['/docker/abc/x'] }, [...roots]), /runs in a container/);
   });
+});
+
+const USER = 1000;
+const OF_USER = { uids: [USER, USER, USER, USER] };
+const SESSION = { cgroups: ['/user.slice/user-1000.slice/session-1.scope'] };
+
+describe('a process that calls itself a kubelet, for a command that an ordinary user runs', () => {
+  for (const [name, process, expected] of [
+    ["root's", {}, /^believed$/],
+    ["the user's own", OF_USER, /^believed$/],
+    ["the user's own in a session", { ...OF_USER, ...SESSION }, /^believed$/],
+    ["root's in a session", SESSION, /session of a user/],
+    ["another user's", { uids: [7, 7, 7, 7] }, /user ids are 7, 7/],
+    ['one that may become root', { uids: [USER, USER, 0, USER] }, /not all 0/],
+    ["the user's own in a container", { ...OF_USER, pidNamespaces: 2 }, /PID namespace of its own/],
+  ] as [string, Partial<ProcessFacts>, RegExp][]) {
+    it(`a process ${String(expected) === '/^believed$/' ? 'is believed' : 'is refused'}: ${name}`, () => {
+      assert.match(judge(process, [], USER), expected);
+    });
+  }
 });
 
 describe('the kubelet that a unit of systemd has', () => {
@@ -76,6 +96,7 @@ describe('the kubelet that a unit of systemd has', () => {
       processes.map((each) => ({ ...KUBELET, ...each })),
       services,
       [],
+      0,
     );
     return `${trusted.map(({ pid }) => pid).join(',')} not ${refused.map(({ pid }) => pid).join(',')}`;
   };

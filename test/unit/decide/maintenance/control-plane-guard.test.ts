@@ -1,29 +1,30 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Node } from '../../../../src/api/pod.ts';
 import {
   type GuardedDrain,
   guardControlPlane,
   guardJoiningNodes,
   judgeControlPlane,
 } from '../../../../src/decide/maintenance/control-plane-guard.ts';
+import type { ControlPlaneMember } from '../../../../src/decide/maintenance/control-plane-members.ts';
 
-function node(name: string, controlPlane: boolean, ready = true): Node {
-  return {
-    metadata: { name, labels: controlPlane ? { 'node-role.kubernetes.io/control-plane': '' } : {} },
-    status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'Unknown' }] },
-  };
+function member(name: string, fault?: string): ControlPlaneMember {
+  return { name, ...(fault === undefined ? {} : { fault }) };
 }
 
 describe('the guard of the control plane', () => {
-  const three = [node('a', true), node('b', true), node('c', true), node('w', false)];
-  const judge = (nodes: readonly Node[], leaving: readonly string[], away: readonly string[] = []): string => {
-    const verdict = judgeControlPlane(nodes, new Set(leaving), new Set(away));
+  const three = [member('a'), member('b'), member('c')];
+  const judge = (
+    members: readonly ControlPlaneMember[],
+    leaving: readonly string[],
+    away: readonly string[] = [],
+  ): string => {
+    const verdict = judgeControlPlane(members, new Set(leaving), new Set(away));
     return verdict.kind === 'safe' ? 'safe' : verdict.message;
   };
   it('the guard lets all workers be drained', () => {
     assert.equal(judge(three, ['w']), 'safe');
-    assert.equal(judge([node('a', true, false), node('w', false)], ['w']), 'safe');
+    assert.equal(judge([member('a', 'node not Ready')], ['w']), 'safe');
   });
   it('the guard lets one of three members be drained', () => {
     assert.equal(judge(three, ['a', 'w']), 'safe');
@@ -32,15 +33,20 @@ describe('the guard of the control plane', () => {
     const expected = /leaves 1 of 3 members of the control plane at work, and etcd needs 2/;
     assert.match(judge(three, ['a', 'b']), expected);
     assert.match(judge(three, ['a'], ['b']), expected);
-    assert.match(judge([node('a', true), node('b', true, false), node('c', true)], ['a']), expected);
+    assert.match(judge([member('a'), member('b', 'etcd not Ready'), member('c')], ['a']), expected);
+  });
+  it('the guard says why a member that stays does not count', () => {
+    const members = [member('a'), member('b', 'etcd not Ready'), member('c')];
+    assert.match(judge(members, ['a']), /and etcd needs 2 \(b: etcd not Ready\)$/);
+    assert.equal(judge(members, ['b']), 'safe', 'what is not at work may leave');
   });
   it('the guard holds back the last one', () => {
-    assert.equal(judge([node('a', true)], ['a']), 'draining a takes the last healthy member of the control plane');
+    assert.equal(judge([member('a')], ['a']), 'draining a takes the last healthy member of the control plane');
   });
 });
 
 describe('drains of the control plane', () => {
-  const three = [node('a', true), node('b', true), node('c', true), node('w', false)];
+  const three = [member('a'), member('b'), member('c')];
   const drain = (name: string, nodes: readonly string[], more: Partial<GuardedDrain> = {}): GuardedDrain => {
     return { name, createdAt: 0, begun: false, forced: false, nodes, joining: [], ...more };
   };

@@ -1,33 +1,41 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Node, NodeCondition } from '../../../../src/api/pod.ts';
-import { decideNodeConditions, NODE_CONDITIONS } from '../../../../src/decide/maintenance/node-conditions.ts';
+import {
+  decideNodeConditions,
+  NODE_CONDITIONS,
+  type NodeState,
+} from '../../../../src/decide/maintenance/node-conditions.ts';
 
 describe('the conditions of a node', () => {
   it('the conditions of a node are written when they change, and never on a node that was never under maintenance', () => {
     const node: Node = { metadata: { name: 'one' } };
-    assert.deepEqual(decideNodeConditions(node, { maintenances: [], draining: [], drained: false }), []);
-    const begun = decideNodeConditions(node, { maintenances: ['m'], draining: ['m'], drained: false });
+    assert.deepEqual(decideNodeConditions(node, { maintenances: [], planned: [], draining: [], drained: false }), []);
+    const begun = decideNodeConditions(node, { maintenances: ['m'], planned: [], draining: ['m'], drained: false });
     assert.deepEqual(
       begun.map(({ type, status }) => `${type}=${status}`),
       ['MaintenanceInProgress=True', 'DrainInProgress=True'],
     );
     const during: Node = { ...node, status: { conditions: begun } };
-    assert.deepEqual(decideNodeConditions(during, { maintenances: ['m'], draining: ['m'], drained: false }), []);
-    const done = decideNodeConditions(during, { maintenances: ['m'], draining: ['m'], drained: true });
+    assert.deepEqual(
+      decideNodeConditions(during, { maintenances: ['m'], planned: [], draining: ['m'], drained: false }),
+      [],
+    );
+    const done = decideNodeConditions(during, { maintenances: ['m'], planned: [], draining: ['m'], drained: true });
     assert.deepEqual(
       done.map(({ type, status }) => `${type}=${status}`),
       ['DrainInProgress=False', 'Drained=True'],
     );
-    const over = decideNodeConditions(during, { maintenances: [], draining: [], drained: false });
+    const over = decideNodeConditions(during, { maintenances: [], planned: [], draining: [], drained: false });
     assert.ok(over.every(({ status }) => status === 'False'));
   });
 
   const states = {
-    Cordon: { maintenances: ['m'], draining: [], drained: false },
-    Drain: { maintenances: ['m'], draining: ['m'], drained: false },
-    'Drain, drained': { maintenances: ['m'], draining: ['m'], drained: true },
-    Complete: { maintenances: [], draining: [], drained: false },
+    Idle: { maintenances: [], planned: ['m'], draining: [], drained: false },
+    Cordon: { maintenances: ['m'], planned: ['m'], draining: [], drained: false },
+    Drain: { maintenances: ['m'], planned: [], draining: ['m'], drained: false },
+    'Drain, drained': { maintenances: ['m'], planned: [], draining: ['m'], drained: true },
+    Complete: { maintenances: [], planned: [], draining: [], drained: false },
   } as const;
   /** A node with a condition of each of the types, as somebody else has set them. */
   const nodeWith = (status: NodeCondition['status'], reason: string): Node => {
@@ -57,6 +65,34 @@ describe('the conditions of a node', () => {
     });
     const kept = { metadata: { name: 'one' }, status: { conditions: over } };
     assert.deepEqual(decideNodeConditions(kept, states.Complete), []);
+  });
+
+  const truthsAfter = (node: Node, state: NodeState): { readonly node: Node; readonly truths: readonly string[] } => {
+    const written = decideNodeConditions(node, state);
+    const types = new Set(written.map(({ type }) => type));
+    const kept = (node.status?.conditions ?? []).filter(({ type }) => !types.has(type));
+    const conditions = [...kept, ...written];
+    const truths = conditions.filter(({ status }) => status === 'True').map(({ type }) => type);
+    return { node: { metadata: node.metadata, status: { conditions } }, truths };
+  };
+
+  it('the conditions of a node say that a maintenance is planned until it is over, and that one is in progress only while its pods are asked to leave', () => {
+    const steps: readonly [NodeState, readonly string[]][] = [
+      [states.Idle, ['MaintenancePlanned']],
+      [states.Cordon, ['MaintenancePlanned']],
+      [states.Drain, ['MaintenancePlanned', 'MaintenanceInProgress', 'DrainInProgress']],
+      [states['Drain, drained'], ['MaintenancePlanned', 'MaintenanceInProgress', 'Drained']],
+      [states.Cordon, ['MaintenancePlanned']],
+      [states.Complete, []],
+    ];
+    let node: Node = { metadata: { name: 'one' } };
+    for (const [state, expected] of steps) {
+      const after = truthsAfter(node, state);
+      assert.deepEqual(after.truths.toSorted(), expected.toSorted());
+      node = after.node;
+    }
+    const direct = truthsAfter({ metadata: { name: 'one' } }, states.Drain);
+    assert.deepEqual(direct.truths, ['MaintenanceInProgress', 'DrainInProgress'], 'a drain that begins at once');
   });
 
   // KEP-6249 and KEP-5683: who has written what, and what this program then makes of a node that it drains, or no longer does.

@@ -128,8 +128,28 @@ describe('what may stay on a node', () => {
   });
 
   it('a maintenance keeps nothing on a node that has left its selector', () => {
-    assert.deepEqual(nodeStateOf([drain], node, false), { maintenances: ['m'], draining: ['m'], drained: false });
+    const begun = { maintenances: ['m'], planned: [], draining: ['m'], drained: false };
+    assert.deepEqual(nodeStateOf([drain], node, false), begun);
     const left = nodeStateOf([drain], { metadata: { name: 'node-a' } }, false);
-    assert.deepEqual(left, { maintenances: [], draining: [], drained: false });
+    assert.deepEqual(left, { maintenances: [], planned: [], draining: [], drained: false });
+  });
+
+  it('a maintenance plans something on its node in the stages Idle and Cordon, and until its drain has begun there', () => {
+    const inStage = (stage: string, metadata: object = {}): NodeMaintenance => ({
+      ...drain,
+      metadata: { ...drain.metadata, ...metadata },
+      spec: { ...drain.spec, stage: stage as 'Idle' },
+      status: {},
+    });
+    const stateOf = (maintenance: NodeMaintenance): ReturnType<typeof nodeStateOf> =>
+      nodeStateOf([maintenance], node, true);
+    const nothing = { maintenances: [], planned: [], draining: [], drained: false };
+    assert.deepEqual(stateOf(inStage('Idle')), { ...nothing, planned: ['m'] });
+    assert.deepEqual(stateOf(inStage('Idle', { deletionTimestamp: '2026-05-01T12:00:00Z' })), nothing);
+    assert.deepEqual(stateOf(inStage('Cordon')), { ...nothing, maintenances: ['m'], planned: ['m'] });
+    assert.deepEqual(stateOf(inStage('Drain')), { ...nothing, maintenances: ['m'] }, 'it may begin at once');
+    const waits = { ...inStage('Drain'), status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name } }] } };
+    assert.deepEqual(stateOf(waits as NodeMaintenance).planned, ['m']);
+    assert.deepEqual(stateOf(inStage('Complete')), nothing);
   });
 });

@@ -26,6 +26,7 @@ const cases: [TransitionName, string, Phase, Phase, string][] = [
   ['loseCluster', 'because of a silent API server', DRAINING, { ...DRAINING, mode: 'offline' }, ''],
   ['handOver', 'to the cluster', { ...DRAINING, mode: 'offline' }, DRAINING, ''],
   ['tighten', 'to an earlier deadline', DRAINING, { ...DRAINING, deadline: { at: 1, since: 0 } }, ''],
+  ['specify', 'to a reboot', DRAINING, { ...DRAINING, shutdownKind: 'reboot' }, ''],
   ['rename', 'after a deletion', DRAINING, DELETED, 'Warning MaintenanceDeleted'],
   ['rename', 'because the name is taken', DRAINING, { ...DRAINING, maintenance: 'shutdown-node-a-1' }, ''],
   ['finish', 'when the pods have left', DRAINING, RELEASED, 'Normal ShutdownReleased wall'],

@@ -9,7 +9,10 @@ const OFFLINE: Phase = { ...DRAINING, mode: 'offline' };
 const RELEASED: Phase = { kind: 'released', releasedAt: 1_000_000, ...SHUTDOWN };
 const RECOVERING: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
 const UNKNOWN = { kind: 'unknown' } as const;
+const REBOOT = { ...YES, shutdownKind: 'reboot' } as const;
 const DEADLINE = { ...YES, deadline: 1_000_500 };
+const HURRY = { ...YES, triggerDeadline: 1_000_500 };
+const HURRIED: Phase = { ...DRAINING, deadline: { at: 1_000_500, since: 0, of: 'trigger' } };
 
 /** A phase, what is read, and the transition with the state after it; "stays" for none. */
 const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
@@ -62,38 +65,27 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
     { goingDown: DEADLINE },
     'stays',
   ],
+  ['learns its kind', DRAINING, { goingDown: REBOOT }, 'specify: draining cluster'],
+  [
+    'learns another kind',
+    { ...DRAINING, shutdownKind: 'poweroff' },
+    { goingDown: REBOOT },
+    'specify: draining cluster',
+  ],
+  ['keeps its kind', { ...DRAINING, shutdownKind: 'reboot' }, { goingDown: REBOOT }, 'stays'],
+  ['keeps a kind that is not named any more', { ...DRAINING, shutdownKind: 'reboot' }, { goingDown: YES }, 'stays'],
+  ['gets a deadline with its kind', DRAINING, { goingDown: { ...DEADLINE, ...REBOOT } }, 'tighten: draining cluster'],
+  ['gets the deadline of a trigger', DRAINING, { goingDown: HURRY }, 'tighten: draining cluster'],
+  ['keeps the deadline of a trigger while it applies', HURRIED, { goingDown: HURRY }, 'stays'],
+  ['keeps it while logind does not answer', HURRIED, { goingDown: UNKNOWN }, 'stays'],
+  ['loses the deadline of a trigger that is taken back', HURRIED, { goingDown: YES }, 'relax: draining cluster'],
+  [
+    'keeps that of a notice when a trigger is taken back',
+    { ...DRAINING, deadline: { at: 1_000_400, since: 0 } },
+    { goingDown: YES },
+    'stays',
+  ],
   ['gets another name', DRAINING, { goingDown: YES, maintenance: 'taken' }, 'rename: draining cluster'],
-  ['waits for a silent API server', DRAINING, { goingDown: YES, maintenance: 'absent', sinceBootMs: 64_999 }, 'stays'],
-  [
-    'loses the cluster when the API server stays silent',
-    DRAINING,
-    { goingDown: YES, maintenance: 'absent', sinceBootMs: 65_000 },
-    'loseCluster: draining offline',
-  ],
-  [
-    'loses the cluster with an earlier deadline',
-    DRAINING,
-    { goingDown: DEADLINE, maintenance: 'absent', sinceBootMs: 65_000 },
-    'loseCluster: draining offline',
-  ],
-  [
-    'waits again for a silent API server after a restart',
-    DRAINING,
-    { goingDown: YES, maintenance: 'absent', sinceBootMs: 9_000_000, askingSinceBootMs: 8_999_000 },
-    'stays',
-  ],
-  [
-    'loses a silent cluster in time although the clock is set back',
-    DRAINING,
-    { goingDown: YES, maintenance: 'absent', now: -2_600_000, sinceBootMs: 65_000 },
-    'loseCluster: draining offline',
-  ],
-  [
-    'waits for a silent API server although the clock is set ahead',
-    { ...DRAINING, sinceBootMs: 50_000 },
-    { goingDown: YES, maintenance: 'absent', now: 4_600_000, sinceBootMs: 50_100 },
-    'stays',
-  ],
   ['stays with the cluster that has the maintenance', DRAINING, { goingDown: YES, sinceBootMs: 9_000_000 }, 'stays'],
   [
     'loses the cluster when the API server falls silent in mid-drain',
@@ -158,31 +150,6 @@ const transitions: [string, Phase, Partial<PhaseFacts>, string][] = [
   ['settles when everything is back', RECOVERING, { bootId: 'boot-2', recovered: true }, 'settle: watching'],
 ];
 
-/** Clock and time since the boot of an agent that may have been restarted, what its record has, and whether it holds on. */
-const holds: [string, { now: number; sinceBootMs: number; recorded?: number }, 'draining' | 'released'][] = [
-  ['short of it', { now: 1_059_999, sinceBootMs: 109_999, recorded: 50_000 }, 'draining'],
-  ['at it', { now: 1_060_000, sinceBootMs: 110_000, recorded: 50_000 }, 'released'],
-  ['short of it, while the clock jumps a year ahead', { now: 4e10, sinceBootMs: 50_100, recorded: 50_000 }, 'draining'],
-  ['at it, while the clock jumps a year back', { now: -3e10, sinceBootMs: 110_000, recorded: 50_000 }, 'released'],
-  ['short of it by the clock, of an older record', { now: 1_059_999, sinceBootMs: 9e9 }, 'draining'],
-  ['at it by the clock, of an older record', { now: 1_060_000, sinceBootMs: 0 }, 'released'],
-];
-
-describe('maxHoldSec', () => {
-  for (const [name, { now, sinceBootMs, recorded }, expected] of holds) {
-    it(`${expected === 'draining' ? 'holds on' : 'lets go'} ${name}`, () => {
-      const phase: Phase = { ...DRAINING, ...(recorded === undefined ? {} : { sinceBootMs: recorded }) };
-      const facts = { ...FACTS, goingDown: YES, now, sinceBootMs, maxHoldMs: 60_000 };
-      assert.equal(phaseAfter(phase, facts).kind, expected);
-    });
-  }
-
-  it('counts from the moment at which the shutdown was seen', () => {
-    const seen = phaseAfter(WATCHING, { ...FACTS, goingDown: YES });
-    assert.equal(seen.kind === 'draining' && seen.sinceBootMs, FACTS.sinceBootMs);
-  });
-});
-
 describe('a shutdown', () => {
   for (const [name, phase, facts, expected] of transitions) {
     it(`a shutdown ${name}`, () => {
@@ -200,6 +167,15 @@ describe('a shutdown', () => {
     assert.equal(asked.kind === 'released' ? asked.forced : '', 'in a hurry');
     const back = phaseAfter(asked, { ...FACTS, bootId: 'boot-2' });
     assert.deepEqual(back, { ...RECOVERING });
+  });
+
+  it('has the deadline of a notice again when a trigger with an earlier one is taken back', () => {
+    const both = phaseAfter(DRAINING, { ...FACTS, goingDown: { ...HURRY, deadline: 1_090_000 } });
+    assert.deepEqual(both.kind === 'draining' && both.deadline, { at: 1_000_500, since: FACTS.now, of: 'trigger' });
+    const later = phaseAfter(both, { ...FACTS, goingDown: { ...YES, deadline: 1_090_000 }, now: 1_000_100 });
+    assert.deepEqual(later.kind === 'draining' && later.deadline, { at: 1_090_000, since: 1_000_100 });
+    const none = phaseAfter(both, { ...FACTS, goingDown: YES });
+    assert.deepEqual(none, { ...DRAINING, withdrawnDeadline: 1_000_500 });
   });
 
   it('begins with a name that nothing has', () => {

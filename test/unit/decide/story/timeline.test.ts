@@ -151,6 +151,19 @@ describe('the story of a shutdown', () => {
     });
   });
 
+  it('the time line says why no budget was asked for a pod that ended by itself', () => {
+    const notAsked = 'PodDisruptionBudget p0 is not asked: node n goes down, and no node that stays could take one.';
+    const message = `Pod web is terminating. ${notAsked}`;
+    const story = look(20, [{ what: 'd/web', on: BUDGET.on, message }])(
+      look(10, [{ what: 'd/web', ...BUDGET }])(begunStory('n', SHUTDOWN)),
+    );
+    const { causes } = timelineOf(story, at(30));
+    assert.deepEqual(
+      causes.map(({ kind, text }) => [kind, text]).find(([kind]) => kind === 'ending'),
+      ['ending', `it ends by itself: ${notAsked}`],
+    );
+  });
+
   it('the time line tells in order what happened, with the manifests that came back', () => {
     const texts = timelineOf(whole, at(500)).moments.map(({ text }) => text);
     assert.deepEqual(texts, [

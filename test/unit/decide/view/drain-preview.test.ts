@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
-import {
-  type Finding,
-  previewDrain,
-  type PreviewDaemonSet,
-  type PreviewFacts,
-} from '../../../../src/decide/view/drain-preview.ts';
+import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../../../src/decide/view/drain-preview.ts';
+import type { Finding } from '../../../../src/decide/view/finding.ts';
 
 const NODE = { metadata: { name: 'n' } };
 
@@ -45,13 +41,50 @@ describe('the preview of a drain', () => {
     assert.match(foreign?.message ?? '', /is drained as a Default pod, and may come back/);
   });
 
-  it('a static pod that the kubelet has from a URL blocks, and one from a file does not', () => {
+  it('a replica of the controller leaves last, no budget blocks it, and the preview says where no other node can take it', () => {
+    const labels = { 'app.kubernetes.io/name': 'nodemaint-controller' };
+    const replica = pod('c', { metadata: { ...owned('ReplicaSet'), namespace: 'nodemaint-system', labels } });
+    const budget = {
+      metadata: { name: 'b', namespace: 'nodemaint-system' },
+      spec: { selector: { matchLabels: labels } },
+    };
+    const pods = [replica, pod('critical', { metadata: owned('ReplicaSet'), spec: { priority: 2_000_001_000 } })];
+    const { tiers } = preview({ pods, budgets: [budget] });
+    assert.deepEqual(
+      tiers.map((tier) => tier.pods.map(({ name }) => name)),
+      [['critical'], ['c']],
+    );
+    const said = (others?: PreviewFacts['others']): string =>
+      findings({ pods, budgets: [budget], ...(others === undefined ? {} : { others }) })
+        .map(({ level, message }) => `${level}: ${message}`)
+        .join();
+    const last = 'note: it is a replica of the nodemaint controller: it leaves as the last Default pod of the node';
+    assert.equal(said(), last);
+    const conditions = [{ type: 'Ready', status: 'True' }] as const;
+    assert.equal(said([{ metadata: { name: 'm' }, status: { conditions } }]), last);
+    const alone = `${last}; no other node can take it, so that agents drain their own nodes when it has left`;
+    assert.equal(said([]), alone);
+    assert.equal(said([{ metadata: { name: 'm' }, spec: { unschedulable: true }, status: { conditions } }]), alone);
+  });
+
+  it('a static pod that the kubelet has from a URL stays, and one from a file does not', () => {
     const mirror = (source: string): object => ({
       annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': source },
     });
     const [fromUrl] = findings({ pods: [pod('dns', { metadata: mirror('http') })] });
-    assert.deepEqual([fromUrl?.level, /staticPodURL/.test(fromUrl?.message ?? '')], ['blocks', true]);
+    assert.deepEqual([fromUrl?.level, /staticPodURL/.test(fromUrl?.message ?? '')], ['note', true]);
     assert.deepEqual(findings({ pods: [pod('dns', { metadata: mirror('file') })] }), []);
+  });
+
+  it('a pod that tolerates the cordon may come back, where a controller would make it anew', () => {
+    const own = { metadata: owned('ReplicaSet') };
+    const key = 'node.kubernetes.io/unschedulable';
+    for (const toleration of [{ operator: 'Exists' }, { key, operator: 'Exists', effect: 'NoSchedule' }]) {
+      const [first] = findings({ pods: [pod('web', { ...own, spec: { tolerations: [toleration] } })] });
+      assert.deepEqual([first?.level, /tolerates the cordon/.test(first?.message ?? '')], ['may block', true]);
+    }
+    const others = [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }];
+    assert.deepEqual(findings({ pods: [pod('web', { ...own, spec: { tolerations: others } })] }), []);
   });
 
   it('a pod of a PodGroup is named with its group, and with what leaves together', () => {

@@ -32,11 +32,12 @@ describe('the container runtime client, with a runtime that is not well', () => 
     if (answers !== undefined) {
       const description = describeRuntimeV1() as Parameters<typeof fromJSON>[0];
       const service = fromJSON(description)['runtime.v1.RuntimeService'] as ServiceDefinition;
-      const handlers = Object.entries(answers).map(([name, answer]): [string, grpc.UntypedHandleCall] => [
+      const handlers = Object.keys(answers).map((name): [string, grpc.UntypedHandleCall] => [
         name,
         (_call: unknown, reply: grpc.sendUnaryData<object>) => {
+          const answer = answers[name];
           if (answer instanceof Error) reply(answer);
-          else reply(null, answer);
+          else reply(null, answer ?? {});
         },
       ]);
       server.addService(service, Object.fromEntries(handlers));
@@ -117,21 +118,36 @@ describe('the container runtime client, with a runtime that is not well', () => 
     const lists = { ListContainers: { containers }, ListPodSandbox: { items } };
     const runtime = openRuntime(t, await serve(t, { ...lists, StopContainer: noSpace, StopPodSandbox: {} }));
     assert.equal((await runtime.livePods(signal)).length, 1);
-    await runtime.stopPod('s', 1, signal);
+    await runtime.stopPodByForce('s', 1, signal);
     assert.deepEqual(await runtime.livePods(signal), []);
     const ready = [{ id: 's', state: 'SANDBOX_READY' }];
     const other = openRuntime(t, await serve(t, { ...lists, ListPodSandbox: { items: ready }, StopPodSandbox: {} }));
-    await other.stopPod('s', 1, signal);
+    await other.stopPodByForce('s', 1, signal);
     assert.equal((await other.livePods(signal)).length, 1, 'not one that is ready again');
   });
 
-  it('the client stops the sandbox even if a container cannot be stopped', async (t) => {
+  it('the client stops no sandbox whose container could not be stopped and runs, unless by force', async (t) => {
     const containers = [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }];
     const refused = new Error('refused');
     const answers = { ListContainers: { containers }, StopContainer: refused };
-    await openRuntime(t, await serve(t, { ...answers, StopPodSandbox: {} })).stopPod('s', 1, signal);
-    const runtime = openRuntime(t, await serve(t, { ...answers, StopPodSandbox: refused }));
-    await assert.rejects(runtime.stopPod('s', 1, signal), unavailable(/cannot stop the pod sandbox s at .*refused/));
+    const runtime = openRuntime(t, await serve(t, { ...answers, StopPodSandbox: new Error('would kill it') }));
+    await assert.rejects(runtime.stopPod('s', 1, signal), unavailable(/cannot stop the container c at .*refused/));
+    await assert.rejects(runtime.stopPodByForce('s', 1, signal), unavailable(/the pod sandbox s at .*would kill it/));
+    await openRuntime(t, await serve(t, { ...answers, StopPodSandbox: {} })).stopPodByForce('s', 1, signal);
+  });
+
+  it('the client stops the sandbox of a container that has ended although its stop failed', async (t) => {
+    let listed = 0;
+    const answers = {
+      get ListContainers() {
+        listed += 1;
+        return { containers: listed > 1 ? [] : [{ id: 'c', podSandboxId: 's', state: 'CONTAINER_RUNNING' }] };
+      },
+      StopContainer: new Error('the connection was lost'),
+      StopPodSandbox: {},
+    };
+    await openRuntime(t, await serve(t, answers)).stopPod('s', 1, signal);
+    assert.equal(listed, 2);
   });
 });
 

@@ -12,6 +12,7 @@ import {
   requireTrustedPath,
   type WantedPath,
 } from '../../../../src/host/files/trusted-path.ts';
+import { NEEDS_ROOT } from '../../../support/root.ts';
 
 const DIRECTORY: WantedPath = { kind: 'directory', lastLink: 'refuse' };
 const LINKED: WantedPath = { kind: 'directory', lastLink: 'follow' };
@@ -120,7 +121,7 @@ describe('a path that root acts on', () => {
   });
 
   it("a path is refused where it is another user's, link or directory", {
-    skip: process.geteuid?.() !== 0,
+    skip: NEEDS_ROOT,
   }, async () => {
     await symlink('manifests', at('etc', 'theirs'));
     await lchown(at('etc', 'theirs'), 65_534, 65_534);
@@ -129,7 +130,7 @@ describe('a path that root acts on', () => {
     assert.equal(await judge(at('etc', 'manifests')), 'refused etc/manifests: it belongs to the user 65534');
   });
 
-  it('a path is refused below /tmp unless a test says otherwise', { skip: process.geteuid?.() !== 0 }, async (t) => {
+  it('a path is refused below /tmp unless a test says otherwise', { skip: NEEDS_ROOT }, async (t) => {
     if (!top.startsWith('/tmp/')) return t.skip('the temporary directory is another one');
     await assert.rejects(requireTrustedPath(at('etc'), DIRECTORY), {
       code: 'PATH_NOT_TRUSTED',

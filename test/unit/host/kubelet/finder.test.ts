@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import process from 'node:process';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createKubeletRefusals } from '../../../../src/agent/static-pods/kubelet-refusals.ts';
 import type { KubeletFacts } from '../../../../src/decide/machine/kubelet-config.ts';
@@ -10,6 +9,7 @@ import { createKubeletFinder } from '../../../../src/host/kubelet/finder.ts';
 import { healthEndpointOf } from '../../../../src/host/kubelet/health.ts';
 import { endFakeKubelet, startFakeKubelet } from '../../../support/stand-ins/fake-kubelet.ts';
 import { makeTestFolder } from '../../../support/folder.ts';
+import { NEEDS_ROOT } from '../../../support/root.ts';
 
 const HEAD = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration' };
 
@@ -81,7 +81,7 @@ describe('the kubelet that runs on this machine', () => {
   }
 });
 
-describe('a process that only calls itself a kubelet', { skip: process.geteuid?.() !== 0 && 'needs root' }, () => {
+describe('a process that only calls itself a kubelet', { skip: NEEDS_ROOT }, () => {
   const { signal } = new AbortController();
 
   it('a process that only calls itself a kubelet is not believed, named once with its number, user and reason, and takes nothing from the real one', async (t) => {

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '../../../support/folder.ts';
+import { NEEDS_ROOT } from '../../../support/root.ts';
 
 const SCRIPT = new URL('../../../../systemd/libexec/lock-holder', import.meta.url).pathname;
 const YEAR_SEC = 365 * 24 * 3600;
@@ -93,7 +94,7 @@ describe('the script that holds the lock', { concurrency: true }, () => {
   });
 
   it('the script holds the lock, and lets it go in time, when no process can be made', {
-    skip: process.getuid?.() !== 0,
+    skip: NEEDS_ROOT,
   }, async (t: TestContext) => {
     // A user of its own, who may have two processes: the script and one more.
     const as = ['setpriv', '--reuid=60123', '--regid=60123', '--clear-groups'] as const;

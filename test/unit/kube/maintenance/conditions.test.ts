@@ -5,8 +5,8 @@ import { createObjectServer } from '../../../support/stand-ins/object-server.ts'
 
 const SIGNAL = new AbortController().signal;
 const NODE = { metadata: { name: 'n1', resourceVersion: '7', annotations: { same: 'a', old: 'b' } } };
-const DRAINING = { maintenances: ['m'], draining: ['m'], drained: false };
-const NOTHING = { maintenances: [], draining: [], drained: false };
+const DRAINING = { maintenances: ['m'], planned: [], draining: ['m'], drained: false };
+const NOTHING = { maintenances: [], planned: [], draining: [], drained: false };
 
 interface WrittenNode {
   readonly metadata: object;
@@ -24,10 +24,13 @@ describe('syncConditions', () => {
     assert.equal(written?.status.conditions.length, 2);
   });
 
-  it('syncConditions leaves annotations alone where the conditions are right', async () => {
+  it('syncConditions writes annotations that differ where the conditions are right, and nothing where those are too', async () => {
     const server = createObjectServer();
     const intent = { node: NODE, state: NOTHING, annotations: { note: 'text' } };
-    assert.equal(await syncConditions(server.client, intent, 0, SIGNAL), false);
-    assert.deepEqual(server.asked, []);
+    assert.equal(await syncConditions(server.client, intent, 0, SIGNAL), true);
+    assert.deepEqual(server.requests[0]?.body, { metadata: { resourceVersion: '7', annotations: { note: 'text' } } });
+    const same = { node: NODE, state: NOTHING, annotations: { same: 'a' } };
+    assert.equal(await syncConditions(server.client, same, 0, SIGNAL), false);
+    assert.equal(server.asked.length, 1);
   });
 });

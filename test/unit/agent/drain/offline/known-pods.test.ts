@@ -20,7 +20,8 @@ interface Scene {
   /** Who was asked, in order. */
   readonly asked: string[];
   api: readonly Pod[] | undefined;
-  kubelet: readonly Pod[] | undefined;
+  /** Undefined where it has no such API, an error where it does not answer. */
+  kubelet: readonly Pod[] | Error | undefined;
 }
 
 /** A node whose API server and kubelet tell of these pods, or do not answer. */
@@ -37,7 +38,7 @@ async function open(t: TestContext): Promise<Scene> {
   } as unknown as KubeClient;
   const kubeletPods = (): Promise<readonly Pod[] | undefined> => {
     asked.push('kubelet');
-    return Promise.resolve(scene.kubelet);
+    return scene.kubelet instanceof Error ? Promise.reject(scene.kubelet) : Promise.resolve(scene.kubelet);
   };
   const known = createKnownPods({ state, nodeName: 'n1', client, kubeletPods, clock, log: SILENT_LOG });
   const scene: Scene = { known, clock, asked, api: undefined, kubelet: undefined };
@@ -45,7 +46,7 @@ async function open(t: TestContext): Promise<Scene> {
 }
 
 async function priorities({ known }: Scene, ...uids: readonly string[]): Promise<readonly (number | undefined)[]> {
-  const found = await known.read(uids, SIGNAL);
+  const { pods: found } = await known.read(uids, SIGNAL);
   return uids.map((uid) => found.get(uid)?.priority);
 }
 
@@ -53,7 +54,7 @@ describe('what is known of the pods of the node', () => {
   it('the kubelet is asked for a pod that the record does not have, and what it tells is kept', async (t) => {
     const scene = await open(t);
     scene.api = [pod('old', 5)];
-    await scene.known.refresh(true, SIGNAL);
+    await scene.known.refresh('up', SIGNAL);
     scene.api = undefined;
     scene.kubelet = [pod('old', 5), pod('young', 2_000_000_000)];
     assert.deepEqual(await priorities(scene, 'old', 'young'), [5, 2_000_000_000]);
@@ -69,7 +70,7 @@ describe('what is known of the pods of the node', () => {
   it('the kubelet is not asked where the record has all pods, and once a minute where it does not tell', async (t) => {
     const scene = await open(t);
     scene.api = [pod('old', 5)];
-    await scene.known.refresh(true, SIGNAL);
+    await scene.known.refresh('up', SIGNAL);
     await priorities(scene, 'old');
     assert.deepEqual(scene.asked, ['api']);
     for (let pass = 0; pass < 3; pass += 1) assert.deepEqual(await priorities(scene, 'young'), [undefined]);
@@ -82,11 +83,48 @@ describe('what is known of the pods of the node', () => {
   it('the API server is asked once more when the node goes down, and not again until it is up', async (t) => {
     const scene = await open(t);
     scene.api = [pod('old', 5)];
-    await scene.known.refresh(true, SIGNAL);
-    await scene.known.refresh(true, SIGNAL);
+    await scene.known.refresh('up', SIGNAL);
+    await scene.known.refresh('up', SIGNAL);
     scene.api = [pod('old', 5), pod('young', 9)];
-    for (let pass = 0; pass < 3; pass += 1) await scene.known.refresh(false, SIGNAL);
+    for (let pass = 0; pass < 3; pass += 1) await scene.known.refresh('goingDown', SIGNAL);
     assert.deepEqual(scene.asked, ['api', 'api']);
     assert.deepEqual(await priorities(scene, 'old', 'young'), [5, 9]);
+  });
+
+  it('a kubelet that does not answer is waited for, for ten seconds', async (t) => {
+    const scene = await open(t);
+    scene.kubelet = new Error('connection refused');
+    const awaited = async (): Promise<string | undefined> => (await scene.known.read(['young'], SIGNAL)).awaited;
+    assert.match((await awaited()) ?? '', /the kubelet does not tell of pods that are new: connection refused/);
+    scene.clock.pass(9_999);
+    assert.notEqual(await awaited(), undefined);
+    scene.clock.pass(1);
+    assert.equal(await awaited(), undefined, 'the wait is over');
+    scene.kubelet = [pod('young', 7)];
+    assert.deepEqual(await priorities(scene, 'young'), [undefined], 'and it is asked again a minute later');
+    scene.clock.pass(60_000);
+    assert.deepEqual(await priorities(scene, 'young'), [7]);
+  });
+
+  it('an API server that does not answer when the node goes down is asked again until it has', async (t) => {
+    const scene = await open(t);
+    scene.api = [pod('old', 5)];
+    await scene.known.refresh('up', SIGNAL);
+    scene.api = undefined;
+    for (let pass = 0; pass < 3; pass += 1) await scene.known.refresh('goingDown', SIGNAL);
+    assert.equal(scene.asked.length, 2, 'not in each turn');
+    scene.api = [pod('old', 5), pod('young', 9)];
+    scene.clock.pass(15_000);
+    await scene.known.refresh('goingDown', SIGNAL);
+    assert.deepEqual(await priorities(scene, 'old', 'young'), [5, 9]);
+  });
+
+  it('an answer of the API server that is no list takes nothing away', async (t) => {
+    const scene = await open(t);
+    scene.api = [pod('old', 5)];
+    await scene.known.refresh('up', SIGNAL);
+    scene.api = 'an empty body' as never;
+    await scene.known.refresh('goingDown', SIGNAL);
+    assert.deepEqual(await priorities(scene, 'old'), [5]);
   });
 });

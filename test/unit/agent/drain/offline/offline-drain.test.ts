@@ -6,6 +6,7 @@ import { createOfflinePods, type OfflineStop } from '../../../../../src/agent/dr
 import type { DrainPlanEntry } from '../../../../../src/api/node-maintenance.ts';
 import type { Phase } from '../../../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
+import type { RuntimePod } from '../../../../../src/decide/shutdown/runtime-pods.ts';
 import type { ContainerRuntime, PodSandbox } from '../../../../../src/host/cri/runtime.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
@@ -46,14 +47,19 @@ function factsOf(saved: DrainPlanEntry[][]): DrainFacts {
   };
 }
 
-function open(pods: readonly (typeof RUNTIME_POD)[] | undefined, stuck: readonly string[] = [], givenUp = false) {
+function open(
+  pods: readonly RuntimePod[] | undefined,
+  stuck: readonly string[] = [],
+  givenUp = false,
+  staticPods: readonly RuntimePod[] = [],
+) {
   const stops: OfflineStop[] = [];
   const drainer = createOfflineDrainer({
     pods:
       pods === undefined
         ? undefined
         : {
-            observe: () => Promise.resolve({ seen: true, pods, staticPods: [] }),
+            observe: () => Promise.resolve({ kind: 'seen', pods, staticPods }),
             stop: (_, stop) => {
               stops.push(stop);
               return Promise.resolve([]);
@@ -88,71 +94,162 @@ describe('the drain without an API server', () => {
   it('the drain without an API server is over with a reason where a manifest does not move and the kubelet cannot be stopped', async () => {
     const pass = await open([], ['web.yaml'], true).drainer.pass(factsOf([]), SIGNAL);
     assert.equal(pass.drained, true);
-    assert.match(pass.left ?? '', /default\/web-n1 cannot be moved/);
+    assert.match(pass.left ?? '', /cannot be moved, and the kubelet cannot be stopped: default\/web-n1$/);
   });
 });
 
-/** Pods over a runtime with these sandboxes, under a kubelet that stops or does not. */
-function openPods(kubeletStops: boolean) {
-  const stopped: string[] = [];
-  const sandbox: PodSandbox = {
-    id: 's1',
-    namespace: 'default',
-    podName: 'app',
-    podUid: 'u1',
+describe('the drain without an API server where no manifest may be moved', () => {
+  const refused = { ...factsOf([]), view: { ...factsOf([]).view, inPlace: [], refusal: 'others may write it' } };
+  const etcd = { ...RUNTIME_POD, name: 'etcd', uid: 'u2', podType: 'Static' } as const;
+
+  it('the drain without an API server goes on while another pod is left', async () => {
+    const pass = await open([RUNTIME_POD], [], false, [etcd]).drainer.pass(refused, SIGNAL);
+    assert.deepEqual([pass.drained, pass.left], [false, undefined]);
+  });
+
+  it('the drain without an API server is over, and names them, when only static pods are left', async () => {
+    const pass = await open([], [], false, [etcd]).drainer.pass(refused, SIGNAL);
+    assert.equal(pass.drained, true);
+    assert.match(pass.left ?? '', /because others may write it: default\/etcd$/);
+  });
+});
+
+/** The sandboxes that an ordinary and a DaemonSet pod have. */
+function sandboxOf(podName: string, labels: Readonly<Record<string, string>> = {}): PodSandbox {
+  return {
+    id: `s-${podName}`,
+    namespace: 'd',
+    podName,
+    podUid: `u-${podName}`,
     ready: true,
     createdAt: 0,
     annotations: { 'kubernetes.io/config.source': 'api' },
-    labels: {},
+    labels,
     runningContainers: 1,
     graceSec: 30,
   };
+}
+
+const DB = sandboxOf('db');
+const CNI = sandboxOf('cni', { 'pod-template-generation': '1' });
+
+/** Pods over a runtime that shows these, and does not answer while it is silent; under a kubelet that stops or does not. */
+function openPods(kubeletStops: boolean, live: readonly PodSandbox[] = [DB]) {
+  const stopped: string[] = [];
+  const world = { live: [...live], isSilent: false };
   const runtime = {
-    livePods: () => Promise.resolve([sandbox]),
+    livePods: () =>
+      world.isSilent
+        ? Promise.reject(new NodemaintError('RUNTIME_UNAVAILABLE', 'the runtime restarts'))
+        : Promise.resolve(world.live),
     stopPod: (id: string, graceSec: number) => {
       stopped.push(`${id} within ${graceSec} s`);
       return Promise.resolve();
     },
   } as unknown as ContainerRuntime;
   const kubelet = {
-    stop: () => (kubeletStops ? Promise.resolve() : Promise.reject(new NodemaintError('API_REFUSED', 'no'))),
+    stop: () => (kubeletStops ? Promise.resolve() : Promise.reject(new NodemaintError('DBUS_UNAVAILABLE', 'no'))),
     isStopped: () => Promise.resolve(kubeletStops),
     giveBack: () => Promise.resolve(true),
   };
-  const pods = createOfflinePods(
-    {
-      runtime,
-      kubelet,
-      knownPods: { read: () => Promise.resolve(new Map()), refresh: () => Promise.resolve() },
-      clock: createSteppingClock(),
-      log: SILENT_LOG,
-      onChange: () => undefined,
-    },
-    SIGNAL,
-  );
-  const stopAll = async (): Promise<number> => {
+  const clock = createSteppingClock();
+  const knownPods = { read: () => Promise.resolve({ pods: new Map() }), refresh: () => Promise.resolve() };
+  const onChange = (): void => undefined;
+  const pods = createOfflinePods({ runtime, kubelet, knownPods, clock, log: SILENT_LOG, onChange }, SIGNAL);
+  const staticPods = { stuck: () => new Set<string>() };
+  const drainer = createOfflineDrainer({ pods, staticPods, drainPlan: [], clock });
+  const stopAll = async (): Promise<readonly string[]> => {
     const view = await pods.observe(SIGNAL);
-    const stop = { evicting: view.pods, parked: new Set<string>(), graces: new Map([['u1', 5]]), hasStuck: false };
-    return (await pods.stop(view, stop, SIGNAL)).length;
+    assert.equal(view.kind, 'seen');
+    const stop = { evicting: view.pods, parked: new Set<string>(), graces: new Map([['u-db', 5]]), hasStuck: false };
+    return (await pods.stop(view, stop, SIGNAL)).map(({ what, message }) => `${what} ${message}`);
   };
-  return { pods, stopped, stopAll };
+  return { pods, drainer, world, clock, stopped, stopAll };
 }
 
 describe('pods that end over the container runtime', () => {
   it('pods end within the shorter of their grace period and what the deadline leaves', async () => {
     const { stopped, stopAll } = openPods(true);
-    assert.equal(await stopAll(), 1);
-    assert.deepEqual(stopped, ['s1 within 5 s']);
+    assert.deepEqual(await stopAll(), ['d/db is terminating']);
+    assert.deepEqual(stopped, ['s-db within 5 s']);
   });
 
-  it('pods stay while the kubelet runs, and are given up after three attempts to stop it', async () => {
-    const { pods, stopped, stopAll } = openPods(false);
-    for (let attempt = 1; attempt <= 3; attempt += 1) {
-      assert.equal(pods.hasGivenUp(), false);
-      await stopAll();
+  it('pods stay while the kubelet runs, and are given up when it could not be stopped for half a minute', async () => {
+    const { pods, clock, stopped, stopAll } = openPods(false);
+    for (let second = 0; second < 30; second += 1) {
+      assert.deepEqual(await stopAll(), ['the kubelet cannot be stopped, so no pod ends: no'], `${second} s`);
+      clock.pass(1_000);
     }
+    assert.deepEqual(await stopAll(), []);
     assert.equal(pods.hasGivenUp(), true);
-    assert.deepEqual((await pods.observe(SIGNAL)).pods, []);
+    assert.deepEqual(await pods.observe(SIGNAL), { kind: 'seen', pods: [], staticPods: [] });
     assert.deepEqual(stopped, []);
+  });
+});
+
+describe('a drain whose container runtime does not answer', () => {
+  for (const silences of ['at the first look', 'between two tiers']) {
+    it(`a runtime that is silent once, ${silences}, moves no target and ends no pod`, async () => {
+      const { drainer, world, stopped } = openPods(true, [DB, CNI]);
+      const saved: DrainPlanEntry[][] = [];
+      const pass = async () => {
+        const facts = factsOf(saved);
+        const record = { ...facts.record, offlineTargets: saved.at(-1) ?? [] };
+        return await drainer.pass({ ...facts, record }, SIGNAL);
+      };
+      if (silences === 'between two tiers') {
+        await pass();
+        world.live = [CNI];
+      }
+      const before = [saved.length, stopped.length];
+      world.isSilent = true;
+      const silent = await pass();
+      assert.deepEqual([saved.length, stopped.length], before);
+      assert.deepEqual([silent.leave.size, silent.drained], [0, false]);
+      assert.match(silent.waiting[0]?.message ?? '', /^are not known: the runtime restarts/);
+      world.isSilent = false;
+      for (const live of [[DB, CNI], [CNI], []].slice(before[0])) {
+        world.live = live;
+        await pass();
+      }
+      const types = saved.map((targets) => [...new Set(targets.map(({ podType }) => podType))].join(' '));
+      assert.deepEqual(types, ['Default', 'Default DaemonSet', 'Default DaemonSet Static']);
+      assert.deepEqual(stopped, ['s-db within 30 s', 's-cni within 30 s']);
+    });
+  }
+
+  it('a runtime that stays silent holds the machine for two minutes, and then lets it go with the reason and all pods', async () => {
+    const { drainer, world, clock, stopped } = openPods(true, [DB, CNI]);
+    const saved: DrainPlanEntry[][] = [];
+    world.isSilent = true;
+    await drainer.pass(factsOf(saved), SIGNAL);
+    clock.pass(119_999);
+    assert.equal((await drainer.pass(factsOf(saved), SIGNAL)).drained, false);
+    clock.pass(1);
+    const last = await drainer.pass(factsOf(saved), SIGNAL);
+    assert.deepEqual([last.drained, last.leave.size, saved.length, stopped.length], [true, 0, 0, 0]);
+    assert.match(last.left ?? '', /^the pods could not be seen for 120 s, .*\(the runtime restarts\)$/);
+  });
+
+  it('a runtime that answers now and then does not use up the two minutes', async () => {
+    const { drainer, world, clock } = openPods(true, [DB]);
+    for (const isSilent of [true, false, true]) {
+      world.isSilent = isSilent;
+      assert.equal((await drainer.pass(factsOf([]), SIGNAL)).drained, false);
+      clock.pass(100_000);
+    }
+  });
+
+  it('a runtime that does not tell of parked static pods holds the machine for two minutes too where the kubelet stays', async () => {
+    const clock = createSteppingClock();
+    const staticPods = { stuck: () => new Set<string>() };
+    const drainer = createOfflineDrainer({ pods: undefined, staticPods, drainPlan: [], clock });
+    const facts = factsOf([]);
+    const view = { ...facts.view, inPlace: [], parked: [{ ...STATIC_POD, thisBoot: true } as never] };
+    assert.equal((await drainer.pass({ ...facts, view }, SIGNAL)).drained, false);
+    clock.pass(120_000);
+    const last = await drainer.pass({ ...facts, view }, SIGNAL);
+    assert.equal(last.drained, true);
+    assert.match(last.left ?? '', /does not tell whether static pods have ended/);
   });
 });

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createGiveBack } from '../../../../../src/agent/drain/self/give-back.ts';
 import { CORDONED_ANNOTATION } from '../../../../../src/api/names.ts';
+import { createOwnNode } from '../../../../../src/agent/cluster/own-node.ts';
+import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
+import { drainOf } from '../../../../support/maintenance/objects.ts';
 import { createSystemClock } from '../../../../../src/host/clock.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer, type ObjectServer } from '../../../../support/stand-ins/object-server.ts';
@@ -15,8 +18,10 @@ const never = (): Promise<boolean> => Promise.resolve(false);
 function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServer({ [NODE]: OURS })) {
   const gates: string[] = [];
   let armed: boolean | undefined;
+  const clock = createSystemClock();
+  const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
   const giveBack = createGiveBack(
-    { client: server.client, clock: createSystemClock(), log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined },
+    dependencies,
     {
       arm: () => {
         armed = true;
@@ -31,7 +36,7 @@ function open(isAfterShutdown: boolean, server: ObjectServer = createObjectServe
         return Promise.resolve();
       },
     },
-    () => isAfterShutdown,
+    { ownNode: createOwnNode(dependencies), isAfterShutdown: () => isAfterShutdown },
   );
   return { giveBack, gates, server };
 }
@@ -40,6 +45,33 @@ describe('the give-back after a drain', () => {
   it('an agent that starts after a shutdown owes the give-back, and no other that has drained nothing', () => {
     assert.equal(open(true).giveBack.isOwed(), true);
     assert.equal(open(false).giveBack.isOwed(), false);
+  });
+
+  const free = { metadata: { name: 'n1' }, spec: { unschedulable: true } };
+  const finds: [string, object | undefined, readonly NodeMaintenance[], boolean][] = [
+    ['is cordoned for a maintenance that is over', OURS, [], true],
+    ['is cordoned for one that is complete', OURS, [drainOf('m', ['n1'], { stage: 'Complete' })], true],
+    ['is cordoned for one that goes on', OURS, [drainOf('m', ['n1', 'n2'])], false],
+    ['was cordoned by a person', free, [], false],
+    ['is gone', undefined, [], false],
+  ];
+  for (const [what, node, maintenances, isOwed] of finds) {
+    it(`an agent that starts where the node ${what} ${isOwed ? 'owes' : 'does not owe'} the give-back`, async () => {
+      const { giveBack } = open(false, createObjectServer(node === undefined ? {} : { [NODE]: node }));
+      await giveBack.find(maintenances, SIGNAL);
+      assert.equal(giveBack.isOwed(), isOwed);
+    });
+  }
+
+  it('an agent looks at its Node once, and not at all where it knows more', async () => {
+    const { giveBack, server } = open(false);
+    await giveBack.find([], SIGNAL);
+    await giveBack.find([], SIGNAL);
+    assert.deepEqual(server.asked, [`GET ${NODE}`]);
+    const other = open(false);
+    other.giveBack.leaveToController();
+    await other.giveBack.find([], SIGNAL);
+    assert.deepEqual(other.server.asked, []);
   });
 
   it('the agent gives back the cordon and then the gates, each once', async () => {

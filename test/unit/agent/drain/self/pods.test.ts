@@ -52,7 +52,8 @@ function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
     reason: '',
     drainTargets: resolution.nodes[0]?.drainTargets ?? [],
   }));
-  const pass = (mayAct = always) => ender.end({ ...ender.scopeOf(own, pods, requests), recorded, mayAct }, SIGNAL);
+  const pass = (mayAct = always) =>
+    ender.end({ ...ender.scopeOf(own, pods, requests), recorded, mayAct, whyNotAsked: () => undefined }, SIGNAL);
   return { server, clock, pass, evictions };
 }
 

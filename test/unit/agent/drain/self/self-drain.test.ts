@@ -3,6 +3,8 @@ import { describe, it } from 'node:test';
 import { type DrainFacts, EMPTY_PASS } from '../../../../../src/agent/drain/drainer.ts';
 import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drain.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
+import { NodemaintError } from '../../../../../src/errors.ts';
+import type { KubeClient } from '../../../../../src/kube/client.ts';
 import type { ControllerLife } from '../../../../../src/decide/shutdown/drainer.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
@@ -35,7 +37,7 @@ function factsOf(maintenances: readonly NodeMaintenance[]): DrainFacts {
 }
 
 /** The drainer of a node with one pod; `lives` are the answers to whether a controller is alive, the last one for good. */
-function open(lives: readonly ControllerLife[], maxVolumeWaitMs = 60_000) {
+function open(lives: readonly ControllerLife[], { maxVolumeWaitMs = 60_000, lostWatches = 0, turn = '' } = {}) {
   const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-web' }, spec: { nodeName: 'n1' } };
   const server = createObjectServer({
     [NODE]: { metadata: { name: 'n1' } },
@@ -47,6 +49,14 @@ function open(lives: readonly ControllerLife[], maxVolumeWaitMs = 60_000) {
   const left = [...lives];
   const kindNow = (): ControllerLife => (left.length > 1 ? left.shift() : left[0]) ?? 'dead';
   const lifetime = new AbortController();
+  const opened = withOpenWatches(server.client);
+  let lost = 0;
+  /** The first watches are lost at once, the later ones stay open. */
+  const watch: KubeClient['watch'] = (path, signal) => {
+    lost += 1;
+    if (lost > lostWatches) return opened.watch(path, signal);
+    throw new NodemaintError('API_UNREACHABLE', 'the connection is lost');
+  };
   const drainer = createSelfDrainer(
     {
       requests: { list: () => [], synced: () => true, watch: () => undefined },
@@ -56,11 +66,13 @@ function open(lives: readonly ControllerLife[], maxVolumeWaitMs = 60_000) {
           gaveBack.push(await mayAct());
         },
       },
+      turns: { waitOf: () => (turn === '' ? undefined : turn) },
+      maintenances: { list: () => [] },
       byController: { pass: () => Promise.resolve(EMPTY_PASS), stop: () => undefined },
       maxVolumeWaitMs,
     },
     {
-      client: withOpenWatches(server.client),
+      client: { ...opened, watch },
       clock: createSteppingClock(),
       log,
       nodeName: 'n1',
@@ -76,7 +88,7 @@ function open(lives: readonly ControllerLife[], maxVolumeWaitMs = 60_000) {
     lifetime.abort();
     return pass;
   };
-  return { server, log, gaveBack, drainer, passes };
+  return { server, log, gaveBack, drainer, lifetime, passes };
 }
 
 describe('the drain of a node by its agent', () => {
@@ -101,13 +113,76 @@ describe('the drain of a node by its agent', () => {
     };
     const status = { volumesInUse: ['kubernetes.io/csi/d.example.com^vol-1'] };
     const said = async (maxVolumeWaitMs: number): Promise<readonly string[]> => {
-      const { server, passes } = open(['dead'], maxVolumeWaitMs);
+      const { server, passes } = open(['dead'], { maxVolumeWaitMs });
       server.objects.set(NODE, { metadata: { name: 'n1' }, spec: { unschedulable: true }, status });
       server.objects.set(PODS, { metadata: { resourceVersion: '1' }, items: [driver] });
       return (await passes()).waiting.map(({ message }) => message);
     };
     assert.match((await said(60_000)).join(), /runs the driver that is needed for the volume vol-1/);
     assert.doesNotMatch((await said(0)).join(), /volume/);
+  });
+
+  it('the drain decides nothing by pods that it does not follow any more, and reads them anew', async () => {
+    const { server, drainer, lifetime } = open(['dead'], { lostWatches: 1 });
+    const pass = async (): Promise<void> => {
+      await drainer.pass(factsOf([MAINTENANCE]), lifetime.signal);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    await pass();
+    await pass();
+    assert.deepEqual(server.asked, [`GET ${PODS}`, `GET ${PODS}`]);
+    await pass();
+    lifetime.abort();
+    assert.deepEqual(server.asked, [`GET ${PODS}`, ...STEPS]);
+  });
+
+  const phase = { kind: 'draining', mode: 'cluster', maintenance: 'm', origin: 'logind', reason: 'r' } as const;
+  const refusal = 'others may write it';
+  const pod = (name: string, fields: object = {}): object => {
+    return { metadata: { name, namespace: 'default', uid: name, ...fields }, spec: { nodeName: 'n1' } };
+  };
+  const ending = pod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+  const mirror = pod('etcd-n1', { annotations: { 'kubernetes.io/config.mirror': 'x' } });
+  const ends: [string, readonly object[], string | undefined, boolean, RegExp | undefined][] = [
+    ['is over when no pod is left', [], undefined, true, undefined],
+    ['goes on while a pod ends, though no manifest may be moved', [ending, mirror], refusal, false, undefined],
+    [
+      'is over when only static pods of a refused directory are left',
+      [mirror],
+      refusal,
+      true,
+      /write it: default\/etcd-n1$/,
+    ],
+    [
+      'is over when only static pods of a URL are left',
+      [mirror],
+      undefined,
+      true,
+      /staticPodURL .*: default\/etcd-n1$/,
+    ],
+  ];
+  for (const [title, items, why, drained, left] of ends) {
+    it(`the drain of a shutdown ${title}`, async () => {
+      const { server, passes } = open(['dead']);
+      server.objects.set(PODS, { metadata: { resourceVersion: '1' }, items });
+      const facts = factsOf([MAINTENANCE]);
+      const view = { ...facts.view, ...(why === undefined ? {} : { refusal: why }) };
+      const record = { phase: { ...phase, since: 1, bootId: 'b' }, offlineTargets: [] };
+      const pass = await passes({ ...facts, view, record });
+      assert.equal(pass.drained, drained);
+      if (left === undefined) assert.equal(pass.left, undefined);
+      else assert.match(pass.left ?? '', left);
+    });
+  }
+
+  it('a node that waits for its turn to reboot says so, is not cordoned and loses no pod', async () => {
+    const { server, passes } = open(['dead'], { turn: 'Waiting for its turn to reboot since now: n2 goes first.' });
+    assert.equal(await passes(), EMPTY_PASS);
+    assert.deepEqual([...new Set(server.asked)], [`PATCH ${STATUS}`]);
+    const { status } = (server.requests[0]?.body ?? {}) as Partial<NodeMaintenance>;
+    assert.equal(status?.conditions?.[0]?.reason, 'Waiting');
+    assert.match(status?.conditions?.[0]?.message ?? '', /n2 goes first/);
+    assert.equal(status?.nodeStatuses?.[0]?.drainPlanPosition, undefined);
   });
 
   const alive: [string, readonly ControllerLife[], readonly string[]][] = [

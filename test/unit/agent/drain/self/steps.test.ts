@@ -39,7 +39,12 @@ function open(
   const ender = createPodEnder(parts, lifetime.signal);
   const nodes = [{ evicting: pods.map(({ metadata }) => ({ uid: metadata.uid })) }];
   const own = [{ maintenance: maintenanceOf(), resolution: { nodes } }] as unknown as readonly SelfDrain[];
-  const pass: PodPass = { ...ender.scopeOf(own, pods, []), recorded: [], mayAct: () => Promise.resolve(true) };
+  const pass: PodPass = {
+    ...ender.scopeOf(own, pods, []),
+    recorded: [],
+    mayAct: () => Promise.resolve(true),
+    whyNotAsked: () => undefined,
+  };
   return { asked, run: async () => (await ender.end(pass, AbortSignal.timeout(10_000))).waiting };
 }
 

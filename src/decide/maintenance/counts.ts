@@ -5,7 +5,7 @@ import {
   type NodeMaintenanceStatus,
   type Stage,
 } from '../../api/node-maintenance.ts';
-import { stageOf } from '../maintenance/maintenance.ts';
+import { stageOf } from './maintenance.ts';
 import { timeOf } from '../time.ts';
 
 type Counts = ReadonlyMap<string, number>;

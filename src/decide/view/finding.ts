@@ -1,0 +1,8 @@
+/** How serious a finding is: it blocks the drain, it may block it, or it is only information. */
+export type FindingLevel = 'blocks' | 'may block' | 'note';
+
+/** Something that a person should know before a drain. */
+export interface Finding {
+  readonly level: FindingLevel;
+  readonly message: string;
+}

@@ -1,0 +1,237 @@
+/**
+ * Several whole nodes of one cluster, each with its own systemd, logind, containerd and kubelet in a container, with the
+ * agent as install.sh installs it, and the manifests exactly as they are shipped: two replicas of the controller, as pods.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { CONFIG_API_VERSION } from '../../../src/api/names.ts';
+import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';
+import { createKubeClient } from '../../../src/kube/client.ts';
+import { createWriteLog, type WriteLog } from '../../chaos/audit.ts';
+import { createTimeline, type Timeline } from '../../chaos/timeline.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { startProgram } from '../../control-plane/process.ts';
+import { staticPod } from '../../node/pods.ts';
+import { installManifests } from '../../support/commands/nodemaint.ts';
+import { makeTestFolder } from '../../support/folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { type ClusterNode, HOST_FROM_NODES, startClusterNode } from '../../systemd/cluster-node.ts';
+import { CHECKOUT } from '../../systemd/container.ts';
+import { systemRoot } from '../../systemd/roots.ts';
+import { AGENT_WATCHES } from '../machine/install.ts';
+import { isController, unsettledOn } from './settled.ts';
+import { attacherPods, STATIC_PODS, WITNESS, workloads } from './workload.ts';
+
+const ROOT = path.join(import.meta.dirname, '..', '..', '..');
+const SETTLE_MS = 300_000;
+/**
+ * The boot id of a container is a file over that of the kernel. The agent's unit has a view of the kernel's files of its own,
+ * without it: each boot would be the same one.
+ */
+const BOOT_ID_DROP_IN = `apiVersion: ${CONFIG_API_VERSION}
+kind: AgentConfiguration
+bootIdPath: /run/boot-id
+`;
+
+/** What machines are made of. */
+export interface MachinesPlan {
+  readonly names: readonly string[];
+  /** The number of the first one in the network of the tests; different for each rig. */
+  readonly firstNumber: number;
+  /** Whether what detaches volumes is a pod of the cluster; else it runs outside of it, as where the control plane is managed. */
+  readonly attacher: 'outside' | 'pod';
+}
+
+/** The machines of a cluster. */
+export interface Machines extends AsyncDisposable {
+  readonly controlPlane: ControlPlane;
+  readonly timeline: Timeline;
+  readonly writes: WriteLog;
+  machine(name: string): ClusterNode;
+  /** Adds another machine. */
+  add(name: string): Promise<ClusterNode>;
+  /** Takes the taints of a node away that a test gave it. */
+  untaint(name: string): Promise<void>;
+  /** Starts the pods of the tests, and waits until all of them run. */
+  load(): Promise<void>;
+  /** Waits until, on these machines, the agents watch, all pods are back, nothing is cordoned, and no maintenance is open. */
+  untilSettled(names: readonly string[]): Promise<void>;
+  /** What the pods of a machine have told since it was cleared, also while the machine is off. */
+  witnessed(name: string): Promise<readonly string[]>;
+  clearWitness(name: string): Promise<void>;
+  /** All that an engineer wants to see where a wait fails. */
+  describe(): Promise<string>;
+}
+
+class ContainerMachines {
+  readonly #folder: string;
+  readonly #stack: AsyncDisposableStack;
+  readonly #plan: MachinesPlan;
+  readonly #signal: AbortSignal;
+  readonly #nodes = new Map<string, ClusterNode>();
+  readonly controlPlane: ControlPlane;
+  readonly timeline: Timeline;
+
+  constructor(
+    parts: Pick<Machines, 'controlPlane' | 'timeline'> & {
+      readonly folder: string;
+      readonly stack: AsyncDisposableStack;
+    },
+    plan: MachinesPlan,
+    signal: AbortSignal,
+  ) {
+    this.controlPlane = parts.controlPlane;
+    this.timeline = parts.timeline;
+    this.#folder = parts.folder;
+    this.#stack = parts.stack;
+    this.#plan = plan;
+    this.#signal = signal;
+  }
+
+  machine(name: string): ClusterNode {
+    const node = this.#nodes.get(name);
+    if (node === undefined) throw new Error(`there is no machine ${name}`);
+    return node;
+  }
+
+  async add(name: string): Promise<ClusterNode> {
+    const folder = path.join(this.#folder, name);
+    await mkdir(folder);
+    const number = this.#plan.firstNumber + this.#nodes.size;
+    const root = await systemRoot('12', this.#signal);
+    const { controlPlane } = this;
+    const node = this.#stack.use(await startClusterNode({ controlPlane, name, number, folder, root }, this.#signal));
+    this.#nodes.set(name, node);
+    await node.importImage(path.join(ROOT, 'dist', 'nodemaint-image.tar'));
+    const { must } = node.system();
+    await must(`mkdir -p ${WITNESS} && : > ${WITNESS}/log`);
+    await must('mkdir -p /etc/nodemaint/config.d && cat > /etc/nodemaint/config.d/10-boot-id.yaml', BOOT_ID_DROP_IN);
+    await must(`${CHECKOUT}/install.sh`);
+    for (const [pod, shape] of Object.entries(STATIC_PODS))
+      await must(
+        `cat > /root/${pod} && mv /root/${pod} /etc/kubernetes/manifests/${pod}.yaml`,
+        JSON.stringify(staticPod(pod, shape)),
+      );
+    return node;
+  }
+
+  async load(): Promise<void> {
+    const { kubectl, adminKubeconfig } = this.controlPlane;
+    await kubectl(['apply', '-k', path.join(ROOT, 'manifests')]);
+    const isOutside = this.#plan.attacher === 'outside';
+    for (const object of [...workloads(), ...(isOutside ? [] : attacherPods())])
+      await kubectl(['apply', '-f', '-'], JSON.stringify(object));
+    if (isOutside) {
+      const attacher = path.join(import.meta.dirname, 'csi-attacher.ts');
+      const command = [process.execPath, '--disable-warning=ExperimentalWarning', attacher, adminKubeconfig] as const;
+      this.#stack.use(startProgram(command, path.join(this.#folder, 'attacher.log')));
+    }
+    await this.untilSettled([...this.#nodes.keys()]);
+  }
+
+  async untilSettled(names: readonly string[]): Promise<void> {
+    const { timeline } = this;
+    const options = { timeoutMs: SETTLE_MS, signal: this.#signal };
+    const areWatching = async (): Promise<boolean> => {
+      const answers = names.map(async (name) => (await this.machine(name).system().run(AGENT_WATCHES)).code === 0);
+      return (await Promise.all(answers)).every(Boolean);
+    };
+    await waitFor('the agents watch', areWatching, options);
+    const left = (): readonly string[] => unsettledOn(names, timeline);
+    await waitFor('the machines are settled', () => left().length === 0, options).catch((error: unknown) => {
+      throw new Error(left().join(', '), { cause: error });
+    });
+    const budgets = async (): Promise<boolean> => {
+      const healthy = '{.items[*].status.disruptionsAllowed}';
+      const allowed = await this.controlPlane.kubectl(['get', 'pdb', '-A', '-o', `jsonpath=${healthy}`]);
+      return allowed.split(' ').every((each) => each === '1');
+    };
+    await waitFor('each budget allows a disruption', budgets, options);
+  }
+
+  #logOf(name: string): string {
+    return path.join(this.#folder, name, 'disk', 'changes', WITNESS, 'log');
+  }
+
+  async witnessed(name: string): Promise<readonly string[]> {
+    return (await readFile(this.#logOf(name), 'utf8')).split('\n').filter((line) => line !== '');
+  }
+
+  async clearWitness(name: string): Promise<void> {
+    await this.machine(name).system().must(`: > ${WITNESS}/log`);
+  }
+
+  async describe(): Promise<string> {
+    const { kubectl } = this.controlPlane;
+    const asked = [
+      ['get', 'pods,pdb,nodes,nm,evreq,volumeattachments', '-A', '-o', 'wide'],
+      ['get', 'nm', '-o', 'jsonpath={range .items[*]}{.metadata.name}{"\\n"}{.status}{"\\n"}{end}'],
+      ['get', 'events', '-A', '--sort-by=.lastTimestamp'],
+    ];
+    const shown = await Promise.all(asked.map((args) => kubectl(args).catch(String)));
+    const said = [...this.#nodes.values()].map(async (node) => {
+      if (node.system().hasEnded()) return `--- ${node.name} is off`;
+      const { stdout } = await node.system().run('nodemaint status; journalctl -u nodemaint -n 30 --no-pager -o cat');
+      return `--- ${node.name}\n${stdout}`;
+    });
+    return [...shown, ...(await Promise.all(said))].join('\n');
+  }
+}
+
+/** Builds the program and its image, and starts the machines, with nothing on them but the agent and their static pods. */
+export async function startMachines(plan: MachinesPlan, signal: AbortSignal): Promise<Machines> {
+  const run = promisify(execFile);
+  await run(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
+  await run(process.execPath, [path.join(ROOT, '.ci', 'image.ts')], { cwd: ROOT });
+  await using stack = new AsyncDisposableStack();
+  const folder = await makeTestFolder('machines');
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const writes = await createWriteLog(folder);
+  // The API server calls the webhook at its pods, for there is no kube-proxy for the Service's address.
+  const apiServerFlags = [...writes.flags, '--enable-aggregator-routing=true'];
+  const reached = { bindAddress: '0.0.0.0', extraSans: [HOST_FROM_NODES] };
+  const controlPlane = stack.use(await startControlPlane({ ...reached, apiServerFlags }, signal));
+  await installManifests(controlPlane);
+  const client = createKubeClient(await loadClusterAccess(controlPlane.adminKubeconfig), 'test');
+  const timeline = createTimeline(client);
+  const stopping = new AbortController();
+  const watching = timeline.run(stopping.signal);
+  stack.defer(async () => {
+    stopping.abort();
+    await watching;
+    client.close();
+  });
+  const running = stack.use(new AsyncDisposableStack());
+  const machines = new ContainerMachines({ controlPlane, timeline, folder, stack: running }, plan, signal);
+  for (const name of plan.names) await machines.add(name);
+  const owned = stack.move();
+  return {
+    controlPlane,
+    timeline,
+    writes,
+    machine: (name) => machines.machine(name),
+    add: (name) => machines.add(name),
+    untaint: async (name) => {
+      await controlPlane.kubectl(['taint', 'node', name, 'for-']).catch(() => undefined);
+    },
+    load: () => machines.load(),
+    untilSettled: (names) => machines.untilSettled(names),
+    witnessed: (name) => machines.witnessed(name),
+    clearWitness: (name) => machines.clearWitness(name),
+    describe: () => machines.describe(),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Kills every process of the controller on the machines that are up, as one that runs out of memory would be. */
+export async function killControllers({ timeline, machine }: Machines): Promise<void> {
+  const pods = timeline.list('Pod').filter(isController);
+  const names = new Set(pods.flatMap(({ spec }) => spec.nodeName ?? []));
+  for (const name of names) {
+    const system = machine(name).system();
+    if (!system.hasEnded()) await system.run("pkill -KILL -f 'nodemaint.cjs controller'");
+  }
+}

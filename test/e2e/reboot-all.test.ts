@@ -1,0 +1,91 @@
+/**
+ * All machines of a cluster are asked to reboot at once, as by unattended upgrades at night: they go one after another as
+ * the budgets need it, no budget is ever broken, and all of them come back.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { isThorough } from '../support/thorough.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { killControllers, type Machines, startMachines } from './machines/machines.ts';
+import { cordonedWhileWaiting, turnWaitsOf } from './machines/waiting.ts';
+import { assertInOrder, assertNothingForced, beginStory, tooFew } from './machines/story.ts';
+
+const THREE = ['node-a', 'node-b', 'node-c'] as const;
+/** Others wait for 15 minutes for a machine that stays away. */
+const DOWN_MS = 1_200_000;
+
+interface RebootCase {
+  readonly name: string;
+  /** The machine that does not come back before the others have gone down. */
+  readonly away?: (typeof THREE)[number];
+  /** What happens when the first machine is down. */
+  readonly inTheMiddle?: (machines: Machines) => Promise<void>;
+}
+
+const CASES: readonly RebootCase[] = [
+  { name: 'all of them come back' },
+  { name: 'one of them stays away', away: 'node-a' },
+  { name: 'the controller is killed in the middle', inTheMiddle: killControllers },
+];
+
+describe('all machines of a cluster are asked to reboot at once', () => {
+  const signal = AbortSignal.timeout(2_300_000);
+  const stack = new AsyncDisposableStack();
+  let machines: Machines;
+
+  before(async () => {
+    machines = stack.use(await startMachines({ names: THREE, firstNumber: 31, attacher: 'outside' }, signal));
+    await machines.load();
+  });
+  after(() => stack.disposeAsync());
+
+  const isDown = (name: string): boolean => machines.machine(name).system().hasEnded();
+
+  const isWanted = isThorough('one of the machines stays away, and the controller is killed in the middle');
+  for (const { name, away, inTheMiddle } of isWanted ? CASES : CASES.slice(0, 1))
+    it(`the machines reboot in order and no budget is broken: ${name}`, async () => {
+      for (const each of THREE) if (isDown(each)) await machines.machine(each).boot();
+      await machines.untilSettled(THREE);
+      for (const each of THREE) await machines.clearWitness(each);
+      const story = beginStory(name, machines);
+      let isFirst = true;
+      const reboot = async (each: string): Promise<readonly string[]> => {
+        await machines.machine(each).system().must('systemctl reboot');
+        story.mark(`${each}: systemctl reboot`);
+        await waitFor(`${each} is down`, () => isDown(each), { timeoutMs: DOWN_MS, signal });
+        story.mark(`${each} is down`);
+        const witnessed = await machines.witnessed(each);
+        if (isFirst && inTheMiddle !== undefined) {
+          isFirst = false;
+          await inTheMiddle(machines);
+          story.mark('the controller was killed');
+        }
+        if (each !== away) {
+          await machines.machine(each).boot();
+          story.mark(`${each} is back`);
+        }
+        return witnessed;
+      };
+      const ends = await Promise.allSettled(THREE.map(reboot));
+      const problems = ends.flatMap((end) => (end.status === 'rejected' ? [String(end.reason)] : []));
+      const said = problems.length > 0 ? await machines.describe() : '';
+      if (problems.length === 0) {
+        const others = THREE.filter((each) => each !== away);
+        if (away !== undefined) {
+          await machines.untilSettled(others);
+          await machines.machine(away).boot();
+        }
+        await machines.untilSettled(THREE);
+        story.mark('all pods are back');
+      }
+      const told = await story.end();
+      assert.deepEqual(problems, [], said);
+      for (const [index, end] of ends.entries())
+        if (end.status === 'fulfilled') assertInOrder(THREE[index] ?? '', end.value);
+      assertNothingForced(told);
+      const waits = turnWaitsOf(told.changes, THREE);
+      console.log(waits.map(({ node, said }) => `${node}: ${said}`).join('\n'));
+      assert.deepEqual(cordonedWhileWaiting(waits, told.changes), []);
+      assert.deepEqual(tooFew(told), []);
+    });
+});

@@ -1,0 +1,50 @@
+/** What a user tries who may take one node out of use. */
+import { collectionPath, NODE_MAINTENANCES, objectPath } from '../../../src/kube/resource.ts';
+import { byName, maintenanceOf } from '../maintenance/objects.ts';
+import { allowed, type Attack, type Call, type Family, policy, refused } from './attack.ts';
+import { dry, patched } from './scene.ts';
+
+const NODES_POLICY = 'nodemaint-node-maintenance-nodes';
+const NAMES = policy(NODES_POLICY, /begin with shutdown- or notice- belong to the agents of the nodes/u);
+const OTHERS = policy(NODES_POLICY, /because it may not delete node n2/u);
+
+function made(metadata: object, node = 'n1'): Call {
+  const spec = { stage: 'Idle', nodeSelector: byName(node) } as const;
+  return () => dry('POST', collectionPath(NODE_MAINTENANCES), { body: maintenanceOf(spec, metadata) });
+}
+
+const tries = (name: string, call: Call, refuser = NAMES): Attack => refused('keeper', name, refuser, call);
+
+export const KEEPER_ATTACKS: readonly Family[] = [
+  {
+    attacker: 'keeper',
+    title: 'NodeMaintenances, making',
+    control: allowed('keeper', 'makes one for n1', made({ name: 'of-the-keeper' })),
+    attacks: [
+      tries('makes one under a name of a shutdown of n2', made({ name: 'shutdown-n2-5' })),
+      tries('makes one under a name of a shutdown of n1', made({ name: 'shutdown-n1-5' })),
+      tries('makes one under a name of a notice of n2', made({ name: 'notice-n2-5' })),
+      tries('makes one under a generated name of a shutdown', made({ name: undefined, generateName: 'shutdown-n2-' })),
+      tries('makes one for node n2', made({ name: 'of-the-keeper' }, 'n2'), OTHERS),
+    ],
+  },
+  {
+    attacker: 'keeper',
+    title: 'NodeMaintenances that are there',
+    control: allowed('keeper', 'completes the shutdown of n1', () =>
+      patched(NODE_MAINTENANCES, { name: 'shutdown-n1-0' }, { spec: { stage: 'Complete' } }),
+    ),
+    attacks: [
+      tries(
+        'completes the shutdown of n2',
+        () => patched(NODE_MAINTENANCES, { name: 'shutdown-n2-0' }, { spec: { stage: 'Complete' } }),
+        OTHERS,
+      ),
+      tries(
+        'deletes the shutdown of n2',
+        () => dry('DELETE', objectPath(NODE_MAINTENANCES, { name: 'shutdown-n2-0' })),
+        OTHERS,
+      ),
+    ],
+  },
+];

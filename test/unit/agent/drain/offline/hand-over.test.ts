@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createHandOver } from '../../../../../src/agent/drain/offline/hand-over.ts';
+import { createOwnNode } from '../../../../../src/agent/cluster/own-node.ts';
+import type { DrainPlanEntry, NodeMaintenanceStatus } from '../../../../../src/api/node-maintenance.ts';
+import { effectiveDrainPlan } from '../../../../../src/decide/drain/plan.ts';
+import { targetsAfter } from '../../../../../src/decide/drain/targets.ts';
+import type { Phase } from '../../../../../src/decide/shutdown/phase.ts';
+import { drainOf } from '../../../../support/maintenance/objects.ts';
+import { SILENT_LOG } from '../../../../support/silent-log.ts';
+import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
+import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const NODE = '/api/v1/nodes/n1';
+const PATH = '/apis/nodemaintenance.x-k8s.io/v1alpha1/nodemaintenances/m';
+const PHASE: Phase = {
+  kind: 'draining',
+  mode: 'offline',
+  maintenance: 'm',
+  origin: 'logind',
+  reason: 'r',
+  since: 1,
+  bootId: 'b',
+};
+const PLAN = effectiveDrainPlan([]);
+
+/** A hand-over to an API server that has this status of the maintenance. */
+function open(status: NodeMaintenanceStatus | undefined) {
+  const made = drainOf('m', ['n1']);
+  const metadata = { ...made.metadata, resourceVersion: '7' };
+  const server = createObjectServer({
+    [NODE]: { metadata: { name: 'n1', uid: 'u1' }, spec: { unschedulable: true } },
+    [PATH]: { ...made, metadata, ...(status === undefined ? {} : { status }) },
+  });
+  const clock = createSteppingClock();
+  const { client } = server;
+  const dependencies = { client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
+  const handOver = createHandOver({
+    ...dependencies,
+    config: { drainPlan: [] },
+    cluster: { state: () => 'open', create: () => Promise.resolve() },
+    ownNode: createOwnNode(dependencies),
+    offlinePods: undefined,
+  });
+  const attempt = (offlineTargets: readonly DrainPlanEntry[]) => {
+    return handOver.attempt({ phase: PHASE, offlineTargets }, SIGNAL);
+  };
+  const written = (): unknown =>
+    server.requests.find(({ path, method }) => method === 'PATCH' && path.startsWith(PATH))?.body;
+  return { server, attempt, written };
+}
+
+function statusOf(count: number): NodeMaintenanceStatus {
+  const nodeRef = { name: 'n1', uid: 'u1' };
+  const drainTargets = targetsAfter(PLAN, count);
+  const counts = { podsPendingEvacuation: 3, podsEvacuating: 1, podsAtStart: 9, progressPercent: 55 };
+  return { nodeStatuses: [{ nodeRef, drainTargets, drainPlanPosition: count, ...counts }] };
+}
+
+describe('the hand-over of an offline drain', () => {
+  it('the targets that were reached offline are added, and what else is known of the node stays', async () => {
+    const { attempt, written } = open(statusOf(1));
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'waiting');
+    const [known] = statusOf(1).nodeStatuses ?? [];
+    const { drainPlanPosition: _, ...kept } = known ?? { nodeRef: { name: '' } };
+    assert.deepEqual(written(), {
+      metadata: { resourceVersion: '7' },
+      status: { nodeStatuses: [{ ...kept, drainTargets: targetsAfter(PLAN, 5) }] },
+    });
+  });
+
+  it('the targets are written where the maintenance has no status yet', async () => {
+    const { attempt, written } = open(undefined);
+    await attempt(targetsAfter(PLAN, 5));
+    const nodeRef = { name: 'n1', uid: 'u1' };
+    const nodeStatuses = [{ nodeRef, drainTargets: targetsAfter(PLAN, 5) }];
+    assert.deepEqual(written(), { metadata: { resourceVersion: '7' }, status: { nodeStatuses } });
+  });
+
+  it('nothing is taken back where a controller has gone further meanwhile', async () => {
+    const { server, attempt, written } = open(statusOf(9));
+    await attempt(targetsAfter(PLAN, 5));
+    assert.equal(written(), undefined);
+    assert.ok(server.asked.filter((each) => each === `GET ${NODE}`).length > 1, 'it goes on with the cordon');
+  });
+
+  it('nothing else is done where a controller writes at the same time', async () => {
+    const { server, attempt } = open(statusOf(1));
+    server.refused.set(`PATCH ${PATH}/status`, 409);
+    assert.equal(await attempt(targetsAfter(PLAN, 5)), 'waiting');
+    assert.equal(server.asked.at(-1), `PATCH ${PATH}/status`);
+  });
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Phase, PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
+import { decidePhase } from '../../../../src/decide/shutdown/transition.ts';
+import { describeState, DRAINING, FACTS, YES } from '../../../support/agent/phase-facts.ts';
+
+const DEADLINE = { ...YES, deadline: 1_000_500 };
+
+/** A drain whose NodeMaintenance does not exist yet, what is read, and the transition; "stays" for none. */
+const waits: [string, Phase, Partial<PhaseFacts>, string][] = [
+  ['waits for a silent API server', DRAINING, { goingDown: YES, maintenance: 'absent', sinceBootMs: 64_999 }, 'stays'],
+  [
+    'loses the cluster when the API server stays silent',
+    DRAINING,
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 65_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'loses the cluster with an earlier deadline',
+    DRAINING,
+    { goingDown: DEADLINE, maintenance: 'absent', sinceBootMs: 65_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'waits again for a silent API server after a restart',
+    DRAINING,
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 9_000_000, askedSinceBootMs: 8_999_000 },
+    'stays',
+  ],
+  [
+    'loses a silent cluster in time although the clock is set back',
+    DRAINING,
+    { goingDown: YES, maintenance: 'absent', now: -2_600_000, sinceBootMs: 65_000 },
+    'loseCluster: draining offline',
+  ],
+  [
+    'waits for a silent API server although the clock is set ahead',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', now: 4_600_000, sinceBootMs: 50_100 },
+    'stays',
+  ],
+  [
+    'does not count the time of the hooks, before the API server was asked',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 650_000, askedSinceBootMs: undefined },
+    'stays',
+  ],
+  [
+    'gives the API server its time after the hooks',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 84_999, askedSinceBootMs: 70_000 },
+    'stays',
+  ],
+  [
+    'loses an API server that is silent for its time after the hooks',
+    { ...DRAINING, sinceBootMs: 50_000 },
+    { goingDown: YES, maintenance: 'absent', sinceBootMs: 85_000, askedSinceBootMs: 70_000 },
+    'loseCluster: draining offline',
+  ],
+];
+
+describe('the wait for an API server before the drain', () => {
+  for (const [name, phase, facts, expected] of waits) {
+    it(`a shutdown ${name}`, () => {
+      const transition = decidePhase(phase, { ...FACTS, ...facts });
+      const found = transition === undefined ? 'stays' : `${transition.name}: ${describeState(transition.to)}`;
+      assert.equal(found, expected);
+    });
+  }
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { MIRROR_ANNOTATION, SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { effectiveDrainPlan } from '../../../../src/decide/drain/plan.ts';
+import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
+import { drainStatus } from '../../../../src/decide/drain/status.ts';
+import { describeStaying, drainPodOn, waitedFor } from '../../../../src/decide/staying-pod/staying-pods.ts';
+
+const SINCE = Date.parse('2026-01-01T10:00:00Z');
+const PLAN = effectiveDrainPlan([]);
+const LATE: Pod = {
+  metadata: { name: 'late', namespace: 'shop', uid: 'late', creationTimestamp: '2026-01-01T10:05:00Z' },
+  spec: {},
+};
+const FROM_URL: Pod = {
+  metadata: {
+    name: 'from-url',
+    namespace: 'shop',
+    uid: 'from-url',
+    annotations: { [MIRROR_ANNOTATION]: 'x', [SOURCE_ANNOTATION]: 'http' },
+  },
+  spec: { priority: 5 },
+};
+const ORDINARY: Pod = { metadata: { name: 'web', namespace: 'shop', uid: 'web' }, spec: {} };
+
+function resolved(pods: readonly Pod[], since?: number): DrainResolution {
+  const node = { name: 'n1', pods: pods.map((pod) => drainPodOn(pod, since)), recorded: [], position: 0 };
+  const found = resolveDrains([{ name: 'm', startedAt: 0, plan: PLAN, nodes: [node] }]).get('m');
+  assert.ok(found);
+  return found;
+}
+
+describe('pods that a drain does not wait for', () => {
+  it('a pod that came too late stays for a machine that goes down alone, and a static pod from a URL for every drain', () => {
+    const names = (since?: number): readonly string[] =>
+      waitedFor([LATE, FROM_URL, ORDINARY].map((pod) => drainPodOn(pod, since))).map(({ name }) => name);
+    assert.deepEqual(names(SINCE), ['web']);
+    assert.deepEqual(names(), ['late', 'web']);
+    assert.equal(describeStaying([drainPodOn(ORDINARY, SINCE)]), undefined);
+  });
+
+  it('the drain goes through its plan past such pods, asks them to leave all the same, and ends', () => {
+    const { drained, position, nodes } = resolved([LATE, FROM_URL], SINCE);
+    assert.deepEqual([drained, position], [true, PLAN.length]);
+    assert.deepEqual(
+      nodes[0]?.evicting.map(({ name }) => name),
+      ['late', 'from-url'],
+    );
+    assert.match(nodes[0]?.message ?? '', /^Drained; what stays: .*shop\/late; .*: shop\/from-url$/);
+    assert.equal(resolved([LATE, FROM_URL]).drained, false, 'a node that stays up waits for the one');
+    assert.equal(resolved([LATE, ORDINARY], SINCE).drained, false);
+  });
+
+  it('the condition Drained of a person says what stays, and counts it', () => {
+    const maintenance = { metadata: { name: 'm' }, spec: { nodeSelector: { nodeSelectorTerms: [] } } };
+    const seen = { blocking: [], evacuating: 1, overLimit: 0, ungatedDaemonSets: [] };
+    const status = drainStatus(maintenance, resolved([FROM_URL]), () => seen, SINCE);
+    const [condition] = status.conditions ?? [];
+    assert.equal(condition?.status, 'True');
+    assert.match(
+      condition?.message ?? '',
+      /^All pods that can leave are gone\. What stays: .*staticPodURL.*: shop\/from-url\.$/,
+    );
+    assert.equal(status.nodeStatuses?.[0]?.podsEvacuating, 1);
+  });
+});
