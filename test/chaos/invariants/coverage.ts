@@ -1,7 +1,7 @@
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { targetsCover } from '../../../src/decide/drain/plan.ts';
-import { drainsOfNode, selectsNode } from '../../../src/decide/maintenance/maintenance.ts';
+import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf, targetNodeOf } from '../../../src/decide/pod.ts';
 
 /** The objects of a history at one moment. */
@@ -9,6 +9,11 @@ export interface Moment {
   readonly nodes: readonly Node[];
   readonly pods: readonly Pod[];
   readonly maintenances: readonly NodeMaintenance[];
+}
+
+/** Whether the maintenance has not begun and may still begin: its nodes are told that it is planned. */
+export function isToCome(maintenance: NodeMaintenance): boolean {
+  return stageOf(maintenance) === 'Idle' && maintenance.metadata.deletionTimestamp === undefined;
 }
 
 /** Whether a maintenance in the Drain stage selects the pod's node and targets the pod there. */

@@ -12,7 +12,7 @@ import { isInProgress, selectsNode } from '../../../src/decide/maintenance/maint
 import { targetNodeOf } from '../../../src/decide/pod.ts';
 import { REFUSED_LABEL } from '../objects.ts';
 import type { World } from '../world.ts';
-import { isCovered, type Moment } from './coverage.ts';
+import { isCovered, isToCome, type Moment } from './coverage.ts';
 import { OUR_CONDITIONS } from './foreign.ts';
 import type { Violation } from './violation.ts';
 
@@ -31,8 +31,13 @@ function checkNodes(world: World, { nodes, maintenances }: Moment): Violation[] 
     if (annotations?.[CORDONED_ANNOTATION] !== undefined)
       found.push(given('a node keeps the cordon of no maintenance', name));
     const conditions = node.status?.conditions ?? [];
+    const isPlanned = maintenances.some((each) => isToCome(each) && selectsNode(each, node));
     const left = conditions.filter(
-      ({ type, status, reason }) => OUR_CONDITIONS.includes(type) && status === 'True' && reason !== 'Foreign',
+      ({ type, status, reason }) =>
+        OUR_CONDITIONS.includes(type) &&
+        status === 'True' &&
+        reason !== 'Foreign' &&
+        !(isPlanned && type === 'MaintenancePlanned'),
     );
     for (const { type } of left) found.push(given(`a node keeps the condition ${type} of no maintenance`, name));
     const gated = world.pods().filter((pod) => targetNodeOf(pod) === name);

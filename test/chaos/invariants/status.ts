@@ -7,6 +7,7 @@ import { isInProgress, selectsNode, stageOf } from '../../../src/decide/maintena
 import { drainPodOf, isTerminal } from '../../../src/decide/pod.ts';
 import { REFUSED_LABEL } from '../objects.ts';
 import type { World } from '../world.ts';
+import { isToCome } from './coverage.ts';
 import type { Violation } from './violation.ts';
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
@@ -85,9 +86,8 @@ function checkNode(world: World, node: Node): readonly string[] {
     (each) => stageOf(each) === 'Drain' && begunNode(each.status, node.metadata) !== undefined,
   );
   const drains = begun.length > 0;
-  const idle = world.maintenances().filter((each) => stageOf(each) === 'Idle' && selectsNode(each, node));
-  const isPlanned =
-    active.length > begun.length || idle.some(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const isExpected = world.maintenances().some((each) => isToCome(each) && selectsNode(each, node));
+  const isPlanned = active.length > begun.length || isExpected;
   const isEmpty = livePods(world, node.metadata.name).length === 0;
   const expected = {
     // While a drain is under way it stays what it was before.
