@@ -60,12 +60,6 @@ export const SURGE_LABEL = 'nodemaintenance.x-k8s.io/surge';
 export const MACHINE_HOOK_LABEL = 'nodemaintenance.x-k8s.io/machine-hook';
 /** On a pod, with any value: the pod gets an Event when the drain of its node begins. */
 export const NOTIFY_ANNOTATION = 'nodemaintenance.x-k8s.io/notify';
-/** On a pod: for how long it goes on to answer between leaving its Services and its end, such as "15s". */
-export const TRAFFIC_DRAIN_ANNOTATION = 'nodemaintenance.x-k8s.io/traffic-drain';
-/** On a pod with that annotation, selected by its Services: "serve"; while it is to leave, "drain". */
-export const TRAFFIC_LABEL = 'nodemaintenance.x-k8s.io/traffic';
-/** On a pod whose label we have changed: since when, RFC 3339. */
-export const TRAFFIC_LEFT_ANNOTATION = 'nodemaintenance.x-k8s.io/traffic-left';
 /** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */
 export const MAINTENANCE_GATE = 'nodemaintenance.x-k8s.io/maintenance';
 /** On a pod with that gate: its target node, if the name is short enough for a label. */

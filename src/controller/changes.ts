@@ -8,7 +8,7 @@ import { createMaintenanceReach } from './cache/maintenance-reach.ts';
 import type { ControllerContext } from './context.ts';
 import type { DaemonSetGate } from './daemon-set/gate.ts';
 import type { ImperativeEviction } from './eviction/imperative.ts';
-import { isToldInVain } from './eviction/marks.ts';
+import { isMarkedInVain } from './eviction/marks.ts';
 import { type DrainRequests, inBothDialects } from './lifecycle/drain-requests.ts';
 
 /** The queues of a leader, and what decides which of their keys a change concerns. */
@@ -106,7 +106,7 @@ function createAdding(context: ControllerContext, queues: Queues, newer: DrainRe
     },
     mark: (key) => {
       const pod = pods.get(key);
-      if (pod !== undefined && isToldInVain(known, pod)) queues.marks.add(key);
+      if (pod !== undefined && isMarkedInVain(known, pod)) queues.marks.add(key);
     },
   };
 }

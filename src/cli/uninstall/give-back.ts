@@ -3,7 +3,6 @@ import type { KubeObject } from '../../api/meta.ts';
 import { AGENT_STATUS_ANNOTATION, MAINTENANCE_REQUESTER, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { applyMark } from '../../controller/eviction/marks.ts';
-import { putBack } from '../../controller/traffic/traffic.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { isRequestedBy, otherRequesters } from '../../decide/eviction/requester.ts';
 import { isOfDrain } from '../../decide/lifecycle/drain-view.ts';
@@ -53,7 +52,7 @@ async function giveNodeBack({ client, clock, say }: ReleaseContext, name: string
 
 /**
  * Takes back from every node, EvictionRequest and pod what maintenances have left there: cordons and conditions, requester
- * entries, marks for the controllers of pods, labels that kept pods out of their Services. It changes nothing that another client has written.
+ * entries, marks for the controllers of pods. It changes nothing that another client has written.
  */
 export async function giveEverythingBack(context: ReleaseContext, signal: AbortSignal): Promise<void> {
   const { client, say } = context;
@@ -73,7 +72,6 @@ export async function giveEverythingBack(context: ReleaseContext, signal: AbortS
     say(`EvictionRequest ${keyOf(read)} of lifecycle.k8s.io is deleted.`);
   }
   for (const pod of await listOf<Pod>(client, PODS, {}, signal)) {
-    if (await putBack(client, pod, signal)) say(`Pod ${keyOf(pod)} is in its Services again.`);
     if (!isMarked(pod) || !isTakenOver(pod)) continue;
     await applyMark(client, pod, 'remove', signal);
     say(`Pod ${keyOf(pod)} has no mark for its controller any more.`);

@@ -1,7 +1,6 @@
 import { DAEMON_SET_INTERCEPTOR } from '../../api/names.ts';
 import { daemonSetOf } from '../../decide/daemon-set/gate.ts';
 import { HEARTBEAT_EVERY_MS } from '../../decide/eviction/heartbeat.ts';
-import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
 import { endOf, graceSecOf } from '../../decide/pod.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { deletePod } from '../../kube/eviction/evictor.ts';
@@ -10,7 +9,6 @@ import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { actsOutOfTurn, drainOfPod } from '../eviction/out-of-turn.ts';
-import { createTraffic, trafficWait } from '../traffic/traffic.ts';
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance
@@ -19,11 +17,10 @@ import { createTraffic, trafficWait } from '../traffic/traffic.ts';
  */
 export function createDaemonSetInterceptor(context: ControllerContext): Interceptor {
   const { client, clock, ungated, log } = context;
-  const traffic = createTraffic(context);
   return {
     name: DAEMON_SET_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'DaemonSet', { request, pod }),
-    act: async (request, pod, signal) => {
+    act: async (_request, pod, signal) => {
       // Any pod may name any interceptor, and a deletion does not ask for budgets.
       const daemonSet = daemonSetOf(pod);
       if (daemonSet === undefined) {
@@ -41,9 +38,6 @@ export function createDaemonSetInterceptor(context: ControllerContext): Intercep
           const message = `${name} has come back ${returns} times in spite of the node maintenance (${why}): its pods cannot be held. It is deleted again at ${rfc3339(now + inMs)}.`;
           return { kind: 'working', message, againMs: inMs };
         }
-        const before = traffic.step(pod, othersDeadline(request));
-        if (before.kind === 'leave') return await traffic.leave(pod, before.drainMs, signal);
-        if (before.kind === 'wait') return trafficWait(pod, before.until, now);
         await deletePod(client, pod, graceOptions(context, pod), signal);
         ungated.removed(pod);
         log.info({ pod: keyOf(pod), maintenance: drain.maintenance, returns }, 'deleted DaemonSet pod');

@@ -12,14 +12,12 @@ import {
   type EvictionMemory,
   type EvictionPatience,
   type EvictionTarget,
-  isEvictOnly,
   markedSince,
   rememberedAttempts,
   withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../decide/eviction/imperative.ts';
 import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
-import type { TrafficStep } from '../../decide/traffic/traffic.ts';
 import { createEvictionAttempts, type EvictionAttempts } from '../../kube/eviction/memories.ts';
 import type { Interceptor, InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
@@ -29,7 +27,6 @@ import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
 import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
 import { writeMark } from './marks.ts';
 import { actsOutOfTurn, isAskedInVain } from './out-of-turn.ts';
-import { createTraffic, type Traffic, trafficWait } from '../traffic/traffic.ts';
 import { subjectOf } from './reconciler.ts';
 
 /** A drain whose targets our copy does not show yet is seen within this time. */
@@ -61,7 +58,6 @@ const BUDGET_AGAIN_MS = 5_000;
 /** So often it is looked whether other nodes still need the last replica. */
 const STAYS_AGAIN_MS = 1_000;
 
-const NOTHING_BEFORE: TrafficStep = { kind: 'none' };
 const HABITS: ImperativeHabits = { remember: rememberedAttempts, quietMs };
 
 /** The memory of the interceptor, by the key of the request. */
@@ -71,7 +67,6 @@ interface EvictionState {
   /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
   readonly unsure: Set<string>;
   readonly underWay: CallsUnderWay;
-  readonly traffic: Traffic;
   /** Since when the last replica of the controller stays for others, on the monotonic clock. */
   readonly stays: Map<string, number>;
   readonly habits: ImperativeHabits;
@@ -95,28 +90,20 @@ function record({ metrics, log, events }: ControllerContext, request: EvictionRe
 
 async function evict(
   context: ControllerContext,
-  { memories, unsure, underWay, traffic, habits }: EvictionState,
+  { memories, unsure, underWay, habits }: EvictionState,
   { request, pod, memory: before }: EvictionTarget & { readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<InterceptorStep> {
   const key = keyOf(request);
-  // A promise is given for a real request only, so that there is nothing to try.
-  const leaving = isEvictOnly(pod) ? NOTHING_BEFORE : traffic.step(pod, othersDeadline(request));
-  if (leaving.kind === 'wait') return trafficWait(pod, leaving.until, context.clock.now());
-  const isTrial = leaving.kind === 'leave';
-  const crowded = isTrial ? traffic.crowded(pod) : undefined;
-  if (crowded !== undefined) return crowded;
   const { namespace = '' } = pod.metadata;
   const pauseMs = underWay.pauseMs(namespace, context.requests.isFirstOfNode(key));
   if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
   unsure.add(key);
   const { outcome } = await underWay.during(namespace, () =>
-    attemptEviction(context, { pod, memory: before, isTrial }, signal),
+    attemptEviction(context, { pod, memory: before, isTrial: false }, signal),
   );
   // A webhook may say that there is no such pod: it is read before anything else is done about it.
   if (outcome.kind !== 'gone') unsure.delete(key);
-  if (isTrial && outcome.kind === 'accepted') return await traffic.leave(pod, leaving.drainMs, signal);
-  if (outcome.kind === 'blocked') await traffic.giveBack(pod, signal);
   record(context, request, outcome);
   const now = context.clock.now();
   const { memory, progress } = afterAttempt(pod, before, outcome, now);
@@ -228,7 +215,6 @@ export function createImperativeEviction(
   const memories = createEvictionAttempts(context.clock);
   const unsure = new Set<string>();
   const underWay = createCallsUnderWay(context.clock);
-  const traffic = createTraffic(context);
   const stays = new Map<string, number>();
   const forget = (key: string): void => {
     stays.delete(key);
@@ -239,7 +225,7 @@ export function createImperativeEviction(
     name: IMPERATIVE_INTERCEPTOR,
     actsOutOfTurn: (request, pod) => actsOutOfTurn(context, 'Default', { request, pod }),
     act: (request, pod, signal) =>
-      act(context, { memories, unsure, underWay, traffic, stays, habits }, { request, pod }, signal),
+      act(context, { memories, unsure, underWay, stays, habits }, { request, pod }, signal),
     over: (request) => {
       forget(keyOf(request));
       return Promise.resolve();

@@ -7,7 +7,6 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import { isOutInVain, putBack } from '../traffic/traffic.ts';
 import { actsOutOfTurn } from './out-of-turn.ts';
 
 /** Sets or removes the mark. A mark that another writer has set stays: server-side apply removes only what it wrote. */
@@ -46,18 +45,12 @@ export function isMarkedInVain(context: ControllerContext, pod: Pod): boolean {
   return isFinished(request) && !actsOutOfTurn(context, 'Default', { request, pod });
 }
 
-/** Whether something on the pod has to be taken back, because nobody requests its eviction any more. */
-export function isToldInVain(context: ControllerContext, pod: Pod): boolean {
-  return isMarkedInVain(context, pod) || isOutInVain(context, pod);
-}
-
-/** The loop over pods that are marked or out of their Services, by their keys. */
+/** The loop over marked pods, by their keys. */
 export function createMarkReconciler(context: ControllerContext): Reconcile {
   return async (key, signal) => {
     const pod = context.pods.get(key);
     if (pod === undefined) return {};
     if (isMarkedInVain(context, pod)) await writeMark(context, pod, 'remove', signal);
-    if (isOutInVain(context, pod)) await putBack(context.client, pod, signal);
     return {};
   };
 }

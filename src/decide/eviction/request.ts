@@ -23,7 +23,6 @@ import { giveWayAt } from './interceptor-deadline.ts';
 import { credibleAt, trustedEntry } from './trusted-times.ts';
 import { isInPodGroup, isTerminal } from '../pod.ts';
 import { timeOf } from '../time.ts';
-import { ignoredTrafficDrain } from '../traffic/traffic.ts';
 
 /** An Event on a request, for what people should know of it. */
 export interface EvictionEvent {
@@ -192,8 +191,6 @@ function start(request: EvictionRequest, pod: Pod, now: number): EvictionDecisio
     const why = `The annotation ${EVICT_POLICY_ANNOTATION} has no valid policy: write ${DEFAULT_POLICY} or ${CONTROLLER_TAKE_OVER}.`;
     warnings.push({ type: 'Warning', reason: 'EvictPolicyIgnored', message: why });
   }
-  const unheard = ignoredTrafficDrain(pod);
-  if (unheard !== undefined) warnings.push({ type: 'Warning', reason: 'TrafficDrainIgnored', message: unheard });
   return {
     status: {
       observedGeneration: request.metadata.generation ?? 0,

@@ -17,6 +17,7 @@ import { describeGroup, type DisruptionMode, groupNameOf } from '../pod-group/po
 import { registersPlugin } from '../plugin-pods.ts';
 import { isOwnController } from '../own-controller.ts';
 import type { Finding } from './finding.ts';
+import { formerAnnotationFindings } from './former-annotations.ts';
 import { replicaFindings } from './own-replicas.ts';
 import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from '../pod.ts';
 
@@ -213,6 +214,7 @@ function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[])
     ...replicaFindings(pod, facts.others),
     ...returnFindings(pod, podTypeOf(pod)),
     ...lossFindings(pod),
+    ...formerAnnotationFindings(pod),
     ...ignored.map((message): Finding => ({ level: 'note', message })),
   ];
   const { deadlineMs, plan } = facts;

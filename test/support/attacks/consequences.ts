@@ -5,7 +5,6 @@ import { byName, maintenanceOf } from '../maintenance/objects.ts';
 import { EDITOR_AND_AGENT, NODE_AND_AGENT } from './agent-consequences.ts';
 import { NODE_CONSEQUENCES } from './node-consequences.ts';
 import { dry, podBody, RELEASE, TEAM } from './scene.ts';
-import { TRAFFIC_CONSEQUENCES } from './traffic.ts';
 import { USER_AGAINST_AGENTS, USER_CONSEQUENCES } from './user-consequences.ts';
 
 /** Attacks that are carried out while no controller lives. */
@@ -37,7 +36,7 @@ export const CONSEQUENCES: readonly Family[] = [
     attacker: 'editor',
     title: 'what the API server lets through',
     control: allowed('editor', 'makes a pod', () => dry('POST', collectionPath(PODS, TEAM), { body: podBody('mine') })),
-    attacks: [...USER_CONSEQUENCES, ...TRAFFIC_CONSEQUENCES, ...EDITOR_AND_AGENT],
+    attacks: [...USER_CONSEQUENCES, ...EDITOR_AND_AGENT],
   },
   {
     attacker: 'n1',

@@ -3,7 +3,6 @@ import { KEEPER_ATTACKS } from './keeper.ts';
 import { NODE_CLUSTER_ATTACKS } from './node-cluster.ts';
 import { NODE_EVICTION_ATTACKS } from './node-evictions.ts';
 import { NODE_MAINTENANCE_ATTACKS } from './node-maintenances.ts';
-import { TRAFFIC_ATTACKS } from './traffic.ts';
 import { USER_ATTACKS } from './users.ts';
 
 /** Every attack that the API server refuses. */
@@ -13,7 +12,6 @@ export const ATTACKS: readonly Family[] = [
   ...NODE_CLUSTER_ATTACKS,
   ...KEEPER_ATTACKS,
   ...USER_ATTACKS,
-  ...TRAFFIC_ATTACKS,
 ];
 
 /** Who the attackers are, for the documentation. */

@@ -6,22 +6,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DELETION_COST_ANNOTATION, type Deployment } from '../../../src/api/deployment.ts';
 import type { Machine } from '../../../src/api/machine.ts';
-import { NODE_NOTE_ANNOTATION, SURGE_LABEL, TRAFFIC_LABEL, TRAFFIC_LEFT_ANNOTATION } from '../../../src/api/names.ts';
+import { NODE_NOTE_ANNOTATION, SURGE_LABEL } from '../../../src/api/names.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import type { ControllerContext } from '../../../src/controller/context.ts';
-import { createTraffic, putBack } from '../../../src/controller/traffic/traffic.ts';
 import { hookPatch, MACHINE_HOOK, unhookPatch } from '../../../src/decide/machine-hook/machine-hook.ts';
 import { decideCordon } from '../../../src/decide/maintenance/maintenance.ts';
 import { decideNodeConditions, NODE_CONDITIONS } from '../../../src/decide/maintenance/node-conditions.ts';
 import { decideMarks, MARK_NAMES, MARKS } from '../../../src/decide/node-mark/marks.ts';
 import { deletionCostPatch, surgePatch, surgeRecordOf, withoutPod } from '../../../src/decide/surge/record.ts';
 import { differentAnnotations } from '../../../src/kube/maintenance/cordon.ts';
-import { SILENT_LOG } from '../../support/silent-log.ts';
 import { mergePatch } from '../../support/stand-ins/patches.ts';
-import { createObjectServer } from '../../support/stand-ins/object-server.ts';
-import { createSteppingClock } from '../../support/stand-ins/stepping-clock.ts';
-
-const SIGNAL = new AbortController().signal;
 
 /** One object of each kind that we change. */
 interface World {
@@ -39,8 +32,7 @@ const FREE: World = {
       name: 'p',
       namespace: 'x',
       uid: 'u',
-      labels: { app: 'web', [TRAFFIC_LABEL]: 'serve' },
-      annotations: { 'nodemaintenance.x-k8s.io/traffic-drain': '15s' },
+      labels: { app: 'web' },
     },
     spec: {},
   },
@@ -71,15 +63,6 @@ function conditionStep(world: World, isHeld: boolean): World {
   const types = new Set(written.map(({ type }) => type));
   const kept = (world.node.status?.conditions ?? []).filter(({ type }) => !types.has(type));
   return patched(world, 'node', { status: { conditions: [...kept, ...written] } });
-}
-
-async function trafficStep(world: World, isHeld: boolean): Promise<World> {
-  const server = createObjectServer();
-  const parts = { client: server.client, clock: createSteppingClock(), log: SILENT_LOG, budgets: { list: () => [] } };
-  const traffic = createTraffic({ ...parts, pods: { get: () => undefined } } as unknown as ControllerContext);
-  if (!isHeld) await putBack(server.client, world.pod, SIGNAL);
-  else if (traffic.step(world.pod, undefined).kind === 'leave') await traffic.leave(world.pod, 15_000, SIGNAL);
-  return patched(world, 'pod', server.requests.at(-1)?.body as object | undefined);
 }
 
 function surgeStep(world: World, isHeld: boolean): World {
@@ -115,7 +98,6 @@ const OURS: readonly Ours[] = [
     },
   },
   { name: 'the conditions', on: 'node', step: conditionStep },
-  { name: 'the label of traffic', on: 'pod', step: trafficStep },
   {
     name: 'the deletion cost of a surge',
     on: 'pod',
@@ -164,7 +146,6 @@ const THEIRS: readonly Theirs[] = [
     return { name: `the condition ${type}`, on: 'node', patch: { status: { conditions } } };
   }),
   { name: 'a label of the pod', on: 'pod', patch: label('version', '2') },
-  { name: 'another value of the label of traffic', on: 'pod', patch: label(TRAFFIC_LABEL, 'off') },
   { name: 'an annotation of the pod', on: 'pod', patch: annotation('owner', 'shop') },
   { name: 'a deletion cost', on: 'pod', patch: annotation(DELETION_COST_ANNOTATION, '7') },
   { name: 'a label of the Deployment', on: 'deployment', patch: label('team', 'shop') },
@@ -258,8 +239,6 @@ describe('what is ours and what is theirs', () => {
       for (const { name, on, patch } of set) {
         if (name !== 'a taint') assertHas(after[on], patch, `${name} ${moment}`);
       }
-      const { labels = {}, annotations = {} } = after.pod.metadata;
-      assert.equal(annotations[TRAFFIC_LEFT_ANNOTATION] !== undefined && labels[TRAFFIC_LABEL] === 'drain', false);
       assert.equal(after.deployment.metadata.labels?.[SURGE_LABEL], undefined);
     }
   });

@@ -13,7 +13,6 @@ import { isSpent } from '../../../decide/eviction/spent.ts';
 import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
 import { endOf, podTypeOf } from '../../../decide/pod.ts';
 import { drainBegan, evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
-import { drainsUntil } from '../../../decide/traffic/traffic.ts';
 import { describeVolumes, type HeldPod } from '../../../decide/volume/waits.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -88,11 +87,6 @@ async function endPod(
   if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
   // A static pod leaves by its manifest.
   if (podType === 'Static') return undefined;
-  // The label is a controller's to change; the time of a pod that one has taken out of its Services goes on.
-  const until = drainsUntil(pod, pass.trustUntil(pod), clock.now());
-  if (until !== undefined) {
-    return { what: keyOf(pod), on: IMPERATIVE_INTERCEPTOR, message: 'has left its Services', expectedAt: until };
-  }
   const began = pass.own.flatMap(({ maintenance }) => drainBegan(maintenance) ?? [])[0];
   const pausedUntil = evictionPausedUntil(pod, began, clock.now());
   if (pausedUntil !== undefined) {

@@ -45,12 +45,7 @@ export const ATTACKS_ON_PODS: readonly Attack[] = [
     IS_POLICY,
   ),
   merge('a label that a Service or a NetworkPolicy selects', POD, { metadata: { labels: { app: 'db' } } }, IS_POLICY),
-  merge(
-    'a pod is put into the Services of pods that opt in',
-    POD,
-    { metadata: { labels: { 'nodemaintenance.x-k8s.io/traffic': 'serve' } } },
-    IS_POLICY,
-  ),
+  merge('a new label that a Service selects', POD, { metadata: { labels: { tier: 'web' } } }, IS_POLICY),
   merge('a label is taken away', POD, { metadata: { labels: { app: null } } }, IS_POLICY),
   merge('a pod is made to look held', POD, { metadata: { labels: { [HELD_FOR]: NODE } } }, IS_POLICY),
   merge('another annotation of a pod', POD, { metadata: { annotations: { owner: 'me' } } }, IS_POLICY),

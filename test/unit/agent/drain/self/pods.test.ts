@@ -75,22 +75,6 @@ describe('the end of pods on a node that its agent drains', () => {
     assert.equal(waiting[0]?.message, 'is being deleted');
   });
 
-  it('a pod that a controller has taken out of its Services is evicted when its time is over', async () => {
-    const annotations = {
-      'nodemaintenance.x-k8s.io/traffic-drain': '15s',
-      'nodemaintenance.x-k8s.io/traffic-left': '2026-01-01T00:00:00Z',
-    };
-    const labels = { 'nodemaintenance.x-k8s.io/traffic': 'drain' };
-    const { server, clock, pass } = open([podOf('web', { annotations, labels })]);
-    const { waiting } = await pass();
-    assert.deepEqual(server.asked, []);
-    assert.equal(waiting[0]?.message, 'has left its Services');
-    assert.equal(waiting[0].expectedAt, Date.UTC(2026, 0, 1, 0, 0, 15));
-    clock.pass(15_000);
-    await pass();
-    assert.deepEqual(server.asked, [EVICT_WEB]);
-  });
-
   it('a pod is left to a controller that is alive again', async () => {
     const { server, pass } = open([podOf('web')]);
     await pass(() => Promise.resolve(false));
