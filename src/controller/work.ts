@@ -17,7 +17,8 @@ import { createMaintenanceReconciler, type DrainEffects } from './maintenance/re
 import { createRefusals } from './maintenance/refusals.ts';
 import { createRequestReconciler } from './maintenance/requests.ts';
 import { byResource } from './cache/copies.ts';
-import { createCurrencyCheck, type CurrentCopy } from './cache/currency.ts';
+import type { CurrentCopy } from '../kube/leader/sight.ts';
+import { createCurrencyCheck } from './cache/currency.ts';
 import { type Changes, createChanges, type Queues } from './changes.ts';
 import { createTargets } from './cache/targets.ts';
 import { type DrainRequests, inBothDialects, OLDER_ONLY } from './lifecycle/drain-requests.ts';

@@ -1,17 +1,9 @@
 import type { Clock } from '../../host/clock.ts';
-import type { ObjectCache } from '../../kube/watch.ts';
+import { behindOf, type CurrentCopy } from '../../kube/leader/sight.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** A pause of the leader that is longer than this is logged; a restart of the API server takes less. */
 const LONG_PAUSE_MS = 30_000;
-
-/** What is asked of a copy. */
-export type CurrentCopy = Pick<ObjectCache<never>, 'current'>;
-
-/** The names of the resources whose copies do not follow the API server. */
-export function behindOf(copies: Readonly<Record<string, CurrentCopy>>): readonly string[] {
-  return Object.keys(copies).filter((name) => copies[name]?.current() === false);
-}
 
 /**
  * Whether all copies, by the names of their resources, follow the API server. The leader decides nothing while one does not.

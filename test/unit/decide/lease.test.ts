@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Lease, LeaseSpec } from '../../../src/api/lease.ts';
-import { createTerm } from '../../../src/controller/leader/term.ts';
+import { createTerm } from '../../../src/kube/leader/term.ts';
 import {
   controllerAlive,
   decideLease,

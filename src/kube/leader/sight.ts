@@ -1,7 +1,15 @@
 import { MAX_BEHIND_MS, observeSight, type Sight } from '../../decide/sight.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { behindOf, type CurrentCopy } from '../cache/currency.ts';
+import type { ObjectCache } from '../watch.ts';
+
+/** What is asked of a copy. */
+export type CurrentCopy = Pick<ObjectCache<never>, 'current'>;
+
+/** The names of the resources whose copies do not follow the API server. */
+export function behindOf(copies: Readonly<Record<string, CurrentCopy>>): readonly string[] {
+  return Object.keys(copies).filter((name) => copies[name]?.current() === false);
+}
 
 /** What a candidate asks before it stands for election, and at each renewal. */
 export interface LeaderSight {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Lease } from '../../../../src/api/lease.ts';
-import type { Term } from '../../../../src/controller/leader/term.ts';
-import { runElection } from '../../../../src/controller/leader/election.ts';
+import type { Term } from '../../../../src/kube/leader/term.ts';
+import { runElection } from '../../../../src/kube/leader/election.ts';
 import { NodemaintError } from '../../../../src/errors.ts';
 import type { Clock } from '../../../../src/host/clock.ts';
 import type { KubeClient, KubeResponse } from '../../../../src/kube/client.ts';

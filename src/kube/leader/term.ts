@@ -1,6 +1,6 @@
 import { NodemaintError } from '../../errors.ts';
 import { type Clock, type Moment, momentOf } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient } from '../client.ts';
 
 /** The time for which a controller leads: from the write that made it the leader to the loss of the Lease. */
 export interface Term {
