@@ -12,7 +12,8 @@ import { makeTestFolder } from '../support/folder.ts';
 import { makeDebPair } from '../support/packages.ts';
 import { isThorough } from '../support/thorough.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { CHECKOUT, NODE, SHARE, startOtherContainer, type SystemContainer } from '../systemd/container.ts';
+import { SHARE, startOtherContainer, type SystemContainer } from '../systemd/container.ts';
+import { ENDLESS_POD, startDemoRuntimeUnit } from '../systemd/demo-runtime.ts';
 import { systemRoot } from '../systemd/roots.ts';
 import type { Debian } from './machine/image.ts';
 
@@ -30,7 +31,6 @@ kind: AgentConfiguration
 kubeconfig: ''
 kubeletHealthz: ''
 `;
-const MANIFEST = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{}}';
 const PARKED = '/etc/kubernetes/nodemaint-parked/web.json';
 const ALL_FILES =
   'find /etc /usr /opt /srv /root /var/lib /var/cache -xdev ! -path "/var/lib/dpkg/*" ! -path "/var/lib/systemd/*" | sort';
@@ -41,9 +41,6 @@ const IS_OFF = 'nodemaint status | grep -q "logind is not on the bus"';
 const IS_PREPARING =
   'busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager PreparingForShutdown | grep -q true';
 const WATCH_LOCK = `while :; do if ${IS_HELD}; then echo held; else echo lost; fi >> /root/lock; test -e /root/stop && exit; sleep 0.3; done`;
-/** A runtime in which nothing runs: until it answers, the agent does not know whether the pod has ended. */
-const RUNTIME = `const { startDemoRuntime } = await import("${CHECKOUT}/src/demo/runtime.ts");
-await startDemoRuntime({ staticPodPath: "/root/none", socketPath: "/run/containerd/containerd.sock", nodeName: "n" }, new AbortController().signal);`;
 const WAIT_MS = 180_000;
 
 /** Waits in the container, at most a minute. */
@@ -110,7 +107,8 @@ function addTests(debian: Debian, bus: Bus, folder: () => string): void {
     });
 
     it('the agent holds a reboot until the drain has ended, through an upgrade of the .deb and a restart of the bus in the middle of it', async (t) => {
-      await container.must('cat > /etc/kubernetes/manifests/web.json', MANIFEST);
+      await container.must('cat > /etc/kubernetes/manifests/web.json', ENDLESS_POD);
+      await startDemoRuntimeUnit(container, 'pods', '/etc/kubernetes/manifests');
       await container.must('systemctl reboot');
       await container.must(until(`test -e ${PARKED}`));
       const watched = container.run(WATCH_LOCK);
@@ -128,8 +126,8 @@ function addTests(debian: Debian, bus: Bus, folder: () => string): void {
       if (isToldKind) await restartBusInMidDrain(container);
       else t.diagnostic('the bus is not restarted: systemd 247 does not tell which shutdown to ask for again');
 
-      await container.must('mkdir -p /run/containerd /root/none');
-      await container.must(`systemd-run --quiet ${NODE} --input-type=module -e '${RUNTIME}'`);
+      await container.must('systemctl stop pods');
+      await startDemoRuntimeUnit(container, 'empty', '/root/none');
       await waitFor('the machine goes down', () => Promise.resolve(container.hasEnded()), { timeoutMs: WAIT_MS }).catch(
         async (error: unknown) => {
           throw new Error((await container.run('nodemaint status; systemctl list-jobs')).stdout, { cause: error });

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
-import { STOP_SECONDS_ANNOTATION } from '../../../src/demo/pod-process.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { makeDebPair } from '../../support/packages.ts';
-import { CHECKOUT, NODE, startSystemContainer, type SystemContainer } from '../../systemd/container.ts';
+import { startSystemContainer, type SystemContainer } from '../../systemd/container.ts';
+import { ENDLESS_POD, startDemoRuntimeUnit } from '../../systemd/demo-runtime.ts';
 import { writtenByProgram } from '../../systemd/written.ts';
 
 const CONFIG = `apiVersion: agent.nodemaintenance.x-k8s.io/v1alpha1
@@ -14,21 +14,9 @@ kind: AgentConfiguration
 kubeconfig: ''
 kubeletHealthz: ''
 `;
-/** The pod does not end while the machine drains. */
-const MANIFEST = JSON.stringify({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'web', annotations: { [STOP_SECONDS_ANNOTATION]: '3600' } },
-  spec: { terminationGracePeriodSeconds: 3600 },
-});
 /** What else the package brings, as find has it. */
 const INSTALLED = '-name logind.conf.d -o -path "*/etc/polkit-1*"';
 const IS_HELD = 'systemd-inhibit --list --no-pager --no-legend | grep -q "^nodemaint .*delay"';
-
-/** A runtime that runs the pods of the folder; without an answer of one, nothing leaves the node. */
-const runtimeOf = (staticPodPath: string): string => `const { hostname } = await import("node:os");
-const { startDemoRuntime } = await import("${CHECKOUT}/src/demo/runtime.ts");
-await startDemoRuntime({ staticPodPath: "${staticPodPath}", socketPath: "/run/containerd/containerd.sock", nodeName: hostname() }, new AbortController().signal);`;
 
 describe('the .deb', () => {
   let folder: string;
@@ -59,14 +47,6 @@ describe('the .deb', () => {
     return status.phase.kind;
   };
 
-  const startRuntime = async (unit: string, pods: string): Promise<void> => {
-    const socket = '/run/containerd/containerd.sock';
-    await container.must(
-      `mkdir -p /run/containerd && rm -f ${socket} && systemd-run --quiet --unit=${unit} ${NODE} --input-type=module -e '${runtimeOf(pods)}'`,
-    );
-    await container.must(`until test -S ${socket}; do sleep 0.2; done`);
-  };
-
   const write = async (file: string, text: string): Promise<void> => {
     await container.must(`mkdir -p ${path.dirname(file)} && cat > ${file} && chmod 644 ${file}`, text);
   };
@@ -74,13 +54,13 @@ describe('the .deb', () => {
   it('the .deb is installed, upgraded in mid-drain, kept while a manifest is parked, then removed and purged', async () => {
     const before = await writtenByProgram(container, INSTALLED);
     await write('/etc/nodemaint/config.yaml', CONFIG);
-    await write('/etc/kubernetes/manifests/web.json', MANIFEST);
+    await write('/etc/kubernetes/manifests/web.json', ENDLESS_POD);
     assert.match(await container.must(`dpkg -i ${first}`), /is installed, runs, and holds the lock/);
     await container.must(`test -x /usr/bin/kubectl-nodemaint && test ! -e /usr/local/bin/nodemaint && ${IS_HELD}`);
     assert.ok((await writtenByProgram(container, INSTALLED)).some((place) => place.startsWith('/etc/polkit-1/')));
     await container.must('gzip -t /usr/share/man/man1/nodemaint-drain.1.gz');
 
-    await startRuntime('pods', '/etc/kubernetes/manifests');
+    await startDemoRuntimeUnit(container, 'pods', '/etc/kubernetes/manifests');
     await container.must('nodemaint trigger --reason upgrade');
     await container.must('until test -e /etc/kubernetes/nodemaint-parked/web.json; do sleep 0.2; done');
     const watch = `while :; do ${IS_HELD} || echo lost >> /root/lost; test -e /root/stop && exit; sleep 0.2; done`;
@@ -106,7 +86,7 @@ describe('the .deb', () => {
 
     await container.must('nodemaint cancel');
     await container.must('systemctl stop pods');
-    await startRuntime('empty', '/root/none');
+    await startDemoRuntimeUnit(container, 'empty', '/root/none');
     await container.must('until test -e /etc/kubernetes/manifests/web.json; do sleep 0.2; done');
     await container.must('dpkg -r nodemaint');
     assert.equal((await container.run(IS_HELD)).code, 1);
@@ -115,7 +95,7 @@ describe('the .deb', () => {
     );
     await container.must('dpkg -P nodemaint');
     assert.deepEqual(await writtenByProgram(container, INSTALLED), before);
-    assert.equal(await container.must('cat /etc/kubernetes/manifests/web.json'), MANIFEST);
+    assert.equal(await container.must('cat /etc/kubernetes/manifests/web.json'), ENDLESS_POD);
   });
 
   it('the .deb keeps the old agent where the new one does not come up, and the next upgrade repairs it', async () => {
