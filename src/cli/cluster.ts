@@ -24,16 +24,18 @@ export interface TargetName {
   readonly name: string;
 }
 
-const KINDS: Readonly<Record<string, 'node' | 'maintenance'>> = {
-  no: 'node',
-  node: 'node',
-  nodes: 'node',
-  nm: 'maintenance',
-  nodemaintenance: 'maintenance',
-  nodemaintenances: 'maintenance',
-  'nodemaintenances.nodemaintenance.x-k8s.io': 'maintenance',
-  'nodemaintenance.nodemaintenance.x-k8s.io': 'maintenance',
-};
+const KINDS: ReadonlyMap<string, 'node' | 'maintenance'> = new Map(
+  Object.entries({
+    no: 'node',
+    node: 'node',
+    nodes: 'node',
+    nm: 'maintenance',
+    nodemaintenance: 'maintenance',
+    nodemaintenances: 'maintenance',
+    'nodemaintenances.nodemaintenance.x-k8s.io': 'maintenance',
+    'nodemaintenance.nodemaintenance.x-k8s.io': 'maintenance',
+  }),
+);
 /** The kind of a maintenance as kubectl writes it with -o name. */
 const MAINTENANCE_KIND = 'nodemaintenance.nodemaintenance.x-k8s.io';
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -42,7 +44,7 @@ const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 export function parseTarget(text: string): TargetName {
   const [word = '', rest] = text.split(/\/(.*)/s, 2);
   const name = rest ?? text;
-  const kind = rest === undefined ? undefined : KINDS[word];
+  const kind = rest === undefined ? undefined : KINDS.get(word);
   if (rest !== undefined && kind === undefined) {
     throw usage(`"${text}" is neither a node nor a NodeMaintenance: write NAME, node/NAME or nm/NAME`);
   }

@@ -1,58 +1,62 @@
 /** What a person is told who writes a command line that this program does not have, in place of a guess. */
 
 /** Flags of `kubectl drain`, and of other commands that people know, with what is used instead. */
-const FOREIGN: Readonly<Record<string, string>> = {
-  '--ignore-daemonsets':
-    'it is not needed: DaemonSet pods leave too, in their turn, and stay away until "nodemaint complete"',
-  '--delete-emptydir-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
-  '--delete-local-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
-  '--grace-period':
-    'each pod has its own grace period; a drain with less time is: nodemaint trigger --reason TEXT --deadline TIME, on the node',
-  '--disable-eviction':
-    'every pod leaves by an EvictionRequest; to go past a PodDisruptionBudget, change the budget or delete the pod',
-  '--pod-selector': 'write an entry with podSelector in a drain plan, and use --plan FILE',
-  '--skip-wait-for-delete-timeout': 'a pod that does not end is named by "nodemaint status"; nothing is skipped',
-  '--chunk-size': 'it is not needed: lists are read in parts',
-  '--all': 'select nodes by their labels with -l; an empty selector is refused',
-  '--field-selector': 'select nodes by their labels with -l, or by their names',
-  '--as': 'name a user or a context of the kubeconfig with --context',
-  '--user': 'name a context of the kubeconfig with --context',
-  '--cluster': 'name a context of the kubeconfig with --context',
-  '--server': 'name a kubeconfig with --kubeconfig',
-  '--token': 'name a kubeconfig with --kubeconfig: a secret on a command line is seen by every user of the machine',
-  '--request-timeout': 'use --timeout where a command waits; each request has a limit of its own',
-  '--force': 'only drain and uninstall-cluster have it',
-  '--now': 'let a held shutdown go on at once with: nodemaint release',
-  '--yes': 'only uninstall-cluster asks, and has it',
-  '--selector': 'only commands that take nodes have it',
-  '-l': 'only commands that take nodes have it',
-  '-A': 'this command has no namespaces',
-  '--all-namespaces': 'this command has no namespaces',
-  '-f': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
-  '--filename': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
-  '--follow': 'use --watch',
-  '--watch': 'only drain, evict, nodes and status have it',
-  '-w': 'only drain, evict, nodes and status have it',
-  '--timeout': 'only commands that watch or wait have it',
-  '-v': 'the agent and the controller have logLevel and --log-level',
-};
+const FOREIGN: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    '--ignore-daemonsets':
+      'it is not needed: DaemonSet pods leave too, in their turn, and stay away until "nodemaint complete"',
+    '--delete-emptydir-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
+    '--delete-local-data': 'it is not needed: "nodemaint preview" names the pods whose emptyDir data is lost',
+    '--grace-period':
+      'each pod has its own grace period; a drain with less time is: nodemaint trigger --reason TEXT --deadline TIME, on the node',
+    '--disable-eviction':
+      'every pod leaves by an EvictionRequest; to go past a PodDisruptionBudget, change the budget or delete the pod',
+    '--pod-selector': 'write an entry with podSelector in a drain plan, and use --plan FILE',
+    '--skip-wait-for-delete-timeout': 'a pod that does not end is named by "nodemaint status"; nothing is skipped',
+    '--chunk-size': 'it is not needed: lists are read in parts',
+    '--all': 'select nodes by their labels with -l; an empty selector is refused',
+    '--field-selector': 'select nodes by their labels with -l, or by their names',
+    '--as': 'name a user or a context of the kubeconfig with --context',
+    '--user': 'name a context of the kubeconfig with --context',
+    '--cluster': 'name a context of the kubeconfig with --context',
+    '--server': 'name a kubeconfig with --kubeconfig',
+    '--token': 'name a kubeconfig with --kubeconfig: a secret on a command line is seen by every user of the machine',
+    '--request-timeout': 'use --timeout where a command waits; each request has a limit of its own',
+    '--force': 'only drain and uninstall-cluster have it',
+    '--now': 'let a held shutdown go on at once with: nodemaint release',
+    '--yes': 'only uninstall-cluster asks, and has it',
+    '--selector': 'only commands that take nodes have it',
+    '-l': 'only commands that take nodes have it',
+    '-A': 'this command has no namespaces',
+    '--all-namespaces': 'this command has no namespaces',
+    '-f': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
+    '--filename': 'write the names on the command line; kubectl apply -f takes a NodeMaintenance',
+    '--follow': 'use --watch',
+    '--watch': 'only drain, evict, nodes and status have it',
+    '-w': 'only drain, evict, nodes and status have it',
+    '--timeout': 'only commands that watch or wait have it',
+    '-v': 'the agent and the controller have logLevel and --log-level',
+  }),
+);
 
 /** Commands of other programs, with what is used instead. */
-const VERBS: Readonly<Record<string, string>> = {
-  get: 'use "nodemaint nodes" or "nodemaint status"; kubectl get nm lists the maintenances',
-  describe: 'use "nodemaint status NAME"; kubectl describe nm NAME shows the events',
-  delete: 'use "nodemaint complete NAME --delete"',
-  logs: 'use "journalctl -u nodemaint" on the node',
-  reboot: 'use "systemctl reboot" on the node: the agent holds it until the pods have left',
-  shutdown: 'use "systemctl poweroff" on the node: the agent holds it until the pods have left',
-  undrain: 'use "nodemaint complete NODE"',
-  install: 'use install.sh of the release, or the package',
-  uninstall: 'use "nodemaint uninstall-cluster", and install.sh uninstall on a node',
-  list: 'use "nodemaint nodes", "nodemaint history" or "nodemaint static-pods list"',
-  park: 'use "nodemaint static-pods park FILE"',
-  restore: 'use "nodemaint static-pods restore FILE"',
-  help: 'use "nodemaint --help" or "nodemaint COMMAND --help"',
-};
+const VERBS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    get: 'use "nodemaint nodes" or "nodemaint status"; kubectl get nm lists the maintenances',
+    describe: 'use "nodemaint status NAME"; kubectl describe nm NAME shows the events',
+    delete: 'use "nodemaint complete NAME --delete"',
+    logs: 'use "journalctl -u nodemaint" on the node',
+    reboot: 'use "systemctl reboot" on the node: the agent holds it until the pods have left',
+    shutdown: 'use "systemctl poweroff" on the node: the agent holds it until the pods have left',
+    undrain: 'use "nodemaint complete NODE"',
+    install: 'use install.sh of the release, or the package',
+    uninstall: 'use "nodemaint uninstall-cluster", and install.sh uninstall on a node',
+    list: 'use "nodemaint nodes", "nodemaint history" or "nodemaint static-pods list"',
+    park: 'use "nodemaint static-pods park FILE"',
+    restore: 'use "nodemaint static-pods restore FILE"',
+    help: 'use "nodemaint --help" or "nodemaint COMMAND --help"',
+  }),
+);
 
 /** The words of a command line that are a command and its subcommand; what comes after the first flag is none. */
 function commandOf(argv: readonly string[], known: ReadonlySet<string>): string {
@@ -73,7 +77,8 @@ export function usageAdvice(message: string, argv: readonly string[], known: Rea
     .replace(/ is invalid\. must/, ': it must');
   const option = /^unknown option '([^'=]+)/.exec(said)?.[1];
   const verb = /^unknown command '([^']+)'/.exec(said)?.[1];
-  const advice = (option === undefined ? undefined : FOREIGN[option]) ?? (verb === undefined ? undefined : VERBS[verb]);
+  const advice =
+    (option === undefined ? undefined : FOREIGN.get(option)) ?? (verb === undefined ? undefined : VERBS.get(verb));
   const see = `See: ${commandOf(argv, known)}`;
   if (advice === undefined) return `nodemaint: ${said}\n${see}\n`;
   // A suggestion of a flag or command with a similar name may do the opposite.

@@ -74,12 +74,14 @@ async function readCredentials(read: Read, signal: AbortSignal): Promise<AwsCred
   return { accessKeyId: found.AccessKeyId, secretAccessKey: found.SecretAccessKey, sessionToken: found.Token };
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", '#39': "'" };
+const ENTITIES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", '#39': "'" }),
+);
 
 /** The text of the first element of this name in an answer that is XML; undefined where there is none. */
 function elementText(xml: string, name: string): string | undefined {
   const text = new RegExp(`<${name}>([^<]{1,2000})</${name}>`).exec(xml)?.[1];
-  return text?.replaceAll(/&(#?\w{2,4});/g, (entity, key: string) => ENTITIES[key] ?? entity);
+  return text?.replaceAll(/&(#?\w{2,4});/g, (entity, key: string) => ENTITIES.get(key) ?? entity);
 }
 
 /** An answer that is no success: the code and the words of AWS. */

@@ -25,16 +25,18 @@ const eventsSchema = z
   .max(100);
 
 /** All values of autoscaling/target-lifecycle-state; true for those in which the machine ends. */
-const LIFECYCLE: Readonly<Record<string, boolean>> = {
-  InService: false,
-  Standby: false,
-  Detached: false,
-  'Warmed:Running': false,
-  'Warmed:Stopped': true,
-  'Warmed:Hibernated': true,
-  'Warmed:Terminated': true,
-  Terminated: true,
-};
+const LIFECYCLE: ReadonlyMap<string, boolean> = new Map(
+  Object.entries({
+    InService: false,
+    Standby: false,
+    Detached: false,
+    'Warmed:Running': false,
+    'Warmed:Stopped': true,
+    'Warmed:Hibernated': true,
+    'Warmed:Terminated': true,
+    Terminated: true,
+  }),
+);
 
 /** Reads paths below /latest/meta-data with a session token, which is replaced when the service refuses it. */
 function createReader(metadata: Metadata): (path: string, signal: AbortSignal) => Promise<string | undefined> {
@@ -129,7 +131,7 @@ export function awsSources(metadata: Metadata, hook?: LifecycleHook): readonly N
     });
   const lifecycle = (text: string | undefined): readonly Notice[] => {
     if (text === undefined) return [];
-    const ends = Object.hasOwn(LIFECYCLE, text) ? LIFECYCLE[text] : undefined;
+    const ends = LIFECYCLE.get(text);
     if (ends === undefined)
       throw metadataError(`autoscaling/target-lifecycle-state: not a state: ${text.slice(0, 60)}`);
     const kind: NoticeKind = 'terminate';

@@ -11,13 +11,15 @@ const HEADERS = { Metadata: 'true' };
 /** The first request enables the service, which takes up to two minutes; longer than this it has failed. */
 const FIRST_TIMEOUT_MS = 130_000;
 
-const KINDS: Readonly<Record<string, NoticeKind>> = {
-  Preempt: 'preempt',
-  Terminate: 'terminate',
-  Reboot: 'reboot',
-  Redeploy: 'reboot',
-  Freeze: 'freeze',
-};
+const KINDS: ReadonlyMap<string, NoticeKind> = new Map(
+  Object.entries({
+    Preempt: 'preempt',
+    Terminate: 'terminate',
+    Reboot: 'reboot',
+    Redeploy: 'reboot',
+    Freeze: 'freeze',
+  }),
+);
 const eventsSchema = z.object({
   Events: z
     .array(
@@ -49,7 +51,7 @@ export function azureSources(metadata: Metadata, startRequests: boolean): readon
     return name.toLowerCase();
   };
   const noticeOf = ({ EventId, EventType, NotBefore, Description }: ScheduledEvent): readonly Notice[] => {
-    const kind = Object.hasOwn(KINDS, EventType) ? KINDS[EventType] : undefined;
+    const kind = KINDS.get(EventType);
     if (kind === undefined) return [];
     const text = NotBefore ?? '';
     const reason = `Azure ${EventType}: ${Description ?? ''}`.replace(/: $/, '');

@@ -16,15 +16,17 @@ const WAIT_MS = HOLD_SEC * 1000 + 30_000;
 /** The pause between two delayed requests, for a server that answers at once instead. */
 const HELD_EVERY_MS = 1_000;
 
-const EVENTS: Readonly<Record<string, Omit<Notice, 'id' | 'provider'> | null>> = {
-  NONE: null,
-  MIGRATE_ON_HOST_MAINTENANCE: { kind: 'freeze', reason: 'GCE live migration' },
-  TERMINATE_ON_HOST_MAINTENANCE: {
-    kind: 'terminate',
-    reason: 'GCE host maintenance: the machine is stopped',
-    leastMs: 60_000,
-  },
-};
+const EVENTS: ReadonlyMap<string, Omit<Notice, 'id' | 'provider'> | null> = new Map(
+  Object.entries({
+    NONE: null,
+    MIGRATE_ON_HOST_MAINTENANCE: { kind: 'freeze', reason: 'GCE live migration' },
+    TERMINATE_ON_HOST_MAINTENANCE: {
+      kind: 'terminate',
+      reason: 'GCE host maintenance: the machine is stopped',
+      leastMs: 60_000,
+    },
+  }),
+);
 const shutdownSchema = z.object({
   stopState: z.string().max(100).optional(),
   requestTimestamp: z.string().max(100).optional(),
@@ -95,7 +97,7 @@ export function gcpSources(metadata: Metadata): readonly NoticeSource[] {
     return text === 'TRUE' ? { kind: 'preempt', reason: 'GCE preemption', leastMs: 30_000 } : null;
   });
   const maintenance = heldSource(metadata, 'maintenance-event', (text) => {
-    const found = Object.hasOwn(EVENTS, text) ? EVENTS[text] : undefined;
+    const found = EVENTS.get(text);
     if (found === undefined) throw metadataError(`maintenance-event: not a value: ${text.slice(0, 60)}`);
     return found;
   });

@@ -67,15 +67,17 @@ function unknownKeys({ keys, path }: z.core.$ZodIssueUnrecognizedKeys, schema: z
   });
 }
 
-const WANTED: Readonly<Record<string, string>> = {
-  string: 'write a text',
-  number: 'write a number',
-  int: 'write a whole number',
-  boolean: 'write true or false',
-  array: 'write a list',
-  object: 'write keys with values',
-  record: 'write keys with values',
-};
+const WANTED: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    string: 'write a text',
+    number: 'write a number',
+    int: 'write a whole number',
+    boolean: 'write true or false',
+    array: 'write a list',
+    object: 'write keys with values',
+    record: 'write keys with values',
+  }),
+);
 
 function wrongType(expected: string, key: string, value: unknown): string {
   if (value === undefined) return 'is missing';
@@ -86,7 +88,7 @@ function wrongType(expected: string, key: string, value: unknown): string {
     return `is ${shown(value)}; write whole seconds as a number without a unit, ${fix}`;
   }
   const quoted = expected === 'string' && typeof value !== 'object' ? ` in quotes: "${JSON.stringify(value)}"` : '';
-  return `is ${shown(value)}; ${WANTED[expected] ?? `write ${expected}`}${quoted}`;
+  return `is ${shown(value)}; ${WANTED.get(expected) ?? `write ${expected}`}${quoted}`;
 }
 
 function outOfBounds(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, value: unknown): string {

@@ -5,7 +5,7 @@ import { escaped, escapedLine } from '../printable.ts';
 export type LogReader = 'journal' | 'terminal' | 'program';
 
 /** Priorities of syslog, as sd-daemon(3) puts them in front of a line; journald takes them off again. */
-const PRIORITIES: Readonly<Record<string, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
+const PRIORITIES: ReadonlyMap<string, number> = new Map(Object.entries({ error: 3, warn: 4, info: 6, debug: 7 }));
 const LEVEL = /^\{"level":"(\w+)"/;
 
 /** A value on one line; a text without quotes where it is one word. */
@@ -27,5 +27,5 @@ export function logLine(line: string, reader: LogReader): string {
   if (reader === 'terminal') return asText(line);
   const safe = escaped(line);
   if (reader === 'program') return safe;
-  return `<${PRIORITIES[LEVEL.exec(line)?.[1] ?? ''] ?? 6}>${safe}`;
+  return `<${PRIORITIES.get(LEVEL.exec(line)?.[1] ?? '') ?? 6}>${safe}`;
 }

@@ -18,15 +18,17 @@ const NODES_AND_MAINTENANCES = [
   { resource: NODES, prefix: '' },
   { resource: NODE_MAINTENANCES, prefix: 'nm/' },
 ];
-const NOUNS: Readonly<Record<string, readonly { readonly resource: Resource; readonly prefix: string }[]>> = {
-  drain: NODES_AND_MAINTENANCES.slice(0, 1),
-  cordon: NODES_AND_MAINTENANCES.slice(0, 1),
-  uncordon: NODES_AND_MAINTENANCES.slice(0, 1),
-  preview: NODES_AND_MAINTENANCES.slice(0, 1),
-  complete: NODES_AND_MAINTENANCES,
-  status: NODES_AND_MAINTENANCES,
-  evict: [{ resource: PODS, prefix: '' }],
-};
+const NOUNS: ReadonlyMap<string, readonly { readonly resource: Resource; readonly prefix: string }[]> = new Map(
+  Object.entries({
+    drain: NODES_AND_MAINTENANCES.slice(0, 1),
+    cordon: NODES_AND_MAINTENANCES.slice(0, 1),
+    uncordon: NODES_AND_MAINTENANCES.slice(0, 1),
+    preview: NODES_AND_MAINTENANCES.slice(0, 1),
+    complete: NODES_AND_MAINTENANCES,
+    status: NODES_AND_MAINTENANCES,
+    evict: [{ resource: PODS, prefix: '' }],
+  }),
+);
 
 interface Line {
   /** Values of flags by their long names. */
@@ -62,7 +64,7 @@ function readLine(command: Command, words: readonly string[]): Line {
 
 /** Names from the cluster; none where it does not answer, because a shell has no place for an error. */
 async function namesFor(verb: string, { flags, words }: Line, signal: AbortSignal): Promise<readonly Candidate[]> {
-  const nouns = NOUNS[verb] ?? [];
+  const nouns = NOUNS.get(verb) ?? [];
   if (nouns.length === 0) return [];
   const { '--kubeconfig': kubeconfig, '--context': context, '--namespace': namespace } = flags;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(CLUSTER_MS)]);

@@ -80,10 +80,12 @@ function warnOfNodes(body: string, { log, nodes }: WebhookDependencies): ReturnT
   return warningsAnswer(review.uid, warnings);
 }
 
-const JUDGES: Readonly<Record<string, Judge>> = {
-  [WEBHOOK_PATH]: judgeTimes,
-  [MAINTENANCE_WEBHOOK_PATH]: warnOfNodes,
-};
+const JUDGES: ReadonlyMap<string, Judge> = new Map(
+  Object.entries({
+    [WEBHOOK_PATH]: judgeTimes,
+    [MAINTENANCE_WEBHOOK_PATH]: warnOfNodes,
+  }),
+);
 
 /** Answers one call, which may come from any client and have any content. */
 async function answerCall(
@@ -92,8 +94,8 @@ async function answerCall(
   dependencies: WebhookDependencies,
 ): Promise<Answer> {
   const path = (request.url ?? '').split('?', 1)[0] ?? '';
-  const judge = Object.hasOwn(JUDGES, path) ? JUDGES[path] : undefined;
-  if (judge === undefined) return { status: 404, body: `there is ${Object.keys(JUDGES).join(' and ')} only\n` };
+  const judge = JUDGES.get(path);
+  if (judge === undefined) return { status: 404, body: `there is ${[...JUDGES.keys()].join(' and ')} only\n` };
   if (request.method !== 'POST') return { status: 405, body: 'only POST\n', headers: { Allow: 'POST' } };
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/json') return { status: 415, body: 'only application/json\n' };

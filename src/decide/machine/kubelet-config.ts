@@ -53,15 +53,17 @@ export interface KubeletFacts {
 
 const DEFAULT_FILE_CHECK_MS = 20_000;
 const DEFAULT_HEALTHZ_PORT = 10_248;
-const UNIT_MS: Readonly<Record<string, number>> = {
-  h: 3_600_000,
-  m: 60_000,
-  s: 1000,
-  ms: 1,
-  us: 1e-3,
-  µs: 1e-3,
-  ns: 1e-6,
-};
+const UNIT_MS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    h: 3_600_000,
+    m: 60_000,
+    s: 1000,
+    ms: 1,
+    us: 1e-3,
+    µs: 1e-3,
+    ns: 1e-6,
+  }),
+);
 
 /** Parses the flags of a command line, in the forms `--name=value` and `--name value`. */
 export function parseKubeletFlags(argv: readonly string[]): KubeletFlags {
@@ -81,7 +83,7 @@ export function goDurationMs(text: string): number | undefined {
   if (text === '0') return 0;
   if (!/^(?:\d+(?:\.\d+)?(?:h|ms|m|us|µs|ns|s))+$/.test(text)) return undefined;
   const parts = text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|us|µs|ns|s)/g);
-  return [...parts].reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS[unit] ?? 0), 0);
+  return [...parts].reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS.get(unit) ?? 0), 0);
 }
 
 function nonEmpty(...values: readonly (string | undefined)[]): string | undefined {

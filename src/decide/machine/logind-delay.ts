@@ -21,31 +21,33 @@ export interface DelaySetting {
   readonly value: string;
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  us: 0.001,
-  usec: 0.001,
-  ms: 1,
-  msec: 1,
-  '': 1_000,
-  s: 1_000,
-  sec: 1_000,
-  second: 1_000,
-  seconds: 1_000,
-  m: 60_000,
-  min: 60_000,
-  minute: 60_000,
-  minutes: 60_000,
-  h: 3_600_000,
-  hr: 3_600_000,
-  hour: 3_600_000,
-  hours: 3_600_000,
-  d: 86_400_000,
-  day: 86_400_000,
-  days: 86_400_000,
-  w: 604_800_000,
-  week: 604_800_000,
-  weeks: 604_800_000,
-};
+const UNIT_MS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    us: 0.001,
+    usec: 0.001,
+    ms: 1,
+    msec: 1,
+    '': 1_000,
+    s: 1_000,
+    sec: 1_000,
+    second: 1_000,
+    seconds: 1_000,
+    m: 60_000,
+    min: 60_000,
+    minute: 60_000,
+    minutes: 60_000,
+    h: 3_600_000,
+    hr: 3_600_000,
+    hour: 3_600_000,
+    hours: 3_600_000,
+    d: 86_400_000,
+    day: 86_400_000,
+    days: 86_400_000,
+    w: 604_800_000,
+    week: 604_800_000,
+    weeks: 604_800_000,
+  }),
+);
 
 /** Parses a time span such as "1h 30min" (systemd.time(7)) to milliseconds; undefined if systemd would refuse it. */
 export function parseTimeSpan(text: string): number | undefined {
@@ -57,7 +59,7 @@ export function parseTimeSpan(text: string): number | undefined {
   let total = 0;
   while (part.lastIndex < trimmed.length) {
     const [, count, unit = ''] = part.exec(trimmed) ?? [];
-    const factor = UNIT_MS[unit];
+    const factor = UNIT_MS.get(unit);
     if (count === undefined || factor === undefined) return undefined;
     total += Number(count) * factor;
   }

@@ -14,15 +14,17 @@ const CONTROL_PLANE_LABELS = [
 const COMPONENT_LABELS = ['component', 'k8s-app', 'app'];
 
 /** The pods without which a member is not at work, by what those labels say. */
-const COMPONENTS: Readonly<Record<string, 'etcd' | 'kube-apiserver'>> = {
-  etcd: 'etcd',
-  'etcd-manager-main': 'etcd',
-  'etcd-manager-events': 'etcd',
-  'kube-apiserver': 'kube-apiserver',
-  'openshift-kube-apiserver': 'kube-apiserver',
-};
+const COMPONENTS: ReadonlyMap<string, Component> = new Map(
+  Object.entries({
+    etcd: 'etcd',
+    'etcd-manager-main': 'etcd',
+    'etcd-manager-events': 'etcd',
+    'kube-apiserver': 'kube-apiserver',
+    'openshift-kube-apiserver': 'kube-apiserver',
+  }),
+);
 
-type Component = (typeof COMPONENTS)[string];
+type Component = 'etcd' | 'kube-apiserver';
 
 /** A member of the control plane. */
 export interface ControlPlaneMember {
@@ -45,7 +47,7 @@ export function isHealthy({ status }: Node): boolean {
 export function componentOf(pod: Pod): Component | undefined {
   if (podTypeOf(pod) !== 'Static') return undefined;
   const values = COMPONENT_LABELS.map((label) => pod.metadata.labels?.[label] ?? '');
-  return values.map((value) => COMPONENTS[value]).find((component) => component !== undefined);
+  return values.map((value) => COMPONENTS.get(value)).find((component) => component !== undefined);
 }
 
 /** Whether the component serves; a kubelet that has just made the mirror pod has not said so yet. */

@@ -36,19 +36,21 @@ const SIGNS: readonly {
 ];
 
 /** What it means that a condition of a node's lifecycle (KEP-5683) is True that is none of ours. */
-const CONDITIONS: Readonly<Record<string, string>> = {
-  [KUBELET_SHUTS_DOWN]: 'the kubelet is shutting the node down',
-  DrainInProgress: 'somebody else drains the node',
-  MaintenanceInProgress: 'the node is under maintenance by somebody else',
-  MaintenancePlanned: 'a maintenance of the node is planned by somebody else',
-};
+const CONDITIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    [KUBELET_SHUTS_DOWN]: 'the kubelet is shutting the node down',
+    DrainInProgress: 'somebody else drains the node',
+    MaintenanceInProgress: 'the node is under maintenance by somebody else',
+    MaintenancePlanned: 'a maintenance of the node is planned by somebody else',
+  }),
+);
 /** A reason may be as long as its writer likes. */
 const MAX_REASON = 100;
 
 function conditionsOfOthers({ status }: Node): readonly string[] {
   return (status?.conditions ?? []).flatMap((condition) => {
     const { type, reason = '' } = condition;
-    const says = Object.hasOwn(CONDITIONS, type) ? CONDITIONS[type] : undefined;
+    const says = CONDITIONS.get(type);
     if (says === undefined || condition.status !== 'True' || isOurCondition(condition)) return [];
     const why = reason === '' ? '' : `, reason ${reason.slice(0, MAX_REASON)}`;
     return [`${says} (condition ${type}${why})`];

@@ -82,20 +82,22 @@ export interface Timeline {
   readonly awayMs?: number;
 }
 
-const WORDS: Readonly<Record<string, string>> = {
-  begin: 'the shutdown is held',
-  tighten: 'an earlier deadline became known',
-  specify: 'it became known how the machine goes down',
-  relax: 'the deadline of a trigger was taken back',
-  rename: 'the maintenance got another name',
-  loseCluster: 'the drain goes on without the cluster',
-  handOver: 'the cluster goes on with the drain',
-  finish: 'all pods have left, the machine may go down',
-  force: 'the machine may go down with pods left',
-  cancel: 'the shutdown was called off',
-  boot: 'the machine is back',
-  settle: 'everything is back in its place',
-};
+const WORDS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    begin: 'the shutdown is held',
+    tighten: 'an earlier deadline became known',
+    specify: 'it became known how the machine goes down',
+    relax: 'the deadline of a trigger was taken back',
+    rename: 'the maintenance got another name',
+    loseCluster: 'the drain goes on without the cluster',
+    handOver: 'the cluster goes on with the drain',
+    finish: 'all pods have left, the machine may go down',
+    force: 'the machine may go down with pods left',
+    cancel: 'the shutdown was called off',
+    boot: 'the machine is back',
+    settle: 'everything is back in its place',
+  }),
+);
 
 function outcomeOf({ events }: ShutdownStory): Outcome {
   const happened = new Set(events.map(({ what }) => what));
@@ -213,7 +215,7 @@ function tiersOf(pods: readonly StoryPod[], end: number): readonly TierRows[] {
 function momentsOf({ events, waits, returned }: ShutdownStory): readonly Moment[] {
   const told = events.map(({ at, what, text }) => ({
     at,
-    text: `${WORDS[what] ?? what}${text === '' ? '' : `: ${text}`}`,
+    text: `${WORDS.get(what) ?? what}${text === '' ? '' : `: ${text}`}`,
   }));
   const asked = waits.map((wait) => ({ at: wait.from, text: `waiting for ${textOf(wait)}` }));
   const back = returned.map(({ what, at }) => ({ at, text: `${what} is back in its place` }));

@@ -35,15 +35,17 @@ const inhibitorRows = z.array(z.tuple([words, words, words, words, z.uint32(), z
 const scheduledValue = z.tuple([words, z.bigint().nonnegative()]);
 const metadataValue = z.object({ type: words });
 const changedBody = z.tuple([z.literal(MANAGER), z.record(z.string(), z.unknown()), z.array(z.string())]);
-const SHORT_ESCAPES: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};
+const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    a: '\x07',
+    b: '\b',
+    f: '\f',
+    n: '\n',
+    r: '\r',
+    t: '\t',
+    v: '\v',
+  }),
+);
 
 /** An inhibitor lock as logind lists it. */
 export type Inhibitor = DelayLock;
@@ -79,7 +81,7 @@ function unescape(text: string): string {
   const bytes = text.replaceAll(/\\(?:([0-7]{3})|x([0-9a-f]{2})|(.))/g, (_match, octal, hex, char: string) => {
     if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal as string, 8));
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex as string, 16));
-    return SHORT_ESCAPES[char] ?? char;
+    return SHORT_ESCAPES.get(char) ?? char;
   });
   return bytes === text ? text : Buffer.from(bytes, 'latin1').toString('utf8');
 }

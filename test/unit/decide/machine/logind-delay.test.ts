@@ -92,6 +92,7 @@ describe('the file that decides for how long a lock delays a shutdown', () => {
   it('the file has its value read as systemd reads it', () => {
     const spans = { '5': 5_000, '1h 30min': 5_400_000, '1.5s': 1_500, '7d': WANTED_DELAY_MS, infinity: Infinity };
     for (const [text, ms] of Object.entries(spans)) assert.equal(parseTimeSpan(text), ms, text);
-    for (const text of ['', 'soon', '5 parsecs', '-1']) assert.equal(parseTimeSpan(text), undefined, text);
+    for (const text of ['', 'soon', '5 parsecs', '-1', '0constructor', '1 toString'])
+      assert.equal(parseTimeSpan(text), undefined, text);
   });
 });
