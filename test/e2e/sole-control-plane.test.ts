@@ -52,12 +52,12 @@ async function installController(machine: Machine, cluster: SoleControlPlane): P
     '/root/nodemaint-image.tar': path.join(ROOT, 'dist', 'nodemaint-image.tar'),
     '/root/cluster/manifests': path.join(ROOT, 'manifests'),
   });
-  await machine.must('ctr -n k8s.io images import /root/nodemaint-image.tar', { timeoutMs: 120_000 });
+  await machine.must('ctr -n k8s.io images import /root/nodemaint-image.tar', { timeoutMs: SETTLE_MS });
   // The second time for what the first found no kind for yet.
   await until(
     'the manifests are applied',
     () => cluster.kubectl(['apply', '-k', '/root/cluster/manifests']).then(() => true),
-    120_000,
+    SETTLE_MS,
   );
 }
 

@@ -52,7 +52,7 @@ export const TABLE: readonly Row[] = [
   {
     need: 'root-12',
     make: async (signal) => await systemRoot('12', signal),
-    files: ['e2e/{fleet,package-in-cluster}', 'e2e/{power-off,reboot}-*'],
+    files: ['e2e/{fleet,package-in-cluster,systems}', 'e2e/{power-off,reboot}-*'],
   },
   ...(['11', '13', 'unstable'] as const).map((debian): Row => {
     const make = async (signal: AbortSignal): Promise<unknown> => await systemRoot(debian, signal);
