@@ -50,12 +50,6 @@ export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
 export const INTERCEPTOR_DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/interceptor-deadline';
 /** On a NodeMaintenance: since when the deadline is known, RFC 3339. */
 export const DEADLINE_SINCE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline-since';
-/** The interceptor that adds a pod to a Deployment before one of its pods is evicted (KEP-4563, "Pod Surge Example"). */
-export const SURGE_INTERCEPTOR = 'surge.nodemaintenance.x-k8s.io';
-/** On a Deployment: the pods for which others were added, and its replicas without these (JSON; `surgeRecordOf`). */
-export const SURGE_ANNOTATION = 'nodemaintenance.x-k8s.io/surge';
-/** On a Deployment that has the annotation: "true". */
-export const SURGE_LABEL = 'nodemaintenance.x-k8s.io/surge';
 /** On a Machine of Cluster API that has a hook of ours: "true". */
 export const MACHINE_HOOK_LABEL = 'nodemaintenance.x-k8s.io/machine-hook';
 /** On a pod, with any value: the pod gets an Event when the drain of its node begins. */

@@ -1,7 +1,8 @@
 /** The commands that run until they are stopped: the agent of a node, and the controller of a cluster. */
 import { type Command, Option } from 'commander';
 import type { ControllerFlags } from './controller.ts';
-import { configOption, examples, LOG_LEVELS } from './options.ts';
+import { LOG_LEVELS } from '../telemetry/log-levels.ts';
+import { configOption, examples } from './options.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
 /** Adds `nodemaint agent`, and the hidden command by which it reads the facts of its machine. */

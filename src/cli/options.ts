@@ -1,10 +1,6 @@
 /** The flags that several commands share, with one text each. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { LogLevel } from '../telemetry/log.ts';
 import { AGENT_CONFIG_PATH } from './paths.ts';
-
-/** The values of --log-level. */
-export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** How a command sets the exit code of the program. */
 export type ExitWith = (code: number) => void;

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { addSurge } from '../addons/surge/program.ts';
 import { addBundle } from './bundle/program.ts';
 import { addCompletion } from './completion/program.ts';
 import { addConfig } from './config/program.ts';
@@ -11,7 +12,6 @@ import { examples, type ExitWith, withDryRunMode } from './options.ts';
 import { addReport } from './report/program.ts';
 import { addShutdown } from './shutdown/program.ts';
 import { addStaticPods } from './static-pods/program.ts';
-import { addSurge } from './surge/program.ts';
 import { addStatus } from './status/program.ts';
 import { EXIT } from './terminal/exit-code.ts';
 import { failedExitCode } from './terminal/outcome.ts';

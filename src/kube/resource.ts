@@ -23,8 +23,6 @@ export const EVICTION_REQUESTS: Resource = {
 };
 export const PODS: Resource = { root: '/api/v1', plural: 'pods', namespaced: true };
 export const DAEMON_SETS: Resource = { root: '/apis/apps/v1', plural: 'daemonsets', namespaced: true };
-export const DEPLOYMENTS: Resource = { root: '/apis/apps/v1', plural: 'deployments', namespaced: true };
-export const REPLICA_SETS: Resource = { root: '/apis/apps/v1', plural: 'replicasets', namespaced: true };
 export const CONTROLLER_REVISIONS: Resource = {
   root: '/apis/apps/v1',
   plural: 'controllerrevisions',

@@ -31,7 +31,7 @@ function scaled(value: number | string | undefined, total: number): number {
 function maxUnavailableOf({ spec, status }: DaemonSet): number | undefined {
   const { type = 'RollingUpdate', rollingUpdate } = spec.updateStrategy ?? {};
   const desired = status?.desiredNumberScheduled ?? 0;
-  // A surge is not counted by what is away: held pods do not hold it up.
+  // With maxSurge, pods are added before others go: held pods do not hold that up.
   if (type !== 'RollingUpdate' || scaled(rollingUpdate?.maxSurge, desired) > 0) return undefined;
   return Math.max(1, scaled(rollingUpdate?.maxUnavailable ?? 1, desired));
 }

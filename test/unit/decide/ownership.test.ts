@@ -4,15 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DELETION_COST_ANNOTATION, type Deployment } from '../../../src/api/deployment.ts';
 import type { Machine } from '../../../src/api/machine.ts';
-import { NODE_NOTE_ANNOTATION, SURGE_LABEL } from '../../../src/api/names.ts';
+import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { hookPatch, MACHINE_HOOK, unhookPatch } from '../../../src/decide/machine-hook/machine-hook.ts';
 import { decideCordon } from '../../../src/decide/maintenance/maintenance.ts';
 import { decideNodeConditions, NODE_CONDITIONS } from '../../../src/decide/maintenance/node-conditions.ts';
 import { decideMarks, MARK_NAMES, MARKS } from '../../../src/decide/node-mark/marks.ts';
-import { deletionCostPatch, surgePatch, surgeRecordOf, withoutPod } from '../../../src/decide/surge/record.ts';
 import { differentAnnotations } from '../../../src/kube/maintenance/cordon.ts';
 import { mergePatch } from '../../support/stand-ins/patches.ts';
 
@@ -20,7 +18,6 @@ import { mergePatch } from '../../support/stand-ins/patches.ts';
 interface World {
   readonly node: Node;
   readonly pod: Pod;
-  readonly deployment: Deployment;
   readonly machine: Machine;
 }
 type Kind = keyof World;
@@ -36,7 +33,6 @@ const FREE: World = {
     },
     spec: {},
   },
-  deployment: { metadata: { name: 'd', namespace: 'x' }, spec: { replicas: 1 } },
   machine: { metadata: { name: 'm', namespace: 'x' }, status: { nodeRef: { name: 'n' } } },
 };
 
@@ -65,17 +61,6 @@ function conditionStep(world: World, isHeld: boolean): World {
   return patched(world, 'node', { status: { conditions: [...kept, ...written] } });
 }
 
-function surgeStep(world: World, isHeld: boolean): World {
-  const { deployment } = world;
-  const record = surgeRecordOf(deployment);
-  const change = withoutPod(deployment, 'u');
-  if (!isHeld) return patched(world, 'deployment', change && surgePatch(deployment, change));
-  if (record !== undefined) return world;
-  const { replicas = 1 } = deployment.spec;
-  const added = { record: { replicas, pods: new Map([['u', 0]]) }, replicas: replicas + 1 };
-  return patched(world, 'deployment', surgePatch(deployment, added));
-}
-
 const OURS: readonly Ours[] = [
   {
     name: 'the cordon',
@@ -98,12 +83,6 @@ const OURS: readonly Ours[] = [
     },
   },
   { name: 'the conditions', on: 'node', step: conditionStep },
-  {
-    name: 'the deletion cost of a surge',
-    on: 'pod',
-    step: (w, isHeld) => patched(w, 'pod', deletionCostPatch(w.pod, isHeld)),
-  },
-  { name: 'the replica of a surge', on: 'deployment', step: surgeStep },
   {
     name: 'the hook of a Machine',
     on: 'machine',
@@ -147,9 +126,6 @@ const THEIRS: readonly Theirs[] = [
   }),
   { name: 'a label of the pod', on: 'pod', patch: label('version', '2') },
   { name: 'an annotation of the pod', on: 'pod', patch: annotation('owner', 'shop') },
-  { name: 'a deletion cost', on: 'pod', patch: annotation(DELETION_COST_ANNOTATION, '7') },
-  { name: 'a label of the Deployment', on: 'deployment', patch: label('team', 'shop') },
-  { name: 'the replicas', on: 'deployment', patch: { spec: { replicas: 5 } } },
   {
     name: 'a hook of their own',
     on: 'machine',
@@ -210,7 +186,7 @@ describe('what is ours and what is theirs', () => {
       for (const theirs of THEIRS) {
         const before = written(FREE, theirs);
         const held = await ours.step(await ours.step(before, true), true);
-        if (theirs.name !== 'the replicas') assertHas(held[theirs.on], theirs.patch, theirs.name);
+        assertHas(held[theirs.on], theirs.patch, theirs.name);
         assertHas((await ours.step(held, false))[theirs.on], theirs.patch, theirs.name);
       }
     });
@@ -239,7 +215,6 @@ describe('what is ours and what is theirs', () => {
       for (const { name, on, patch } of set) {
         if (name !== 'a taint') assertHas(after[on], patch, `${name} ${moment}`);
       }
-      assert.equal(after.deployment.metadata.labels?.[SURGE_LABEL], undefined);
     }
   });
 });

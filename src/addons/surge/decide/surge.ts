@@ -1,7 +1,8 @@
 /** When a Deployment gets another pod before one of its pods is evicted (KEP-4563, "Pod Surge Example"). */
-import type { Deployment } from '../../api/deployment.ts';
-import type { Pod } from '../../api/pod.ts';
-import { isReady } from '../pod.ts';
+import { INTERCEPTOR_ANNOTATION_PREFIXES } from '../../../api/names.ts';
+import type { Pod } from '../../../api/pod.ts';
+import { DELETION_COST_ANNOTATION, type Deployment } from '../api/deployment.ts';
+import { SURGE_INTERCEPTOR } from '../api/names.ts';
 import { isReplaced, type SurgeChange, type SurgeRecord, surgedReplicas, surgeRecordOf, withoutPod } from './record.ts';
 
 /** What to do for a pod of a Deployment that is asked to leave. */
@@ -23,6 +24,24 @@ export function maxSurgeOf({ spec }: Deployment): number {
   return Math.ceil(((spec.replicas ?? 1) * percent) / 100);
 }
 
+/** Whether the pod is not known to be unready. */
+function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value !== 'True') !== true;
+}
+
+/** Whether the template of the Deployment asks for this interceptor. The policy for its account allows no other Deployment. */
+function asksForSurge({ spec }: Deployment): boolean {
+  const annotations = spec.template?.metadata?.annotations ?? {};
+  return INTERCEPTOR_ANNOTATION_PREFIXES.some((prefix) => annotations[`${prefix}${SURGE_INTERCEPTOR}`] !== undefined);
+}
+
+/** Whether somebody else says which pods of the ReplicaSet are deleted first, so that this program cannot choose the pod. */
+function hasCostOfOthers({ spec }: Deployment, pod: Pod): boolean {
+  const isSet = ({ annotations }: Pick<Pod['metadata'], 'annotations'>): boolean =>
+    annotations?.[DELETION_COST_ANNOTATION] !== undefined;
+  return isSet(spec.template?.metadata ?? {}) || (isSet(pod.metadata) && !isReplaced(pod));
+}
+
 function isRollingOut({ metadata, spec, status }: Deployment): boolean {
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   return !isSeen || (status?.updatedReplicas ?? 0) < (spec.replicas ?? 1);
@@ -35,6 +54,9 @@ function whyNot(deployment: Deployment, pod: Pod): string | undefined {
   if (pod.metadata.deletionTimestamp !== undefined) return 'The pod is terminating already.';
   if (!isReady(pod)) return 'The pod is not ready: nothing is lost when it leaves.';
   if (deployment.metadata.deletionTimestamp !== undefined) return `Deployment ${name} is being deleted.`;
+  if (!asksForSurge(deployment)) return `The template of Deployment ${name} does not name ${SURGE_INTERCEPTOR}.`;
+  if (hasCostOfOthers(deployment, pod))
+    return `The pod or the template of Deployment ${name} has a pod-deletion-cost of its own: another pod might be deleted.`;
   if (replicas < 1) return `Deployment ${name} is scaled to none.`;
   if (maxSurgeOf(deployment) < 1) return `Deployment ${name} allows no more pods than its replicas (maxSurge).`;
   if (surgeRecordOf(deployment) === undefined && isRollingOut(deployment))

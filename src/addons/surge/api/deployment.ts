@@ -1,4 +1,8 @@
-import type { KubeObject } from './meta.ts';
+import type { KubeObject } from '../../../api/meta.ts';
+import type { Resource } from '../../../kube/resource.ts';
+
+export const DEPLOYMENTS: Resource = { root: '/apis/apps/v1', plural: 'deployments', namespaced: true };
+export const REPLICA_SETS: Resource = { root: '/apis/apps/v1', plural: 'replicasets', namespaced: true };
 
 /** The parts of an apps/v1 Deployment that the rules look at. */
 export interface Deployment extends KubeObject {
@@ -8,6 +12,7 @@ export interface Deployment extends KubeObject {
       readonly type?: string;
       readonly rollingUpdate?: { readonly maxSurge?: number | string };
     };
+    readonly template?: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } };
   };
   readonly status?: {
     readonly observedGeneration?: number;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Deployment } from '../../../../src/api/deployment.ts';
-import type { Pod } from '../../../../src/api/pod.ts';
-import { REPLACED_COST, surgePatch, surgeRecordOf, withoutPod } from '../../../../src/decide/surge/record.ts';
-import { decideSurge, maxSurgeOf } from '../../../../src/decide/surge/surge.ts';
+import type { Deployment } from '../../../../../src/addons/surge/api/deployment.ts';
+import { REPLACED_COST, surgePatch, surgeRecordOf, withoutPod } from '../../../../../src/addons/surge/decide/record.ts';
+import { decideSurge, maxSurgeOf } from '../../../../../src/addons/surge/decide/surge.ts';
+import type { Pod } from '../../../../../src/api/pod.ts';
 
 const NOW = Date.parse('2026-11-23T05:00:00Z');
 const TIMEOUT_MS = 60_000;
@@ -16,9 +16,23 @@ interface Shape {
   readonly updated?: number;
   readonly observed?: number;
   readonly record?: string;
+  /** The annotations of the template; by default those that ask for a surge. */
+  readonly asks?: Readonly<Record<string, string>>;
 }
 
-function deployment({ replicas = 2, maxSurge = 1, type = 'RollingUpdate', record, ...status }: Shape = {}): Deployment {
+const COST = 'controller.kubernetes.io/pod-deletion-cost';
+const ASKS = {
+  'interceptor.evictionrequest.coordination.k8s.io/priority_surge.nodemaintenance.x-k8s.io': '10000/controller',
+};
+
+function deployment({
+  replicas = 2,
+  maxSurge = 1,
+  type = 'RollingUpdate',
+  record,
+  asks = ASKS,
+  ...status
+}: Shape = {}): Deployment {
   return {
     metadata: {
       name: 'web',
@@ -27,7 +41,7 @@ function deployment({ replicas = 2, maxSurge = 1, type = 'RollingUpdate', record
       generation: 3,
       ...(record === undefined ? {} : { annotations: { 'nodemaintenance.x-k8s.io/surge': record } }),
     },
-    spec: { replicas, strategy: { type, rollingUpdate: { maxSurge } } },
+    spec: { replicas, strategy: { type, rollingUpdate: { maxSurge } }, template: { metadata: { annotations: asks } } },
     status: {
       observedGeneration: status.observed ?? 3,
       updatedReplicas: status.updated ?? replicas,
@@ -41,7 +55,7 @@ function pod(uid: string, { ready = true, cost, ends }: { ready?: boolean; cost?
     metadata: {
       name: `web-${uid}`,
       uid,
-      ...(cost === undefined ? {} : { annotations: { 'controller.kubernetes.io/pod-deletion-cost': cost } }),
+      ...(cost === undefined ? {} : { annotations: { [COST]: cost } }),
       ...(ends === undefined ? {} : { deletionTimestamp: ends }),
     },
     spec: {},
@@ -143,6 +157,30 @@ const CASES: readonly [string, Deployment, Pod, string][] = [
     deployment({ updated: 1 }),
     pod('a'),
     'pass: Deployment web is being rolled out.',
+  ],
+  [
+    'a Deployment whose template does not ask for another pod first',
+    deployment({ asks: {} }),
+    pod('a'),
+    'pass: The template of Deployment web does not name surge.nodemaintenance.x-k8s.io.',
+  ],
+  [
+    'a Deployment whose template has a deletion cost',
+    deployment({ asks: { ...ASKS, [COST]: '7' } }),
+    pod('a', { cost: '7' }),
+    'pass: The pod or the template of Deployment web has a pod-deletion-cost of its own: another pod might be deleted.',
+  ],
+  [
+    'a pod with a deletion cost of its own',
+    deployment(),
+    pod('a', { cost: '7' }),
+    'pass: The pod or the template of Deployment web has a pod-deletion-cost of its own: another pod might be deleted.',
+  ],
+  [
+    'a pod that got a deletion cost of its own while its replacement was awaited',
+    deployment({ replicas: 3, record: recordOf(2, 'a') }),
+    pod('a', { cost: '7' }),
+    'pass 2: The pod or the template of Deployment web has a pod-deletion-cost of its own: another pod might be deleted.',
   ],
   [
     'a Deployment with a record that nobody can read',

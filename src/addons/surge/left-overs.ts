@@ -1,12 +1,12 @@
-import type { Deployment } from '../../api/deployment.ts';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { SURGE_INTERCEPTOR, SURGE_LABEL } from '../../api/names.ts';
-import { surgeRecordOf, withoutPod } from '../../decide/surge/record.ts';
 import { isActiveInterceptor } from '../../kube/eviction/interceptor.ts';
 import { createWorkQueue } from '../../kube/queue.ts';
-import { DEPLOYMENTS, EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
+import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/resource.ts';
 import { createObjectCache } from '../../kube/watch.ts';
+import { surgeRecordOf, withoutPod } from './decide/record.ts';
+import { type Deployment, DEPLOYMENTS } from './api/deployment.ts';
 import { changeDeployment, type SurgeDependencies } from './interceptor.ts';
+import { SURGE_INTERCEPTOR, SURGE_LABEL } from './api/names.ts';
 
 /** How often a Deployment that is larger than it was is looked at, though nothing of it changes. */
 const AGAIN_MS = 30_000;

@@ -1,9 +1,9 @@
 /** What a Deployment says of the pods that were added to it, so that nothing is lost when the interceptor is restarted. */
-import { DELETION_COST_ANNOTATION, type Deployment } from '../../api/deployment.ts';
-import type { Pod } from '../../api/pod.ts';
-import { SURGE_ANNOTATION, SURGE_LABEL } from '../../api/names.ts';
-import { isObject, parseObject } from '../json.ts';
-import { rfc3339, timeOf } from '../time.ts';
+import type { Pod } from '../../../api/pod.ts';
+import { isObject, parseObject } from '../../../decide/json.ts';
+import { rfc3339, timeOf } from '../../../decide/time.ts';
+import { DELETION_COST_ANNOTATION, type Deployment } from '../api/deployment.ts';
+import { SURGE_ANNOTATION, SURGE_LABEL } from '../api/names.ts';
 
 export interface SurgeRecord {
   /** The replicas of the Deployment without those that were added. */
@@ -22,7 +22,7 @@ export function isReplaced({ metadata }: Pod): boolean {
 
 /**
  * The merge patch that makes the pod the first one which its ReplicaSet deletes, or takes that back; undefined where nothing is to
- * be changed: a pod whose owner has a number of its own keeps it.
+ * be changed: a pod that has a number of its own keeps it.
  */
 export function deletionCostPatch(pod: Pod, isFirst: boolean): object | undefined {
   const { uid, annotations } = pod.metadata;

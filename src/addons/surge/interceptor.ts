@@ -1,23 +1,15 @@
-import type { Deployment } from '../../api/deployment.ts';
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { SURGE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { deletionCostPatch, type SurgeChange, surgePatch } from '../../decide/surge/record.ts';
-import { decideSurge } from '../../decide/surge/surge.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Interceptor, InterceptorStep } from '../../kube/eviction/interceptor.ts';
-import {
-  DEPLOYMENTS,
-  keyOf,
-  objectPath,
-  PODS,
-  REPLICA_SETS,
-  type Resource,
-  sendForObject,
-} from '../../kube/resource.ts';
+import { keyOf, objectPath, PODS, type Resource, sendForObject } from '../../kube/resource.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { deletionCostPatch, type SurgeChange, surgePatch } from './decide/record.ts';
+import { decideSurge } from './decide/surge.ts';
+import { type Deployment, DEPLOYMENTS, REPLICA_SETS } from './api/deployment.ts';
+import { SURGE_INTERCEPTOR } from './api/names.ts';
 
 export interface SurgeDependencies {
   readonly client: KubeClient;

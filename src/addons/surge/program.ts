@@ -1,19 +1,18 @@
 import { type Command, Option } from 'commander';
-import { LOG_LEVELS, examples } from '../options.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import type { SurgeFlags } from './surge.ts';
+import { LOG_LEVELS } from '../../telemetry/log-levels.ts';
+import type { SurgeFlags } from './command.ts';
 
-/** Adds `nodemaint surge`. */
-export function addSurge(program: Command, terminal: Terminal): void {
+/** Adds `nodemaint surge`, which runs until `stop` is aborted. */
+export function addSurge(program: Command, { stop }: { readonly stop: AbortSignal }): void {
   program
     .command('surge')
     .description('run the interceptor that lets a Deployment have another pod before one of its pods is evicted')
     .option('--kubeconfig <file>', 'default: the service account of the pod')
     .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
     .option('--timeout <time>', 'evict a pod all the same if no other one becomes available in this time', '10m')
-    .addHelpText('after', examples('nodemaint surge --timeout 5m'))
+    .addHelpText('after', '\nExamples:\n  nodemaint surge --timeout 5m')
     .action(async (flags: SurgeFlags) => {
-      const { surgeCommand } = await import('./surge.ts');
-      await surgeCommand(flags, terminal.stop);
+      const { surgeCommand } = await import('./command.ts');
+      await surgeCommand(flags, stop);
     });
 }

@@ -1,10 +1,10 @@
-import { runSurge } from '../../controller/surge/surge.ts';
 import { DURATION_HINT, parseDuration } from '../../decide/duration.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createKubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { createLog, type LogLevel } from '../../telemetry/log.ts';
+import { runSurge } from './surge.ts';
 
 export interface SurgeFlags {
   readonly kubeconfig?: string;
