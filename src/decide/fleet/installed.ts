@@ -31,6 +31,7 @@ export const INSTALLED_RESOURCES: readonly InstalledResource[] = [
 export const VALIDATING_POLICIES = [
   'nodemaint-controller-pods',
   'nodemaint-controller-pod-deletions',
+  'nodemaint-controller-evictions',
   'nodemaint-controller-nodes',
   'nodemaint-controller-node-status',
   'nodemaint-controller-secrets',

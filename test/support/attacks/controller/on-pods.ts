@@ -76,6 +76,18 @@ export const ATTACKS_ON_PODS: readonly Attack[] = [
     { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 },
     IS_POLICY,
   ),
+  json(
+    'it is evicted without time to end',
+    'POST',
+    `${POD}/eviction`,
+    {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: 'web', namespace: 'default' },
+      deleteOptions: { gracePeriodSeconds: 0 },
+    },
+    IS_POLICY,
+  ),
   json('all pods of a namespace are deleted', 'DELETE', collectionPath(PODS, 'default'), undefined, IS_RBAC),
   json('a pod is made', 'POST', collectionPath(PODS, 'default'), webPod('evil'), IS_RBAC),
   merge(
