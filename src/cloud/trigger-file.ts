@@ -1,4 +1,4 @@
-import { type FSWatcher, watch } from 'node:fs';
+import { constants, type FSWatcher, watch } from 'node:fs';
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import type { NoticeSource } from './notice-source.ts';
@@ -12,7 +12,8 @@ const MAX_REASON = 1000;
 /** The first line of the file, without control characters; undefined if there is no file. */
 async function firstLine(file: string): Promise<string | undefined> {
   try {
-    await using handle = await open(file, 'r');
+    // A FIFO that nobody writes to would hold a thread of the program for good.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     if (!(await handle.stat()).isFile()) return undefined;
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
     const [line = ''] = buffer.toString('utf8', 0, bytesRead).split('\n', 1);
