@@ -9,7 +9,7 @@ import type { ControllerContext } from './context.ts';
 import type { DaemonSetGate } from './daemon-set/gate.ts';
 import type { ImperativeEviction } from './eviction/imperative.ts';
 import { isMarkedInVain } from './eviction/marks.ts';
-import { type DrainRequests, inBothDialects } from './lifecycle/drain-requests.ts';
+import type { DrainRequests } from './lifecycle/drain-requests.ts';
 
 /** The queues of a leader, and what decides which of their keys a change concerns. */
 export interface Queues {
@@ -32,6 +32,8 @@ export interface Changes {
   onRequest(key: string): void;
   /** A request of a drain in the newer dialect, or its Eviction. */
   onDrainRequest(key: string): void;
+  /** An object of the newer dialect, whoever made it, for the pod of the key. */
+  onTarget(pod: string): void;
   onPod(key: string): void;
   onNode(key: string): void;
   onBudget(key: string): void;
@@ -53,7 +55,9 @@ interface Adding {
   maintenancesOn(node: string, when?: 'now' | 'soon'): void;
   /** The nodes for which the maintenance is another one now, with all that is on them. */
   reach(maintenance: string): void;
-  mark(pod: string): void;
+  readonly mark: (pod: string) => void;
+  /** The target of a request of the older dialect. */
+  target(pod: string): void;
   /** A request of a drain in the newer dialect. */
   readonly drainRequest: (key: string) => void;
 }
@@ -70,7 +74,6 @@ function mayEndByDaemonSet({ requests, pods }: Pick<ControllerContext, 'requests
 function createAdding(context: ControllerContext, queues: Queues, newer: DrainRequests): Adding {
   const { maintenances, requests, pods } = context;
   const reach = createMaintenanceReach();
-  const known = { ...context, requests: inBothDialects(requests, newer) };
   const addNode = (name: string): void => {
     queues.node.add(name);
     for (const key of requests.onNode(name)) {
@@ -84,6 +87,10 @@ function createAdding(context: ControllerContext, queues: Queues, newer: DrainRe
       if (when === 'now' && maintenances.sizeOf(name) <= FEW_NODES) queues.maintenance.add(name);
       else queues.maintenance.addSoon(name);
     }
+  };
+  const addMark = (key: string): void => {
+    const pod = pods.get(key);
+    if (pod !== undefined && isMarkedInVain(context, newer, pod) !== false) queues.marks.add(key);
   };
   return {
     request: (key) => {
@@ -104,9 +111,11 @@ function createAdding(context: ControllerContext, queues: Queues, newer: DrainRe
       for (const node of newer.nodesOf(key)) addMaintenancesOn(node);
       queues.requester.add(key);
     },
-    mark: (key) => {
-      const pod = pods.get(key);
-      if (pod !== undefined && isMarkedInVain(known, pod)) queues.marks.add(key);
+    mark: addMark,
+    target: (key) => {
+      addMark(key);
+      const { nodeName } = pods.get(key)?.spec ?? {};
+      if (nodeName !== undefined) addMaintenancesOn(nodeName);
     },
   };
 }
@@ -118,15 +127,12 @@ export function createChanges(context: ControllerContext, queues: Queues, newer:
   return {
     onRequest: (key) => {
       const change = requests.note(key);
-      for (const pod of change.pods) {
-        add.mark(pod);
-        const { nodeName } = pods.get(pod)?.spec ?? {};
-        if (nodeName !== undefined) add.maintenancesOn(nodeName);
-      }
+      for (const pod of change.pods) add.target(pod);
       for (const node of change.nodes) add.maintenancesOn(node);
       add.request(key);
     },
     onDrainRequest: add.drainRequest,
+    onTarget: add.mark,
     onPod: (key) => {
       const change = pods.note(key);
       // What an empty node says changes together with what the maintenance does, which is decided first.

@@ -88,8 +88,13 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
   const indexes = { ...createIndexes(copies), budgets: copies.budgets };
   const budgetRule = createBudgetRule({ ...indexes, clock });
   const context = { ...fenced, options, metrics, events, ungated, ...indexes, budgetRule };
-  const lifecycle = createLifecycleWork(context, (key) => {
-    work.onDrainRequest(key);
+  const lifecycle = createLifecycleWork(context, {
+    onDrainRequest: (key) => {
+      work.onDrainRequest(key);
+    },
+    onTarget: (pod) => {
+      work.onTarget(pod);
+    },
   });
   const work: Work = createWork(context, lifecycle.drains);
   const keepMachines = async (signal: AbortSignal): Promise<void> => {

@@ -149,11 +149,7 @@ function createQueues(context: ControllerContext, newer: DrainRequests): Queues 
   const gated = queueOf('daemonset-gate', gate.reconcile, PARALLEL_REQUESTS);
   const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const eviction = interceptorQueue('imperative', imperative, PARALLEL_EVICTIONS);
-  const marks = queueOf(
-    'pod-marks',
-    createMarkReconciler({ ...context, requests: inBothDialects(requests, newer) }),
-    1,
-  );
+  const marks = queueOf('pod-marks', createMarkReconciler(context, newer), 1);
   const own = createMaintenanceQueues(context, newer, queueOf);
   return { ...own, imperative, gate, request, daemonSet, gated, rollout, eviction, marks };
 }

@@ -9,6 +9,9 @@ import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { actsOutOfTurn } from './out-of-turn.ts';
 
+/** Until it is asked again whether the requests of the newer dialect are known. */
+const UNKNOWN_AGAIN_MS = 5_000;
+
 /** Sets or removes the mark. A mark that another writer has set stays: server-side apply removes only what it wrote. */
 export async function applyMark(
   client: KubeClient,
@@ -36,21 +39,34 @@ export async function writeMark(
   log.info({ pod: keyOf(pod), mark: what }, 'told the controller of a pod about its eviction');
 }
 
-/** Whether the pod has a mark although nobody requests its eviction any more. */
-export function isMarkedInVain(context: ControllerContext, pod: Pod): boolean {
+/** What is known of the requests for pods in the newer dialect, whoever made them. */
+export interface NewerRequests {
+  /** Whether anybody asks for the eviction of the pod; undefined where that is not known yet. */
+  isAsked(pod: Pod): boolean | undefined;
+}
+
+/**
+ * Whether the pod has a mark although nobody requests its eviction any more, in either dialect; undefined where that is not
+ * known yet. It goes by the pod and by the requests for its UID, so that it does not matter which process set the mark.
+ */
+export function isMarkedInVain(context: ControllerContext, newer: NewerRequests, pod: Pod): boolean | undefined {
   // A pod without the policy was marked by somebody else.
   if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
   const request = context.requests.get(`${pod.metadata.namespace}/${pod.metadata.uid}`);
-  if (request === undefined) return true;
-  return isFinished(request) && !actsOutOfTurn(context, 'Default', { request, pod });
+  if (request !== undefined && (!isFinished(request) || actsOutOfTurn(context, 'Default', { request, pod }))) {
+    return false;
+  }
+  const isAsked = newer.isAsked(pod);
+  return isAsked === undefined ? undefined : !isAsked;
 }
 
 /** The loop over marked pods, by their keys. */
-export function createMarkReconciler(context: ControllerContext): Reconcile {
+export function createMarkReconciler(context: ControllerContext, newer: NewerRequests): Reconcile {
   return async (key, signal) => {
     const pod = context.pods.get(key);
     if (pod === undefined) return {};
-    if (isMarkedInVain(context, pod)) await writeMark(context, pod, 'remove', signal);
-    return {};
+    const isInVain = isMarkedInVain(context, newer, pod);
+    if (isInVain === true) await writeMark(context, pod, 'remove', signal);
+    return isInVain === undefined ? { againMs: UNKNOWN_AGAIN_MS } : {};
   };
 }

@@ -7,6 +7,8 @@ import { drainView, isOfDrain, underWay } from '../../decide/lifecycle/drain-vie
 import { relevantEviction } from '../../decide/lifecycle/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
+import type { Pod } from '../../api/pod.ts';
+import { isAskedFor } from '../../decide/lifecycle/asked.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { askForEviction, deleteWish, withdrawWish } from '../../kube/lifecycle/requests.ts';
 import { createGrouping } from '../cache/grouping.ts';
@@ -22,6 +24,8 @@ export interface DrainRequests {
   list(): readonly EvictionRequest[];
   /** The keys of those that have the label of the node. */
   onNode(nodeName: string): Iterable<string>;
+  /** Whether anybody, a drain or not, asks for the eviction of the pod in this dialect; undefined where that is not known yet. */
+  isAsked(pod: Pod): boolean | undefined;
   nodesOf(key: string): readonly string[];
   /** Makes the request, or lets it ask again; writes nothing where it asks already. Returns whether it wrote. */
   ask(pod: DrainPod, mark: DrainMark, signal: AbortSignal): Promise<boolean>;
@@ -57,6 +61,13 @@ interface Memo {
   readonly view: EvictionRequest | undefined;
 }
 
+/** Whether anybody asks for the eviction of this very pod. */
+function isAsked({ requests, evictions }: LifecycleObjects, { metadata }: Pod): boolean {
+  const isOfPod = ({ spec }: LifecycleRequest | Eviction): boolean => spec.target.pod?.uid === metadata.uid;
+  const target = `${metadata.namespace}/${metadata.name}`;
+  return isAskedFor(requests.under(target).filter(isOfPod), evictions.under(target).filter(isOfPod));
+}
+
 export function createDrainRequests({ client, objects, preferred }: DrainRequestsParts): NotedDrainRequests {
   const { requests, evictions } = objects;
   const byNode = createGrouping();
@@ -89,6 +100,7 @@ export function createDrainRequests({ client, objects, preferred }: DrainRequest
     list: () => requests.cache.list().flatMap(({ metadata }) => get(`${metadata.namespace}/${metadata.name}`) ?? []),
     onNode: (nodeName) => byNode.under(nodeName),
     nodesOf: (key) => byNode.valuesOf(key),
+    isAsked: (pod) => isAsked(objects, pod),
     under: (target) => requests.under(target).flatMap((each) => (isOfDrain(each) ? [keyOfDrain(each)] : [])),
     ask: async ({ namespace, name, uid }, { labels, annotations, leads }, signal) => {
       const key = `${namespace}/${uid}`;
@@ -125,14 +137,18 @@ export const OLDER_ONLY: DrainRequests = {
   list: () => [],
   onNode: () => [],
   nodesOf: () => [],
+  isAsked: () => false,
   ask: () => Promise.resolve(false),
   withdraw: () => Promise.resolve(false),
   remove: () => Promise.resolve(),
 };
 
-/** Those of a controller that learns later whether the cluster serves the newer dialect. */
+/**
+ * Those of a controller that learns later whether the cluster serves the newer dialect; `isKnown` is true once it has, and has
+ * copies of what there is.
+ */
 export function lateDrains(
-  preferred: DrainRequests['preferred'],
+  { preferred, isKnown }: { readonly preferred: DrainRequests['preferred']; readonly isKnown: () => boolean },
   served: () => DrainRequests | undefined,
 ): DrainRequests {
   const now = (): DrainRequests => served() ?? OLDER_ONLY;
@@ -142,6 +158,7 @@ export function lateDrains(
     list: () => now().list(),
     onNode: (nodeName) => now().onNode(nodeName),
     nodesOf: (key) => now().nodesOf(key),
+    isAsked: (pod) => (isKnown() ? now().isAsked(pod) : undefined),
     ask: (pod, mark, signal) => now().ask(pod, mark, signal),
     withdraw: (request, signal) => now().withdraw(request, signal),
     remove: (request, signal) => now().remove(request, signal),

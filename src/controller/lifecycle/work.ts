@@ -43,6 +43,14 @@ export interface LifecycleWork {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** Who is told of changes in this dialect. */
+export interface LifecycleListener {
+  /** A request of a drain of this key, or its Eviction. */
+  onDrainRequest(key: string): void;
+  /** A request or an Eviction, whoever made it, for the pod of this key. */
+  onTarget(pod: string): void;
+}
+
 interface Served extends Pick<LifecycleWork, 'counted' | 'promised'> {
   readonly objects: LifecycleObjects;
   readonly drains: DrainRequests;
@@ -107,7 +115,7 @@ function createParts(context: ControllerContext, objects: LifecycleObjects, note
 function createServed(
   context: ControllerContext,
   preferred: DrainRequests['preferred'],
-  onDrainRequest: (key: string) => void,
+  listener: LifecycleListener,
 ): Served {
   const { clock } = context;
   const notes = createTargetNotes(clock);
@@ -120,7 +128,8 @@ function createServed(
         drains.note(key);
         concerned.add(key);
       }
-      for (const each of concerned) onDrainRequest(each);
+      for (const each of concerned) listener.onDrainRequest(each);
+      listener.onTarget(target);
       targets?.add(target);
       if (kind === 'eviction') for (const queue of responders) queue.add(key);
     },
@@ -187,22 +196,29 @@ function createPreference(
   };
 }
 
+/** What drains do where the options say this, and `late` is what they do in the newer dialect. */
+function drainsOf(lifecycleApi: ControllerContext['options']['lifecycleApi'], late: DrainRequests): DrainRequests {
+  if (lifecycleApi === 'off') return OLDER_ONLY;
+  const speaks = lifecycleApi === 'on' || lifecycleApi === 'ending';
+  // The evictor sets marks also where drains speak the older dialect.
+  return speaks ? late : { ...OLDER_ONLY, isAsked: (pod) => late.isAsked(pod) };
+}
+
 /**
- * Creates the part of a leader for `lifecycle.k8s.io`; `context.client` stops writing when the term is over. `onDrainRequest`
- * is called with the key of a request of a drain that has changed, or its Eviction.
+ * Creates the part of a leader for `lifecycle.k8s.io`; `context.client` stops writing when the term is over.
  */
-export function createLifecycleWork(
-  context: ControllerContext,
-  onDrainRequest: (key: string) => void = () => undefined,
-): LifecycleWork {
+export function createLifecycleWork(context: ControllerContext, listener: LifecycleListener): LifecycleWork {
   const { clock, log, options } = context;
   let served: Served | undefined;
   let found: 'unknown' | 'absent' | 'served' = 'unknown';
   const isSynced = (): boolean => served !== undefined && cachesOf(served.objects).every((cache) => cache.synced());
   const preferred = createPreference(context, () => found, isSynced);
-  const speaks = options.lifecycleApi === 'on' || options.lifecycleApi === 'ending';
+  const isKnown = (): boolean => found === 'absent' || isSynced();
   return {
-    drains: speaks ? lateDrains(preferred, () => served?.drains) : OLDER_ONLY,
+    drains: drainsOf(
+      options.lifecycleApi,
+      lateDrains({ preferred, isKnown }, () => served?.drains),
+    ),
     onPod: (key) => {
       served?.onPod(key);
     },
@@ -218,7 +234,7 @@ export function createLifecycleWork(
         const isServed = await isLifecycleServed(context.client, signal).catch(() => undefined);
         if (isServed === true) {
           log.info({}, 'the cluster serves lifecycle.k8s.io/v1alpha1: this controller acts on its Evictions');
-          served = createServed(context, preferred, onDrainRequest);
+          served = createServed(context, preferred, listener);
           found = 'served';
           await runServed(served, context, signal);
           return;

@@ -1,6 +1,7 @@
 /** Drains by `lifecycle.k8s.io`: the worked examples of KEP-4563, and clusters that are moved from one dialect to the other. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { DRAIN_REQUESTER, type Eviction, type ResponderState } from '../../../src/api/lifecycle.ts';
 import type { Pod } from '../../../src/api/pod.ts';
@@ -148,6 +149,37 @@ describe('a drain by lifecycle.k8s.io', () => {
       !(await exists(LIFECYCLE_REQUESTS, namespace, pod.metadata.uid ?? ''));
     await waitFor('the request is given back', isGivenBack, SLOW);
     await rig.patch(EVICTIONS, eviction, { metadata: { finalizers: null } });
+    await stop();
+  });
+
+  it('the mark of a pod for its controller stays while anybody asks for the pod, and is removed when nobody does', async () => {
+    const stop = await rig.startController();
+    const namespace = await scene.newNamespace();
+    await createNode('z5');
+    const annotations = { 'coordination.x-k8s.io/evict-policy': 'ControllerTakeOver' };
+    const ofDrain = await createPod(namespace, 'of-drain', { nodeName: 'z5' }, { annotations });
+    const other = await createPod(namespace, 'of-other', { nodeName: 'nowhere' }, { annotations });
+    const isMarked = async ({ metadata: { name } }: Pod): Promise<boolean> => {
+      const now = await rig.get<Pod>(PODS, namespace, name);
+      return now?.metadata.annotations?.['kubernetes.io/pod-evict-wanted'] === 'true';
+    };
+    await drain('z5');
+    const request = await scene.createRequest(other, DESCHEDULER);
+    for (const pod of [ofDrain, other]) {
+      await waitFor(`${pod.metadata.name} is marked`, () => isMarked(pod), SLOW);
+      const said = ({ status }: Eviction): boolean =>
+        status?.responders?.some(({ message }) => message?.includes('is left to its controller') === true) === true;
+      await scene.untilEviction(firstOf(namespace, pod.metadata.name), 'the evictor waits for its controller', said);
+    }
+    // A mark that is taken back wrongly is so at once, by the event of the write that has set it.
+    await delay(2_000);
+    assert.deepEqual(await Promise.all([ofDrain, other].map(isMarked)), [true, true]);
+    await kubectl(['patch', 'nm', 'of-z5', '--type=merge', '-p', '{"spec":{"stage":"Complete"}}']);
+    await scene.withIntent(request, 'Withdrawn');
+    for (const pod of [ofDrain, other]) {
+      await waitFor(`${pod.metadata.name} has no mark any more`, async () => !(await isMarked(pod)), SLOW);
+      assert.ok(await exists(PODS, namespace, pod.metadata.name));
+    }
     await stop();
   });
 

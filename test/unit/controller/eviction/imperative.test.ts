@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
-import { createMarkReconciler, isMarkedInVain } from '../../../../src/controller/eviction/marks.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { type Answer, createEvictionScene } from '../../../support/eviction/scene.ts';
 
@@ -31,13 +30,6 @@ function request(uid = 'r-1', status: EvictionRequestStatus = {}, entry: object 
     },
   };
 }
-
-const CANCELED: EvictionRequestStatus = {
-  activeInterceptors: [],
-  conditions: [
-    { type: 'Canceled', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
-  ],
-};
 
 const REFUSED: Answer = { status: 429, body: { message: 'Cannot evict pod: disruption budget' } };
 
@@ -146,23 +138,8 @@ describe('an answer that there is no such pod', () => {
   });
 });
 
-describe('the mark of a pod for its controller', () => {
-  it('the mark stays while somebody requests the eviction, and is removed when nobody does', async () => {
-    const scene = createEvictionScene();
-    const marked = pod({ ...TAKE_OVER, ...MARK });
-    const key = scene.put(request(), marked);
-    assert.equal(isMarkedInVain(scene.context, marked), false);
-    scene.put(request('r-1', CANCELED));
-    assert.equal(isMarkedInVain(scene.context, marked), true, 'canceled');
-    scene.requests.delete(key);
-    assert.equal(isMarkedInVain(scene.context, marked), true, 'deleted');
-    await createMarkReconciler(scene.context)('default/web', AbortSignal.timeout(10_000));
-    const [write] = scene.sent;
-    assert.deepEqual(write?.patch, { kind: 'apply', manager: IMPERATIVE }, 'it removes only what it wrote');
-    assert.deepEqual((write?.body as Pod | undefined)?.metadata.annotations, {});
-  });
-
-  it('the pod is left to its controller for the time-out once, where the estimate is of a clock that is ahead', async () => {
+describe('a pod that is left to its controller', () => {
+  it('a pod that is left to its controller waits for the time-out once, where the estimate is of a clock that is ahead', async () => {
     const scene = createEvictionScene();
     const marked = pod({ ...TAKE_OVER, ...MARK });
     const expectedFinishTime = rfc3339(scene.clock.now() + 24 * 3_600_000);
@@ -177,11 +154,5 @@ describe('the mark of a pod for its controller', () => {
     assert.equal(await waits(), timeOut);
     scene.clock.pass(timeOut - 1_000);
     assert.equal(await waits(), 1_000, 'looking again does not put it off');
-  });
-
-  it('the mark of a pod without the policy is of another writer, and stays', () => {
-    const scene = createEvictionScene();
-    assert.equal(isMarkedInVain(scene.context, pod(MARK)), false);
-    assert.equal(isMarkedInVain(scene.context, pod(TAKE_OVER)), false, 'there is none');
   });
 });
