@@ -7,7 +7,6 @@ import type { ControllerContext } from './context.ts';
 import { createDaemonSetInterceptor } from './daemon-set/interceptor.ts';
 import { createDaemonSetGate } from './daemon-set/gate.ts';
 import { createDaemonSetRollout } from './daemon-set/rollout.ts';
-import { createFirstStatuses } from './eviction/first-statuses.ts';
 import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
 import { createImperativeEviction } from './eviction/imperative.ts';
 import { createMarkReconciler } from './eviction/marks.ts';
@@ -120,29 +119,18 @@ function createQueues(context: ControllerContext, newer: DrainRequests): Queues 
   const targets = createTargets(pods, clock);
   /** Where many nodes are drained at once, no node waits for all pods of those that were begun before it. */
   const firstOfNode = { isUrgent: (key: string) => requests.isFirstOfNode(key) };
-  const firsts = createFirstStatuses(context, (key) => {
-    eviction.add(key);
-  });
   const interceptorQueue = (name: string, interceptor: Interceptor, parallel: number): WorkQueue => {
     const { reconcile } = createInterceptorLoop(interceptor, {
       client,
       clock,
       log,
-      request: (key) => {
-        const known = requests.get(key);
-        return known === undefined ? undefined : firsts.complete(known);
-      },
-      writes: firsts.writes,
-      beforeReport: async (reported, signal) => {
-        const known = requests.get(keyOf(reported));
-        return known !== undefined && (await firsts.write(known, signal));
-      },
+      request: (key) => requests.get(key),
       pod: (request) => Promise.resolve(targets(request)),
     });
     return queueOf(name, reconcile, parallel, firstOfNode);
   };
   const imperative = createImperativeEviction(context);
-  const requestStep = createEvictionRequestReconciler(context, firsts);
+  const requestStep = createEvictionRequestReconciler(context);
   const request = queueOf('evictionrequests', requestStep, PARALLEL_REPORTS, firstOfNode);
   const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context), PARALLEL_REQUESTS);
   const gate = createDaemonSetGate(context);

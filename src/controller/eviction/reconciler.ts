@@ -2,7 +2,6 @@ import { CANCELED, EVICTED, type EvictionRequest, PROGRESSING } from '../../api/
 import { EVICTION_REQUEST_API_VERSION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { decideLabels, labelsText } from '../../decide/eviction/labels.ts';
-import { endsRequest, FIRST_STATUS_WAITS_AT_MOST_MS, mayFirstStatusWait } from '../../decide/eviction/first-status.ts';
 import { decideEvictionRequest, type EvictionDecision, finishedAt } from '../../decide/eviction/request.ts';
 import { deleteRequest } from '../../kube/eviction/requester-entry.ts';
 import { timeOf } from '../../decide/time.ts';
@@ -10,7 +9,6 @@ import type { Reconcile } from '../../kube/queue.ts';
 import { EVICTION_REQUESTS, objectPath, PODS, sendForObject, keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts';
-import { createFirstStatuses, type FirstStatuses } from './first-statuses.ts';
 
 /** The field manager of the labels that are copied from the pod, so that a label which the pod loses is removed again. */
 const LABEL_MANAGER = 'evictionrequest-labels';
@@ -32,7 +30,6 @@ export interface TargetNotes {
 interface Scope {
   readonly context: ControllerContext;
   readonly notes: RequestNotes<TargetNotes>;
-  readonly firsts: FirstStatuses;
 }
 
 /**
@@ -120,38 +117,6 @@ async function write(
   for (const text of decision.events) events.record(subjectOf(request), text);
 }
 
-/**
- * Writes what was decided, except a first status that may wait: with the end of the request it is one write. Returns when to
- * call this again, in milliseconds.
- */
-async function settle(
-  { context, firsts }: Scope,
-  { request, pod }: { readonly request: EvictionRequest; readonly pod: Pod | undefined },
-  decision: EvictionDecision,
-  signal: AbortSignal,
-): Promise<number | undefined> {
-  const { status, againMs } = decision;
-  const first = firsts.waiting(request, pod);
-  if (first === undefined) {
-    if (status === undefined || !mayFirstStatusWait(request, decision)) {
-      await write(context, request, decision, signal);
-      return againMs;
-    }
-    firsts.keep(request, status);
-    return FIRST_STATUS_WAITS_AT_MOST_MS;
-  }
-  const isEnd = endsRequest(request, decision);
-  if (isEnd && request.status === undefined) {
-    // Nobody has seen an active interceptor, and the CRD takes only one that was active for a processed one.
-    const whole = { ...first.status, ...status, processedInterceptors: [] };
-    await write(context, request, { ...decision, status: whole }, signal);
-    return undefined;
-  }
-  if (!isEnd && first.leftMs > 0) return first.leftMs;
-  await firsts.write(request, signal);
-  return againMs;
-}
-
 /** Deletes a finished request that its requesters leave behind, `requestTtl` after its end. Returns when to call this again, in milliseconds. */
 async function collect(
   { client, clock, log, options }: ControllerContext,
@@ -169,30 +134,25 @@ async function collect(
 /** The EvictionRequest controller (KEP-4563, "Eviction Request Controller"): one step of one request. */
 export function createEvictionRequestReconciler(
   context: ControllerContext,
-  firsts: FirstStatuses = createFirstStatuses(context),
   notes: RequestNotes<TargetNotes> = createRequestNotes(() => ({ seen: false })),
 ): Reconcile {
-  const scope = { context, notes, firsts };
-  const forget = (key: string): void => {
-    notes.forget(key);
-    firsts.forget(key);
-  };
+  const scope = { context, notes };
   return async (key, signal) => {
-    let request = firsts.writes.latest(key, context.requests.get(key));
-    if (request === undefined) forget(key);
+    let request = context.requests.get(key);
+    if (request === undefined) notes.forget(key);
     if (request === undefined) return {};
     const endedAt = finishedAt(request);
     const pod = endedAt === undefined ? await findPod(scope, request, signal) : undefined;
     if (pod !== undefined && pod.metadata.uid === request.spec.target.pod.uid) {
       request = await synchronizeLabels(scope, request, pod, signal);
     }
-    const decision = decideEvictionRequest(firsts.complete(request), pod, context.clock.now());
-    const againMs = await settle(scope, { request, pod }, decision, signal);
+    const decision = decideEvictionRequest(request, pod, context.clock.now());
+    await write(context, request, decision, signal);
     if (endedAt !== undefined) {
-      forget(key);
+      notes.forget(key);
       if (request.metadata.deletionTimestamp !== undefined) return {};
       return { againMs: await collect(context, request, endedAt, signal) };
     }
-    return againMs === undefined ? {} : { againMs };
+    return decision.againMs === undefined ? {} : { againMs: decision.againMs };
   };
 }

@@ -214,7 +214,7 @@ export function decideEvictionRequest(request: EvictionRequest, pod: Pod | undef
   const { name, uid } = request.spec.target.pod;
   const started = request.status?.targetInterceptors !== undefined;
   if (pod === undefined || pod.metadata.uid !== uid) {
-    // The pod of a drain was there: a controller that ended meanwhile may have evicted it before it wrote the first status.
+    // The pod of a drain was there: it may have ended by itself, or been evicted by an agent while no controller was alive.
     return started || isMadeByDrain(request)
       ? finish(request, { type: EVICTED, reason: 'PodDeleted', message: `Target Pod ${name} was deleted.` }, now)
       : finish(

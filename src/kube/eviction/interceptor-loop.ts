@@ -4,7 +4,7 @@ import { isFinished } from '../../decide/eviction/request.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
-import { createRecentWrites, type RecentWrites } from '../read-your-writes.ts';
+import { createRecentWrites } from '../read-your-writes.ts';
 import { withServerClock } from '../server-clock.ts';
 import type { Reconcile } from '../queue.ts';
 import { EVICTION_REQUESTS, keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
@@ -26,10 +26,6 @@ export interface InterceptorDependencies {
   readonly log: Log;
   readonly request: (key: string) => EvictionRequest | undefined;
   readonly pod: (request: EvictionRequest, signal: AbortSignal) => Promise<Pod | undefined>;
-  /** Called before a report is written; returns whether it may be. Every one may unless it is given. */
-  readonly beforeReport?: (request: EvictionRequest, signal: AbortSignal) => Promise<boolean>;
-  /** What is known of writes of requests, where others in this process write them too. */
-  readonly writes?: RecentWrites<EvictionRequest>;
   /** How a report is written, and what it makes of the request; into the entry of the interceptor unless given. */
   readonly report?: (
     request: EvictionRequest,
@@ -64,7 +60,7 @@ interface Turn extends Pick<Begun, 'request'> {
 class InterceptorProtocol implements InterceptorLoop {
   readonly #interceptor: Interceptor;
   readonly #dependencies: InterceptorDependencies;
-  readonly #ownWrites: RecentWrites<EvictionRequest>;
+  readonly #ownWrites = createRecentWrites<EvictionRequest>();
   readonly #begun = new Map<string, Begun>();
   /** What aborts the work under way, by the key of its request. */
   readonly #underWay = new Map<string, AbortController>();
@@ -72,7 +68,6 @@ class InterceptorProtocol implements InterceptorLoop {
   constructor(interceptor: Interceptor, dependencies: InterceptorDependencies) {
     this.#interceptor = interceptor;
     this.#dependencies = dependencies;
-    this.#ownWrites = dependencies.writes ?? createRecentWrites();
   }
 
   readonly changed = (key: string): void => {
@@ -165,8 +160,7 @@ class InterceptorProtocol implements InterceptorLoop {
     { copy, request, step }: Pick<Begun, 'request'> & { copy: EvictionRequest | undefined; step: InterceptorStep },
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, clock, beforeReport, report: writeReport } = this.#dependencies;
-    if (step.kind !== 'silent' && (await beforeReport?.(request, signal)) === false) return;
+    const { client, clock, report: writeReport } = this.#dependencies;
     const report = { name: this.#interceptor.name, turn: step, now: clock.now() };
     const after =
       writeReport === undefined

@@ -158,8 +158,8 @@ for (const [shape, { maintenancesOf, mostForNode, mostStatuses }] of Object.entr
       growsLinearly('statuses');
     });
 
-    it('the controller sends at most three requests for each pod and a few for each node', () => {
-      const limit = FEW * (3 * PODS_PER_NODE + mostForNode);
+    it('the controller sends at most four requests for each pod and a few for each node', () => {
+      const limit = FEW * (4 * PODS_PER_NODE + mostForNode);
       assert.ok(few.requests <= limit, `${few.requests} for ${FEW} nodes, at most ${limit}`);
     });
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createFirstStatuses } from '../../../../src/controller/eviction/first-statuses.ts';
 import { createEvictionRequestReconciler, type TargetNotes } from '../../../../src/controller/eviction/reconciler.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
 import { controllerOptionsSchema } from '../../../../src/controller/options.ts';
@@ -45,7 +44,7 @@ describe('the memory of requests', () => {
     };
     const context = part as unknown as ControllerContext;
     const notes = createRequestNotes<TargetNotes>(() => ({ seen: false }));
-    const reconcile = createEvictionRequestReconciler(context, createFirstStatuses(context), notes);
+    const reconcile = createEvictionRequestReconciler(context, notes);
     const imperative = createImperativeEviction(context);
     const { reconcile: evict } = createInterceptorLoop(imperative, {
       ...context,
