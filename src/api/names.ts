@@ -50,8 +50,6 @@ export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
 export const INTERCEPTOR_DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/interceptor-deadline';
 /** On a NodeMaintenance: since when the deadline is known, RFC 3339. */
 export const DEADLINE_SINCE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline-since';
-/** On a Machine of Cluster API that has a hook of ours: "true". */
-export const MACHINE_HOOK_LABEL = 'nodemaintenance.x-k8s.io/machine-hook';
 /** On a pod, with any value: the pod gets an Event when the drain of its node begins. */
 export const NOTIFY_ANNOTATION = 'nodemaintenance.x-k8s.io/notify';
 /** The scheduling gate that keeps a DaemonSet pod from starting during a maintenance. */

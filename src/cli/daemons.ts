@@ -56,7 +56,6 @@ function addLimitOptions(command: Command): Command {
       '--node-marks <names...>',
       'mark nodes under maintenance for load-balancers, cluster-autoscaler, karpenter; default: none',
     )
-    .option('--machine-hooks', 'let Cluster API wait with the Machine of a node until its drain is over; default: no')
     .option(
       '--max-volume-time <time>',
       'wait at most this long for each volume of pods that are gone; 0: not at all; default: 7m',

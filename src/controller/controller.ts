@@ -20,7 +20,6 @@ import type { ControllerOptions } from './options.ts';
 import { createLeaderSight, type CurrentCopy, type LeaderSight } from '../kube/leader/sight.ts';
 import { createEndlessTerm, type Term } from '../kube/leader/term.ts';
 import { createLifecycleWork, type LifecycleWork } from './lifecycle/work.ts';
-import { runMachineHooks } from './machine-hook/machine-hooks.ts';
 import { runWebhook } from './webhook/server.ts';
 import { createWork, type Work } from './work.ts';
 
@@ -75,8 +74,6 @@ function startServers(dependencies: ControllerDependencies, replica: Replica, st
 interface TermWork {
   readonly work: Work;
   readonly lifecycle: LifecycleWork;
-  /** Keeps the Machines of Cluster API, where the options ask for it. */
-  readonly keepMachines: (signal: AbortSignal) => Promise<void>;
 }
 
 /** The work of one term, whose client stops writing when the term is over. */
@@ -97,10 +94,7 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
     },
   });
   const work: Work = createWork(context, lifecycle.drains);
-  const keepMachines = async (signal: AbortSignal): Promise<void> => {
-    if (options.machineHooks) await runMachineHooks(context, signal);
-  };
-  return { work, lifecycle, keepMachines };
+  return { work, lifecycle };
 }
 
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
@@ -170,10 +164,10 @@ export async function runController(given: ControllerDependencies, signal: Abort
   const replica: Replica = { copies, metrics, sight, notReady: () => reasonNotReady(copies, sight) };
   const serving = startServers(dependencies, replica, stop);
   const lead = async (term: Term): Promise<void> => {
-    const { work, lifecycle, keepMachines } = (leading = createTermWork(dependencies, replica, term));
+    const { work, lifecycle } = (leading = createTermWork(dependencies, replica, term));
     const ending = AbortSignal.any([stop, term.signal]);
     try {
-      await Promise.all([work.run(stop, term.signal), lifecycle.run(ending), keepMachines(ending)]);
+      await Promise.all([work.run(stop, term.signal), lifecycle.run(ending)]);
     } finally {
       leading = undefined;
     }

@@ -52,10 +52,6 @@ const flags = z.object({
     .array(z.enum(MARK_NAMES, `write some of ${MARK_NAMES.join(', ')}`))
     .describe('for which other programs nodes under maintenance are marked')
     .prefault([]),
-  machineHooks: z
-    .boolean()
-    .describe('whether Cluster API waits with the Machine of a node until its drain is over')
-    .prefault(false),
   maxVolumeTime: duration('for how long a drain waits for each volume of pods that are gone; 0 for not at all').default(
     DEFAULT_VOLUME_WAIT_MS,
   ),

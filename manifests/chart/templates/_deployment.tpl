@@ -11,7 +11,6 @@
 {{- if not .Values.webhook.enabled -}}
 {{- $_ := set $container "args" (without $container.args "--webhook-port=9443") -}}
 {{- end -}}
-{{- if .Values.machineHooks.enabled }}{{ $_ := set $container "args" (append $container.args "--machine-hooks") }}{{ end -}}
 {{- with $values.extraArgs }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end -}}
 {{- with $values.extraEnv }}{{ $_ := set $container "env" . }}{{ end -}}
 {{- with $values.resources }}{{ $_ := mergeOverwrite $container.resources . }}{{ end -}}
@@ -26,16 +25,17 @@
 {{ toYaml $deployment }}
 {{- end -}}
 
-{{/* The Deployment of objects/surge/deployment.yaml with what the values change. */}}
-{{- define "nodemaint.surge" -}}
-{{- $deployment := .Files.Get "objects/surge/deployment.yaml" | fromYaml -}}
+{{/* The Deployment of an add-on, objects/FOLDER/deployment.yaml, with what its values change; needs root, folder, values. */}}
+{{- define "nodemaint.addon" -}}
+{{- $root := .root -}}
+{{- $deployment := $root.Files.Get (printf "objects/%s/deployment.yaml" .folder) | fromYaml -}}
 {{- $pod := $deployment.spec.template.spec -}}
 {{- $container := first $pod.containers -}}
-{{- $_ := set $container "image" (include "nodemaint.image" (dict "root" . "image" $container.image)) -}}
-{{- with .Values.image.pullPolicy }}{{ $_ := set $container "imagePullPolicy" . }}{{ end -}}
-{{- with .Values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
-{{- with .Values.surge.extraArgs }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end -}}
-{{- with .Values.surge.resources }}{{ $_ := mergeOverwrite $container.resources . }}{{ end -}}
+{{- $_ := set $container "image" (include "nodemaint.image" (dict "root" $root "image" $container.image)) -}}
+{{- with $root.Values.image.pullPolicy }}{{ $_ := set $container "imagePullPolicy" . }}{{ end -}}
+{{- with $root.Values.imagePullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
+{{- with .values.extraArgs }}{{ $_ := set $container "args" (concat $container.args .) }}{{ end -}}
+{{- with .values.resources }}{{ $_ := mergeOverwrite $container.resources . }}{{ end -}}
 {{ toYaml $deployment }}
 {{- end -}}
 

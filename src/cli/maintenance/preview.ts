@@ -1,8 +1,13 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import { machineOf } from '../../decide/machine-hook/machine-hook.ts';
-import { API_GROUPS, type ApiGroup, MACHINE_API_GROUP, machinesOf } from '../../kube/maintenance/machines.ts';
+import {
+  API_GROUPS,
+  type ApiGroup,
+  MACHINE_API_GROUP,
+  machineOf,
+  machinesOf,
+} from '../../kube/maintenance/machines.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';

@@ -3,7 +3,7 @@ import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { DrainPlanEntry, NodeMaintenance, PodType } from '../../api/node-maintenance.ts';
 import type { Machine } from '../../api/machine.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import { describeMachineDeletion } from '../machine-hook/machine-hook.ts';
+import { describeMachineDeletion } from './machine-deletion.ts';
 import { budgetCovers } from '../eviction/disruption-budget.ts';
 import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../deadline/budget.ts';
 import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';

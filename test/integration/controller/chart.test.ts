@@ -110,11 +110,13 @@ describe('the Helm chart', () => {
     const withValue = async (value: string): Promise<ReadonlyMap<string, unknown>> =>
       objectsOf(await render(...flags, ...NEW_SERVER, '--set', value));
     assert.deepEqual(await withValue(kinds.join(',')), new Map([...current, ...(await kustomized('monitoring'))]));
-    assert.deepEqual(await withValue('surge.enabled=true'), new Map([...current, ...(await kustomized('surge'))]));
-    const name = `Deployment ${HOME}/nodemaint-controller`;
-    const deployment = JSON.stringify(current.get(name)).replace(/("args":\[[^\]]*)\]/, '$1,"--machine-hooks"]');
-    const hooked = [...current, ...(await kustomized('cluster-api')), [name, JSON.parse(deployment)] as const];
-    assert.deepEqual(await withValue('machineHooks.enabled=true'), new Map<string, unknown>(hooked));
+    for (const [value, folder] of [
+      ['surge', 'surge'],
+      ['clusterApi', 'cluster-api'],
+    ] as const) {
+      const expected = new Map([...current, ...(await kustomized(folder))]);
+      assert.deepEqual(await withValue(`${value}.enabled=true`), expected, folder);
+    }
   });
 
   it('the Helm chart gives the agents a drop-in, and its pods are replaced when that changes', async () => {
@@ -157,6 +159,7 @@ describe('the Helm chart', () => {
         networkPolicy: { enabled: false },
         crds: { install: false },
         surge: { enabled: true, extraArgs: ['--timeout=5m'], resources: { limits: { memory: '512Mi' } } },
+        clusterApi: { enabled: true, extraArgs: ['--log-level=debug'] },
         installer: { enabled: true, action: 'uninstall', extraArgs: ['--purge'], maxUnavailable: '10%' },
       }),
     );
@@ -174,6 +177,8 @@ describe('the Helm chart', () => {
     assert.match(text, /"replicas":3/);
     const surge = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-surge`));
     assert.match(surge, /"args":\["surge","--timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"[^]*"memory":"512Mi"/);
+    const clusterApi = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-cluster-api`));
+    assert.match(clusterApi, /"args":\["cluster-api","--log-level=debug"\],"image":"registry[^"]*@sha256:0{64}"/);
     const installer = JSON.stringify(objects.get('DaemonSet nodemaint-installer/nodemaint-installer'));
     assert.match(installer, /"args":\["install-node","--","uninstall","--when-idle","--purge"\]/);
     assert.match(installer, /"maxUnavailable":"10%"/);

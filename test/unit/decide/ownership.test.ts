@@ -4,10 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Machine } from '../../../src/api/machine.ts';
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import { hookPatch, MACHINE_HOOK, unhookPatch } from '../../../src/decide/machine-hook/machine-hook.ts';
 import { decideCordon } from '../../../src/decide/maintenance/maintenance.ts';
 import { decideNodeConditions, NODE_CONDITIONS } from '../../../src/decide/maintenance/node-conditions.ts';
 import { decideMarks, MARK_NAMES, MARKS } from '../../../src/decide/node-mark/marks.ts';
@@ -18,7 +16,6 @@ import { mergePatch } from '../../support/stand-ins/patches.ts';
 interface World {
   readonly node: Node;
   readonly pod: Pod;
-  readonly machine: Machine;
 }
 type Kind = keyof World;
 
@@ -33,7 +30,6 @@ const FREE: World = {
     },
     spec: {},
   },
-  machine: { metadata: { name: 'm', namespace: 'x' }, status: { nodeRef: { name: 'n' } } },
 };
 
 /** The world after a merge patch of one object. */
@@ -83,11 +79,6 @@ const OURS: readonly Ours[] = [
     },
   },
   { name: 'the conditions', on: 'node', step: conditionStep },
-  {
-    name: 'the hook of a Machine',
-    on: 'machine',
-    step: (w, isHeld) => patched(w, 'machine', isHeld ? hookPatch(w.machine, 'n') : unhookPatch(w.machine)),
-  },
 ];
 
 /** What somebody else sets, as a merge patch. */
@@ -126,13 +117,6 @@ const THEIRS: readonly Theirs[] = [
   }),
   { name: 'a label of the pod', on: 'pod', patch: label('version', '2') },
   { name: 'an annotation of the pod', on: 'pod', patch: annotation('owner', 'shop') },
-  {
-    name: 'a hook of their own',
-    on: 'machine',
-    patch: annotation('pre-drain.delete.hook.machine.cluster.x-k8s.io/x', 'y'),
-  },
-  { name: 'a hook of our name', on: 'machine', patch: annotation(MACHINE_HOOK, 'theirs') },
-  { name: 'a label of the Machine', on: 'machine', patch: label('cluster.x-k8s.io/set-name', 'md-0') },
 ];
 
 /** Whether the object has all that the patch says. */

@@ -1,0 +1,17 @@
+import { type Command, Option } from 'commander';
+import { LOG_LEVELS } from '../../telemetry/log-levels.ts';
+import type { ClusterApiFlags } from './command.ts';
+
+/** Adds `nodemaint cluster-api`, which runs until `stop` is aborted. */
+export function addClusterApi(program: Command, { stop }: { readonly stop: AbortSignal }): void {
+  program
+    .command('cluster-api')
+    .description('let Cluster API wait with the Machine of a node until its drain is over')
+    .option('--kubeconfig <file>', 'default: the service account of the pod')
+    .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
+    .addHelpText('after', '\nExamples:\n  nodemaint cluster-api')
+    .action(async (flags: ClusterApiFlags) => {
+      const { clusterApiCommand } = await import('./command.ts');
+      await clusterApiCommand(flags, stop);
+    });
+}
