@@ -19,6 +19,8 @@ import { type LifecycleObjects, targetKey } from './objects.ts';
 export interface DrainRequests {
   /** The dialect of new requests; undefined while that is not known yet. */
   preferred(): Dialect | undefined;
+  /** Whether there may be any. */
+  mayHaveAny(): boolean;
   /** The drains' own request as the engine sees it. */
   get(key: string): EvictionRequest | undefined;
   list(): readonly EvictionRequest[];
@@ -95,6 +97,7 @@ export function createDrainRequests({ client, objects, preferred }: DrainRequest
   };
   return {
     preferred,
+    mayHaveAny: () => true,
     get,
     note,
     list: () => requests.cache.list().flatMap(({ metadata }) => get(`${metadata.namespace}/${metadata.name}`) ?? []),
@@ -133,6 +136,7 @@ function keyOfDrain({ metadata }: LifecycleRequest): string {
 /** Drains of a controller that speaks the older dialect only. */
 export const OLDER_ONLY: DrainRequests = {
   preferred: () => 'older',
+  mayHaveAny: () => false,
   get: () => undefined,
   list: () => [],
   onNode: () => [],
@@ -154,6 +158,7 @@ export function lateDrains(
   const now = (): DrainRequests => served() ?? OLDER_ONLY;
   return {
     preferred,
+    mayHaveAny: () => now().mayHaveAny(),
     get: (key) => now().get(key),
     list: () => now().list(),
     onNode: (nodeName) => now().onNode(nodeName),
@@ -167,19 +172,20 @@ export function lateDrains(
 
 /** The requests of both dialects for the loops of drains: of two for one pod, the one that is under way. */
 export function inBothDialects(older: RequestIndex, newer: DrainRequests): RequestIndex {
-  if (newer === OLDER_ONLY) return older;
   const get = (key: string): EvictionRequest | undefined => underWay(older.get(key), newer.get(key));
   const both = (a: Iterable<string>, b: Iterable<string>): string[] => [...new Set([...a, ...b])];
   return {
     ...older,
     get,
     list: () => {
+      if (!newer.mayHaveAny()) return older.list();
       const others = newer
         .list()
         .filter((each) => older.get(`${each.metadata.namespace}/${each.metadata.name}`) === undefined);
       return [...older.list(), ...others];
     },
-    onNode: (nodeName) => both(older.onNode(nodeName), newer.onNode(nodeName)),
-    nodesOf: (key) => both(older.nodesOf(key), newer.nodesOf(key)),
+    onNode: (nodeName) =>
+      newer.mayHaveAny() ? both(older.onNode(nodeName), newer.onNode(nodeName)) : older.onNode(nodeName),
+    nodesOf: (key) => (newer.mayHaveAny() ? both(older.nodesOf(key), newer.nodesOf(key)) : older.nodesOf(key)),
   };
 }

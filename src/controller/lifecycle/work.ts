@@ -2,7 +2,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { countedView } from '../../decide/lifecycle/drain-view.ts';
 import { standBackMs } from '../../decide/lifecycle/upstream.ts';
-import { isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
+import { hasDrainRequests, isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
@@ -107,7 +107,6 @@ function createParts(context: ControllerContext, objects: LifecycleObjects, note
       return { targets: undefined, responders: [evicting()], evictor };
     case 'off':
     case 'on':
-    case 'ending':
       return { targets: targets(), responders: [evicting(), daemonSet()], evictor };
   }
 }
@@ -198,8 +197,7 @@ function createPreference(
 
 /** What drains do where the options say this, and `late` is what they do in the newer dialect. */
 function drainsOf(lifecycleApi: ControllerContext['options']['lifecycleApi'], late: DrainRequests): DrainRequests {
-  if (lifecycleApi === 'off') return OLDER_ONLY;
-  const speaks = lifecycleApi === 'on' || lifecycleApi === 'ending';
+  const speaks = lifecycleApi === 'on' || lifecycleApi === 'off';
   // The evictor sets marks also where drains speak the older dialect.
   return speaks ? late : { ...OLDER_ONLY, isAsked: (pod) => late.isAsked(pod) };
 }
@@ -229,14 +227,19 @@ export function createLifecycleWork(context: ControllerContext, listener: Lifecy
     counted: () => served?.counted() ?? [],
     promised: () => served?.promised() ?? [],
     run: async (signal) => {
-      if (options.lifecycleApi === 'off') return;
+      const isOff = options.lifecycleApi === 'off';
+      const isWanted = isOff ? hasDrainRequests : isLifecycleServed;
       while (!signal.aborted) {
-        const isServed = await isLifecycleServed(context.client, signal).catch(() => undefined);
+        const isServed = await isWanted(context.client, signal).catch(() => undefined);
         if (isServed === true) {
           log.info({}, 'the cluster serves lifecycle.k8s.io/v1alpha1: this controller acts on its Evictions');
           served = createServed(context, preferred, listener);
           found = 'served';
           await runServed(served, context, signal);
+          return;
+        }
+        if (isServed === false && isOff) {
+          found = 'absent';
           return;
         }
         if (isServed === false && found === 'unknown') {

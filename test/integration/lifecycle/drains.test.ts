@@ -226,7 +226,7 @@ describe('a drain by lifecycle.k8s.io', () => {
     await rig.respond(active, report(B, false));
     await stop();
 
-    stop = await rig.startController({ lifecycleApi: 'ending' });
+    stop = await rig.startController({ lifecycleApi: 'off' });
     let eviction = await scene.untilEviction(first, 'B works on', (each) => isActive(each, B));
     assert.equal(eviction.metadata.uid, active.metadata.uid);
     await rig.respond(eviction, report(B, true));
