@@ -23,6 +23,8 @@ export interface DrainRequests {
   mayHaveAny(): boolean;
   /** The drains' own request as the engine sees it. */
   get(key: string): EvictionRequest | undefined;
+  /** Whether a request of somebody else has the name. */
+  isNameTaken(key: string): boolean;
   list(): readonly EvictionRequest[];
   /** The keys of those that have the label of the node. */
   onNode(nodeName: string): Iterable<string>;
@@ -99,6 +101,7 @@ export function createDrainRequests({ client, objects, preferred }: DrainRequest
     preferred,
     mayHaveAny: () => true,
     get,
+    isNameTaken: (key) => requests.get(key) !== undefined && mine(key) === undefined,
     note,
     list: () => requests.cache.list().flatMap(({ metadata }) => get(`${metadata.namespace}/${metadata.name}`) ?? []),
     onNode: (nodeName) => byNode.under(nodeName),
@@ -138,6 +141,7 @@ export const OLDER_ONLY: DrainRequests = {
   preferred: () => 'older',
   mayHaveAny: () => false,
   get: () => undefined,
+  isNameTaken: () => false,
   list: () => [],
   onNode: () => [],
   nodesOf: () => [],
@@ -160,6 +164,7 @@ export function lateDrains(
     preferred,
     mayHaveAny: () => now().mayHaveAny(),
     get: (key) => now().get(key),
+    isNameTaken: (key) => now().isNameTaken(key),
     list: () => now().list(),
     onNode: (nodeName) => now().onNode(nodeName),
     nodesOf: (key) => now().nodesOf(key),

@@ -5,6 +5,7 @@ import { standBackMs } from '../../decide/lifecycle/upstream.ts';
 import { hasDrainRequests, isLifecycleServed } from '../../kube/lifecycle/discovery.ts';
 import { createWorkQueue, type Reconcile, type WorkQueue } from '../../kube/queue.ts';
 import { keyOf } from '../../kube/resource.ts';
+import type { ObjectCache } from '../../kube/watch.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
 import type { CurrentCopy } from '../../kube/leader/sight.ts';
 import { createCurrencyCheck } from '../cache/currency.ts';
@@ -163,7 +164,7 @@ function copiesOf({ requests, evictions }: LifecycleObjects): Readonly<Record<st
 function cachesOf({
   requests,
   evictions,
-}: LifecycleObjects): readonly { synced(): boolean; run(signal: AbortSignal): Promise<void> }[] {
+}: LifecycleObjects): readonly Pick<ObjectCache<never>, 'synced' | 'current' | 'run'>[] {
   return [requests.cache, evictions.cache];
 }
 
@@ -178,6 +179,24 @@ async function runServed(
     await Promise.all(queues.map((queue) => queue.run(signal)));
   };
   await Promise.all([...caches.map((cache) => cache.run(signal)), working()]);
+}
+
+/**
+ * Works until the signal is aborted, or the cluster does not serve the group any more: then its watches fail, and discovery
+ * says so.
+ */
+async function runWhileServed(served: Served, context: ControllerContext, signal: AbortSignal): Promise<void> {
+  const { client, clock } = context;
+  const ended = new AbortController();
+  const ending = AbortSignal.any([signal, ended.signal]);
+  const looking = async (): Promise<void> => {
+    while (!ending.aborted) {
+      await clock.sleep(ASK_AGAIN_MS, ending).catch(() => undefined);
+      if (ending.aborted || cachesOf(served.objects).every((cache) => cache.current())) continue;
+      if ((await isLifecycleServed(client, ending).catch(() => undefined)) === false) ended.abort();
+    }
+  };
+  await Promise.all([runServed(served, context, ending), looking()]);
 }
 
 /** Which dialect drains speak; not known until it was asked what the cluster serves, and the copies are there. */
@@ -235,8 +254,17 @@ export function createLifecycleWork(context: ControllerContext, listener: Lifecy
           log.info({}, 'the cluster serves lifecycle.k8s.io/v1alpha1: this controller acts on its Evictions');
           served = createServed(context, preferred, listener);
           found = 'served';
-          await runServed(served, context, signal);
-          return;
+          await runWhileServed(served, context, signal);
+          if (signal.aborted) return;
+          log.warn(
+            {},
+            'the cluster does not serve lifecycle.k8s.io/v1alpha1 any more: drains ask in the older dialect',
+          );
+          const asked = served.drains.list().map(keyOf);
+          served = undefined;
+          found = 'absent';
+          for (const key of asked) listener.onDrainRequest(key);
+          continue;
         }
         if (isServed === false && isOff) {
           found = 'absent';

@@ -165,7 +165,8 @@ function dialectFor({ context, newer }: Scope, key: string, { node, pod }: Drain
   if (preferred === undefined || found === undefined) return preferred;
   const until = othersUntil(context, found, node);
   const isLate = until !== undefined && context.clock.now() >= until;
-  return dialectOf({ pod: found, older: context.requests.get(key), newer: newer.get(key), preferred, isLate });
+  const known = { older: context.requests.get(key), newer: newer.get(key), isNameTaken: newer.isNameTaken(key) };
+  return dialectOf({ pod: found, ...known, preferred, isLate });
 }
 
 /** Asks for the pod in one dialect, and takes back what was asked for in the other one. Returns when to look again. */

@@ -19,6 +19,8 @@ export interface DialectFacts {
   /** The request for the pod in each dialect, as the engine sees it. */
   readonly older: EvictionRequest | undefined;
   readonly newer: EvictionRequest | undefined;
+  /** Whether the name that the drain's request has in the newer dialect belongs to a request of somebody else. */
+  readonly isNameTaken: boolean;
   /** Which one the cluster is to speak where nothing is under way. */
   readonly preferred: Dialect;
   /** Whether a deadline leaves no more time to others than the Eviction API; only the older dialect can end a turn early. */
@@ -41,8 +43,10 @@ function isRegistered(pod: Pod): boolean {
  * The dialect for a pod: what is under way goes on where it is, so that nobody who works for the pod is interrupted. A new
  * request is made in the preferred dialect, if those who are to be asked are registered there.
  */
-export function dialectOf({ pod, older, newer, preferred, isLate }: DialectFacts): Dialect {
+export function dialectOf({ pod, older, newer, isNameTaken, preferred, isLate }: DialectFacts): Dialect {
   if (older !== undefined && !isFinished(older)) return 'older';
+  // A request that is deleted asks for nothing (KEP-4563), and while finalizers hold it there is no other one of its name.
+  if (isNameTaken || newer?.metadata.deletionTimestamp !== undefined) return 'older';
   const [active] = newer?.status?.activeInterceptors ?? [];
   if (isLate && active !== IMPERATIVE_INTERCEPTOR) return 'older';
   if (newer !== undefined && isRequestedBy(newer, MAINTENANCE_REQUESTER) && !isFinished(newer)) return 'newer';
@@ -56,7 +60,8 @@ export function dialectOf({ pod, older, newer, preferred, isLate }: DialectFacts
 export function askedFor(pod: Pod): InterceptorSelection {
   const older = interceptorsOf(pod);
   if ((pod.spec.evictionResponders ?? []).length === 0) return older;
-  const facts = { pod, older: undefined, newer: undefined, preferred: 'newer', isLate: false } as const;
+  const nothing = { older: undefined, newer: undefined, isNameTaken: false } as const;
+  const facts = { pod, ...nothing, preferred: 'newer', isLate: false } as const;
   if (dialectOf(facts) === 'older') return older;
   return { names: respondersOf(pod).map(({ name }) => interceptorName(name)), ignored: older.ignored };
 }

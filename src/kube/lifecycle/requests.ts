@@ -1,7 +1,9 @@
 /** The writes of a requester of `lifecycle.k8s.io`: each has an EvictionRequest of its own for each pod. */
 import { LIFECYCLE_API_VERSION, type LifecycleRequest, type PodReference } from '../../api/lifecycle.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
+import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../client.ts';
+import { missingName, refusal } from '../refusal.ts';
 import { objectPath, sendForObject } from '../resource.ts';
 import { readLifecycleRequest } from './parse.ts';
 import { LIFECYCLE_REQUESTS } from './resources.ts';
@@ -15,7 +17,7 @@ export interface Wish {
 
 /**
  * Makes the request, or lets one of this name and target ask again. Returns it; undefined where its namespace is gone. Throws
- * API_REFUSED, also where another request has the name, and API_UNREACHABLE.
+ * API_REFUSED, also where another request has the name or the group is not served, and API_UNREACHABLE.
  */
 export async function askForEviction(
   client: KubeClient,
@@ -27,13 +29,13 @@ export async function askForEviction(
   const body = { apiVersion: LIFECYCLE_API_VERSION, kind: 'EvictionRequest', metadata, spec };
   const path = objectPath(LIFECYCLE_REQUESTS, metadata);
   const patch = { kind: 'apply', manager: requester } as const;
-  const fresh = await sendForObject<KubeObject>(
-    client,
-    { method: 'PATCH', path, body, patch, ...order },
-    [404],
-    signal,
-  );
-  return fresh === undefined ? undefined : readLifecycleRequest(fresh).read;
+  const response = await client.send({ method: 'PATCH', path, body, patch, ...order }, signal);
+  if (response.status === 404) {
+    if (missingName(response) !== undefined) return undefined;
+    throw new NodemaintError('API_REFUSED', `this cluster does not serve ${LIFECYCLE_API_VERSION} any more`);
+  }
+  if (response.status !== 200 && response.status !== 201) throw refusal(response);
+  return readLifecycleRequest(response.body as KubeObject).read;
 }
 
 /** Withdraws the wish. Returns the request; undefined where it is gone, or has changed since it was judged. */

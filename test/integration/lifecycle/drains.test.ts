@@ -16,6 +16,7 @@ import {
   PODS,
 } from '../../support/rigs/lifecycle.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
+import { addForeignCases } from './foreign-cases.ts';
 import { addLookCases } from './look-cases.ts';
 import { A, B, createScene, DELETED, EVICTOR, NO_REQUESTERS, report, says } from './scene.ts';
 
@@ -245,6 +246,7 @@ describe('a drain by lifecycle.k8s.io', () => {
     await stop();
   });
 
+  addForeignCases({ rigOf: () => rig, scene, createNode, createPod, drain });
   addLookCases({ rigOf: () => rig, scene, createNode, createPod, drain });
 
   it('the API server refuses none of the writes', async () => {

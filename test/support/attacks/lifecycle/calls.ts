@@ -1,6 +1,6 @@
 /** The calls by which the objects of `lifecycle.k8s.io` are attacked. */
 import assert from 'node:assert/strict';
-import type { Eviction } from '../../../../src/api/lifecycle.ts';
+import { DRAIN_REQUESTER, type Eviction } from '../../../../src/api/lifecycle.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import type { KubeRequest } from '../../../../src/kube/client.ts';
 import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../../../src/kube/lifecycle/resources.ts';
@@ -31,6 +31,7 @@ export type Call = (scene: LifecycleScene) => KubeRequest;
 export const NOT_AS_OTHER = policy('nodemaint-lifecycle-eviction-status', /may not report as/u);
 const MANAGED = policy('nodemaint-lifecycle-eviction-status', /only the controller of Evictions/u);
 export const REQUEST_STATUS = policy('nodemaint-lifecycle-request-status', /only the controller of Evictions/u);
+export const OWN_REQUESTER = policy('nodemaint-lifecycle-requesters', /only the requester itself/u);
 export const OWN = staticPodsOf('n1');
 
 /** The present, as each call has it: the API server takes no other time. */
@@ -147,6 +148,21 @@ export const newRequest: Call = ({ namespace }) => ({
       intent: 'Eviction',
     },
   },
+});
+export const requestOfDrain: Call = (scene) => ({
+  ...newRequest(scene),
+  body: {
+    metadata: { name: 'forged' },
+    spec: { target: { pod: { name: 'p', uid: crypto.randomUUID() } }, requester: DRAIN_REQUESTER, intent: 'Eviction' },
+  },
+});
+export const withdrawnOfDrain: Call = ({ drainRequest }) =>
+  patched(LIFECYCLE_REQUESTS, drainRequest, { spec: { intent: 'Withdrawn' } });
+export const heldOfDrain: Call = ({ drainRequest }) =>
+  patched(LIFECYCLE_REQUESTS, drainRequest, { metadata: { finalizers: ['hold.example.com/x'] } });
+export const deletedOfDrain: Call = ({ drainRequest }) => ({
+  method: 'DELETE',
+  path: `${objectPath(LIFECYCLE_REQUESTS, drainRequest.metadata)}?dryRun=All`,
 });
 const relabelled: Call = ({ evictions }) =>
   patched(EVICTIONS, evictions['static-n2'], { metadata: { labels: { [OWN]: 'responder' } } });

@@ -1,5 +1,10 @@
 /** The Evictions of `lifecycle.k8s.io` that are attacked, and everybody's identity, on an API server of Kubernetes 1.37. */
-import type { Eviction, LifecycleRequest, TargetResponder } from '../../../../src/api/lifecycle.ts';
+import {
+  DRAIN_REQUESTER,
+  type Eviction,
+  type LifecycleRequest,
+  type TargetResponder,
+} from '../../../../src/api/lifecycle.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { loadClusterAccess } from '../../../../src/kube/access/cluster.ts';
 import { createKubeClient, type KubeClient, type KubeRequest } from '../../../../src/kube/client.ts';
@@ -39,6 +44,8 @@ export interface LifecycleScene {
   readonly clients: Readonly<Record<LifecycleActor, KubeClient>>;
   readonly evictions: Readonly<Record<EvictionName, Eviction>>;
   readonly request: LifecycleRequest;
+  /** That of a drain. */
+  readonly drainRequest: LifecycleRequest;
 }
 
 /** A patch that is judged and not carried out. */
@@ -105,6 +112,7 @@ export async function buildLifecycleScene(rig: LifecycleRig, namespace: string):
   });
   const target = { pod: { name: 'mine', uid: crypto.randomUUID() } };
   const spec = { target, requester: 'foo.example.com/1', intent: 'Eviction' };
+  const ofDrain = { ...spec, requester: DRAIN_REQUESTER };
   return {
     namespace,
     clients: {
@@ -116,5 +124,9 @@ export async function buildLifecycleScene(rig: LifecycleRig, namespace: string):
     },
     evictions: Object.fromEntries(await Promise.all(made)) as LifecycleScene['evictions'],
     request: await rig.create(LIFECYCLE_REQUESTS, namespace, { metadata: { name: 'wish' }, spec }),
+    drainRequest: await rig.create(LIFECYCLE_REQUESTS, namespace, {
+      metadata: { name: target.pod.uid },
+      spec: ofDrain,
+    }),
   };
 }

@@ -22,7 +22,8 @@ const DAEMON = {
 const NOBODY = { evictionResponders: [] };
 
 function dialect(of: Pod, more: Partial<Parameters<typeof dialectOf>[0]> = {}): Dialect {
-  return dialectOf({ pod: of, older: undefined, newer: undefined, preferred: 'newer', isLate: false, ...more });
+  const nothing = { older: undefined, newer: undefined, isNameTaken: false } as const;
+  return dialectOf({ pod: of, ...nothing, preferred: 'newer', isLate: false, ...more });
 }
 
 function registered(name: string | undefined): Partial<Pod['spec']> {
@@ -71,6 +72,13 @@ describe('the dialect in which a drain asks a pod to leave', () => {
     assert.equal(dialect(pod(), { newer: viewOf(), preferred: 'older' }), 'newer');
     const withdrawn = viewOf(turns('Active', 'Inactive'), { intent: 'Withdrawn' });
     assert.equal(dialect(pod(), { newer: withdrawn, preferred: 'older' }), 'older');
+  });
+
+  it('a request that is being deleted, or whose name another one has, leaves the pod to the older dialect', () => {
+    const view = viewOf();
+    const deleted = { ...view, metadata: { ...view.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    assert.equal(dialect(pod(), { newer: deleted }), 'older');
+    assert.equal(dialect(pod(), { isNameTaken: true }), 'older');
   });
 
   it('a deadline ends the turns of others by the older dialect, and leaves the Eviction API its turn', () => {
