@@ -162,7 +162,9 @@ async function askByLifecycle(
 function dialectFor({ context, newer }: Scope, key: string, { node, pod }: DrainIntent): Dialect | undefined {
   const preferred = newer.preferred();
   const found = samePod(context.pods, pod);
-  if (preferred === undefined || found === undefined) return preferred;
+  if (preferred === undefined) return undefined;
+  // For a pod that is gone nothing is asked in another dialect.
+  if (found === undefined) return context.requests.get(key) === undefined ? preferred : 'older';
   const until = othersUntil(context, found, node);
   const isLate = until !== undefined && context.clock.now() >= until;
   const known = { older: context.requests.get(key), newer: newer.get(key), isNameTaken: newer.isNameTaken(key) };
