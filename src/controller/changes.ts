@@ -10,14 +10,17 @@ import type { DaemonSetGate } from './daemon-set/gate.ts';
 import type { ImperativeEviction } from './eviction/imperative.ts';
 import { isMarkedInVain } from './eviction/marks.ts';
 import type { DrainRequests } from './lifecycle/drain-requests.ts';
+import type { GroupEvictions } from './pod-group/evictions.ts';
 
 /** The queues of a leader, and what decides which of their keys a change concerns. */
 export interface Queues {
   readonly imperative: ImperativeEviction;
+  readonly groups: Pick<GroupEvictions, 'ofPod' | 'budgetChanged' | 'promised'>;
   readonly gate: DaemonSetGate;
   readonly maintenance: WorkQueue;
   readonly node: WorkQueue;
   readonly requester: WorkQueue;
+  readonly grouped: WorkQueue;
   readonly request: WorkQueue;
   readonly daemonSet: WorkQueue;
   readonly gated: WorkQueue;
@@ -144,6 +147,7 @@ export function createChanges(context: ControllerContext, queues: Queues, newer:
       if (change.isOtherControlPlane) for (const node of maintenances.noteControlPlane()) add.maintenancesOn(node);
       for (const request of requests.ofPod(key)) add.request(request);
       add.mark(key);
+      for (const group of queues.groups.ofPod(key)) queues.grouped.add(group);
       if (queues.gate.podChanged(key)) queues.gated.add(key);
       const rollout = queues.gate.rolloutOf(key);
       if (rollout !== undefined) queues.rollout.add(rollout);
@@ -175,6 +179,7 @@ export function createChanges(context: ControllerContext, queues: Queues, newer:
     },
     onBudget: (key) => {
       for (const request of queues.imperative.budgetChanged(key)) queues.eviction.add(request);
+      for (const pod of queues.groups.budgetChanged(key)) queues.grouped.add(pod);
     },
   };
 }

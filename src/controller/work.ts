@@ -9,12 +9,15 @@ import { createDaemonSetGate } from './daemon-set/gate.ts';
 import { createDaemonSetRollout } from './daemon-set/rollout.ts';
 import { createEvictionRequestReconciler } from './eviction/reconciler.ts';
 import { createImperativeEviction } from './eviction/imperative.ts';
+import { type CallsUnderWay, createCallsUnderWay } from './eviction/under-way.ts';
 import { createMarkReconciler } from './eviction/marks.ts';
-import { createEvictionIntents } from './maintenance/intents.ts';
+import { createEvictionIntents, type EvictionIntents } from './maintenance/intents.ts';
 import { createNodeReconciler } from './maintenance/nodes.ts';
 import { createMaintenanceReconciler, type DrainEffects } from './maintenance/reconciler.ts';
-import { createRefusals } from './maintenance/refusals.ts';
-import { createRequestReconciler } from './maintenance/requests.ts';
+import { createRefusals, type Refusals } from './maintenance/refusals.ts';
+import { createRequestReconciler, type GroupedPods } from './maintenance/requests.ts';
+import { createGroupEvictions } from './pod-group/evictions.ts';
+import { createGroupReconciler } from './pod-group/reconciler.ts';
 import { byResource } from './cache/copies.ts';
 import type { CurrentCopy } from '../kube/leader/sight.ts';
 import { createCurrencyCheck } from './cache/currency.ts';
@@ -52,12 +55,27 @@ type QueueOf = (
   order?: Pick<QueueDependencies, 'isUrgent' | 'hasToWait' | 'restMs'>,
 ) => WorkQueue;
 
+/** The queue of the pods of groups, which have no requests, and by which other queues add to it. */
+function createGroupQueue(
+  context: ControllerContext,
+  parts: { readonly intents: EvictionIntents; readonly refusals: Refusals; readonly underWay: CallsUnderWay },
+  queueOf: QueueOf,
+): Pick<Queues, 'grouped' | 'groups'> & { readonly wanted: GroupedPods } {
+  const add = (key: string): void => {
+    grouped.add(key);
+  };
+  const groups = createGroupEvictions(context, parts.underWay, add);
+  const step = createGroupReconciler(context, parts.intents, parts.refusals, groups);
+  const grouped = queueOf('pod-groups', step, PARALLEL_EVICTIONS);
+  return { grouped, groups, wanted: { has: (key) => groups.has(key), add } };
+}
+
 /** The queues of the maintenances, and of the nodes and EvictionRequests that belong to them: none of these delays another. */
 function createMaintenanceQueues(
   own: ControllerContext,
-  newer: DrainRequests,
+  { newer, underWay }: { readonly newer: DrainRequests; readonly underWay: CallsUnderWay },
   queueOf: QueueOf,
-): Pick<Queues, 'maintenance' | 'node' | 'requester'> {
+): Pick<Queues, 'maintenance' | 'node' | 'requester' | 'grouped' | 'groups'> {
   const context = { ...own, requests: inBothDialects(own.requests, newer) };
   const { maintenances, nodes, requests, clock } = context;
   const intents = createEvictionIntents();
@@ -77,7 +95,8 @@ function createMaintenanceQueues(
     // Evictions wait for the cordon, and nothing for the conditions of other nodes.
     isUrgent: (name) => nodes.get(name)?.spec?.unschedulable !== true && maintenances.unsettledOn(name).length > 0,
   });
-  const requestStep = createRequestReconciler(own, intents, refused.requests, newer);
+  const pods = createGroupQueue(own, { intents, refusals: refused.requests, underWay }, queueOf);
+  const requestStep = createRequestReconciler(own, intents, refused.requests, { newer, groups: pods.wanted });
   const requester = queueOf('requester', requestStep, PARALLEL_REQUESTS, {
     isUrgent: (key) => intents.leads(key) && [...intents.of(key).values()].some(({ node }) => isUntouched(node)),
   });
@@ -107,7 +126,7 @@ function createMaintenanceQueues(
       return false;
     },
   });
-  return { maintenance, node, requester };
+  return { maintenance, node, requester, grouped: pods.grouped, groups: pods.groups };
 }
 
 function createQueues(context: ControllerContext, newer: DrainRequests): Queues {
@@ -129,7 +148,8 @@ function createQueues(context: ControllerContext, newer: DrainRequests): Queues 
     });
     return queueOf(name, reconcile, parallel, firstOfNode);
   };
-  const imperative = createImperativeEviction(context);
+  const underWay = createCallsUnderWay(clock);
+  const imperative = createImperativeEviction(context, undefined, underWay);
   const requestStep = createEvictionRequestReconciler(context);
   const request = queueOf('evictionrequests', requestStep, PARALLEL_REPORTS, firstOfNode);
   const daemonSet = interceptorQueue('daemonset', createDaemonSetInterceptor(context), PARALLEL_REQUESTS);
@@ -138,14 +158,14 @@ function createQueues(context: ControllerContext, newer: DrainRequests): Queues 
   const rollout = queueOf('daemonset-rollout', createDaemonSetRollout(context, gate), 1);
   const eviction = interceptorQueue('imperative', imperative, PARALLEL_EVICTIONS);
   const marks = queueOf('pod-marks', createMarkReconciler(context, newer), 1);
-  const own = createMaintenanceQueues(context, newer, queueOf);
+  const own = createMaintenanceQueues(context, { newer, underWay }, queueOf);
   return { ...own, imperative, gate, request, daemonSet, gated, rollout, eviction, marks };
 }
 
 /** Runs the queues until `stop`, with at most FINISH_MS after it, and writes Events until they have ended. */
 async function runQueues(
   { events, budgetRule }: ControllerContext,
-  { maintenance, node, requester, gated, rollout, request, daemonSet, eviction, marks }: Queues,
+  { maintenance, node, requester, grouped, gated, rollout, request, daemonSet, eviction, marks }: Queues,
   stop: AbortSignal,
   signal: AbortSignal,
 ): Promise<void> {
@@ -163,7 +183,7 @@ async function runQueues(
   const writingEvents = events.run(AbortSignal.any([finished.signal, cut]));
   try {
     const ending = AbortSignal.any([stop, signal]);
-    const queues = [maintenance, node, requester, gated, rollout, request, daemonSet, eviction, marks];
+    const queues = [maintenance, node, requester, grouped, gated, rollout, request, daemonSet, eviction, marks];
     await Promise.all([...queues.map((queue) => queue.run(ending, cut)), budgetRule.run(ending)]);
   } finally {
     stop.removeEventListener('abort', onStop);
@@ -183,7 +203,7 @@ export function createWork(context: ControllerContext, newer: DrainRequests = OL
   const changes = createChanges(context, queues, newer);
   return {
     ...changes,
-    promised: () => queues.imperative.promised(),
+    promised: () => [...queues.imperative.promised(), ...queues.groups.promised()],
     run: async (stop, signal) => {
       // All are noted before the first is looked at.
       for (const node of nodes.list()) changes.onNode(node.metadata.name);

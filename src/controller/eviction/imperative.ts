@@ -40,6 +40,11 @@ export interface ImperativeEviction extends Interceptor {
   promised(): readonly string[];
   /** The number of requests of which anything is remembered. */
   remembered(): number;
+  /**
+   * Asks the API server whether it would evict the pod, without doing it; `memory` has the trials before this one. Waits while
+   * too many calls for pods of its namespace are under way. Throws API_UNREACHABLE.
+   */
+  tryOut(pod: Pod, memory: EvictionMemory, signal: AbortSignal): Promise<EvictionOutcome>;
   /** Whether the last attempt at the request of this key was accepted. */
   isAccepted(key: string): boolean;
 }
@@ -131,16 +136,30 @@ function unblocked(context: ControllerContext, memory: EvictionMemory, pod: Pod)
   return free ? { ...memory, nextAt: 0, blockedBy: [] } : memory;
 }
 
+/**
+ * The evictions of the namespace that a budget has blocked and that would be tried now but for their pause. Others need no
+ * room: their pod is terminating, or it is left to its controller or to an eviction in the background.
+ */
 function blockedIn(
   context: ControllerContext,
   memories: EvictionAttempts,
   namespace: string,
 ): readonly BlockedEviction[] {
-  return memories.list().flatMap(([key, { blockedBy }]) => {
+  return memories.list().flatMap(([key, memory]) => {
+    const { blockedBy } = memory;
     if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
-    const pod = context.pods.get(`${namespace}/${context.requests.get(key)?.spec.target.pod.name ?? ''}`);
-    return pod === undefined ? [] : [{ key, pod, blockedBy }];
+    const request = context.requests.get(key);
+    const pod = context.pods.get(`${namespace}/${request?.spec.target.pod.name ?? ''}`);
+    if (request === undefined || pod === undefined) return [];
+    const patience = patienceOf(context, request);
+    const step = decideEvictionStep({ request, pod }, { ...memory, nextAt: 0 }, patience, context.clock.now());
+    return step.kind === 'evict' ? [{ key, pod, blockedBy }] : [];
   });
+}
+
+function patienceOf({ options }: ControllerContext, request: EvictionRequest): EvictionPatience {
+  const { takeOverTimeout: takeOverMs, promiseTimeout: promiseMs } = options;
+  return { takeOverMs, promiseMs, trustUntil: othersDeadline(request) };
 }
 
 /** The step of the last replica of the controller while other nodes still need it; undefined for any other pod. */
@@ -180,12 +199,7 @@ async function act(
   const ready = withoutPauseIfNotAsked(remembered, () => context.budgetRule.whyNotAsked(pod) !== undefined);
   const memory = { ...withoutPauseIfUnready(ready, pod), ...(markedAt === undefined ? {} : { markedAt }) };
   memories.set(key, memory);
-  const patience: EvictionPatience = {
-    takeOverMs: options.takeOverTimeout,
-    promiseMs: options.promiseTimeout,
-    trustUntil: othersDeadline(request),
-  };
-  const step = decideEvictionStep({ request, pod }, memory, patience, now);
+  const step = decideEvictionStep({ request, pod }, memory, patienceOf(context, request), now);
   // A drain may have ended while no controller ran.
   if (step.kind !== 'wait' && isAskedInVain(context, { request, pod }))
     return { kind: 'silent', againMs: UNWANTED_AGAIN_MS };
@@ -207,14 +221,17 @@ async function act(
   return { kind: 'working', ...step.progress, againMs };
 }
 
-/** Creates the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. */
+/**
+ * Creates the interceptor `imperative-eviction.k8s.io` (KEP-4563, "Eviction"): the Eviction API as the last resort. `underWay`
+ * counts the calls together with those of others who have it too.
+ */
 export function createImperativeEviction(
   context: ControllerContext,
   habits: ImperativeHabits = HABITS,
+  underWay: CallsUnderWay = createCallsUnderWay(context.clock),
 ): ImperativeEviction {
   const memories = createEvictionAttempts(context.clock);
   const unsure = new Set<string>();
-  const underWay = createCallsUnderWay(context.clock);
   const stays = new Map<string, number>();
   const forget = (key: string): void => {
     stays.delete(key);
@@ -238,6 +255,14 @@ export function createImperativeEviction(
         if (memory !== undefined) memories.set(key, { ...memory, nextAt: 0, blockedBy: [] });
       }
       return woken;
+    },
+    tryOut: async (pod, memory, signal) => {
+      const { namespace = '' } = pod.metadata;
+      for (let ms = underWay.pauseMs(namespace, false); ms > 0; ms = underWay.pauseMs(namespace, false)) {
+        await context.clock.sleep(ms, signal);
+      }
+      const trial = { pod, memory, isTrial: true };
+      return (await underWay.during(namespace, () => attemptEviction(context, trial, signal))).outcome;
     },
     isAccepted: (key) => memories.get(key)?.acceptedAt !== undefined,
     remembered: () => new Set([...memories.list().map(([key]) => key), ...unsure]).size,

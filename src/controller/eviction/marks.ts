@@ -3,11 +3,13 @@ import { EVICT_WANTED_ANNOTATION, IMPERATIVE_INTERCEPTOR } from '../../api/names
 import type { Pod } from '../../api/pod.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
+import { isInPodGroup } from '../../decide/pod.ts';
+import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import { keyOf, objectPath, PODS, sendForObject } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import { actsOutOfTurn } from './out-of-turn.ts';
+import { actsOutOfTurn, drainOfPod } from './out-of-turn.ts';
 
 /** Until it is asked again whether the requests of the newer dialect are known. */
 const UNKNOWN_AGAIN_MS = 5_000;
@@ -39,6 +41,12 @@ export async function writeMark(
   log.info({ pod: keyOf(pod), mark: what }, 'told the controller of a pod about its eviction');
 }
 
+/** Whether a drain targets a pod of the group that the pod is of: pods of groups have no requests. */
+function isGroupDrained(context: ControllerContext, pod: Pod): boolean {
+  const members = context.pods.inGroup(`${pod.metadata.namespace}/${groupNameOf(pod)}`);
+  return [pod, ...members].some((each) => drainOfPod(context, each) !== undefined);
+}
+
 /** What is known of the requests for pods in the newer dialect, whoever made them. */
 export interface NewerRequests {
   /** Whether anybody asks for the eviction of the pod; undefined where that is not known yet. */
@@ -52,6 +60,7 @@ export interface NewerRequests {
 export function isMarkedInVain(context: ControllerContext, newer: NewerRequests, pod: Pod): boolean | undefined {
   // A pod without the policy was marked by somebody else.
   if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
+  if (isInPodGroup(pod)) return !isGroupDrained(context, pod);
   const request = context.requests.get(`${pod.metadata.namespace}/${pod.metadata.uid}`);
   if (request !== undefined && (!isFinished(request) || actsOutOfTurn(context, 'Default', { request, pod }))) {
     return false;

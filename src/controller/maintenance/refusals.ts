@@ -1,6 +1,7 @@
 import { describeError } from '../../errors.ts';
 import type { BlockingPod } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
+import { isBlockedByBudget } from '../../decide/eviction/api-answer.ts';
 import { isInPodGroup } from '../../decide/pod.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -65,7 +66,9 @@ export const NOTHING_REFUSED: Refused = { nodes: { of: () => undefined }, reques
 /** A pod that cannot leave because its EvictionRequest is refused or, where it is of a group and has none, its eviction. */
 export function refusedPod(pod: Pod, { message, sinceAt }: Refusal): BlockingPod {
   const { name, namespace = 'default' } = pod.metadata;
-  const what = isInPodGroup(pod) ? 'it cannot be evicted' : 'its EvictionRequest cannot be written';
+  const isGrouped = isInPodGroup(pod);
+  const what = isGrouped ? 'it cannot be evicted' : 'its EvictionRequest cannot be written';
   const why = `${what}: ${message}`.slice(0, MAX_MESSAGE);
-  return { namespace, name, reason: 'EvictionRefused', message: why, since: rfc3339(sinceAt) };
+  const reason = isGrouped && isBlockedByBudget(message) ? 'PodDisruptionBudget' : 'EvictionRefused';
+  return { namespace, name, reason, message: why, since: rfc3339(sinceAt) };
 }

@@ -24,7 +24,6 @@ import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline, othersUntil } from '../deadline.ts';
 import { type DrainRequests, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
-import { createGroupEvictions } from '../pod-group/evictions.ts';
 import { createNewerReturn, createOlderReturn, createRequestReturn } from './give-back.ts';
 import type { EvictionIntent, EvictionIntents } from './intents.ts';
 import type { Refusals } from './refusals.ts';
@@ -54,7 +53,7 @@ interface Applied {
 }
 
 /** An intent, and the maintenance that has it. */
-interface DrainIntent extends EvictionIntent {
+export interface DrainIntent extends EvictionIntent {
   readonly maintenanceUid: string | undefined;
   /** Whether it is the first pod of its node. */
   readonly leads: boolean;
@@ -197,11 +196,36 @@ async function askFor(
 }
 
 /** The pod where it is one of a group that has not been told to end: an EvictionRequest of it would only be canceled. */
-function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod | undefined {
+export function groupedPod({ pods }: ControllerContext, wanted: DrainPod): Pod | undefined {
   const pod = wanted.podType === 'Default' ? samePod(pods, wanted) : undefined;
   if (pod === undefined || !isInPodGroup(pod)) return undefined;
   return pod.metadata.deletionTimestamp === undefined ? pod : undefined;
 }
+
+/** The intent of a maintenance that still drains in our copies: its loop may have had no turn since. */
+export function drainIntentOf(
+  { maintenances }: Pick<ControllerContext, 'maintenances'>,
+  intents: EvictionIntents,
+  key: string,
+): DrainIntent | undefined {
+  for (const [name, intent] of intents.of(key)) {
+    const maintenance = maintenances.get(name);
+    if (maintenance === undefined || stageOf(maintenance) !== 'Drain') continue;
+    return { ...intent, maintenanceUid: maintenance.metadata.uid, leads: intents.leads(key) };
+  }
+  return undefined;
+}
+
+/** Who evicts the pods that have no request because they are of groups. */
+export interface GroupedPods {
+  /** Whether it knows of the eviction with this key. */
+  has(key: string): boolean;
+  /** Tells it that the pod with this key is wanted, or not any more. */
+  add(key: string): void;
+}
+
+/** For whoever has no pods of groups. */
+const NO_GROUPS: GroupedPods = { has: () => false, add: () => undefined };
 
 /**
  * One step of one EvictionRequest, by its key: it has this controller's requester entry while a drain wants the pod to leave,
@@ -211,32 +235,23 @@ export function createRequestReconciler(
   context: ControllerContext,
   intents: EvictionIntents,
   refusals: Refusals,
-  newer: DrainRequests = OLDER_ONLY,
+  { newer = OLDER_ONLY, groups = NO_GROUPS }: { readonly newer?: DrainRequests; readonly groups?: GroupedPods } = {},
 ): Reconcile {
-  /** The intent of a maintenance that still drains in our copies: its loop may have had no turn since. */
-  const intentOf = (key: string): DrainIntent | undefined => {
-    for (const [name, intent] of intents.of(key)) {
-      const maintenance = context.maintenances.get(name);
-      if (maintenance === undefined || stageOf(maintenance) !== 'Drain') continue;
-      return { ...intent, maintenanceUid: maintenance.metadata.uid, leads: intents.leads(key) };
-    }
-    return undefined;
-  };
   const returns = {
     older: createRequestReturn(context, createOlderReturn(context)),
     newer: createRequestReturn(context, createNewerReturn(newer)),
   };
   const scope = { context, newer, applied: createRequestNotes<Applied>(() => ({})) };
-  const groups = createGroupEvictions(context);
   return async (key, signal) => {
-    const intent = intentOf(key);
+    const intent = drainIntentOf(context, intents, key);
+    const isGrouped = intent !== undefined && groupedPod(context, intent.pod) !== undefined;
+    if (isGrouped || groups.has(key)) groups.add(key);
+    if (isGrouped) return {};
     return await refusals.during(key, signal, async () => {
       const known = { older: context.requests.get(key), newer: newer.get(key) };
       if (known.older === undefined) returns.older.forget(key);
       if (known.newer === undefined) returns.newer.forget(key);
       if (known.older === undefined || isFinished(known.older)) scope.applied.forget(key);
-      const inGroup = intent === undefined ? undefined : groupedPod(context, intent.pod);
-      if (inGroup !== undefined) return await groups.evict(inGroup, signal);
       if (intent !== undefined) return await askFor(scope, key, intent, signal);
       if (known.older !== undefined) await returns.older.act(known.older, signal);
       if (known.newer !== undefined) await returns.newer.act(withoutOthers(known.newer), signal);

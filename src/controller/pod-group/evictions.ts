@@ -1,101 +1,237 @@
-/** Evicts pods of PodGroups for drains, without EvictionRequests, which do not support them (KEP-4563). */
+/**
+ * Evicts pods of PodGroups for drains. EvictionRequests do not support them (KEP-4563), so each has a request in memory only,
+ * and leaves by the same engine as every other pod.
+ */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { budgetTooSmall, groupNameOf } from '../../decide/pod-group/pod-group.ts';
+import { attemptsOf } from '../../decide/eviction/api-answer.ts';
+import { isMarked, isTakenOver, rememberedAttempts } from '../../decide/eviction/imperative.ts';
+import { ownRequest } from '../../decide/eviction/own-request.ts';
+import { drainPodOf, isTerminal } from '../../decide/pod.ts';
+import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
+import { asOfNow, type Moment, momentOf } from '../../host/clock.ts';
+import type { EventRecorder } from '../../kube/events.ts';
 import { readDisruptionMode } from '../../kube/pod-group/disruption-mode.ts';
 import { keyOf } from '../../kube/resource.ts';
+import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
-import { attemptEviction } from '../eviction/attempt.ts';
+import { deadlineAnnotations } from '../deadline.ts';
+import { createImperativeEviction, type ImperativeEviction } from '../eviction/imperative.ts';
+import { writeMark } from '../eviction/marks.ts';
+import type { CallsUnderWay } from '../eviction/under-way.ts';
+import { requestKeyOf } from '../maintenance/intents.ts';
+import { createGroupGate, type GroupGate } from './gate.ts';
 
-/** While another pod of the group is worked on, and until our copies show what became of that. */
-const BUSY_AGAIN_MS = 1_000;
-/** How often a group is tried that is blocked: budgets change without our being told for groups. */
-const BLOCKED_AGAIN_MS = 5_000;
-
-/** A group is tried at even intervals, however often it was refused. */
-const NOTHING_BEFORE = { count: 0, postponed: 0 } as const;
+/** The requester of a pod that leaves only because others of its group do. */
+const GROUP_REQUESTER = 'podgroup.scheduling.k8s.io';
 
 /** What has become of the eviction of a pod. */
 export interface GroupStep {
-  readonly againMs: number;
+  readonly againMs?: number;
   /** Why it is still there, as a sentence; absent while nothing blocks it. */
   readonly refused?: string;
 }
 
-/** The evictions of pods of groups. */
+/** The evictions of pods of groups. Their keys are those that an EvictionRequest of the pod would have, NAMESPACE/UID. */
 export interface GroupEvictions {
   /** Takes the next step for one pod that a drain targets. Throws API_UNREACHABLE and API_REFUSED. */
   evict(pod: Pod, signal: AbortSignal): Promise<GroupStep>;
+  /** The next step for a pod that no drain targets: it goes on to leave with its group, or its eviction is over. */
+  release(key: string, signal: AbortSignal): Promise<GroupStep>;
+  /** Whether anything is known of the eviction. */
+  has(key: string): boolean;
+  /** The keys of the evictions of the pod, NAMESPACE/NAME. */
+  ofPod(pod: string): readonly string[];
+  /** The keys that are worth another step after this PodDisruptionBudget, NAMESPACE/NAME, has changed. */
+  budgetChanged(budget: string): readonly string[];
+  /** The keys of those whose eviction is promised (KEP-1397). */
+  promised(): readonly string[];
 }
 
-/** Asks for the eviction of all these pods. Returns why one of them is refused; undefined where none is. */
-async function ask(
-  context: ControllerContext,
-  pods: readonly Pod[],
-  isTrial: boolean,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const refusals = await Promise.all(
-    pods.map(async (pod) => {
-      const { outcome, answer } = await attemptEviction(context, { pod, memory: NOTHING_BEFORE, isTrial }, signal);
-      if (!isTrial) {
-        context.metrics.evictionAttempted(outcome.kind);
-        context.log.info({ pod: keyOf(pod), group: groupNameOf(pod), ...outcome }, 'evicted a pod of a group');
-      }
-      const isRefused = outcome.kind === 'blocked' || outcome.kind === 'postponed';
-      return isRefused ? `Pod ${pod.metadata.name}: ${answer}` : undefined;
-    }),
-  );
-  return refusals.find((refusal) => refusal !== undefined);
+/** One eviction, without a request in the cluster. */
+interface GroupEviction {
+  readonly pod: Pod;
+  readonly group: string;
+  readonly begun: Moment;
+  /** Who asks: a drain, or the group whose other pods leave. */
+  by: 'drain' | 'group';
+  /** What the engine said last. */
+  message: string;
 }
 
-/** The pods of the same group that are to leave with this one, which comes first. */
-async function leaversWith(context: ControllerContext, pod: Pod, signal: AbortSignal): Promise<readonly Pod[]> {
-  const { namespace = '' } = pod.metadata;
-  const name = groupNameOf(pod);
-  if (name === undefined) return [pod];
-  const mode = await readDisruptionMode(context.client, { namespace, name }, signal);
-  const others = mode === 'single' ? [] : context.pods.inGroup(`${namespace}/${name}`);
-  return [
-    pod,
-    ...others.filter(({ metadata }) => metadata.deletionTimestamp === undefined && metadata.uid !== pod.metadata.uid),
-  ];
-}
-
-/** One step for a pod and those that leave with it: first all of them are tried, so that none leaves where one cannot. */
-async function step(context: ControllerContext, pod: Pod, signal: AbortSignal): Promise<GroupStep> {
-  const leavers = await leaversWith(context, pod, signal);
-  const isTogether = leavers.length > 1;
-  const areAsked = context.budgetRule.whyNotAsked(pod) === undefined;
-  const tooSmall =
-    isTogether && areAsked ? budgetTooSmall(groupNameOf(pod) ?? '', leavers, context.budgets.list()) : undefined;
-  const refused =
-    tooSmall ??
-    (isTogether ? await ask(context, leavers, true, signal) : undefined) ??
-    (await ask(context, leavers, false, signal));
-  return refused === undefined ? { againMs: BUSY_AGAIN_MS } : { againMs: BLOCKED_AGAIN_MS, refused };
-}
-
-/** Remembers by group what its last step has come to: one pod of a group acts, the others say the same. */
-export function createGroupEvictions(context: ControllerContext): GroupEvictions {
-  const { clock } = context;
-  const groups = new Map<string, { readonly until: number; readonly step: GroupStep }>();
+/** Events of the engine about its request are about the pod. */
+function aboutPods(events: EventRecorder, podOf: (key: string) => Pod | undefined): EventRecorder {
   return {
-    evict: async (pod, signal) => {
-      const key = `${pod.metadata.namespace}/${groupNameOf(pod) ?? pod.metadata.name}`;
-      const now = clock.monotonic();
-      for (const [known, { until }] of groups) if (now >= until) groups.delete(known);
-      const last = groups.get(key);
-      if (last !== undefined) return { ...last.step, againMs: Math.min(last.until - now, last.step.againMs) };
-      // Until the answers are there, nobody else of the group asks.
-      groups.set(key, { until: Infinity, step: { againMs: BUSY_AGAIN_MS } });
-      try {
-        const done = await step(context, pod, signal);
-        groups.set(key, { until: clock.monotonic() + done.againMs, step: done });
-        return done;
-      } catch (error) {
-        groups.delete(key);
-        throw error;
-      }
+    ...events,
+    record: (subject, text) => {
+      const pod = subject.kind === 'EvictionRequest' ? podOf(keyOf(subject)) : undefined;
+      events.record(pod === undefined ? subject : { apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata }, text);
     },
   };
+}
+
+class Groups implements GroupEvictions {
+  readonly #context: ControllerContext;
+  readonly #add: (key: string) => void;
+  readonly #evictions = new Map<string, GroupEviction>();
+  readonly #engine: ImperativeEviction;
+  readonly #gate: GroupGate;
+
+  constructor(context: ControllerContext, underWay: CallsUnderWay, add: (key: string) => void) {
+    this.#context = context;
+    this.#add = add;
+    const get = (key: string): EvictionRequest | undefined => this.#requestOf(key);
+    const own = {
+      ...context,
+      requests: { ...context.requests, get, isFirstOfNode: () => false },
+      events: aboutPods(context.events, (key) => this.#evictions.get(key)?.pod),
+    };
+    this.#engine = createImperativeEviction(own, { remember: rememberedAttempts, quietMs: () => 0 }, underWay);
+    this.#gate = createGroupGate(context, this.#engine);
+  }
+
+  async evict(pod: Pod, signal: AbortSignal): Promise<GroupStep> {
+    const eviction = this.#begin(pod, 'drain');
+    const { group } = eviction;
+    const { namespace = '' } = pod.metadata;
+    const name = groupNameOf(pod);
+    const mode =
+      name === undefined ? 'single' : await readDisruptionMode(this.#context.client, { namespace, name }, signal);
+    const members = mode === 'single' ? [] : this.#membersOf(group);
+    if (members.length > 1) {
+      const step = await this.#gate.pass(group, members, signal);
+      if (step.kind === 'closed') {
+        const { againMs, refused } = step;
+        return { againMs, ...(refused === undefined ? {} : { refused }) };
+      }
+      for (const member of members) this.#joinLeaving(member);
+    }
+    return await this.#act(eviction, pod, signal);
+  }
+
+  async release(key: string, signal: AbortSignal): Promise<GroupStep> {
+    const eviction = this.#evictions.get(key);
+    if (eviction === undefined) return {};
+    const pod = this.#currentPod(eviction);
+    if (pod === undefined) {
+      await this.#end(key, eviction, 'evicted', signal);
+      return {};
+    }
+    // It is counted when it has ended.
+    if (pod.metadata.deletionTimestamp !== undefined) return {};
+    if (eviction.by === 'group') return await this.#act(eviction, pod, signal);
+    if (isMarked(pod) && isTakenOver(pod)) await writeMark(this.#context, pod, 'remove', signal);
+    await this.#end(key, eviction, 'canceled', signal);
+    if (this.#ofGroup(eviction.group).some(([, { by }]) => by === 'drain')) return {};
+    // Nobody wants the group to leave any more: the next drain begins anew.
+    this.#gate.forget(eviction.group);
+    for (const [other, left] of this.#ofGroup(eviction.group)) {
+      left.by = 'drain';
+      this.#add(other);
+    }
+    return {};
+  }
+
+  has(key: string): boolean {
+    return this.#evictions.has(key);
+  }
+
+  ofPod(pod: string): readonly string[] {
+    return [...this.#evictions].flatMap(([key, eviction]) => (keyOf(eviction.pod) === pod ? [key] : []));
+  }
+
+  budgetChanged(budget: string): readonly string[] {
+    const groups = this.#gate.budgetChanged(budget);
+    const kept = groups.flatMap((group) => this.#ofGroup(group).map(([key]) => key));
+    return [...new Set([...kept, ...this.#engine.budgetChanged(budget)])];
+  }
+
+  promised(): readonly string[] {
+    return this.#engine.promised();
+  }
+
+  #begin(pod: Pod, by: GroupEviction['by']): GroupEviction {
+    const key = requestKeyOf(drainPodOf(pod));
+    const known = this.#evictions.get(key);
+    if (known !== undefined && by === 'drain') known.by = by;
+    if (known !== undefined) return known;
+    const { clock, metrics } = this.#context;
+    const group = `${pod.metadata.namespace}/${groupNameOf(pod) ?? pod.metadata.name}`;
+    const eviction: GroupEviction = { pod, group, begun: momentOf(clock), by, message: '' };
+    this.#evictions.set(key, eviction);
+    metrics.evictionBegun();
+    return eviction;
+  }
+
+  /** Lets a pod leave with its group that no drain asks for yet. */
+  #joinLeaving(pod: Pod): void {
+    const key = requestKeyOf(drainPodOf(pod));
+    if (this.#evictions.has(key)) return;
+    this.#begin(pod, 'group');
+    this.#add(key);
+  }
+
+  async #act(eviction: GroupEviction, pod: Pod, signal: AbortSignal): Promise<GroupStep> {
+    const request = this.#requestOf(requestKeyOf(drainPodOf(pod)));
+    if (request === undefined) return {};
+    const step = await this.#engine.act(request, pod, signal);
+    if (step.kind !== 'silent') eviction.message = step.message;
+    const { againMs } = step.kind === 'completed' ? { againMs: undefined } : step;
+    return {
+      ...(againMs === undefined ? {} : { againMs }),
+      ...(attemptsOf(eviction.message) === 0 ? {} : { refused: eviction.message }),
+    };
+  }
+
+  async #end(
+    key: string,
+    eviction: GroupEviction,
+    outcome: 'evicted' | 'canceled',
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, metrics } = this.#context;
+    const request = this.#requestOf(key);
+    if (request !== undefined) await this.#engine.over?.(request, signal);
+    this.#evictions.delete(key);
+    if (this.#ofGroup(eviction.group).length === 0) this.#gate.forget(eviction.group);
+    metrics.evictionEnded(outcome, Math.max(0, (clock.monotonic() - eviction.begun.monotonic) / 1000));
+  }
+
+  #requestOf(key: string): EvictionRequest | undefined {
+    const eviction = this.#evictions.get(key);
+    if (eviction === undefined) return undefined;
+    const { pod, by, message, begun } = eviction;
+    const { clock } = this.#context;
+    const request = ownRequest(pod, { startedAt: asOfNow(begun, momentOf(clock)), message });
+    const annotations = deadlineAnnotations(this.#context, drainPodOf(pod), pod.spec.nodeName ?? '', undefined);
+    const requesters = [{ name: by === 'drain' ? MAINTENANCE_REQUESTER : GROUP_REQUESTER }];
+    return { ...request, metadata: { ...request.metadata, annotations }, spec: { ...request.spec, requesters } };
+  }
+
+  #ofGroup(group: string): readonly (readonly [string, GroupEviction])[] {
+    return [...this.#evictions].filter(([, eviction]) => eviction.group === group);
+  }
+
+  /** The pods of the group that have not been told to end. */
+  #membersOf(group: string): readonly Pod[] {
+    return this.#context.pods.inGroup(group).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  #currentPod({ pod }: GroupEviction): Pod | undefined {
+    const found = samePod(this.#context.pods, drainPodOf(pod));
+    return found === undefined || isTerminal(found) ? undefined : found;
+  }
+}
+
+/**
+ * Evictions of pods of groups that share the bound of `underWay` with all others; `add` is called with the key of a pod that
+ * leaves because its group does.
+ */
+export function createGroupEvictions(
+  context: ControllerContext,
+  underWay: CallsUnderWay,
+  add: (key: string) => void,
+): GroupEvictions {
+  return new Groups(context, underWay, add);
 }

@@ -26,18 +26,26 @@ export function disruptionModeOf(group: PodGroup): DisruptionMode {
   return typeof mode === 'object' && mode !== null && 'all' in mode ? 'all' : 'single';
 }
 
-/** Why the budgets do not let all of the pods go at the same time, as a sentence; undefined where they do. */
+/** A budget that does not let all pods of a group go at the same time, and why, as a sentence. */
+export interface SmallBudget {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** The first budget that does not let all of the pods go at the same time; undefined where there is none. */
 export function budgetTooSmall(
   group: string,
   members: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
-): string | undefined {
+): SmallBudget | undefined {
   for (const budget of budgets) {
     const covered = members.filter((pod) => budgetCovers(budget, pod)).length;
     const allowed = Math.max(0, budget.status?.disruptionsAllowed ?? 0);
     if (covered <= allowed) continue;
     const disruptions = `${allowed} ${allowed === 1 ? 'disruption' : 'disruptions'}`;
-    return `The ${members.length} pods of PodGroup ${group} leave together, and PodDisruptionBudget ${budget.metadata.name} allows ${disruptions} for ${covered} of them.`;
+    const { name } = budget.metadata;
+    const why = `The ${members.length} pods of PodGroup ${group} leave together, and PodDisruptionBudget ${name} allows ${disruptions} for ${covered} of them.`;
+    return { name, why };
   }
   return undefined;
 }

@@ -76,6 +76,7 @@ export function createEvictionScene(): EvictionScene {
     metrics: {
       evictionAttempted: (outcome: string) => void attempts.push(outcome),
       evictionBegun: () => void attempts.push('begun'),
+      evictionEnded: (outcome: string, seconds: number) => void attempts.push(`${outcome} after ${seconds} s`),
     },
     events: { record: (_subject: object, { reason }: { readonly reason: string }) => void events.push(reason) },
     ungated: createUngatedDaemonSets(clock),

@@ -16,6 +16,7 @@ import {
   withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../../decide/eviction/imperative.ts';
+import { ownRequest } from '../../../decide/eviction/own-request.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
 import { isOwnController, OWN_BUDGET_NOT_ASKED } from '../../../decide/own-controller.ts';
@@ -58,18 +59,6 @@ interface OwnEntry {
   readonly begun: Moment;
 }
 
-/** A request with the interceptor's entry as this agent would have written it; `startedAt` is in milliseconds since the epoch. */
-function requestOf(pod: Pod, startedAt: number, message: string): EvictionRequest {
-  const { name, namespace = 'default', uid = '' } = pod.metadata;
-  const startTime = rfc3339(startedAt);
-  const interceptors = [{ name: IMPERATIVE_INTERCEPTOR, startTime, message }];
-  return {
-    metadata: { name: uid, namespace, creationTimestamp: startTime },
-    spec: { target: { pod: { name, uid } } },
-    status: { activeInterceptors: [IMPERATIVE_INTERCEPTOR], interceptors },
-  };
-}
-
 /**
  * The agent may not read PodDisruptionBudgets, so nothing tells it that one has room again: it asks at least this often. The
  * nodes of a whole cluster may do so at once.
@@ -109,7 +98,9 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
   /** The request of a pod whose eviction this agent has asked for. */
   const ownRequestOf = (pod: Pod): EvictionRequest | undefined => {
     const entry = entries.get(pod.metadata.uid ?? '');
-    return entry === undefined ? undefined : requestOf(pod, asOfNow(entry.begun, momentOf(clock)), entry.message);
+    return entry === undefined
+      ? undefined
+      : ownRequest(pod, { startedAt: asOfNow(entry.begun, momentOf(clock)), message: entry.message });
   };
 
   return {
@@ -122,7 +113,7 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
         const on = IMPERATIVE_INTERCEPTOR;
         return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
       };
-      const own = ownRequestOf(pod) ?? request ?? requestOf(pod, now, '');
+      const own = ownRequestOf(pod) ?? request ?? ownRequest(pod, { startedAt: now, message: '' });
       // Since when a controller that is dead had marked the pod is not known: its own controller has the whole time.
       const first = isMarked(pod) ? { ...rememberedAttempts(own), markedAt: now } : rememberedAttempts(own);
       const whyNotAsked = (): string | undefined => (isOwnController(pod) ? OWN_BUDGET_NOT_ASKED : scope.whyNotAsked());

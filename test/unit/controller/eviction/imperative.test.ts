@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../src/api/eviction-request.ts';
+import { EVICT_ONLY_ANNOTATION, EVICTION_IN_PROGRESS_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createImperativeEviction } from '../../../../src/controller/eviction/imperative.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
@@ -154,5 +155,32 @@ describe('a pod that is left to its controller', () => {
     assert.equal(await waits(), timeOut);
     scene.clock.pass(timeOut - 1_000);
     assert.equal(await waits(), 1_000, 'looking again does not put it off');
+  });
+});
+
+describe('the room of a budget', () => {
+  it('is for pods that would be tried now, and not for one that is terminating or evicted in the background', async () => {
+    const scene = createEvictionScene();
+    const interceptor = createImperativeEviction(scene.context);
+    const step = scene.loop(interceptor);
+    const budget = { metadata: { name: 'pdb', namespace: 'default' }, spec: { selector: {} } };
+    scene.budgets.set('default/pdb', { ...budget, status: { disruptionsAllowed: 0 } });
+    scene.evictionAnswer = () => ({ status: 429, body: { message: "would violate the pod's disruption budget" } });
+    const blocked = async (name: string): Promise<string> => {
+      const spec = { target: { pod: { name, uid: `u-${name}` } }, requesters: [{ name: 'x.example.com' }] };
+      const metadata = { ...request().metadata, name: `u-${name}`, uid: `r-${name}` };
+      const key = scene.put({ ...request(), metadata, spec }, pod({}, { name, uid: `u-${name}` }));
+      await step(key);
+      return key;
+    };
+    await blocked('x');
+    await blocked('y');
+    const last = await blocked('z');
+    const deletionTimestamp = rfc3339(scene.clock.now() + 600_000);
+    scene.pods.set('default/x', pod({}, { name: 'x', uid: 'u-x', deletionTimestamp }));
+    const others = { [EVICT_ONLY_ANNOTATION]: '', [EVICTION_IN_PROGRESS_ANNOTATION]: '' };
+    scene.pods.set('default/y', pod(others, { name: 'y', uid: 'u-y' }));
+    scene.budgets.set('default/pdb', { ...budget, status: { disruptionsAllowed: 1 } });
+    assert.deepEqual(interceptor.budgetChanged('default/pdb'), [last]);
   });
 });
