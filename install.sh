@@ -637,6 +637,8 @@ on_exit() {
 go_back() {
   [ "$1" -lt 128 ] || why='this script was interrupted'
   warn "the new installation $(version_of "$current") did not start: $why. The last lines of its log:"
+  # What the program said last may be on its way to the journal still.
+  timeout 10 journalctl --sync 2> /dev/null || true
   journalctl --no-pager --lines=20 --unit=nodemaint.service --unit=nodemaint-inhibitor.service >&2 || true
   if [ -z "$good" ]; then
     warn "there is no earlier installation to go back to; systemd continues to try to start this one"

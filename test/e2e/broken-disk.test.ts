@@ -45,7 +45,7 @@ const WAYS = {
 /** A node that stands alone, whose witness and log need no disk. */
 async function startNode(signal: AbortSignal): Promise<Machine> {
   await using stack = new AsyncDisposableStack();
-  const machine = stack.use(await bootMachine(await machineImage(signal), [], signal));
+  const machine = stack.use(await bootMachine(await machineImage(signal), {}, signal));
   const { kubelet } = await controlPlaneBinaries(signal);
   await machine.must(
     `mkdir -p ${WITNESS} && echo 'tmpfs ${WITNESS} tmpfs defaults 0 0' >> /etc/fstab && mount ${WITNESS}`,

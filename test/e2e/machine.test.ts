@@ -84,7 +84,7 @@ describe('the machine of the e2e tests', () => {
       server.listen(port, '127.0.0.1', resolve);
     });
     const startedAt = performance.now();
-    machine = await bootMachine(image, [{ guest: '10.0.2.100:6443', hostPort: port }], signal);
+    machine = await bootMachine(image, { forwards: [{ guest: '10.0.2.100:6443', hostPort: port }] }, signal);
     t.diagnostic(`let us in after ${Math.round(performance.now() - startedAt)} ms, accelerator ${machine.accelerator}`);
     const { stdout } = await machine.ssh('systemctl is-system-running --wait', { timeoutMs: 120_000 });
     assert.match(stdout, /^(?:running|degraded)$/mu, await machine.must('systemctl --failed --no-pager'));

@@ -25,6 +25,8 @@ const NODE = 'node-a';
 const REBOOTS = Number(process.env['NODEMAINT_E2E_REBOOTS'] ?? '1');
 /** Everything that is to run: the control plane, a static pod, a Deployment, and both replicas of the controller. */
 const PODS = 8;
+/** A whole control plane, and two controllers beside it. */
+const MEMORY_MIB = 4096;
 const ASK_EVERY_MS = 5_000;
 const SETTLE_MS = 600_000;
 const MANIFESTS = 'cd /etc/kubernetes/manifests && sha256sum *';
@@ -104,7 +106,7 @@ describe('a machine that is the only control plane of its cluster', () => {
     it(`the machine reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {
       const signal = AbortSignal.timeout(2_300_000 + REBOOTS * SETTLE_MS);
       await using stack = new AsyncDisposableStack();
-      const machine = stack.use(await bootMachine(await machineImage(signal), [], signal));
+      const machine = stack.use(await bootMachine(await machineImage(signal), { memoryMib: MEMORY_MIB }, signal));
       say('machine up');
       const cluster = await becomeControlPlane(machine, NODE, signal);
       const isReady = async (): Promise<boolean> =>
@@ -118,8 +120,10 @@ describe('a machine that is the only control plane of its cluster', () => {
       await machine.must('cat > /root/low && mv /root/low /etc/kubernetes/manifests/low.yaml', {
         input: JSON.stringify(staticPod('low', { stopSec: 2, witness: WITNESS })),
       });
-      await installAgent(machine);
       await allRun(cluster);
+      say('all pods run');
+      await installAgent(machine);
+      say('agent installed');
       const manifests = await machine.must(MANIFESTS);
       say(`${await machine.must('nodemaint status')}\n${manifests}image ${TEST_IMAGE}`);
 

@@ -62,7 +62,7 @@ export async function startClusterNode(stack: AsyncDisposableStack, loggerSec: n
   const controllerConfig = await installManifests(controlPlane);
   say('control plane up');
   const forward = { guest: `${API_ADDRESS}:${API_PORT}`, hostPort: controlPlane.port };
-  const machine = stack.use(await bootMachine(image, [forward], signal));
+  const machine = stack.use(await bootMachine(image, { forwards: [forward] }, signal));
   say('machine up');
   await joinNode(machine, controlPlane, NODE);
   say('node ready');

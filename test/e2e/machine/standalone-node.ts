@@ -44,7 +44,7 @@ function chosenBus(): 'dbus-broker' | 'dbus-daemon' {
 
 /** Boots a machine of the chosen release with the chosen bus. */
 async function bootChosen(signal: AbortSignal): Promise<Machine> {
-  const machine = await bootMachine(await machineImage(signal), [], signal);
+  const machine = await bootMachine(await machineImage(signal), {}, signal);
   const bus = chosenBus();
   if (bus === 'dbus-daemon') return machine;
   try {
