@@ -12,6 +12,14 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
+  readonly managedFields?: readonly ManagedFields[];
+}
+
+/** The parts of metav1.ManagedFieldsEntry that the rules read: who wrote which annotations, and when that writer wrote last. */
+export interface ManagedFields {
+  readonly manager?: string;
+  readonly time?: string;
+  readonly fieldsV1?: { readonly 'f:metadata'?: { readonly 'f:annotations'?: Readonly<Record<string, object>> } };
 }
 
 export interface OwnerReference {

@@ -82,7 +82,7 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
   const fenced = { client: term.fence(client), clock, log };
   const events = createEventRecorder(COMPONENT, fenced);
   const ungated = createUngatedDaemonSets(clock);
-  const indexes = { ...createIndexes(copies), budgets: copies.budgets };
+  const indexes = { ...createIndexes(copies, clock), budgets: copies.budgets };
   const budgetRule = createBudgetRule({ ...indexes, clock });
   const context = { ...fenced, options, metrics, events, ungated, ...indexes, budgetRule };
   const lifecycle = createLifecycleWork(context, {

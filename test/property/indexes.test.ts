@@ -76,13 +76,14 @@ class World {
 
   constructor(maxParallelNodes: number | undefined) {
     this.#maxParallelNodes = maxParallelNodes;
-    this.#kept = createIndexes({
+    const copies = {
       maintenances: cacheOfMap(this.#maintenances),
-      requests: cacheOfMap(new Map()),
+      requests: cacheOfMap(new Map<string, never>()),
       pods: cacheOfMap(this.#pods),
       nodes: cacheOfMap(this.#nodes),
-      attachments: cacheOfMap(new Map()),
-    });
+      attachments: cacheOfMap(new Map<string, never>()),
+    };
+    this.#kept = createIndexes(copies, Date);
     this.#observer = createDrainObserver(this.#contextOf(this.#kept));
   }
 

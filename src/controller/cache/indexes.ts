@@ -1,3 +1,4 @@
+import type { Clock } from '../../host/clock.ts';
 import { type AttachmentIndex, createAttachmentIndex } from './attachments.ts';
 import type { Copies } from './copies.ts';
 import { createMaintenanceIndex, type MaintenanceIndex } from './maintenances.ts';
@@ -14,12 +15,12 @@ export interface Indexes {
   readonly attachments: AttachmentIndex;
 }
 
-export function createIndexes(copies: Pick<Copies, keyof Indexes>): Indexes {
+export function createIndexes(copies: Pick<Copies, keyof Indexes>, clock: Pick<Clock, 'now'>): Indexes {
   const nodes = createNodeIndex(copies.nodes);
   return {
     maintenances: createMaintenanceIndex(copies.maintenances, nodes),
     requests: createRequestIndex(copies.requests),
-    pods: createPodIndex(copies.pods),
+    pods: createPodIndex(copies.pods, clock),
     nodes,
     attachments: createAttachmentIndex(copies.attachments),
   };

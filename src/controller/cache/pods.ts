@@ -3,6 +3,8 @@ import { componentOf, isServing } from '../../decide/maintenance/control-plane-m
 import { type DrainPod, isTerminal, targetNodeOf } from '../../decide/pod.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
+import type { Clock } from '../../host/clock.ts';
+import { type BackgroundEvictions, createBackgroundEvictions } from '../../kube/eviction/background-evictions.ts';
 import { createGrouping } from './grouping.ts';
 
 /** What a change of a pod means for the index. */
@@ -30,6 +32,8 @@ export interface PodIndex extends ObjectCache<Pod> {
   isEmpty(node: string): boolean;
   /** The pods of the PodGroup, NAMESPACE/NAME, that are on any node and have not ended. */
   inGroup(group: string): readonly Pod[];
+  /** The pods that are annotated as being evicted in the background, and since when, in milliseconds since the epoch. */
+  readonly inBackground: BackgroundEvictions;
   /** Notes that the pod, NAMESPACE/NAME, came, changed or went. */
   note(key: string): PodChange;
 }
@@ -44,7 +48,8 @@ export function samePod(
 }
 
 /** Indexes the cached pods; each change has to be noted. */
-export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
+export function createPodIndex(cache: ObjectCache<Pod>, clock: Pick<Clock, 'now'>): PodIndex {
+  const inBackground = createBackgroundEvictions(cache, clock);
   const bound = createGrouping();
   const unbound = createGrouping();
   const grouped = createGrouping();
@@ -68,9 +73,11 @@ export function createPodIndex(cache: ObjectCache<Pod>): PodIndex {
     on: (node) => found(bound.under(node)),
     meantFor: (node) => found(unbound.under(node)),
     inGroup: (group) => found(grouped.under(group)),
+    inBackground,
     isEmpty: (node) => bound.under(node).size === 0,
     note: (key) => {
       const pod = cache.get(key);
+      inBackground.note(key);
       const before = bound.valuesOf(key);
       const meantBefore = unbound.valuesOf(key);
       const node = pod?.spec.nodeName ?? '';

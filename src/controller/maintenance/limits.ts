@@ -1,10 +1,28 @@
-import { admitEvictions, type EvictionCandidate, type EvictionPlace, flightOf } from '../../decide/eviction/limits.ts';
-import { isFinished } from '../../decide/eviction/request.ts';
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import type { Pod } from '../../api/pod.ts';
+import {
+  admitEvictions,
+  type EvictionCandidate,
+  type EvictionPlace,
+  flightOf,
+  type KnownEviction,
+} from '../../decide/eviction/limits.ts';
+import { isFinished, targetKeyOf } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import { targetOf } from '../cache/targets.ts';
 import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import type { EvictionIntent } from './intents.ts';
+
+/** What is known of the eviction of a pod of this key, NAMESPACE/NAME. */
+function knownEviction(
+  { inBackground }: ControllerContext['pods'],
+  key: string,
+  pod: Pod | undefined,
+  request: EvictionRequest | undefined,
+): KnownEviction {
+  return { pod, request, inBackgroundSince: pod === undefined ? undefined : inBackground.sinceOf(key) };
+}
 
 /** What is in flight for pods that are not among those that are wanted, whoever asked for it, and is not overdue. */
 function placesElsewhere(
@@ -16,15 +34,16 @@ function placesElsewhere(
     const { name, namespace = 'default' } = request.metadata;
     if (own.has(name) || isFinished(request)) return [];
     const pod = targetOf(pods, request);
-    if (flightOf(pod, request, overdueBefore) !== 'in-flight') return [];
+    if (flightOf(knownEviction(pods, targetKeyOf(request), pod, request), overdueBefore) !== 'in-flight') return [];
     return [{ node: pod?.spec.nodeName ?? requestNodeOf(request.metadata), namespace }];
   });
-  const annotated = pods.list().flatMap((pod): readonly EvictionPlace[] => {
-    const { uid = '', namespace = 'default' } = pod.metadata;
-    const isKnown = own.has(uid) || requests.get(`${namespace}/${uid}`) !== undefined;
+  const annotated = pods.inBackground.keys().flatMap((key): readonly EvictionPlace[] => {
+    const pod = pods.get(key);
     // A pod that somebody else has deleted is nobody's eviction.
-    if (isKnown || pod.metadata.deletionTimestamp !== undefined) return [];
-    if (flightOf(pod, undefined, overdueBefore) !== 'in-flight') return [];
+    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return [];
+    const { uid = '', namespace = 'default' } = pod.metadata;
+    if (own.has(uid) || requests.get(`${namespace}/${uid}`) !== undefined) return [];
+    if (flightOf(knownEviction(pods, key, pod, undefined), overdueBefore) !== 'in-flight') return [];
     return [{ node: pod.spec.nodeName ?? '', namespace }];
   });
   return [...requested, ...annotated];
@@ -48,8 +67,10 @@ export function limitEvictions(
   }
   const overdueBefore = maxEvictionTime === 0 ? -Infinity : now - maxEvictionTime;
   const candidates = intents.map(({ node, pod }) => {
-    const { namespace, uid } = pod;
-    const flight = flightOf(samePod(context.pods, pod), context.requests.get(`${namespace}/${uid}`), overdueBefore);
+    const { namespace, name, uid } = pod;
+    const request = context.requests.get(`${namespace}/${uid}`);
+    const known = knownEviction(context.pods, `${namespace}/${name}`, samePod(context.pods, pod), request);
+    const flight = flightOf(known, overdueBefore);
     return { node, pod, namespace, flight };
   });
   const elsewhere = placesElsewhere(context, new Set(intents.map(({ pod }) => pod.uid)), overdueBefore);

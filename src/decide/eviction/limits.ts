@@ -1,5 +1,4 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import { EVICTION_IN_PROGRESS_ANNOTATION } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
 import { endOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
@@ -31,18 +30,26 @@ export interface EvictionCandidate extends EvictionPlace {
   readonly flight: Flight;
 }
 
+/** What is known of the eviction of a pod. */
+export interface KnownEviction {
+  readonly pod: Pod | undefined;
+  readonly request: EvictionRequest | undefined;
+  /** Since when the pod is annotated as being evicted in the background, in milliseconds since the epoch; undefined where it is not. */
+  readonly inBackgroundSince: number | undefined;
+}
+
 /**
  * How far the eviction of a pod is (KEP-1397: every existing request counts, and every pod that is annotated as being
  * evicted in the background). What began before `overdueBefore`, in milliseconds since the epoch, is overdue (KEP-1397,
  * "Risks and Mitigations": a TTL).
  */
-export function flightOf(pod: Pod | undefined, request: EvictionRequest | undefined, overdueBefore: number): Flight {
+export function flightOf({ pod, request, inBackgroundSince }: KnownEviction, overdueBefore: number): Flight {
   const isRequested = request !== undefined && !isFinished(request) && (request.spec.requesters ?? []).length > 0;
-  const isInBackground = pod?.metadata.annotations?.[EVICTION_IN_PROGRESS_ANNOTATION] !== undefined;
   const end = pod === undefined ? undefined : endOf(pod);
-  if (!isRequested && !isInBackground && end === undefined) return 'not-begun';
-  const sinceAt = timeOf(request?.metadata.creationTimestamp) ?? end?.toldAt ?? Infinity;
-  return sinceAt <= overdueBefore ? 'overdue' : 'in-flight';
+  if (!isRequested && inBackgroundSince === undefined && end === undefined) return 'not-begun';
+  const requestedAt = isRequested ? timeOf(request.metadata.creationTimestamp) : undefined;
+  const begunAt = [requestedAt, inBackgroundSince, end?.toldAt].filter((at) => at !== undefined);
+  return Math.min(...begunAt) <= overdueBefore ? 'overdue' : 'in-flight';
 }
 
 /**

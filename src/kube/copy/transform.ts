@@ -13,6 +13,7 @@ import {
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget, Toleration } from '../../api/pod.ts';
 import type { VolumeAttachment } from '../../api/volume-attachment.ts';
+import { annotationWrites, isAnnotatedInProgress } from '../../decide/background-eviction/annotation.ts';
 import { isReady, podTypeOf } from '../../decide/pod.ts';
 import { volumesThatMatter } from '../../decide/plugin-pods.ts';
 import { NOT_SHARED, type SharedValues } from './shared-values.ts';
@@ -66,7 +67,7 @@ function share<T extends object, K extends keyof T>(object: T, keys: readonly K[
 }
 
 function trimMeta(meta: ObjectMeta): ObjectMeta {
-  const { managedFields: _, ...kept } = meta as ObjectMeta & { readonly managedFields?: unknown };
+  const { managedFields: _, ...kept } = meta;
   if (kept.annotations?.[LAST_APPLIED] === undefined) return kept;
   const { [LAST_APPLIED]: __, ...annotations } = kept.annotations;
   return { ...kept, annotations };
@@ -88,6 +89,7 @@ function trimPodMeta(meta: ObjectMeta, shared: SharedValues): ObjectMeta {
     ...pick(meta, POD_META),
     ...share(meta, ['namespace', 'creationTimestamp', 'labels', 'ownerReferences'], shared),
     ...(kept.length === 0 ? {} : { annotations: shared.of(Object.fromEntries(kept)) }),
+    ...(isAnnotatedInProgress(meta) ? { managedFields: annotationWrites(meta) } : {}),
   };
 }
 

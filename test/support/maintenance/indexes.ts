@@ -5,6 +5,7 @@ import type { VolumeAttachment } from '../../../src/api/volume-attachment.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
 import { createIndexes, type Indexes } from '../../../src/controller/cache/indexes.ts';
+import type { Clock } from '../../../src/host/clock.ts';
 import { keyOf } from '../../../src/kube/resource.ts';
 import type { ObjectCache } from '../../../src/kube/watch.ts';
 
@@ -44,23 +45,25 @@ export function noteAll(indexes: Indexes): Indexes {
 }
 
 /** The indexes of objects that stay as they are. */
-export function indexesOf({ maintenances, requests, pods, nodes, attachments }: ListedObjects): Indexes {
-  return noteAll(
-    createIndexes({
-      maintenances: cacheOfList(maintenances),
-      requests: cacheOfList(requests),
-      pods: cacheOfList(pods),
-      nodes: cacheOfList(nodes),
-      attachments: cacheOfList(attachments),
-    }),
-  );
+export function indexesOf(
+  { maintenances, requests, pods, nodes, attachments }: ListedObjects,
+  clock: Pick<Clock, 'now'> = Date,
+): Indexes {
+  const copies = {
+    maintenances: cacheOfList(maintenances),
+    requests: cacheOfList(requests),
+    pods: cacheOfList(pods),
+    nodes: cacheOfList(nodes),
+    attachments: cacheOfList(attachments),
+  };
+  return noteAll(createIndexes(copies, clock));
 }
 
 /** The indexes of the objects in maps, which may change without being noted: each question notes all of them anew. */
 export function indexesOfMaps(copies: Parameters<typeof createIndexes>[0]): Indexes {
   const anew = <K extends keyof Indexes>(kind: K): Indexes[K] =>
     new Proxy({} as Indexes[K], {
-      get: (_, member) => Reflect.get(noteAll(createIndexes(copies))[kind], member) as unknown,
+      get: (_, member) => Reflect.get(noteAll(createIndexes(copies, Date))[kind], member) as unknown,
     });
   return {
     maintenances: anew('maintenances'),

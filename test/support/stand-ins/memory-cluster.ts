@@ -182,13 +182,16 @@ export function createMemoryCluster(options: Json = {}): MemoryCluster {
       run: () => Promise.resolve(),
     }) as unknown as ObjectCache<T>;
   const indexes = (): Indexes =>
-    createIndexes({
-      maintenances: cacheOf('Maintenance'),
-      requests: cacheOf('Request'),
-      pods: cacheOf('Pod'),
-      nodes: cacheOf('Node'),
-      attachments: cacheOf('Attachment'),
-    });
+    createIndexes(
+      {
+        maintenances: cacheOf('Maintenance'),
+        requests: cacheOf('Request'),
+        pods: cacheOf('Pod'),
+        nodes: cacheOf('Node'),
+        attachments: cacheOf('Attachment'),
+      },
+      clock,
+    );
   const events: { reason: string; message: string }[] = [];
   const clock = createSystemClock();
   const createContext = (): ControllerContext => {

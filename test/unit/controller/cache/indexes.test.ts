@@ -94,7 +94,7 @@ describe('the index of pods', () => {
 
   it('the index of pods names the nodes that become empty, or are empty no longer', () => {
     const pods = new Map<string, Pod>();
-    const index = createPodIndex(cacheOfMap(pods));
+    const index = createPodIndex(cacheOfMap(pods), Date);
     const turned = (key: string, pod: Pod | undefined): readonly string[] => {
       if (pod === undefined) pods.delete(key);
       else pods.set(key, pod);
@@ -119,7 +119,7 @@ describe('the index of pods', () => {
     const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
     const pod: Pod = { metadata: { name: 'p', namespace: 'n' }, spec: { affinity: { nodeAffinity } } };
     const pods = new Map([['n/p', pod]]);
-    const index = createPodIndex(cacheOfMap(pods));
+    const index = createPodIndex(cacheOfMap(pods), Date);
     assert.deepEqual(index.note('n/p').nodes, ['one']);
     assert.deepEqual(index.meantFor('one'), [pod]);
     pods.set('n/p', podOn('one'));

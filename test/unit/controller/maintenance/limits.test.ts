@@ -4,6 +4,7 @@ import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
 import { createDrainObserver, type DrainObservation } from '../../../../src/controller/maintenance/observer.ts';
+import { transformPod } from '../../../../src/kube/copy/transform.ts';
 import { indexesOf } from '../../../support/maintenance/indexes.ts';
 import { drainOf } from '../../../support/maintenance/objects.ts';
 
@@ -22,16 +23,34 @@ function requestOf(pod: string, requester: string, ageMs: number): EvictionReque
   };
 }
 
-/** A maintenance of the node one, with at most two evictions in flight there. */
-function observe(pods: readonly Pod[], requests: readonly EvictionRequest[]): DrainObservation {
+/** A leader since `begunAt`, with a maintenance of the node one and at most two evictions in flight there. */
+function leaderSince(
+  begunAt: number,
+  pods: readonly Pod[],
+  requests: readonly EvictionRequest[],
+): (now: number) => DrainObservation {
   const maintenance = drainOf('m', ['one']);
   const node = { metadata: { name: 'one', uid: 'uid-one' } };
   const part = {
     options: { maxEvictionsPerNode: 2, maxEvictionTime: 60 * MINUTE },
     ungated: { on: () => [] },
-    ...indexesOf({ maintenances: [maintenance], requests, pods, nodes: [node] }),
+    ...indexesOf({ maintenances: [maintenance], requests, pods, nodes: [node] }, { now: () => begunAt }),
   };
-  return createDrainObserver(part as unknown as ControllerContext).observe(maintenance, NOW);
+  const observer = createDrainObserver(part as unknown as ControllerContext);
+  return (now) => observer.observe(maintenance, now);
+}
+
+function observe(pods: readonly Pod[], requests: readonly EvictionRequest[]): DrainObservation {
+  return leaderSince(NOW, pods, requests)(NOW);
+}
+
+/** A critical pod that somebody has annotated as being evicted in the background; `written` are the writes of that annotation. */
+function annotated(name: string, ...written: readonly string[]): Pod {
+  const annotation = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { [`f:${annotation}`]: {} } } };
+  const managedFields = written.map((time) => ({ manager: 'virt-controller', time, fieldsV1 }));
+  const metadata = { ...podOf(name).metadata, annotations: { [annotation]: '' }, managedFields };
+  return transformPod({ metadata, spec: { nodeName: 'one', priority: 2_000_000_000 } });
 }
 
 /** The pods whose eviction that maintenance asks for. */
@@ -55,12 +74,24 @@ describe('the evictions that a maintenance asks for within the limits', () => {
   });
 
   it('the evictions in the background count that only their annotation shows', () => {
-    const annotations = { 'descheduler.alpha.kubernetes.io/eviction-in-progress': '' };
-    const critical: Pod = {
-      metadata: { ...podOf('z').metadata, annotations },
-      spec: { nodeName: 'one', priority: 2_000_000_000 },
-    };
-    assert.deepEqual(requestedOf([podOf('a'), podOf('b'), critical], []), ['a']);
+    assert.deepEqual(requestedOf([podOf('a'), podOf('b'), annotated('z')], []), ['a']);
+  });
+
+  it('an annotation that stays leaves its place to others when it was seen for longer than the time', () => {
+    const observed = leaderSince(NOW, [podOf('a'), podOf('b'), annotated('z')], []);
+    assert.equal(observed(NOW + 59 * MINUTE).intents.length, 1);
+    assert.equal(observed(NOW + 60 * MINUTE).intents.length, 2);
+  });
+
+  it('a new leader counts from when the annotation was written, and not from a time that is still to come', () => {
+    const at = (ms: number): string => new Date(ms).toISOString();
+    const after = (...written: readonly string[]): number =>
+      leaderSince(NOW, [podOf('a'), podOf('b'), annotated('z', ...written)], [])(NOW + MINUTE).intents.length;
+    assert.equal(after(at(NOW - 60 * MINUTE)), 2);
+    assert.equal(after(at(NOW - MINUTE)), 1);
+    assert.equal(after(at(NOW), at(NOW - 60 * MINUTE)), 2);
+    const observed = leaderSince(NOW, [podOf('a'), podOf('b'), annotated('z', '2099-01-01T00:00:00Z')], []);
+    assert.equal(observed(NOW + 60 * MINUTE).intents.length, 2);
   });
 
   it('the evictions that are blocked for longer than the time leave their place to others, and go on', () => {

@@ -35,20 +35,29 @@ function requestOf(requesters: readonly string[], createdAt: number, canceled = 
 describe('the eviction of a pod', () => {
   const descheduler = ['descheduler.sigs.k8s.io'];
   const annotated = podOf({ annotations: { 'descheduler.alpha.kubernetes.io/eviction-in-progress': '' } });
-  const cases: readonly [string, Pod | undefined, EvictionRequest | undefined, Flight][] = [
+  const cases: readonly [string, Pod | undefined, EvictionRequest | undefined, Flight, number?][] = [
     ['that nobody asked for', podOf(), undefined, 'not-begun'],
     ['that somebody else asked for', podOf(), requestOf(descheduler, NOW - 1_000), 'in-flight'],
     ['whose requesters have all left', podOf(), requestOf([], NOW - 1_000), 'not-begun'],
     ['that was canceled', podOf(), requestOf(descheduler, NOW - 1_000, true), 'not-begun'],
-    ['in the background, with one annotation alone', annotated, undefined, 'in-flight'],
+    ['in the background, with one annotation alone', annotated, undefined, 'in-flight', NOW],
+    ['in the background since long ago', annotated, undefined, 'overdue', NOW - HOUR],
+    ['in the background after a request that was canceled', annotated, requestOf([], NOW - HOUR), 'in-flight', NOW],
+    [
+      'in the background since long ago, which is terminating now',
+      { ...annotated, metadata: { ...annotated.metadata, deletionTimestamp: at(NOW) } },
+      undefined,
+      'overdue',
+      NOW - HOUR,
+    ],
     ['that is terminating', podOf({ deletionTimestamp: at(NOW) }), undefined, 'in-flight'],
     ['that was asked for long ago', podOf(), requestOf(descheduler, NOW - HOUR), 'overdue'],
     ['that is terminating since long ago', podOf({ deletionTimestamp: at(NOW - HOUR) }), undefined, 'overdue'],
     ['of a pod that is not in the copy', undefined, requestOf(descheduler, NOW - 1_000), 'in-flight'],
   ];
-  for (const [what, pod, request, expected] of cases) {
+  for (const [what, pod, request, expected, inBackgroundSince] of cases) {
     it(`${what} is ${expected}`, () => {
-      assert.equal(flightOf(pod, request, NOW - HOUR), expected);
+      assert.equal(flightOf({ pod, request, inBackgroundSince }, NOW - HOUR), expected);
     });
   }
 });

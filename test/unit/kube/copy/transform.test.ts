@@ -54,6 +54,26 @@ describe('the copy of a pod', () => {
     assert.deepEqual(spec, { nodeName: 'n1', priority: 3 });
   });
 
+  it('keeps who wrote the annotation of an eviction in the background, and when, where a pod has it', () => {
+    const annotation = 'descheduler.alpha.kubernetes.io/eviction-in-progress';
+    const fieldsV1 = { 'f:metadata': { 'f:annotations': { [`f:${annotation}`]: {} } } };
+    const metadata = {
+      name: 'a',
+      annotations: { [annotation]: '' },
+      managedFields: [
+        { manager: 'kubelet', time: '2026-01-01T00:00:00Z', fieldsV1: { 'f:metadata': { 'f:annotations': {} } } },
+        { manager: 'virt', time: '2026-01-02T00:00:00Z', fieldsV1: { ...fieldsV1, 'f:spec': {} } },
+        {},
+      ],
+    };
+    const expected = [{ manager: 'virt', time: '2026-01-02T00:00:00Z', fieldsV1 }];
+    assert.deepEqual(transformPod({ metadata, spec: {} }).metadata.managedFields, expected);
+    assert.equal(
+      transformPod({ metadata: { ...metadata, annotations: {} }, spec: {} }).metadata.managedFields,
+      undefined,
+    );
+  });
+
   it('keeps of the volumes those that a driver has to do with, without their names', () => {
     const volumes = [
       { name: 'a', persistentVolumeClaim: { claimName: 'data' } },
