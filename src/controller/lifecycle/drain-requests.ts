@@ -8,11 +8,11 @@ import { relevantEviction } from '../../decide/lifecycle/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import type { Pod } from '../../api/pod.ts';
-import { isAskedFor } from '../../decide/lifecycle/asked.ts';
+import { askedSince, isAskedFor } from '../../decide/lifecycle/asked.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { askForEviction, deleteWish, withdrawWish } from '../../kube/lifecycle/requests.ts';
 import { createGrouping } from '../cache/grouping.ts';
-import type { RequestIndex } from '../cache/requests.ts';
+import type { AskedPod, RequestIndex } from '../cache/requests.ts';
 import { type LifecycleObjects, targetKey } from './objects.ts';
 
 /** What drains do in the newer dialect. The key of a request is NAMESPACE/UID of the pod, as in the older one. */
@@ -30,6 +30,8 @@ export interface DrainRequests {
   onNode(nodeName: string): Iterable<string>;
   /** Whether anybody, a drain or not, asks for the eviction of the pod in this dialect; undefined where that is not known yet. */
   isAsked(pod: Pod): boolean | undefined;
+  /** The pods whose eviction anybody, a drain or not, asks for in this dialect. */
+  asked(): readonly AskedPod[];
   nodesOf(key: string): readonly string[];
   /** Makes the request, or lets it ask again; writes nothing where it asks already. Returns whether it wrote. */
   ask(pod: DrainPod, mark: DrainMark, signal: AbortSignal): Promise<boolean>;
@@ -72,6 +74,26 @@ function isAsked({ requests, evictions }: LifecycleObjects, { metadata }: Pod): 
   return isAskedFor(requests.under(target).filter(isOfPod), evictions.under(target).filter(isOfPod));
 }
 
+/** The pods of the target, NAMESPACE/POD, whose eviction anybody asks for: a pod and its successor may have the name. */
+function askedPods({ requests, evictions }: LifecycleObjects, target: string): readonly AskedPod[] {
+  const found = { requests: requests.under(target), evictions: evictions.under(target) };
+  const [namespace = ''] = target.split('/');
+  const uidOf = ({ spec }: LifecycleRequest | Eviction): string | undefined => spec.target.pod?.uid;
+  const pods = new Map([...found.requests, ...found.evictions].map((each) => [uidOf(each), each.spec.target.pod]));
+  return [...pods.values()].flatMap((pod) => {
+    if (pod === undefined) return [];
+    const isOfPod = (each: LifecycleRequest | Eviction): boolean => uidOf(each) === pod.uid;
+    const since = askedSince(found.requests.filter(isOfPod), found.evictions.filter(isOfPod));
+    return since === undefined ? [] : [{ namespace, name: pod.name, uid: pod.uid, since }];
+  });
+}
+
+function allAsked(objects: LifecycleObjects): readonly AskedPod[] {
+  const all = [...objects.requests.cache.list(), ...objects.evictions.cache.list()];
+  const targets = new Set(all.flatMap(({ read }) => (read === undefined ? [] : [targetKey(read)])));
+  return [...targets].flatMap((target) => askedPods(objects, target));
+}
+
 export function createDrainRequests({ client, objects, preferred }: DrainRequestsParts): NotedDrainRequests {
   const { requests, evictions } = objects;
   const byNode = createGrouping();
@@ -107,6 +129,7 @@ export function createDrainRequests({ client, objects, preferred }: DrainRequest
     onNode: (nodeName) => byNode.under(nodeName),
     nodesOf: (key) => byNode.valuesOf(key),
     isAsked: (pod) => isAsked(objects, pod),
+    asked: () => allAsked(objects),
     under: (target) => requests.under(target).flatMap((each) => (isOfDrain(each) ? [keyOfDrain(each)] : [])),
     ask: async ({ namespace, name, uid }, { labels, annotations, leads }, signal) => {
       const key = `${namespace}/${uid}`;
@@ -146,6 +169,7 @@ export const OLDER_ONLY: DrainRequests = {
   onNode: () => [],
   nodesOf: () => [],
   isAsked: () => false,
+  asked: () => [],
   ask: () => Promise.resolve(false),
   withdraw: () => Promise.resolve(false),
   remove: () => Promise.resolve(),
@@ -169,6 +193,7 @@ export function lateDrains(
     onNode: (nodeName) => now().onNode(nodeName),
     nodesOf: (key) => now().nodesOf(key),
     isAsked: (pod) => (isKnown() ? now().isAsked(pod) : undefined),
+    asked: () => now().asked(),
     ask: (pod, mark, signal) => now().ask(pod, mark, signal),
     withdraw: (request, signal) => now().withdraw(request, signal),
     remove: (request, signal) => now().remove(request, signal),
@@ -182,6 +207,7 @@ export function inBothDialects(older: RequestIndex, newer: DrainRequests): Reque
   return {
     ...older,
     get,
+    asked: () => newer.asked(),
     list: () => {
       if (!newer.mayHaveAny()) return older.list();
       const others = newer

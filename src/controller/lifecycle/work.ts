@@ -218,7 +218,7 @@ function createPreference(
 function drainsOf(lifecycleApi: ControllerContext['options']['lifecycleApi'], late: DrainRequests): DrainRequests {
   const speaks = lifecycleApi === 'on' || lifecycleApi === 'off';
   // The evictor sets marks also where drains speak the older dialect.
-  return speaks ? late : { ...OLDER_ONLY, isAsked: (pod) => late.isAsked(pod) };
+  return speaks ? late : { ...OLDER_ONLY, isAsked: (pod) => late.isAsked(pod), asked: () => late.asked() };
 }
 
 /**

@@ -1,52 +1,71 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
-import type { Pod } from '../../api/pod.ts';
 import {
   admitEvictions,
   type EvictionCandidate,
   type EvictionPlace,
+  type Flight,
   flightOf,
-  type KnownEviction,
 } from '../../decide/eviction/limits.ts';
-import { isFinished, targetKeyOf } from '../../decide/eviction/request.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
-import { targetOf } from '../cache/targets.ts';
 import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
-import type { EvictionIntent } from './intents.ts';
+import { type EvictionIntent, requestKeyOf } from './intents.ts';
 
-/** What is known of the eviction of a pod of this key, NAMESPACE/NAME. */
-function knownEviction(
-  { inBackground }: ControllerContext['pods'],
-  key: string,
-  pod: Pod | undefined,
-  request: EvictionRequest | undefined,
-): KnownEviction {
-  return { pod, request, inBackgroundSince: pod === undefined ? undefined : inBackground.sinceOf(key) };
+/** The pod of an eviction that is perhaps in flight. */
+interface Target {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly request: EvictionRequest | undefined;
+}
+
+type Known = Pick<ControllerContext, 'pods' | 'requests'>;
+type FlightOfTarget = (target: Target) => Flight;
+
+/** How far evictions are, by all that is known when it is called. */
+function createFlights({ pods, requests }: Known, overdueBefore: number): FlightOfTarget {
+  const asked = new Map(requests.asked().map(({ uid, since }) => [uid, since]));
+  return (target) => {
+    const pod = samePod(pods, target);
+    const inBackgroundSince =
+      pod === undefined ? undefined : pods.inBackground.sinceOf(`${target.namespace}/${target.name}`);
+    return flightOf(
+      { pod, request: target.request, askedSince: asked.get(target.uid), inBackgroundSince },
+      overdueBefore,
+    );
+  };
+}
+
+/** The pods beside `own`, by their UIDs, whose eviction is asked for in either dialect, or that are annotated as being evicted. */
+function targetsElsewhere({ pods, requests }: Known, own: ReadonlySet<string>): Iterable<Target> {
+  const found = new Map<string, Target>();
+  const add = (target: Target): void => {
+    if (!own.has(target.uid) && !found.has(target.uid)) found.set(target.uid, target);
+  };
+  for (const request of requests.list()) {
+    const { namespace = 'default' } = request.metadata;
+    if (!isFinished(request)) add({ namespace, ...request.spec.target.pod, request });
+  }
+  for (const { namespace, name, uid } of requests.asked()) add({ namespace, name, uid, request: undefined });
+  for (const key of pods.inBackground.keys()) {
+    const metadata = pods.get(key)?.metadata;
+    // A pod that somebody else has deleted is nobody's eviction.
+    if (metadata === undefined || metadata.deletionTimestamp !== undefined) continue;
+    const { namespace = 'default', name, uid = '' } = metadata;
+    add({ namespace, name, uid, request: undefined });
+  }
+  return found.values();
 }
 
 /** What is in flight for pods that are not among those that are wanted, whoever asked for it, and is not overdue. */
-function placesElsewhere(
-  { pods, requests }: ControllerContext,
-  own: ReadonlySet<string>,
-  overdueBefore: number,
-): readonly EvictionPlace[] {
-  const requested = requests.list().flatMap((request): readonly EvictionPlace[] => {
-    const { name, namespace = 'default' } = request.metadata;
-    if (own.has(name) || isFinished(request)) return [];
-    const pod = targetOf(pods, request);
-    if (flightOf(knownEviction(pods, targetKeyOf(request), pod, request), overdueBefore) !== 'in-flight') return [];
-    return [{ node: pod?.spec.nodeName ?? requestNodeOf(request.metadata), namespace }];
+function placesElsewhere(known: Known, own: ReadonlySet<string>, flight: FlightOfTarget): readonly EvictionPlace[] {
+  return [...targetsElsewhere(known, own)].flatMap((target): readonly EvictionPlace[] => {
+    if (flight(target) !== 'in-flight') return [];
+    const { namespace, request } = target;
+    const byLabel = request === undefined ? '' : requestNodeOf(request.metadata);
+    return [{ node: samePod(known.pods, target)?.spec.nodeName ?? byLabel, namespace }];
   });
-  const annotated = pods.inBackground.keys().flatMap((key): readonly EvictionPlace[] => {
-    const pod = pods.get(key);
-    // A pod that somebody else has deleted is nobody's eviction.
-    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return [];
-    const { uid = '', namespace = 'default' } = pod.metadata;
-    if (own.has(uid) || requests.get(`${namespace}/${uid}`) !== undefined) return [];
-    if (flightOf(knownEviction(pods, key, pod, undefined), overdueBefore) !== 'in-flight') return [];
-    return [{ node: pod.spec.nodeName ?? '', namespace }];
-  });
-  return [...requested, ...annotated];
 }
 
 /** Splits the evictions that a resolution asks for by the limits of evictions in flight at `now`. */
@@ -66,13 +85,12 @@ export function limitEvictions(
     return { admitted: free, overLimit: [] };
   }
   const overdueBefore = maxEvictionTime === 0 ? -Infinity : now - maxEvictionTime;
+  const flight = createFlights(context, overdueBefore);
   const candidates = intents.map(({ node, pod }) => {
     const { namespace, name, uid } = pod;
-    const request = context.requests.get(`${namespace}/${uid}`);
-    const known = knownEviction(context.pods, `${namespace}/${name}`, samePod(context.pods, pod), request);
-    const flight = flightOf(known, overdueBefore);
-    return { node, pod, namespace, flight };
+    const request = context.requests.get(requestKeyOf(pod));
+    return { node, pod, namespace, flight: flight({ namespace, name, uid, request }) };
   });
-  const elsewhere = placesElsewhere(context, new Set(intents.map(({ pod }) => pod.uid)), overdueBefore);
+  const elsewhere = placesElsewhere(context, new Set(intents.map(({ pod }) => pod.uid)), flight);
   return admitEvictions(candidates, context.options, elsewhere);
 }

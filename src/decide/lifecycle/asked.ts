@@ -1,5 +1,7 @@
 import type { Eviction, LifecycleRequest } from '../../api/lifecycle.ts';
+import type { KubeObject } from '../../api/meta.ts';
 import { isAnswered, isOver } from './conditions.ts';
+import { timeOf } from '../time.ts';
 import { wantsEviction } from './requesters.ts';
 
 /**
@@ -7,5 +9,19 @@ import { wantsEviction } from './requesters.ts';
  * request wants one that is still to come, also where earlier ones have failed.
  */
 export function isAskedFor(requests: readonly LifecycleRequest[], evictions: readonly Eviction[]): boolean {
-  return evictions.some((each) => !isOver(each)) || requests.some((each) => wantsEviction(each) && !isAnswered(each));
+  return askingObjects(requests, evictions).length > 0;
+}
+
+/** Since when anybody asks for it, in milliseconds since the epoch; undefined where nobody does. */
+export function askedSince(requests: readonly LifecycleRequest[], evictions: readonly Eviction[]): number | undefined {
+  const asking = askingObjects(requests, evictions);
+  if (asking.length === 0) return undefined;
+  return Math.min(...asking.map(({ metadata }) => timeOf(metadata.creationTimestamp) ?? Infinity));
+}
+
+function askingObjects(requests: readonly LifecycleRequest[], evictions: readonly Eviction[]): readonly KubeObject[] {
+  return [
+    ...evictions.filter((each) => !isOver(each)),
+    ...requests.filter((each) => wantsEviction(each) && !isAnswered(each)),
+  ];
 }

@@ -10,7 +10,7 @@ import { LIFECYCLE_REQUESTS } from '../../../../src/kube/lifecycle/resources.ts'
 import { collectionPath } from '../../../../src/kube/resource.ts';
 import { createMemoryCluster } from '../../../support/stand-ins/memory-cluster.ts';
 import { waitFor } from '../../../support/wait-for.ts';
-import { request, UID } from '../../decide/lifecycle/objects.ts';
+import { NOW, request, UID } from '../../decide/lifecycle/objects.ts';
 
 const NOBODY: LifecycleListener = { onDrainRequest: () => undefined, onTarget: () => undefined };
 const KEY = `shop/${UID}`;
@@ -20,15 +20,18 @@ function askedByDrain(): LifecycleRequest {
   return { ...made, metadata: { ...made.metadata, name: UID, namespace: 'shop', labels: {} } };
 }
 
-/** An API server with one request of a drain, which serves the group until it is switched off. */
-function createServer(): { readonly client: KubeClient; readonly switchOff: () => void } {
+/** An API server with these requests, which serves the group until it is switched off. */
+function createServer(requests: readonly LifecycleRequest[] = [askedByDrain()]): {
+  readonly client: KubeClient;
+  readonly switchOff: () => void;
+} {
   const off = new AbortController();
   const isServed = (): boolean => !off.signal.aborted;
   const client: KubeClient = {
     send: ({ path }) => {
       const [place = ''] = path.split('?');
       if (!isServed()) return Promise.resolve({ status: 404, headers: {}, body: null });
-      const items = place === collectionPath(LIFECYCLE_REQUESTS) ? [askedByDrain()] : [];
+      const items = place === collectionPath(LIFECYCLE_REQUESTS) ? requests : [];
       const resources = [{ name: 'evictionrequests' }, { name: 'evictions' }];
       const body =
         place === `/apis/${LIFECYCLE_API_VERSION}` ? { resources } : { metadata: { resourceVersion: '1' }, items };
@@ -74,6 +77,19 @@ describe('the dialect of drains while the cluster changes', () => {
     await waitFor('drains ask in the older dialect', () => work.drains.preferred() === 'older');
     assert.equal(work.drains.get(KEY), undefined);
     await waitFor('the drain is told', () => changed.includes(KEY));
+    stopping.abort();
+    await running;
+  });
+
+  it('the pods are known for which anybody asks, and since when', async () => {
+    const withdrawn = request('bar.example.com/2', { target: { pod: { name: 'db', uid: 'u' } }, intent: 'Withdrawn' });
+    const { client } = createServer([request('foo.example.com/1'), withdrawn]);
+    const work = createLifecycleWork(contextOf(client, 'on'), NOBODY);
+    assert.deepEqual(work.drains.asked(), []);
+    const stopping = new AbortController();
+    const running = work.run(stopping.signal);
+    await waitFor('drains ask in the newer dialect', () => work.drains.preferred() === 'newer');
+    assert.deepEqual(work.drains.asked(), [{ namespace: 'shop', name: 'web', uid: UID, since: NOW }]);
     stopping.abort();
     await running;
   });

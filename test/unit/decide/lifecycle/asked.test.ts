@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Eviction, LifecycleRequest } from '../../../../src/api/lifecycle.ts';
-import { isAskedFor } from '../../../../src/decide/lifecycle/asked.ts';
+import { askedSince, isAskedFor } from '../../../../src/decide/lifecycle/asked.ts';
 import { outcomeOf, withOutcome } from '../../../../src/decide/lifecycle/conditions.ts';
 import { eviction, NOW, request } from './objects.ts';
 
@@ -34,6 +34,16 @@ describe('whether anybody asks for the eviction of a pod', () => {
       true,
     ],
   ];
+  it('it is asked for since the oldest object that asks was made', () => {
+    const older: LifecycleRequest = {
+      ...request('bar.example.com/2'),
+      metadata: { ...request().metadata, creationTimestamp: '2026-01-01T00:00:00Z' },
+    };
+    const withdrawn: LifecycleRequest = { ...older, spec: { ...older.spec, intent: 'Withdrawn' } };
+    assert.equal(askedSince([request(), older], [eviction()]), Date.UTC(2026, 0, 1));
+    assert.equal(askedSince([request(), withdrawn], [eviction()]), NOW);
+    assert.equal(askedSince([withdrawn], [failed('CanceledDueToNoRequesters')]), undefined);
+  });
   for (const [title, requests, evictions, isAsked] of cases) {
     it(title, () => {
       assert.equal(isAskedFor(requests, evictions), isAsked);
