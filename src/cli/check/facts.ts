@@ -1,23 +1,18 @@
 /** Reads what `nodemaint check` needs to know of a cluster. */
 import { X509Certificate } from 'node:crypto';
 import { VERSION_ANNOTATION } from '../../api/names.ts';
-import type { KubeObject } from '../../api/meta.ts';
 import type {
   ClusterFacts,
   ControllerFact,
   Fact,
-  PolicyFacts,
   ResourceFact,
   WebhookFacts,
 } from '../../decide/fleet/cluster-checks.ts';
-import { policyWarnings } from '../../decide/fleet/policy-warnings.ts';
 import {
   INSTALLED_RESOURCES,
   type InstalledResource,
-  MUTATING_POLICIES,
   NEEDED_RIGHTS,
   type NeededRight,
-  VALIDATING_POLICIES,
 } from '../../decide/fleet/installed.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/lease.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -27,6 +22,7 @@ import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
 import { refusal } from '../../kube/refusal.ts';
 import { collectionPath, type Resource } from '../../kube/resource.ts';
 import { VERSION } from '../../version.ts';
+import { readAddons, readPolicies, readPolicyObjects } from './policies.ts';
 import { readReplicas } from './replicas.ts';
 import { readFleet } from '../fleet.ts';
 
@@ -93,49 +89,6 @@ async function readResource(
   if (served === undefined || isEstablished !== true) return { crd, state: 'not-served', fields: [] };
   const missing = fields.filter((field) => !hasField(served.schema?.openAPIV3Schema, field));
   return { crd, state: missing.length === 0 ? 'right' : 'older', fields: missing };
-}
-
-interface Policy extends KubeObject {
-  readonly spec?: { readonly paramKind?: object };
-  readonly status?: {
-    readonly typeChecking?: { readonly expressionWarnings?: readonly { readonly warning: string }[] };
-  };
-}
-
-/** The objects of a collection by name; none where the server does not have the resource. */
-async function byName<T extends KubeObject>(
-  client: KubeClient,
-  plural: string,
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, T>> {
-  const list = await get<{ readonly items?: readonly T[] }>(client, `${REGISTRATION}/${plural}`, signal);
-  return new Map((list?.items ?? []).map((item) => [item.metadata.name, item]));
-}
-
-async function readPolicies(client: KubeClient, signal: AbortSignal): Promise<PolicyFacts> {
-  const [validating, validatingBindings, mutating, mutatingBindings] = await Promise.all([
-    byName<Policy>(client, 'validatingadmissionpolicies', signal),
-    byName<KubeObject>(client, 'validatingadmissionpolicybindings', signal),
-    byName<Policy>(client, 'mutatingadmissionpolicies', signal),
-    byName<KubeObject>(client, 'mutatingadmissionpolicybindings', signal),
-  ]);
-  const [gate] = MUTATING_POLICIES;
-  // Before Kubernetes 1.36 the manifests have no policies that mutate.
-  const refusesPods = validating.has(gate) && !mutating.has(gate);
-  const missing: string[] = [];
-  const want = (name: string, policies: ReadonlyMap<string, unknown>, bindings: ReadonlyMap<string, unknown>): void => {
-    if (!policies.has(name)) missing.push(name);
-    else if (!bindings.has(name)) missing.push(`the binding of ${name}`);
-  };
-  for (const name of VALIDATING_POLICIES) want(name, validating, validatingBindings);
-  if (refusesPods) want(gate, validating, validatingBindings);
-  else for (const name of MUTATING_POLICIES) want(name, mutating, mutatingBindings);
-  const warnings = VALIDATING_POLICIES.flatMap((name) => {
-    const { spec, status } = validating.get(name) ?? {};
-    const texts = (status?.typeChecking?.expressionWarnings ?? []).map(({ warning }) => warning);
-    return policyWarnings({ name, hasParams: spec?.paramKind !== undefined, warnings: texts });
-  });
-  return { missing, warnings, refusesPods };
 }
 
 const IDENTITIES = {
@@ -224,15 +177,18 @@ async function readWebhook(client: KubeClient, signal: AbortSignal): Promise<Web
 export async function readClusterFacts(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<ClusterFacts> {
   const now = clock.now();
   const resources = Promise.all(INSTALLED_RESOURCES.map((resource) => readResource(client, resource, signal)));
-  const [resourceFacts, policies, missingRights, controller, replicas, webhook, nodes] = await Promise.all([
+  const reading = <T>(path: string): Promise<T | undefined> => get<T>(client, path, signal);
+  const objects = readPolicyObjects(reading);
+  const [resourceFacts, policies, addons, missingRights, controller, replicas, webhook, nodes] = await Promise.all([
     factOf(resources, signal),
-    factOf(readPolicies(client, signal), signal),
-    factOf(readMissingRights(client, signal), signal),
-    factOf(readController(client, clock, signal), signal),
+    factOf(objects.then(readPolicies), signal),
     factOf(
-      readReplicas((path) => get(client, path, signal)),
+      objects.then((found) => readAddons(reading, found)),
       signal,
     ),
+    factOf(readMissingRights(client, signal), signal),
+    factOf(readController(client, clock, signal), signal),
+    factOf(readReplicas(reading), signal),
     factOf(readWebhook(client, signal), signal),
     factOf(
       readFleet(client, '', now, signal).then((fleet) => fleet.nodes),
@@ -244,6 +200,7 @@ export async function readClusterFacts(client: KubeClient, clock: Clock, signal:
     version: VERSION,
     resources: resourceFacts,
     policies,
+    addons,
     missingRights,
     controller,
     replicas,

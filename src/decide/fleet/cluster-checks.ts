@@ -26,6 +26,14 @@ export interface PolicyFacts {
   readonly refusesPods: boolean;
 }
 
+/** An add-on that is installed. */
+export interface AddonFact {
+  readonly folder: string;
+  /** Its policies, and their bindings, that are not there: without them nothing confines its account. */
+  readonly missing: readonly string[];
+  readonly warnings: readonly string[];
+}
+
 export interface ControllerFact {
   readonly state: 'alive' | 'dead' | 'missing';
   readonly holder: string;
@@ -57,6 +65,8 @@ export interface ClusterFacts {
   readonly version: string;
   readonly resources: Fact<readonly ResourceFact[]>;
   readonly policies: Fact<PolicyFacts>;
+  /** Those that are installed. */
+  readonly addons: Fact<readonly AddonFact[]>;
   /** The rights that are missing. */
   readonly missingRights: Fact<readonly NeededRight[]>;
   readonly controller: Fact<ControllerFact>;
@@ -117,6 +127,20 @@ function judgePolicies({ missing, warnings, refusesPods }: PolicyFacts): Omit<Ch
     ? '; DaemonSet pods are refused during a drain instead of held, as before Kubernetes 1.36'
     : '';
   return ok(`all policies and bindings are there${gate}`);
+}
+
+function judgeAddons(addons: readonly AddonFact[]): Omit<Check, 'name'> {
+  const without = addons.filter(({ missing }) => missing.length > 0);
+  if (without.length > 0) {
+    const texts = without.map(({ folder, missing }) => `${folder} is installed without ${named(missing)}`);
+    const fixes = without.map(({ folder }) => `kubectl apply -k manifests/${folder}`);
+    return fail(texts.join('; '), `${fixes.join('; ')}; or helm upgrade`);
+  }
+  const warnings = addons.flatMap((each) => each.warnings);
+  if (warnings.length > 0)
+    return warn(`the API server warns: ${named(warnings)}`, 'upgrade the manifests or the cluster');
+  const names = addons.map(({ folder }) => folder);
+  return ok(names.length === 0 ? 'none is installed' : `${names.join(', ')}: all policies and bindings are there`);
 }
 
 function rightText({ who, verb, group, resource, subresource, name }: NeededRight): string {
@@ -187,6 +211,7 @@ export function examineCluster(facts: ClusterFacts): readonly Check[] {
   return [
     checkOf('custom resources', facts.resources, judgeResources),
     checkOf('policies', facts.policies, judgePolicies),
+    checkOf('add-ons', facts.addons, judgeAddons),
     checkOf('rights', facts.missingRights, judgeRights),
     checkOf('controller', facts.controller, (value) => judgeController(value, facts.version)),
     checkOf('replicas', facts.replicas, judgeReplicas),

@@ -4,8 +4,20 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { type ClusterFacts, examineCluster, type Fact } from '../../../../src/decide/fleet/cluster-checks.ts';
-import { INSTALLED_RESOURCES, MUTATING_POLICIES, VALIDATING_POLICIES } from '../../../../src/decide/fleet/installed.ts';
+import { INSTALLED_ADDONS } from '../../../../src/addons/installed.ts';
+import {
+  type AddonFact,
+  type ClusterFacts,
+  examineCluster,
+  type Fact,
+} from '../../../../src/decide/fleet/cluster-checks.ts';
+import {
+  INSTALLED_RESOURCES,
+  MUTATING_POLICIES,
+  type PolicyNames,
+  VALIDATING_POLICIES,
+} from '../../../../src/decide/fleet/installed.ts';
+import type { Check } from '../../../../src/decide/view/node-checks.ts';
 import type { FleetNode } from '../../../../src/decide/fleet/node-state.ts';
 
 const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
@@ -24,6 +36,7 @@ const RIGHT: ClusterFacts = {
   version: '0.1.0',
   resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
   policies: known({ missing: [], warnings: [], refusesPods: false }),
+  addons: known([]),
   missingRights: known([]),
   controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
   replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
@@ -37,10 +50,29 @@ interface ManifestObject {
   readonly spec?: { readonly versions: readonly { readonly name: string; readonly schema: unknown }[] };
 }
 
-async function manifestObjects(): Promise<readonly ManifestObject[]> {
-  const files = globSync(['crds/*.yaml', 'policies/*.yaml'], { cwd: MANIFESTS });
-  const texts = await Promise.all(files.map((file) => readFile(path.join(MANIFESTS, file), 'utf8')));
+/** The objects of the files of the manifests. */
+async function manifestObjects(...files: readonly string[]): Promise<readonly ManifestObject[]> {
+  const found = globSync(files, { cwd: MANIFESTS });
+  const texts = await Promise.all(found.map((file) => readFile(path.join(MANIFESTS, file), 'utf8')));
   return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as ManifestObject));
+}
+
+/** The names of the objects of a kind, in their order. */
+function namesOf(objects: readonly ManifestObject[], kind: string): readonly string[] {
+  return objects
+    .filter((each) => each.kind === kind)
+    .map(({ metadata }) => metadata?.name ?? '')
+    .toSorted();
+}
+
+/** The names of the policies of both kinds, each of which has a binding of its name. */
+function policiesOf(objects: readonly ManifestObject[]): PolicyNames {
+  const [validating, mutating] = ['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'].map((kind) => {
+    const names = namesOf(objects, kind);
+    assert.deepEqual(namesOf(objects, `${kind}Binding`), names);
+    return names;
+  });
+  return { validating: validating ?? [], mutating: mutating ?? [] };
 }
 
 /** The result of the only check that is not ok, with its message. */
@@ -55,6 +87,21 @@ function finding(change: Partial<ClusterFacts>): string {
 describe('the checks of a cluster', () => {
   it('a cluster that is right has no finding', () => {
     for (const { result, fix, name } of examineCluster(RIGHT)) assert.deepEqual([result, fix], ['ok', ''], name);
+  });
+
+  it('the check of the add-ons names those that are installed, and says how to install what one of them lacks', () => {
+    const said = (addons: readonly AddonFact[]): Check | undefined =>
+      examineCluster({ ...RIGHT, addons: known(addons) }).find(({ name }) => name === 'add-ons');
+    const surge = { folder: 'surge', missing: [], warnings: [] };
+    assert.equal(said([])?.message, 'none is installed');
+    assert.equal(said([surge, { ...surge, folder: 'x' }])?.message, 'surge, x: all policies and bindings are there');
+    const [one, two] = [
+      { ...surge, missing: ['p'] },
+      { ...surge, folder: 'x', missing: ['q'] },
+    ];
+    assert.equal(said([one, two])?.message, 'surge is installed without p; x is installed without q');
+    const fix = 'kubectl apply -k manifests/surge; kubectl apply -k manifests/x; or helm upgrade';
+    assert.equal(said([one, two])?.fix, fix);
   });
 
   it('the check of the replicas says where they can run', () => {
@@ -93,6 +140,16 @@ describe('the checks of a cluster', () => {
       'a policy that does not fit the cluster',
       { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false }) },
       /^warn .*p: bad/,
+    ],
+    [
+      'a missing policy of an add-on that is installed',
+      { addons: known([{ folder: 'surge', missing: ['p', 'the binding of q'], warnings: [] }]) },
+      /^fail add-ons: surge is installed without p, the binding of q$/,
+    ],
+    [
+      'a policy of an add-on that does not fit the cluster',
+      { addons: known([{ folder: 'surge', missing: [], warnings: ['p: bad'] }]) },
+      /^warn add-ons: .*p: bad/,
     ],
     ['a missing right', { missingRights: known([right]) }, /^fail rights: agents may not create things\.g/],
     [
@@ -145,20 +202,36 @@ describe('the checks of a cluster', () => {
   }
 
   it('the policies and bindings that are looked for are those of the manifests', async () => {
-    const objects = await manifestObjects();
-    const names = (kind: string): readonly string[] =>
-      objects
-        .filter((each) => each.kind === kind)
-        .map(({ metadata }) => metadata?.name ?? '')
-        .toSorted();
-    assert.deepEqual(names('ValidatingAdmissionPolicy'), VALIDATING_POLICIES.toSorted());
-    assert.deepEqual(names('ValidatingAdmissionPolicyBinding'), VALIDATING_POLICIES.toSorted());
-    assert.deepEqual(names('MutatingAdmissionPolicy'), MUTATING_POLICIES.toSorted());
-    assert.deepEqual(names('MutatingAdmissionPolicyBinding'), MUTATING_POLICIES.toSorted());
+    const { validating, mutating } = policiesOf(await manifestObjects('policies/*.yaml'));
+    assert.deepEqual([validating, mutating], [VALIDATING_POLICIES.toSorted(), MUTATING_POLICIES.toSorted()]);
+  });
+
+  it('the table of add-ons has every other folder of the manifests with policies, its policies, and what shows that it is installed', async () => {
+    const folders = globSync('*/', { cwd: MANIFESTS }).filter((each) => !['policies', 'chart'].includes(each));
+    const found = await Promise.all(
+      folders.map(async (folder) => {
+        const objects = await manifestObjects(`${folder}/**/*.yaml`);
+        const accounts = new Set([...namesOf(objects, 'ServiceAccount'), ...namesOf(objects, 'Deployment')]);
+        const roleBindings = namesOf(objects, 'ClusterRoleBinding');
+        return { folder, ...policiesOf(objects), accounts: [...accounts], roleBindings };
+      }),
+    );
+    const withPolicies = found.filter(({ validating, mutating }) => validating.length + mutating.length > 0);
+    const sorted = INSTALLED_ADDONS.map(({ folder, validating, mutating, accounts, roleBindings }) => ({
+      folder,
+      validating: validating.toSorted(),
+      mutating: mutating.toSorted(),
+      accounts: accounts.toSorted(),
+      roleBindings: roleBindings.toSorted(),
+    }));
+    assert.deepEqual(
+      sorted.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
+      withPolicies.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
+    );
   });
 
   it('the fields that are looked for are in the custom resources of the manifests', async () => {
-    const objects = await manifestObjects();
+    const objects = await manifestObjects('crds/*.yaml');
     for (const { crd, version, fields } of INSTALLED_RESOURCES) {
       const found = objects
         .find(({ metadata }) => metadata?.name === crd)
