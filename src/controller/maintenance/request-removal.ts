@@ -4,7 +4,12 @@ import { deleteRequest, deleteRequests } from '../../kube/eviction/requester-ent
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 
-/** Deletes finished requests: those that one maintenance has made on one node, in one namespace, by one call. */
+/**
+ * Deletes finished requests: those that one maintenance has made on one node, in one namespace, by one call. The call has no
+ * precondition for each of them, and needs none. It finds those with the UID of one maintenance, which nobody else writes; each
+ * is over in our copy, and one that is over stays so: whoever wants the pod to leave afterwards makes another one. None is added
+ * meanwhile, for no drain is under way on the node. A drain that begins again in that very moment asks anew for what is gone.
+ */
 export interface RequestRemoval {
   /**
    * Deletes a request that nobody needs any more, and its group with it where that is true of each of them: `isRemovable`
