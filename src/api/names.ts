@@ -44,6 +44,8 @@ export const AGENT_STATUS_ANNOTATION = 'nodemaintenance.x-k8s.io/agent-status';
 export const VERSION_ANNOTATION = 'nodemaintenance.x-k8s.io/version';
 /** On the Lease of the controller: the identity of a controller that writes that annotation. */
 export const NOTES_BY_ANNOTATION = 'nodemaintenance.x-k8s.io/notes-by';
+/** On the Lease of the controller: its options that agents go by, too, when they evict pods themselves (JSON). */
+export const EVICTION_SETTINGS_ANNOTATION = 'nodemaintenance.x-k8s.io/eviction-settings';
 /** On a NodeMaintenance and its EvictionRequests: when the node goes away, RFC 3339. */
 export const DEADLINE_ANNOTATION = 'nodemaintenance.x-k8s.io/deadline';
 /** On an EvictionRequest: until when interceptors must have finished before the node goes away, RFC 3339. */

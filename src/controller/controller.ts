@@ -3,6 +3,7 @@ import { CONTROLLER_LEASE_NAME } from '../api/lease.ts';
 import type { Node } from '../api/pod.ts';
 import { countMaintenances } from '../decide/maintenance/counts.ts';
 import { countEvictions } from '../decide/eviction/counts.ts';
+import { type EvictionSettings, settingsAnnotations } from '../decide/eviction-settings.ts';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder } from '../kube/events.ts';
@@ -97,6 +98,11 @@ function createTermWork(dependencies: ControllerDependencies, { copies, metrics 
   return { work, lifecycle };
 }
 
+/** The options that agents go by when they drain their own nodes. */
+function settingsOf({ takeOverTimeout, promiseTimeout, promiseWords }: ControllerOptions): EvictionSettings {
+  return { takeOverMs: takeOverTimeout, promiseMs: promiseTimeout, promiseWords };
+}
+
 /** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
 async function leadWhenReady(
   dependencies: ControllerDependencies,
@@ -120,6 +126,7 @@ async function leadWhenReady(
     leaseMs: options.leaderElectLeaseDuration,
     renewDeadlineMs: options.leaderElectRenewDeadline,
     retryMs: options.leaderElectRetryPeriod,
+    annotations: settingsAnnotations(settingsOf(options)),
   };
   const onLeading = (isLeader: boolean): void => {
     metrics.leading(isLeader);

@@ -32,7 +32,7 @@ export const NOTHING_KNOWN: ControllerObservation = { controller: 'unknown', mai
 
 export function createControllerWatch(
   cluster: Pick<NodeMaintenances, 'synced' | 'list' | 'watchesAll' | 'wantAll'>,
-  liveness: ControllerLiveness,
+  liveness: Omit<ControllerLiveness, 'settings'>,
   giveBack: Pick<GiveBack, 'owe' | 'find' | 'isOwed' | 'leaveToController'>,
   nodeName: string,
 ): ControllerWatch {

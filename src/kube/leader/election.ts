@@ -20,6 +20,8 @@ export interface ElectionOptions {
   readonly renewDeadlineMs: number;
   /** The leader renews the Lease at this interval; followers read it twice as often. */
   readonly retryMs: number;
+  /** What the leader says of itself on the Lease. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface ElectionDependencies {
@@ -164,7 +166,7 @@ class Candidate {
 
   async #takeOrRenew(signal: AbortSignal): Promise<Attempt> {
     const { client, clock } = this.#dependencies;
-    const { place, identity, leaseMs } = this.#options;
+    const { place, identity, leaseMs, annotations } = this.#options;
     const observation = await this.#observe(signal);
     const candidate = { identity, durationMs: leaseMs };
     const decision = decideLease(observation, candidate, clock.monotonic(), clock.now());
@@ -178,7 +180,7 @@ class Candidate {
       {
         old: observation.lease,
         spec: decision.spec,
-        annotations: { [NOTES_BY_ANNOTATION]: identity, [VERSION_ANNOTATION]: VERSION },
+        annotations: { ...annotations, [NOTES_BY_ANNOTATION]: identity, [VERSION_ANNOTATION]: VERSION },
       },
       signal,
     );

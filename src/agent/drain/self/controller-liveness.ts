@@ -1,3 +1,8 @@
+import {
+  DEFAULT_EVICTION_SETTINGS,
+  type EvictionSettings,
+  evictionSettingsOf,
+} from '../../../decide/eviction-settings.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../../decide/lease.ts';
 import type { ControllerLife } from '../../../decide/shutdown/drainer.ts';
 import { describeError } from '../../../errors.ts';
@@ -20,6 +25,8 @@ export interface ControllerLiveness {
   observe(maxAgeMs: number, signal: AbortSignal): Promise<ControllerState>;
   /** The last observation; undefined where there is none since `forget`. */
   last(): ControllerState | undefined;
+  /** The options of the controller that this agent goes by, as the Lease had them when it was read last. */
+  settings(): EvictionSettings;
   /** For how long the API server has not answered, in milliseconds; 0 where it has, or was not asked. */
   apiSilentMs(): number;
   forget(): void;
@@ -38,6 +45,7 @@ export function createControllerLiveness(client: KubeClient, log: Log): Controll
   /** Undefined before the first read and after a gap. */
   let reading: Reading | undefined;
   let last: ControllerState | undefined;
+  let settings = DEFAULT_EVICTION_SETTINGS;
   let failingSince: number | undefined;
   const warnOnce = createLogOnce((reason) => {
     log.warn({ reason }, "cannot read the controller's lease");
@@ -55,6 +63,7 @@ export function createControllerLiveness(client: KubeClient, log: Log): Controll
       const at = monotonicNow();
       const before = reading !== undefined && begun - reading.at <= 2 * READ_MS ? reading.lease : undefined;
       reading = { lease: observeLease(before, lease, at), at };
+      settings = evictionSettingsOf(lease);
       failingSince = undefined;
       warnOnce(undefined);
     } catch (error) {
@@ -68,6 +77,7 @@ export function createControllerLiveness(client: KubeClient, log: Log): Controll
 
   return {
     last: () => last,
+    settings: () => settings,
     apiSilentMs: () => (failingSince === undefined ? 0 : monotonicNow() - failingSince),
     forget: () => {
       reading = undefined;

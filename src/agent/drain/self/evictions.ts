@@ -3,11 +3,10 @@ import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
 import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../../api/pod.ts';
 import { whyBlocking } from '../../../decide/drain/blocking-pods.ts';
-import { DEFAULT_PROMISE_WORDS, type EvictionOutcome } from '../../../decide/eviction/api-answer.ts';
+import type { EvictionOutcome } from '../../../decide/eviction/api-answer.ts';
 import {
   afterAttempt,
   decideEvictionStep,
-  DEFAULT_PATIENCE,
   type EvictionMemory,
   isEvictOnly,
   isInBackground,
@@ -16,6 +15,7 @@ import {
   withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../../decide/eviction/imperative.ts';
+import type { EvictionSettings } from '../../../decide/eviction-settings.ts';
 import { ownRequest } from '../../../decide/eviction/own-request.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
@@ -64,6 +64,8 @@ interface OwnEntry {
  * nodes of a whole cluster may do so at once.
  */
 const BUDGET_RETRY_MS = 60_000;
+/** What is said of a pod whose mark only a controller could set. */
+const UNMARKED = 'is to be left to its controller (ControllerTakeOver), but no nodemaint controller is alive';
 
 /** Tries the eviction once. Throws API_UNREACHABLE. */
 async function attempt(
@@ -73,7 +75,9 @@ async function attempt(
     memory,
     options,
     whyNotAsked,
-  }: Pick<EvictionScope, 'options' | 'whyNotAsked'> & { readonly memory: EvictionMemory },
+    promiseWords,
+  }: Pick<EvictionScope, 'options' | 'whyNotAsked'> &
+    Pick<EvictionSettings, 'promiseWords'> & { readonly memory: EvictionMemory },
   signal: AbortSignal,
 ): Promise<EvictionOutcome> {
   const { count, postponed } = memory;
@@ -81,7 +85,7 @@ async function attempt(
     attempt: count + 1,
     postponed,
     evictOnly: isEvictOnly(pod),
-    promiseWords: DEFAULT_PROMISE_WORDS,
+    promiseWords,
     budgets: [],
     budgetRetryMs: BUDGET_RETRY_MS,
   };
@@ -90,17 +94,28 @@ async function attempt(
   return outcome;
 }
 
-/** Remembers the attempts in memory, by the UID of the pod, until `forget`. */
-export function createSelfEvictions({ client, clock, log }: ClusterDependencies): SelfEvictions {
+/** A pod that is waited for, as the status of the agent shows it. */
+function waitingFor(
+  pod: Pod,
+  { message, since, expectedAt }: { message: string; since: number; expectedAt: number | undefined },
+): Waiting {
+  const on = IMPERATIVE_INTERCEPTOR;
+  return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
+}
+
+/** Remembers the attempts in memory, by the UID of the pod, until `forget`; `settings` are those of the controller. */
+export function createSelfEvictions(
+  { client, clock, log }: ClusterDependencies,
+  settings: () => EvictionSettings,
+): SelfEvictions {
   const memories = createEvictionAttempts(clock);
   const entries = new Map<string, OwnEntry>();
 
   /** The request of a pod whose eviction this agent has asked for. */
   const ownRequestOf = (pod: Pod): EvictionRequest | undefined => {
     const entry = entries.get(pod.metadata.uid ?? '');
-    return entry === undefined
-      ? undefined
-      : ownRequest(pod, { startedAt: asOfNow(entry.begun, momentOf(clock)), message: entry.message });
+    if (entry === undefined) return undefined;
+    return ownRequest(pod, { startedAt: asOfNow(entry.begun, momentOf(clock)), message: entry.message });
   };
 
   return {
@@ -109,10 +124,7 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
       const now = clock.now();
       const begun = entries.get(uid)?.begun ?? momentOf(clock);
       const since = asOfNow(begun, momentOf(clock));
-      const wait = (message: string, expectedAt?: number): Waiting => {
-        const on = IMPERATIVE_INTERCEPTOR;
-        return { what: keyOf(pod), on, message, since, ...(expectedAt === undefined ? {} : { expectedAt }) };
-      };
+      const wait = (message: string, expectedAt?: number): Waiting => waitingFor(pod, { message, since, expectedAt });
       const own = ownRequestOf(pod) ?? request ?? ownRequest(pod, { startedAt: now, message: '' });
       // Since when a controller that is dead had marked the pod is not known: its own controller has the whole time.
       const first = isMarked(pod) ? { ...rememberedAttempts(own), markedAt: now } : rememberedAttempts(own);
@@ -120,17 +132,21 @@ export function createSelfEvictions({ client, clock, log }: ClusterDependencies)
       const known = withoutPauseIfNotAsked(memories.get(uid) ?? first, () => whyNotAsked() !== undefined);
       const memory = withoutPauseIfUnready(known, pod);
       memories.set(uid, memory);
-      const step = decideEvictionStep({ request: own, pod }, memory, { ...DEFAULT_PATIENCE, trustUntil }, now);
+      const step = decideEvictionStep({ request: own, pod }, memory, { ...settings(), trustUntil }, now);
       if (step.kind === 'mark') {
         // The mark is the controller's to write; the time of the pod's own controller begins all the same.
         memories.set(uid, { ...memory, markedAt: memory.markedAt ?? now });
-        const words = 'is to be left to its controller (ControllerTakeOver), but no nodemaint controller is alive';
         const until = step.progress.expectedFinishAt ?? now;
-        return wait(`${words}; it is evicted at ${rfc3339(until)}`, until);
+        return wait(`${UNMARKED}; it is evicted at ${rfc3339(until)}`, until);
       }
       if (step.kind === 'wait') return wait(step.progress.message, step.progress.expectedFinishAt);
       if (!(await mayAct())) return wait('is left to the nodemaint controller, which is alive again');
-      const outcome = await attempt({ client, log }, pod, { memory, options, whyNotAsked }, signal);
+      const outcome = await attempt(
+        { client, log },
+        pod,
+        { memory, options, whyNotAsked, promiseWords: settings().promiseWords },
+        signal,
+      );
       const after = afterAttempt(pod, memory, outcome, now);
       const message = after.progress?.message ?? '';
       memories.set(uid, after.memory);

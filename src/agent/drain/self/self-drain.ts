@@ -47,7 +47,7 @@ import { createSelfVolumes, type SelfVolumes } from './volumes.ts';
 
 export interface SelfDrainParts {
   readonly requests: Pick<NodeEvictionRequests, 'list' | 'synced' | 'watch'>;
-  readonly liveness: Pick<ControllerLiveness, 'observe'>;
+  readonly liveness: Pick<ControllerLiveness, 'observe' | 'settings'>;
   readonly giveBack: Pick<GiveBack, 'pass'>;
   readonly turns: SelfTurns;
   /** All maintenances of the cluster. */
@@ -156,11 +156,11 @@ interface SelfDrainState {
 
 function createSelfDrainState(
   dependencies: ClusterDependencies,
-  maxVolumeWaitMs: number,
+  { liveness, maxVolumeWaitMs }: Pick<SelfDrainParts, 'liveness' | 'maxVolumeWaitMs'>,
   lifetime: AbortSignal,
 ): SelfDrainState {
   const { client, clock } = dependencies;
-  const evictions = createSelfEvictions(dependencies);
+  const evictions = createSelfEvictions(dependencies, () => liveness.settings());
   const cordon = createSelfCordon(dependencies);
   const status = createSelfStatus(dependencies);
   const removals = createSelfRemovals(dependencies);
@@ -210,7 +210,7 @@ export function createSelfDrainer(
   lifetime: AbortSignal,
 ): Drainer {
   const { clock, log, nodeName } = dependencies;
-  const state = createSelfDrainState(dependencies, maxVolumeWaitMs, lifetime);
+  const state = createSelfDrainState(dependencies, { liveness, maxVolumeWaitMs }, lifetime);
   const { cordon, status, ender, pods, volumes, waits, others, stop } = state;
 
   /** Whether still no controller is alive, read now: two must not do the same step. */

@@ -18,6 +18,7 @@ const OPTIONS = {
   leaseMs: LEASE_MS,
   renewDeadlineMs: RENEW_DEADLINE_MS,
   retryMs: RETRY_MS,
+  annotations: { 'example.com/options': 'x' },
 };
 
 /** An election whose clocks advance only while it sleeps, on an API server that has one Lease. */
@@ -72,7 +73,7 @@ class Bench {
         const isCurrent = metadata.resourceVersion === this.lease?.metadata.resourceVersion;
         if (!isCurrent) return Promise.resolve(this.#answer(409));
         this.log.push(`${this.elapsedMs} ${method} ${spec?.holderIdentity ?? 'nothing'}`);
-        this.#store(spec ?? {});
+        this.#store(spec ?? {}, metadata.annotations);
         return Promise.resolve(this.#answer(200));
       },
       watch: () => {
@@ -82,9 +83,9 @@ class Bench {
     };
   }
 
-  #store(spec: NonNullable<Lease['spec']>): void {
+  #store(spec: NonNullable<Lease['spec']>, annotations: Readonly<Record<string, string>> = {}): void {
     this.#version += 1;
-    this.lease = { metadata: { ...CONTROLLER_LEASE, resourceVersion: String(this.#version) }, spec };
+    this.lease = { metadata: { ...CONTROLLER_LEASE, annotations, resourceVersion: String(this.#version) }, spec };
   }
 
   #answer(status: number): KubeResponse {
@@ -120,6 +121,7 @@ describe('the leader election', () => {
       '4000 follows',
       '4000 PUT nothing',
     ]);
+    assert.equal(bench.lease?.metadata.annotations?.['example.com/options'], 'x', 'also when nobody leads any more');
   });
 
   it('the term of a leader that cannot renew ends at the renew deadline, before another candidate may take the Lease', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createControllerLiveness } from '../../../../../src/agent/drain/self/controller-liveness.ts';
+import { DEFAULT_EVICTION_SETTINGS, settingsAnnotations } from '../../../../../src/decide/eviction-settings.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
 
@@ -24,6 +25,19 @@ describe('the liveness of the controller', () => {
     server.objects.set(LEASE, leaseOf('2'));
     assert.equal((await liveness.observe(0, SIGNAL)).kind, 'alive');
     assert.equal(liveness.last()?.kind, 'alive');
+  });
+
+  it('the options of the controller are those that its Lease had when it was read last', async () => {
+    const { metadata, ...lease } = { metadata: { name: 'nodemaint-controller' }, spec: { holderIdentity: 'c1' } };
+    const settings = { takeOverMs: 1_000, promiseMs: 2_000, promiseWords: ['Migration started'] };
+    const annotations = settingsAnnotations(settings);
+    const server = createObjectServer({ [LEASE]: { ...lease, metadata: { ...metadata, annotations } } });
+    const liveness = createControllerLiveness(server.client, SILENT_LOG);
+    assert.deepEqual(liveness.settings(), DEFAULT_EVICTION_SETTINGS);
+    await liveness.observe(0, SIGNAL);
+    server.refused.set(`GET ${LEASE}`, 500);
+    await liveness.observe(0, SIGNAL);
+    assert.deepEqual(liveness.settings(), settings);
   });
 
   it('the liveness of the controller is not read again within the time asked for', async () => {

@@ -6,6 +6,7 @@ import { createPodEnder } from '../../../../../src/agent/drain/self/pods.ts';
 import type { EvictionRequest, EvictionRequestStatus } from '../../../../../src/api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../../src/api/pod.ts';
+import { DEFAULT_EVICTION_SETTINGS, type EvictionSettings } from '../../../../../src/decide/eviction-settings.ts';
 import { drainPodsOfNode, resolveSelfDrains } from '../../../../../src/decide/drain/self-drain.ts';
 import { SILENT_LOG } from '../../../../support/silent-log.ts';
 import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
@@ -39,11 +40,15 @@ function podOf(name: string, metadata: Partial<Pod['metadata']> = {}): Pod {
 }
 
 /** One pass over the pods of the node, with the targets of its drain recorded. */
-function open(pods: readonly Pod[], requests: readonly EvictionRequest[] = []) {
+function open(
+  pods: readonly Pod[],
+  requests: readonly EvictionRequest[] = [],
+  settings: EvictionSettings = DEFAULT_EVICTION_SETTINGS,
+) {
   const server = createObjectServer();
   const clock = createSteppingClock();
   const dependencies = { client: server.client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined };
-  const evictions = createSelfEvictions(dependencies);
+  const evictions = createSelfEvictions(dependencies, () => settings);
   const parts = { client: server.client, clock, evictions, removals: createSelfRemovals(dependencies) };
   const ender = createPodEnder(parts, SIGNAL);
   const own = resolveSelfDrains([MAINTENANCE], { name: 'n1' }, drainPodsOfNode(pods, []));
@@ -170,6 +175,21 @@ describe('the end of pods on a node that its agent drains', () => {
       assert.deepEqual(server.asked, [EVICT_WEB]);
     });
   }
+
+  it('a pod is left to its own controller, or to one that promises its end, as the options of the controller say', async () => {
+    const settings = { takeOverMs: 5_000, promiseMs: 7_000, promiseWords: ['Migration started'] };
+    const annotations = { 'descheduler.alpha.kubernetes.io/request-evict-only': '' };
+    const { server, clock, pass } = open([podOf('web', LEFT), podOf('vm', { annotations })], [], settings);
+    const evictVm = EVICT_WEB.replace('web', 'vm');
+    server.answers.set(evictVm, { status: 429, body: { message: 'denied the request: Migration started' } });
+    for (let second = 0; second < 7; second += 1) {
+      await pass();
+      assert.deepEqual(server.asked, second < 5 ? [evictVm] : [evictVm, EVICT_WEB]);
+      clock.pass(1_000);
+    }
+    await pass();
+    assert.deepEqual(server.asked, [evictVm, EVICT_WEB, evictVm]);
+  });
 
   const TWO = {
     message: 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',

@@ -5,6 +5,7 @@ import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drai
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
+import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction-settings.ts';
 import type { ControllerLife } from '../../../../../src/decide/shutdown/drainer.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';
@@ -60,7 +61,10 @@ function open(lives: readonly ControllerLife[], { maxVolumeWaitMs = 60_000, lost
   const drainer = createSelfDrainer(
     {
       requests: { list: () => [], synced: () => true, watch: () => undefined },
-      liveness: { observe: () => Promise.resolve({ kind: kindNow(), silentMs: 0 }) },
+      liveness: {
+        observe: () => Promise.resolve({ kind: kindNow(), silentMs: 0 }),
+        settings: () => DEFAULT_EVICTION_SETTINGS,
+      },
       giveBack: {
         pass: async (mayAct) => {
           gaveBack.push(await mayAct());
