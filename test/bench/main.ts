@@ -18,6 +18,7 @@ import { benchCopies } from './copies.ts';
 import { benchDrain } from './drain.ts';
 import { benchEvictionRequests } from './eviction-requests.ts';
 import { benchLifecycle } from './lifecycle.ts';
+import { benchLostRequests } from './lost-requests.ts';
 import { benchNotices } from './notices.ts';
 import { residentMiB } from './process-figures.ts';
 import { benchScale, isScale } from './scale/main.ts';
@@ -138,6 +139,7 @@ const BENCHES: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> 
   copies: () => benchCopies(),
   drain: (signal) => benchDrain(PROGRAM, signal),
   'eviction-requests': (signal) => benchEvictionRequests(PROGRAM, signal),
+  'lost-requests': (signal) => benchLostRequests(PROGRAM, signal),
   lifecycle: () => benchLifecycle(),
 };
 
