@@ -217,7 +217,7 @@ export async function openContext(
     },
     staticPods,
     drain: createDrainParts(
-      { pods: offlinePods, staticPods: staticPods.pods, drainPlan: config.drainPlan, clock },
+      { pods: offlinePods, staticPods: staticPods.pods, runtime, drainPlan: config.drainPlan, clock, log },
       drainScopeOf(cluster, config),
       living,
     ),

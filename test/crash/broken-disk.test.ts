@@ -85,7 +85,11 @@ async function drain(node: SimulatedNode, fault: Fault, apart: boolean, dieAfter
     clock,
     log: SILENT_LOG,
   });
-  const { step } = createDrainParts({ pods, staticPods, drainPlan: [], clock }, NO_CLUSTER, signal);
+  const { step } = createDrainParts(
+    { pods, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG },
+    NO_CLUSTER,
+    signal,
+  );
   let record: AgentRecord = { ...parts.record };
   const save = async (next: AgentRecord): Promise<void> => {
     record = next;

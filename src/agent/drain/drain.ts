@@ -5,6 +5,7 @@ import { leaveByTargets } from '../static-pods/view.ts';
 import { type ControllerObservation, type ControllerWatch, NOTHING_KNOWN } from './controller-watch.ts';
 import { staticDeadlineOf } from './deadline.ts';
 import type { Drainer, DrainPass, PassFacts } from './drainer.ts';
+import type { LastLook } from './last-look.ts';
 
 /** The drain of this node, whoever drains it. */
 export interface DrainStep {
@@ -16,6 +17,7 @@ export interface DrainStepDependencies {
   readonly drainers: Readonly<Record<DrainerKind, Drainer>>;
   /** Absent where no cluster is configured. */
   readonly controller: Pick<ControllerWatch, 'observe' | 'suspend'> | undefined;
+  readonly lastLook: LastLook;
   /** As configured. */
   readonly drainPlan: readonly DrainPlanEntry[];
   readonly clock: Clock;
@@ -39,7 +41,13 @@ function withDeadline(
   };
 }
 
-export function createDrainStep({ drainers, controller, drainPlan, clock }: DrainStepDependencies): DrainStep {
+export function createDrainStep({
+  drainers,
+  controller,
+  lastLook,
+  drainPlan,
+  clock,
+}: DrainStepDependencies): DrainStep {
   const observe = async ({ record, retention }: PassFacts, signal: AbortSignal): Promise<ControllerObservation> => {
     if (!isOffline(record.phase)) return (await controller?.observe(retention, signal)) ?? NOTHING_KNOWN;
     controller?.suspend();
@@ -51,7 +59,9 @@ export function createDrainStep({ drainers, controller, drainPlan, clock }: Drai
       const chosen = chooseDrainer(facts.record.phase, life);
       for (const [kind, drainer] of Object.entries(drainers)) if (kind !== chosen) drainer.stop();
       const pass = await drainers[chosen].pass({ ...facts, maintenances }, signal);
-      return withDeadline(pass, facts, drainPlan, clock.now());
+      // The offline drainer goes by what the runtime says in any case.
+      const seen = chosen === 'offline' ? pass : await lastLook.after(pass, facts.record.phase, signal);
+      return withDeadline(seen, facts, drainPlan, clock.now());
     },
   };
 }

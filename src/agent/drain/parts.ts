@@ -6,6 +6,7 @@ import { createControllerDrainer } from './controller-drain.ts';
 import { type ControllerWatch, createControllerWatch } from './controller-watch.ts';
 import { createDrainStep, type DrainStep } from './drain.ts';
 import { NO_DRAINER } from './drainer.ts';
+import { createLastLook, type LastLookDependencies } from './last-look.ts';
 import { createOfflineDrainer, type OfflineDrainDependencies } from './offline/offline-drain.ts';
 import { createControllerLiveness } from './self/controller-liveness.ts';
 import { createSelfGates } from './self/gates.ts';
@@ -32,18 +33,22 @@ export interface ClusterScope {
 
 /** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
 export function createDrainParts(
-  offline: OfflineDrainDependencies,
+  { runtime, log, ...offline }: OfflineDrainDependencies & LastLookDependencies,
   { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs }: ClusterScope,
   lifetime: AbortSignal,
 ): DrainParts {
   const { drainPlan, clock } = offline;
   const offlineDrainer = createOfflineDrainer(offline);
+  const lastLook = createLastLook({ runtime, clock, log });
   if (cluster === undefined || interceptor === undefined || dependencies === undefined || ownNode === undefined) {
     const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline: offlineDrainer };
-    return { step: createDrainStep({ drainers, controller: undefined, drainPlan, clock }), controller: undefined };
+    return {
+      step: createDrainStep({ drainers, controller: undefined, lastLook, drainPlan, clock }),
+      controller: undefined,
+    };
   }
-  const { client, log, nodeName } = dependencies;
-  const liveness = createControllerLiveness(client, log);
+  const { client, nodeName } = dependencies;
+  const liveness = createControllerLiveness(client, dependencies.log);
   const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), {
     ownNode,
     isAfterShutdown: () => cluster.own.own().length > 0,
@@ -68,5 +73,5 @@ export function createDrainParts(
     ),
     offline: offlineDrainer,
   };
-  return { step: createDrainStep({ drainers, controller, drainPlan, clock }), controller };
+  return { step: createDrainStep({ drainers, controller, lastLook, drainPlan, clock }), controller };
 }

@@ -180,7 +180,7 @@ export async function drainOffline(root: string, fault: OfflineFault | undefined
     ownNode: undefined,
     maxVolumeWaitMs: 0,
   };
-  const { step } = createDrainParts({ pods, staticPods, drainPlan: [], clock }, none, signal);
+  const { step } = createDrainParts({ pods, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG }, none, signal);
   const passes = createStaticPodPasses({
     staticPods,
     manual: { isWanted: () => false, settle: () => false, withParks: (_view, leave) => new Map(leave) },

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { ControllerObservation } from '../../../../src/agent/drain/controller-watch.ts';
 import { createDrainStep } from '../../../../src/agent/drain/drain.ts';
 import { type DrainFacts, type Drainer, EMPTY_PASS, type PassFacts } from '../../../../src/agent/drain/drainer.ts';
+import type { LastLook } from '../../../../src/agent/drain/last-look.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { ControllerLife, DrainerKind } from '../../../../src/decide/shutdown/drainer.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
@@ -60,13 +61,28 @@ function stepOf(life: ControllerLife): {
     self: drainerOf('self'),
     offline: drainerOf('offline'),
   };
-  return { step: createDrainStep({ drainers, controller, drainPlan: [], clock: createSystemClock() }), calls, facts };
+  const lastLook: LastLook = {
+    after: (pass) => {
+      calls.push('the runtime is looked at');
+      return Promise.resolve(pass);
+    },
+  };
+  const step = createDrainStep({ drainers, controller, lastLook, drainPlan: [], clock: createSystemClock() });
+  return { step, calls, facts };
 }
 
 describe('the drain of the node', () => {
   const rows: [string, ControllerLife, readonly string[]][] = [
-    ['alive', 'alive', ['the controller is observed', 'self stops', 'offline stops', 'controller passes']],
-    ['dead', 'dead', ['the controller is observed', 'controller stops', 'offline stops', 'self passes']],
+    [
+      'alive',
+      'alive',
+      ['the controller is observed', 'self stops', 'offline stops', 'controller passes', 'the runtime is looked at'],
+    ],
+    [
+      'dead',
+      'dead',
+      ['the controller is observed', 'controller stops', 'offline stops', 'self passes', 'the runtime is looked at'],
+    ],
   ];
   for (const [title, life, expected] of rows) {
     it(`the drain of the node stops the other drainers before the chosen one passes, with a controller that is ${title}`, async () => {

@@ -40,7 +40,9 @@ function open(hasCluster: boolean) {
     requests: { list: () => [], synced: () => false, watch: () => undefined },
   };
   const scope = { cluster, interceptor: {}, dependencies, ownNode: {} } as unknown as ClusterScope;
-  const offline = { pods: undefined, staticPods: { stuck: () => new Set<string>() }, drainPlan: [], clock };
+  const runtime = { livePods: () => Promise.resolve([]) };
+  const staticPods = { stuck: () => new Set<string>() };
+  const offline = { pods: undefined, staticPods, drainPlan: [], runtime, clock, log: SILENT_LOG };
   return { server, parts: createDrainParts(offline, hasCluster ? scope : NO_CLUSTER, SIGNAL) };
 }
 
