@@ -5,18 +5,21 @@
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { freePort } from '../control-plane/port.ts';
 import { TEST_IMAGE } from '../node/images.ts';
 import { deployment, staticPod } from '../node/pods.ts';
+import { makeTestFolder } from '../support/folder.ts';
 import { isThorough } from '../support/thorough.ts';
 import { machineImage } from './machine/image.ts';
 import { installAgent } from './machine/install.ts';
 import { bootMachine, type Machine } from './machine/machine.ts';
-import { becomeControlPlane, type SoleControlPlane } from './machine/sole-control-plane.ts';
+import { becomeControlPlane, PORT, type SoleControlPlane } from './machine/sole-control-plane.ts';
 import { startWitness, WITNESS, witnessedIn } from './machine/witness.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -35,7 +38,7 @@ const say = (text: string): void => {
   console.log(`${new Date().toISOString()} ${text}`);
 };
 
-/** Asks now and then: kubectl on a machine in software costs seconds of its processors. */
+/** Asks now and then: a machine in software has little time for answers. */
 async function until(what: string, ask: () => Promise<boolean>, timeoutMs: number): Promise<void> {
   const signal = AbortSignal.timeout(timeoutMs + ASK_EVERY_MS);
   const asked = async (): Promise<boolean> => {
@@ -50,15 +53,12 @@ async function installController(machine: Machine, cluster: SoleControlPlane): P
   const run = promisify(execFile);
   await run(process.execPath, [path.join(ROOT, '.ci', 'bundle.ts')], { cwd: ROOT });
   await run(process.execPath, [path.join(ROOT, '.ci', 'image.ts')], { cwd: ROOT });
-  await machine.copy({
-    '/root/nodemaint-image.tar': path.join(ROOT, 'dist', 'nodemaint-image.tar'),
-    '/root/cluster/manifests': path.join(ROOT, 'manifests'),
-  });
+  await machine.copy({ '/root/nodemaint-image.tar': path.join(ROOT, 'dist', 'nodemaint-image.tar') });
   await machine.must('ctr -n k8s.io images import /root/nodemaint-image.tar', { timeoutMs: SETTLE_MS });
   // The second time for what the first found no kind for yet.
   await until(
     'the manifests are applied',
-    () => cluster.kubectl(['apply', '-k', '/root/cluster/manifests']).then(() => true),
+    () => cluster.kubectl(['apply', '-k', path.join(ROOT, 'manifests')]).then(() => true),
     SETTLE_MS,
   );
 }
@@ -82,7 +82,9 @@ async function allRun(cluster: SoleControlPlane): Promise<void> {
 
 /** What the journal of the boot before this one tells of the shutdown, in order. */
 async function journalOfShutdown(machine: Machine): Promise<readonly string[]> {
-  const text = await machine.must('journalctl -b -1 -o short-iso-precise --no-pager', { timeoutMs: 120_000 });
+  const names = ['node', 'witness', 'systemd', 'systemd-logind'].map((name) => `-t ${name}`).join(' ');
+  const read = `journalctl -b -1 -o short-iso-precise --no-pager ${names}`;
+  const text = await machine.must(read, { timeoutMs: 300_000 });
   const told =
     /witness\[|parked manifest|System is rebooting|systemd\[1\]: (Reached target .*shutdown|Stopping kubelet)|released|draining/;
   return text.split('\n').filter((line) => told.test(line));
@@ -106,9 +108,13 @@ describe('a machine that is the only control plane of its cluster', () => {
     it(`the machine reboots by systemctl reboot and comes back by itself, ${REBOOTS} times in a row`, async () => {
       const signal = AbortSignal.timeout(2_300_000 + REBOOTS * SETTLE_MS);
       await using stack = new AsyncDisposableStack();
-      const machine = stack.use(await bootMachine(await machineImage(signal), { memoryMib: MEMORY_MIB }, signal));
+      const folder = await makeTestFolder('sole');
+      stack.defer(() => rm(folder, { recursive: true, force: true }));
+      const port = await freePort();
+      const equipment = { memoryMib: MEMORY_MIB, ports: new Map([[port, PORT]]) };
+      const machine = stack.use(await bootMachine(await machineImage(signal), equipment, signal));
       say('machine up');
-      const cluster = await becomeControlPlane(machine, NODE, signal);
+      const cluster = await becomeControlPlane(machine, NODE, { port, folder }, signal);
       const isReady = async (): Promise<boolean> =>
         (await cluster.kubectl(['get', 'node', NODE, '--no-headers'])).includes(' Ready ');
       await until('the node is ready', isReady, SETTLE_MS);
@@ -130,7 +136,7 @@ describe('a machine that is the only control plane of its cluster', () => {
       for (let count = 1; count <= REBOOTS; count += 1) {
         const before = await machine.bootId();
         const began = Date.now();
-        await machine.must('systemctl reboot');
+        await machine.must('systemctl reboot', { timeoutMs: SETTLE_MS });
         await machine.waitForReboot(before, SETTLE_MS);
         const back = Date.now();
         const journal = await journalOfShutdown(machine);
@@ -142,7 +148,7 @@ describe('a machine that is the only control plane of its cluster', () => {
         };
         await until('the maintenance is completed', completed, SETTLE_MS);
         await allRun(cluster);
-        assert.equal(await machine.must(MANIFESTS), manifests);
+        assert.equal(await machine.must(MANIFESTS, { timeoutMs: SETTLE_MS }), manifests);
         const uncordoned = async (): Promise<boolean> =>
           (await cluster.kubectl(['get', 'node', NODE, '-o', 'jsonpath={.spec.unschedulable}'])) === '';
         await until('the node is uncordoned', uncordoned, SETTLE_MS);

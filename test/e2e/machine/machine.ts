@@ -23,6 +23,8 @@ export interface Forward {
 /** What a machine has beside its disk. */
 export interface Equipment {
   readonly forwards?: readonly Forward[];
+  /** TCP ports of the machine that the host reaches on loopback: the machine's by the host's. */
+  readonly ports?: ReadonlyMap<number, number>;
   /** Enough for a kubelet, a container runtime and a few pods unless told. */
   readonly memoryMib?: number;
 }
@@ -54,6 +56,10 @@ export interface Machine extends AsyncDisposable, Shell {
 const BOOT_MS = 600_000;
 const CUT_MS = 10_000;
 const ASK_EVERY_MS = 2_000;
+/** A connection costs the machine, in software, a second of its processors: while it goes down it is asked seldom. */
+const ASK_SELDOM_MS = 30_000;
+/** What the kernel says first. */
+const KERNEL_BEGINS = /Linux version /g;
 
 interface Parts {
   readonly image: MachineImage;
@@ -61,6 +67,7 @@ interface Parts {
   readonly folder: string;
   readonly sshPort: number;
   readonly forwards: readonly Forward[];
+  readonly ports: ReadonlyMap<number, number>;
   readonly memoryMib: number;
 }
 
@@ -78,11 +85,12 @@ function monitorOf(folder: string): string {
   return path.join(folder, 'qmp.sock');
 }
 
-function qemuArguments({ image, accelerator, folder, sshPort, forwards, memoryMib }: Parts): string[] {
+function qemuArguments({ image, accelerator, folder, forwards, ports, memoryMib }: Parts): string[] {
   // One nc for each connection; -N, or those that the machine has closed would stay for as long as the server likes.
   const guests = forwards.map(({ guest, hostPort }) => `,guestfwd=tcp:${guest}-cmd:nc -N 127.0.0.1 ${hostPort}`);
   const kernel = 'root=/dev/vda rw console=ttyS0 net.ifnames=0 systemd.show_status=0 printk.devkmsg=on';
-  const network = `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22${guests.join('')}`;
+  const hosts = [...ports].map(([host, machine]) => `,hostfwd=tcp:127.0.0.1:${host}-:${machine}`);
+  const network = `user,id=net,restrict=on${hosts.join('')}${guests.join('')}`;
   const hardware = ['-M', 'q35', ...acceleratorArguments(accelerator), '-smp', '2', '-m', String(memoryMib)];
   const boot = ['-kernel', image.kernel, '-initrd', image.initrd, '-append', kernel];
   // Unsafe for a host that fails, not for a QEMU that is killed: a flush still reaches the host's page cache.
@@ -99,14 +107,15 @@ async function readSerial(folder: string): Promise<string> {
 
 async function prepare(
   image: MachineImage,
-  { forwards = [], memoryMib = MEMORY_MIB }: Equipment,
+  { forwards = [], ports = new Map(), memoryMib = MEMORY_MIB }: Equipment,
   signal: AbortSignal,
 ): Promise<Parts> {
   const accelerator = await chooseAccelerator(image.kernel, signal);
   const folder = await mkdtemp('/var/tmp/nodemaint-machine-');
   const base = ['-b', image.disk, '-F', 'raw'];
   await run('qemu-img', ['create', '-q', '-f', 'qcow2', ...base, diskOf(folder)], { signal });
-  return { image, accelerator, folder, sshPort: await freePort(), forwards, memoryMib };
+  const sshPort = await freePort();
+  return { image, accelerator, folder, sshPort, forwards, ports: new Map([...ports, [sshPort, 22]]), memoryMib };
 }
 
 /** Boots a machine on a fresh layer over the image and waits until it lets us in; it ends with this process. */
@@ -126,8 +135,12 @@ export async function bootMachine(image: MachineImage, equipment: Equipment, sig
     });
   };
   const answers = async (): Promise<boolean> => (await shell.ssh('true', { timeoutMs: 10_000 })).code === 0;
+  const bootsSoFar = async (): Promise<number> => (await readSerial(folder)).match(KERNEL_BEGINS)?.length ?? 0;
+  /** How often the machine had booted when it last let us in. */
+  let knownBoots = 0;
   const waitForSsh = async (timeoutMs = BOOT_MS): Promise<void> => {
     await wait('the machine lets us in', answers, timeoutMs);
+    knownBoots = await bootsSoFar();
   };
   const bootId = async (): Promise<string> =>
     (await shell.must('cat /proc/sys/kernel/random/boot_id', { timeoutMs: 10_000 })).trim();
@@ -155,12 +168,15 @@ export async function bootMachine(image: MachineImage, equipment: Equipment, sig
     bootId,
     waitForSsh,
     waitForReboot: async (before, timeoutMs) => {
+      let askedAt = -Infinity;
       const asked = async (): Promise<boolean> => {
-        // A connection costs the machine, in software, a second of its processors, and it is to go down.
         await setTimeout(ASK_EVERY_MS, undefined, { signal });
+        if ((await bootsSoFar()) === knownBoots && performance.now() - askedAt < ASK_SELDOM_MS) return false;
+        askedAt = performance.now();
         return (await bootId()) !== before;
       };
       await wait('the machine reboots', asked, timeoutMs);
+      knownBoots = await bootsSoFar();
     },
     waitForExit: async (timeoutMs) => {
       await wait('the machine is off', isOff, timeoutMs);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { controlPlaneBinaries } from '../../control-plane/binaries.ts';
 import { createAuthority, writeKubeconfig } from '../../control-plane/certificates.ts';
-import { apiServerFlags, etcdFlags, managerFlags } from '../../control-plane/components.ts';
+import { apiServerFlags, etcdFlags, managerFlags, runKubectl } from '../../control-plane/components.ts';
 import { TEST_IMAGE } from '../../node/images.ts';
 import { kubernetesServiceUnits } from '../../node/kubernetes-service.ts';
 import { startKubelet } from './kube-node.ts';
@@ -11,7 +11,7 @@ import type { Machine } from './machine.ts';
 
 /** The machine's own address, at which its API server listens. */
 const OWN_ADDRESS = '10.0.2.15';
-const PORT = 6443;
+export const PORT = 6443;
 const PKI = '/etc/kubernetes/pki';
 const ADMIN = '/etc/kubernetes/admin.conf';
 /** As kubeadm has it. */
@@ -53,18 +53,26 @@ function manifestOf(name: Component, flags: readonly string[]): string {
 
 /** A machine that is a whole cluster by itself. */
 export interface SoleControlPlane {
-  /** Runs the real kubectl on the machine as cluster admin; fails with what it printed. */
+  /** Runs the real kubectl as cluster admin, on the host; fails with what it printed. */
   kubectl(args: readonly string[], input?: string): Promise<string>;
+}
+
+/** Where the kubectl of the host reaches the API server, and its kubeconfig is kept. */
+export interface HostAccess {
+  readonly port: number;
+  readonly folder: string;
 }
 
 /** Makes the machine a cluster of one node, whose control plane are static pods, as kubeadm would. */
 export async function becomeControlPlane(
   machine: Machine,
   name: string,
+  access: HostAccess,
   signal: AbortSignal,
 ): Promise<SoleControlPlane> {
   const binaries = await controlPlaneBinaries(signal);
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-sole-'));
+  const hostConfig = path.join(access.folder, 'admin.conf');
   try {
     const { ca, client, server } = await createAuthority(folder);
     const url = `https://${OWN_ADDRESS}:${PORT}`;
@@ -116,6 +124,8 @@ export async function becomeControlPlane(
       '/etc/kubernetes/manager.conf': await kubeconfig('manager.conf', 'system:kube-controller-manager', []),
       '/etc/kubernetes/scheduler.conf': await kubeconfig('scheduler.conf', 'system:kube-scheduler', []),
     });
+    const onHost = `https://127.0.0.1:${access.port}`;
+    await writeKubeconfig(hostConfig, onHost, ca.cert, await client('host', 'admin', ['system:masters']));
     const kubelet = await kubeconfig('kubelet.conf', `system:node:${name}`, ['system:nodes']);
     await startKubelet(machine, { kubelet: binaries.kubelet, name, cluster: { kubeconfig: kubelet, caFile: ca.cert } });
     for (const [unit, text] of Object.entries(kubernetesServiceUnits(`127.0.0.1:${PORT}`)))
@@ -126,10 +136,6 @@ export async function becomeControlPlane(
     await rm(folder, { recursive: true, force: true });
   }
   return {
-    kubectl: async (args, input = '') =>
-      await machine.must(['kubectl', '--kubeconfig', ADMIN, '--request-timeout=20s', ...args], {
-        input,
-        timeoutMs: 120_000,
-      }),
+    kubectl: (args, input) => runKubectl(binaries.kubectl, hostConfig, ['--request-timeout=60s', ...args], input),
   };
 }
