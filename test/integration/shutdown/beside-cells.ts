@@ -4,8 +4,6 @@ import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Program } from '../../control-plane/process.ts';
 import { NODE, ORDER, OTHER, type ShutdownBeside } from '../../support/rigs/shutdown-beside.ts';
-import { readAgentStatus } from '../../support/commands/nodemaint.ts';
-import { type FalseLeader, startFalseLeader } from '../../support/stand-ins/false-leader.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
 /** What a pod says that ends by itself. */
@@ -138,22 +136,6 @@ async function forbidCordon(rig: ShutdownBeside): Promise<void> {
   });
 }
 
-/** Waits until the agent waits for its pods although the cluster says that they have left; none was told to end. */
-async function untilNotBelieved(rig: ShutdownBeside): Promise<void> {
-  await waitFor('the shutdown has its maintenance', async () => (await rig.shutdown()) !== undefined, SLOW);
-  await thief?.sayDrained((await rig.shutdown())?.metadata.name ?? '', NODE);
-  const named = async (): Promise<boolean> => {
-    const { waitingFor } = await readAgentStatus(rig.files.runDirectory);
-    const names = waitingFor.flatMap(({ what, on }) => (on === 'container runtime' ? [what] : []));
-    return ['default/dns', 'default/web'].every((name) => names.includes(name));
-  };
-  await waitFor('the agent names the pods that still run', named, SLOW);
-  assert.deepEqual(await rig.lines(), []);
-  // Its Lease expires, and the agent drains the node itself.
-  await thief?.[Symbol.asyncDispose]();
-}
-let thief: FalseLeader | undefined;
-
 /** Every situation of the table. */
 export const cells: readonly Cell[] = [
   {
@@ -272,16 +254,6 @@ export const cells: readonly Cell[] = [
     clear: async ({ controlPlane }) => {
       const kinds = 'validatingadmissionpolicies,validatingadmissionpolicybindings';
       await controlPlane.kubectl(['delete', kinds, 'no-cordon']);
-    },
-  },
-  {
-    beside: 'a leader that only says that the node is drained, until its Lease expires',
-    arrange: async ({ controlPlane }) => {
-      thief = await startFalseLeader(controlPlane);
-    },
-    during: untilNotBelieved,
-    clear: async () => {
-      await thief?.[Symbol.asyncDispose]();
     },
   },
   {

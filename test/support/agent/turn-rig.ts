@@ -3,7 +3,7 @@ import type { ClusterParts } from '../../../src/agent/cluster-parts.ts';
 import { type Agent, createAgent } from '../../../src/agent/agent.ts';
 import { createDrainStep } from '../../../src/agent/drain/drain.ts';
 import { type Drainer, EMPTY_PASS } from '../../../src/agent/drain/drainer.ts';
-import { createLastLook } from '../../../src/agent/drain/last-look.ts';
+import type { LastLook } from '../../../src/agent/drain/last-look.ts';
 import { createOfflineDrainer } from '../../../src/agent/drain/offline/offline-drain.ts';
 import type { OfflinePods } from '../../../src/agent/drain/offline/offline-pods.ts';
 import type { AgentRecord } from '../../../src/agent/shutdown/record.ts';
@@ -218,7 +218,8 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
   };
   const offline = createOfflineDrainer({ pods: offlinePods, staticPods: staticPods.pods, drainPlan: [], clock });
   const drainers = { controller: byController, self: byController, offline };
-  const lastLook = createLastLook({ runtime: { livePods: () => Promise.resolve([]) }, clock, log });
+  const lastLook: LastLook = { after: (pass) => Promise.resolve(pass) };
+  const step = createDrainStep({ drainers, controller: undefined, lastLook, drainPlan: [], clock });
   const context = {
     config: parseAgentConfig(CONFIG, 'agent.yaml'),
     clock,
@@ -245,10 +246,7 @@ export function createTurnRig(initial: AgentRecord, clusterConfigured = true): T
     people,
     cluster: clusterConfigured ? cluster : undefined,
     staticPods,
-    drain: {
-      step: createDrainStep({ drainers, controller: undefined, lastLook, drainPlan: [], clock }),
-      controller: undefined,
-    },
+    drain: { step, controller: undefined },
     loop,
   } as unknown as AgentContext;
   const agent = createAgent(context, initial);
