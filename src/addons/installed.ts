@@ -22,6 +22,13 @@ export const INSTALLED_ADDONS: readonly InstalledAddon[] = [
     mutating: ['nodemaint-lifecycle-daemon-sets', 'nodemaint-lifecycle-static-pods'],
   },
   {
+    folder: 'lifecycle-controllers',
+    accounts: ['nodemaint-lifecycle'],
+    roleBindings: ['nodemaint-lifecycle-controllers'],
+    validating: ['nodemaint-lifecycle-controllers-pods', 'nodemaint-lifecycle-controllers-evictions'],
+    mutating: [],
+  },
+  {
     folder: 'surge',
     accounts: ['nodemaint-surge'],
     roleBindings: ['nodemaint-surge'],

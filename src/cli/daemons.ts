@@ -90,8 +90,8 @@ export function addController(program: Command, terminal: Terminal): void {
     )
     .option('--request-ttl <time>', 'delete a finished EvictionRequest after this time; default 1h')
     .addOption(
-      new Option('--lifecycle-api <part>', 'work on Evictions of lifecycle.k8s.io (Kubernetes 1.37)')
-        .choices(['off', 'on', 'evictions', 'evictor'])
+      new Option('--lifecycle-api <use>', 'let drains ask by lifecycle.k8s.io (Kubernetes 1.37)')
+        .choices(['off', 'on'])
         .default('off'),
     );
   addLimitOptions(command)

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { addClusterApi } from '../addons/cluster-api/program.ts';
+import { addLifecycle } from '../addons/lifecycle/program.ts';
 import { addSurge } from '../addons/surge/program.ts';
 import { addBundle } from './bundle/program.ts';
 import { addCompletion } from './completion/program.ts';
@@ -76,6 +77,7 @@ export function createProgram(terminal: Terminal, exitWith: ExitWith, argv: read
   program.commandsGroup('Services:');
   addAgent(program, terminal);
   addController(program, terminal);
+  addLifecycle(program, terminal);
   addSurge(program, terminal);
   addClusterApi(program, terminal);
   addInstaller(program, terminal);

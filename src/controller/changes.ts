@@ -2,19 +2,19 @@ import { DAEMON_SET_INTERCEPTOR } from '../api/names.ts';
 import { targetKeyOf } from '../decide/eviction/request.ts';
 import { drainsOfNode } from '../decide/maintenance/maintenance.ts';
 import { podTypeOf } from '../decide/pod.ts';
+import type { EvictionEngine } from '../kube/eviction/imperative.ts';
 import type { WorkQueue } from '../kube/queue.ts';
 import { keyOf } from '../kube/resource.ts';
 import { createMaintenanceReach } from './cache/maintenance-reach.ts';
 import type { ControllerContext } from './context.ts';
 import type { DaemonSetGate } from './daemon-set/gate.ts';
-import type { ImperativeEviction } from './eviction/imperative.ts';
 import { isMarkedInVain } from './eviction/marks.ts';
 import type { DrainRequests } from './lifecycle/drain-requests.ts';
 import type { GroupEvictions } from './pod-group/evictions.ts';
 
 /** The queues of a leader, and what decides which of their keys a change concerns. */
 export interface Queues {
-  readonly imperative: ImperativeEviction;
+  readonly imperative: EvictionEngine;
   readonly groups: Pick<GroupEvictions, 'ofPod' | 'budgetChanged' | 'promised'>;
   readonly gate: DaemonSetGate;
   readonly maintenance: WorkQueue;

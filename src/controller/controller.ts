@@ -15,7 +15,8 @@ import { type ControllerMetrics, createControllerMetrics } from '../telemetry/me
 import { createUngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
 import { createBudgetRule } from './eviction/budget-rule.ts';
 import { runElection } from '../kube/leader/election.ts';
-import { byResource, type Copies, createCopies, untilSynced } from './cache/copies.ts';
+import { untilSynced } from '../kube/copy/synced.ts';
+import { byResource, type Copies, createCopies } from './cache/copies.ts';
 import { createIndexes } from './cache/indexes.ts';
 import type { ControllerOptions } from './options.ts';
 import { createLeaderSight, type CurrentCopy, type LeaderSight } from '../kube/leader/sight.ts';
@@ -149,13 +150,13 @@ export async function runController(given: ControllerDependencies, signal: Abort
   let leading: TermWork | undefined;
   const copies = createCopies({ client, clock, log }, (resource, key) => {
     leading?.work[`on${resource}`](key);
-    if (resource === 'Pod' || resource === 'Budget') leading?.lifecycle[`on${resource}`](key);
+    if (resource === 'Pod') leading?.lifecycle.onPod(key);
   });
   const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
   const metrics = createControllerMetrics(() => {
     const { work, lifecycle } = leading ?? {};
     const all = [...requests.list(), ...(lifecycle?.counted() ?? [])];
-    const counts = countEvictions(all, pods.list(), [...(work?.promised() ?? []), ...(lifecycle?.promised() ?? [])]);
+    const counts = countEvictions(all, pods.list(), work?.promised() ?? []);
     return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
   });
 

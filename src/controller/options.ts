@@ -56,9 +56,9 @@ const flags = z.object({
     DEFAULT_VOLUME_WAIT_MS,
   ),
   lifecycleApi: z
-    .enum(['off', 'on', 'evictions', 'evictor'], 'write off, on, evictions or evictor')
+    .enum(['off', 'on'], 'write off or on')
     .describe(
-      'whether Evictions of lifecycle.k8s.io (Kubernetes 1.37) are worked on, and drains ask by them; off: only those that drains have asked for before, until they end; or only one part of that, and drains do not ask by them: all but the default evictor, or that one',
+      'whether drains ask by lifecycle.k8s.io (Kubernetes 1.37), whose controllers are not of this program; off: only what they have asked for before goes on, until it ends',
     )
     .prefault('off'),
   webhookPort: z

@@ -71,7 +71,7 @@ async function benchOne(rig: LifecycleRig, count: number): Promise<string> {
     await rig.send({ method: 'DELETE', path: objectPath(LIFECYCLE_REQUESTS, { name, namespace: where }) });
   });
   const before = await rig.writes();
-  const stop = await rig.startController();
+  const stop = await rig.startLifecycle();
   const whole = await seconds(async () => {
     await ask(namespace);
     while ((await countEvicted(rig, namespace)) < count) await delay(1_000);
@@ -84,7 +84,7 @@ async function benchOne(rig: LifecycleRig, count: number): Promise<string> {
   const alone = `${ratio} the creation of the requests alone (${bare.toFixed(1)} s)`;
   // As many writes by a client that only writes, at the pace of these creations.
   const beside = `${(whole / (bare * (1 + writes / count))).toFixed(1)} times as many bare writes`;
-  const by = `${(writes / count).toFixed(1)} writes of the controller each, ${after.refused.length} refused`;
+  const by = `${(writes / count).toFixed(1)} writes of the controllers each, ${after.refused.length} refused`;
   return `${count} evictions: ${whole.toFixed(1)} s, ${each}; ${alone}, ${beside}; ${by}`;
 }
 

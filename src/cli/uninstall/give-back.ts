@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { AGENT_STATUS_ANNOTATION, MAINTENANCE_REQUESTER, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { applyMark } from '../../controller/eviction/marks.ts';
+import { applyMark } from '../../kube/eviction/evict-mark.ts';
 import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
 import { isRequestedBy, otherRequesters } from '../../decide/eviction/requester.ts';
 import { isOfDrain } from '../../decide/lifecycle/drain-view.ts';

@@ -3,7 +3,7 @@ import type { VolumeAttachment } from '../../api/volume-attachment.ts';
 import { type PresentVolume, presentVolumes } from '../../decide/volume/present.ts';
 import { attachmentName } from '../../kube/volume/attachment-name.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
-import { createGrouping } from './grouping.ts';
+import { createGrouping } from '../../kube/copy/grouping.ts';
 
 /** The controller's copies of VolumeAttachments, found by their nodes. */
 export interface AttachmentIndex extends ObjectCache<VolumeAttachment> {

@@ -3,7 +3,6 @@ import type { KubeObject } from '../../api/meta.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import type { VolumeAttachment } from '../../api/volume-attachment.ts';
-import type { Clock } from '../../host/clock.ts';
 import {
   DISRUPTION_BUDGETS,
   EVICTION_REQUESTS,
@@ -69,17 +68,4 @@ export function byResource<T>(copies: Readonly<Record<keyof Copies, T>>): Readon
   const { maintenances: nodemaintenances, requests: evictionrequests, pods, nodes } = copies;
   const { budgets: poddisruptionbudgets, attachments: volumeattachments } = copies;
   return { nodemaintenances, evictionrequests, pods, nodes, poddisruptionbudgets, volumeattachments };
-}
-
-const SYNC_POLL_MS = 50;
-
-/** Waits until every copy has had its first list, or the signal is aborted. */
-export async function untilSynced(
-  copies: readonly Pick<ObjectCache<KubeObject>, 'synced'>[],
-  clock: Pick<Clock, 'sleep'>,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted && !copies.every((copy) => copy.synced())) {
-    await clock.sleep(SYNC_POLL_MS, signal).catch(() => undefined);
-  }
 }

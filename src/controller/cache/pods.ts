@@ -5,7 +5,7 @@ import type { ObjectCache } from '../../kube/watch.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import type { Clock } from '../../host/clock.ts';
 import { type BackgroundEvictions, createBackgroundEvictions } from '../../kube/eviction/background-evictions.ts';
-import { createGrouping } from './grouping.ts';
+import { createGrouping } from '../../kube/copy/grouping.ts';
 
 /** What a change of a pod means for the index. */
 export interface PodChange {

@@ -3,7 +3,7 @@ import type { Node } from '../../api/pod.ts';
 import { selectsNode } from '../../decide/maintenance/maintenance.ts';
 import { namedNodesOf } from '../../decide/selector.ts';
 import type { ObjectCache } from '../../kube/watch.ts';
-import { createGrouping } from './grouping.ts';
+import { createGrouping } from '../../kube/copy/grouping.ts';
 
 /**
  * Which maintenances select which nodes. A change of a maintenance is compared with the nodes that it names or, where it

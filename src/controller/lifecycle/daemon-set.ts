@@ -5,8 +5,8 @@ import { createResponderLoop } from '../../kube/lifecycle/responder-loop.ts';
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
 import { createDaemonSetInterceptor } from '../daemon-set/interceptor.ts';
-import type { TargetedObjects } from './objects.ts';
-import { findTarget, type TargetNotes } from './target-notes.ts';
+import type { TargetedObjects } from '../../kube/lifecycle/objects.ts';
+import { findTarget, type TargetNotes } from '../../kube/lifecycle/target-notes.ts';
 
 /** An Eviction that somebody asked for outside of a drain waits for one, whose beginning does not change the Eviction. */
 const NO_DRAIN_AGAIN_MS = 15_000;

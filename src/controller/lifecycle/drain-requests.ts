@@ -9,11 +9,14 @@ import { requestNodeOf } from '../../decide/node-label.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import type { Pod } from '../../api/pod.ts';
 import { askedSince, isAskedFor } from '../../decide/lifecycle/asked.ts';
+import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { askForEviction, deleteWish, withdrawWish } from '../../kube/lifecycle/requests.ts';
-import { createGrouping } from '../cache/grouping.ts';
+import { createGrouping } from '../../kube/copy/grouping.ts';
+import type { Log } from '../../telemetry/log.ts';
 import type { AskedPod, RequestIndex } from '../cache/requests.ts';
-import { type LifecycleObjects, targetKey } from './objects.ts';
+import { createAttention } from './attention.ts';
+import { type LifecycleObjects, targetKey } from '../../kube/lifecycle/objects.ts';
 
 /** What drains do in the newer dialect. The key of a request is NAMESPACE/UID of the pod, as in the older one. */
 export interface DrainRequests {
@@ -23,6 +26,11 @@ export interface DrainRequests {
   mayHaveAny(): boolean;
   /** The drains' own request as the engine sees it. */
   get(key: string): EvictionRequest | undefined;
+  /**
+   * In how many milliseconds it is clear that nobody works on the request of the key, unless somebody acts; 0 where it is
+   * clear, Infinity where there is nothing to do.
+   */
+  unattendedInMs(key: string): number;
   /** Whether a request of somebody else has the name. */
   isNameTaken(key: string): boolean;
   list(): readonly EvictionRequest[];
@@ -49,6 +57,8 @@ export interface DrainMark extends Required<Pick<ObjectMeta, 'labels' | 'annotat
 /** What the requests of drains are made from. */
 export interface DrainRequestsParts {
   readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
   readonly objects: LifecycleObjects;
   readonly preferred: DrainRequests['preferred'];
 }
@@ -94,43 +104,13 @@ function allAsked(objects: LifecycleObjects): readonly AskedPod[] {
   return [...targets].flatMap((target) => askedPods(objects, target));
 }
 
-export function createDrainRequests({ client, objects, preferred }: DrainRequestsParts): NotedDrainRequests {
-  const { requests, evictions } = objects;
-  const byNode = createGrouping();
-  const memos = new Map<string, Memo>();
-  const mine = (key: string): LifecycleRequest | undefined => {
-    const known = requests.get(key);
-    return known !== undefined && isOfDrain(known) ? known : undefined;
-  };
-  const get: DrainRequests['get'] = (key) => {
-    const request = mine(key);
-    if (request === undefined) return undefined;
-    const { pod } = request.spec.target;
-    const own = evictions.under(targetKey(request)).filter(({ spec }) => spec.target.pod?.uid === pod?.uid);
-    const eviction = relevantEviction(own);
-    const memo = memos.get(key);
-    if (memo?.request === request && memo.eviction === eviction) return memo.view;
-    const view = drainView(request, eviction);
-    memos.set(key, { request, eviction, view });
-    return view;
-  };
-  const note = (key: string): void => {
-    const request = mine(key);
-    byNode.set(key, request === undefined ? [] : [requestNodeOf(request.metadata)]);
-    if (request === undefined) memos.delete(key);
-  };
+/** The writes of drains; `mine` is the request of a drain of a key, and `note` is called where one was made. */
+function createWrites(
+  { client, objects: { requests } }: DrainRequestsParts,
+  mine: (key: string) => LifecycleRequest | undefined,
+  note: (key: string) => void,
+): Pick<DrainRequests, 'ask' | 'withdraw' | 'remove'> {
   return {
-    preferred,
-    mayHaveAny: () => true,
-    get,
-    isNameTaken: (key) => requests.get(key) !== undefined && mine(key) === undefined,
-    note,
-    list: () => requests.cache.list().flatMap(({ metadata }) => get(`${metadata.namespace}/${metadata.name}`) ?? []),
-    onNode: (nodeName) => byNode.under(nodeName),
-    nodesOf: (key) => byNode.valuesOf(key),
-    isAsked: (pod) => isAsked(objects, pod),
-    asked: () => allAsked(objects),
-    under: (target) => requests.under(target).flatMap((each) => (isOfDrain(each) ? [keyOfDrain(each)] : [])),
     ask: async ({ namespace, name, uid }, { labels, annotations, leads }, signal) => {
       const key = `${namespace}/${uid}`;
       if (mine(key)?.spec.intent === 'Eviction') return false;
@@ -155,6 +135,61 @@ export function createDrainRequests({ client, objects, preferred }: DrainRequest
   };
 }
 
+export function createDrainRequests(parts: DrainRequestsParts): NotedDrainRequests {
+  const { objects } = parts;
+  const { requests, evictions } = objects;
+  const attention = createAttention(parts);
+  const byNode = createGrouping();
+  const memos = new Map<string, Memo>();
+  const mine = (key: string): LifecycleRequest | undefined => {
+    const known = requests.get(key);
+    return known !== undefined && isOfDrain(known) ? known : undefined;
+  };
+  const evictionOf = (request: LifecycleRequest): Eviction | undefined => {
+    const { pod } = request.spec.target;
+    const own = evictions.under(targetKey(request)).filter(({ spec }) => spec.target.pod?.uid === pod?.uid);
+    return relevantEviction(own);
+  };
+  const get: DrainRequests['get'] = (key) => {
+    const request = mine(key);
+    if (request === undefined) return undefined;
+    const eviction = evictionOf(request);
+    const memo = memos.get(key);
+    if (memo?.request === request && memo.eviction === eviction) return memo.view;
+    const view = drainView(request, eviction);
+    memos.set(key, { request, eviction, view });
+    return view;
+  };
+  const note = (key: string): void => {
+    const request = mine(key);
+    byNode.set(key, request === undefined ? [] : [requestNodeOf(request.metadata)]);
+    if (request !== undefined) return;
+    memos.delete(key);
+    attention.forget(key);
+  };
+  return {
+    preferred: () => {
+      const preferred = parts.preferred();
+      return preferred === 'newer' && attention.isMissing() ? 'older' : preferred;
+    },
+    unattendedInMs: (key) => {
+      const request = mine(key);
+      return request === undefined ? Infinity : attention.inMs(key, request, evictionOf(request));
+    },
+    mayHaveAny: () => true,
+    get,
+    isNameTaken: (key) => requests.get(key) !== undefined && mine(key) === undefined,
+    note,
+    list: () => requests.cache.list().flatMap(({ metadata }) => get(`${metadata.namespace}/${metadata.name}`) ?? []),
+    onNode: (nodeName) => byNode.under(nodeName),
+    nodesOf: (key) => byNode.valuesOf(key),
+    isAsked: (pod) => isAsked(objects, pod),
+    asked: () => allAsked(objects),
+    under: (target) => requests.under(target).flatMap((each) => (isOfDrain(each) ? [keyOfDrain(each)] : [])),
+    ...createWrites(parts, mine, note),
+  };
+}
+
 function keyOfDrain({ metadata }: LifecycleRequest): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
@@ -164,6 +199,7 @@ export const OLDER_ONLY: DrainRequests = {
   preferred: () => 'older',
   mayHaveAny: () => false,
   get: () => undefined,
+  unattendedInMs: () => Infinity,
   isNameTaken: () => false,
   list: () => [],
   onNode: () => [],
@@ -185,9 +221,10 @@ export function lateDrains(
 ): DrainRequests {
   const now = (): DrainRequests => served() ?? OLDER_ONLY;
   return {
-    preferred,
+    preferred: () => (isKnown() ? (served()?.preferred() ?? preferred()) : preferred()),
     mayHaveAny: () => now().mayHaveAny(),
     get: (key) => now().get(key),
+    unattendedInMs: (key) => now().unattendedInMs(key),
     isNameTaken: (key) => now().isNameTaken(key),
     list: () => now().list(),
     onNode: (nodeName) => now().onNode(nodeName),

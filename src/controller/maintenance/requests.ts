@@ -15,6 +15,7 @@ import { isReplaceable } from '../../decide/eviction/spent.ts';
 import { type Dialect, dialectOf } from '../../decide/lifecycle/dialect.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
+import { isOwnController } from '../../decide/own-controller.ts';
 import { type DrainPod, isInPodGroup } from '../../decide/pod.ts';
 import { shortenEnd } from '../../kube/eviction/evictor.ts';
 import type { Reconcile } from '../../kube/queue.ts';
@@ -166,8 +167,30 @@ function dialectFor({ context, newer }: Scope, key: string, { node, pod }: Drain
   if (found === undefined) return context.requests.get(key) === undefined ? preferred : 'older';
   const until = othersUntil(context, found, node);
   const isLate = until !== undefined && context.clock.now() >= until;
-  const known = { older: context.requests.get(key), newer: newer.get(key), isNameTaken: newer.isNameTaken(key) };
-  return dialectOf({ pod: found, ...known, preferred, isLate });
+  const known = newer.get(key);
+  const mayBeNewer = preferred === 'newer' || known !== undefined;
+  return dialectOf({
+    pod: found,
+    older: context.requests.get(key),
+    newer: known,
+    isNameTaken: newer.isNameTaken(key),
+    preferred,
+    isUnattended: newer.unattendedInMs(key) === 0,
+    isOurs: mayBeNewer && (isOwnController(found) || context.budgetRule.whyNotAsked(found) !== undefined),
+    isLate,
+  });
+}
+
+/** Whether a pod that is asked for in the newer dialect may have to be asked for in the older one without an event of it. */
+function mayTurnBack(context: ControllerContext, { node, pod }: DrainIntent): boolean {
+  const found = samePod(context.pods, pod);
+  return hasDeadline(context, node) || (found !== undefined && context.budgetRule.mayChange(found));
+}
+
+/** The earlier one of two times; Infinity is none. */
+function sooner({ againMs = Infinity }: { readonly againMs?: number }, ms: number): { readonly againMs?: number } {
+  const first = Math.min(againMs, ms);
+  return first === Infinity ? {} : { againMs: first };
 }
 
 /** Asks for the pod in one dialect, and takes back what was asked for in the other one. Returns when to look again. */
@@ -181,17 +204,18 @@ async function askFor(
   const [older, other] = [context.requests.get(key), newer.get(key)];
   const leaving = await isLeaving(context, intent.pod, signal);
   const isTimed = leaving ? hasDeadline(context, intent.node) : older !== undefined && isFinished(older);
-  const again = isTimed || (other !== undefined && hasDeadline(context, intent.node)) ? { againMs: AGAIN_MS } : {};
+  const again = isTimed || (other !== undefined && mayTurnBack(context, intent)) ? { againMs: AGAIN_MS } : {};
   // The loop of the maintenance may not have had its turn since the pod is gone.
   if (older === undefined && other === undefined && (leaving || samePod(context.pods, intent.pod) === undefined))
     return again;
   const dialect = dialectFor(scope, key, intent);
   if (dialect === undefined) return { againMs: DIALECT_AGAIN_MS };
-  if (dialect === 'newer') await askByLifecycle(scope, intent, signal);
-  else {
-    if (other !== undefined) await newer.withdraw(other, signal);
-    await requestEviction(scope, intent, older, signal);
+  if (dialect === 'newer') {
+    await askByLifecycle(scope, intent, signal);
+    return sooner(again, newer.unattendedInMs(key));
   }
+  if (other !== undefined) await newer.withdraw(other, signal);
+  await requestEviction(scope, intent, older, signal);
   return again;
 }
 

@@ -17,9 +17,10 @@ import { keyOf } from '../../kube/resource.ts';
 import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations } from '../deadline.ts';
-import { createImperativeEviction, type ImperativeEviction } from '../eviction/imperative.ts';
-import { writeMark } from '../eviction/marks.ts';
-import type { CallsUnderWay } from '../eviction/under-way.ts';
+import { createImperativeEviction } from '../eviction/imperative.ts';
+import { writeMark } from '../../kube/eviction/evict-mark.ts';
+import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
+import type { CallsUnderWay } from '../../kube/eviction/under-way.ts';
 import { requestKeyOf } from '../maintenance/intents.ts';
 import { createGroupGate, type GroupGate } from './gate.ts';
 
@@ -75,7 +76,7 @@ class Groups implements GroupEvictions {
   readonly #context: ControllerContext;
   readonly #add: (key: string) => void;
   readonly #evictions = new Map<string, GroupEviction>();
-  readonly #engine: ImperativeEviction;
+  readonly #engine: EvictionEngine;
   readonly #gate: GroupGate;
 
   constructor(context: ControllerContext, underWay: CallsUnderWay, add: (key: string) => void) {

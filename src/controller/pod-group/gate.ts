@@ -4,7 +4,7 @@ import { budgetTooSmall } from '../../decide/pod-group/pod-group.ts';
 import { createEvictionAttempts, type EvictionAttempts } from '../../kube/eviction/memories.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
-import type { ImperativeEviction } from '../eviction/imperative.ts';
+import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
 
 /** So many pods of a group are tried at the same time. */
 const TRIALS_AT_ONCE = 4;
@@ -29,14 +29,14 @@ export interface GroupGate {
 
 class Gates implements GroupGate {
   readonly #context: ControllerContext;
-  readonly #engine: Pick<ImperativeEviction, 'tryOut'>;
+  readonly #engine: Pick<EvictionEngine, 'tryOut'>;
   readonly #open = new Set<string>();
   readonly #trying = new Set<string>();
   readonly #memories: EvictionAttempts;
   /** Why each group is kept, as a sentence. */
   readonly #reasons = new Map<string, string>();
 
-  constructor(context: ControllerContext, engine: Pick<ImperativeEviction, 'tryOut'>) {
+  constructor(context: ControllerContext, engine: Pick<EvictionEngine, 'tryOut'>) {
     this.#context = context;
     this.#engine = engine;
     this.#memories = createEvictionAttempts(context.clock);
@@ -116,6 +116,6 @@ class Gates implements GroupGate {
   }
 }
 
-export function createGroupGate(context: ControllerContext, engine: Pick<ImperativeEviction, 'tryOut'>): GroupGate {
+export function createGroupGate(context: ControllerContext, engine: Pick<EvictionEngine, 'tryOut'>): GroupGate {
   return new Gates(context, engine);
 }

@@ -2,7 +2,11 @@ import type { Eviction, LifecycleRequest } from '../../api/lifecycle.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { isAnswered, isOver } from './conditions.ts';
 import { timeOf } from '../time.ts';
-import { wantsEviction } from './requesters.ts';
+
+/** Whether the request asks for the eviction now. */
+export function wantsEviction({ metadata, spec }: LifecycleRequest): boolean {
+  return metadata.deletionTimestamp === undefined && spec.intent === 'Eviction';
+}
 
 /**
  * Whether anybody asks for the eviction of a pod, of which all requests and Evictions are given: an Eviction is under way, or a

@@ -6,6 +6,7 @@ import type { Pod } from '../../api/pod.ts';
 import { ENDING_INTERCEPTOR, type InterceptorSelection, interceptorsOf } from '../eviction/interceptors.ts';
 import { isFinished } from '../eviction/request.ts';
 import { isRequestedBy } from '../eviction/requester.ts';
+import { isOwnController } from '../own-controller.ts';
 import { isInPodGroup, podTypeOf } from '../pod.ts';
 import { interceptorName, isOwnResponder, staticPodResponder } from './names.ts';
 import { respondersOf } from './responders.ts';
@@ -23,6 +24,10 @@ export interface DialectFacts {
   readonly isNameTaken: boolean;
   /** Which one the cluster is to speak where nothing is under way. */
   readonly preferred: Dialect;
+  /** Whether nobody works on requests in the newer dialect: its controllers are not there, or do not run. */
+  readonly isUnattended: boolean;
+  /** Whether only this program may end the pod by the Eviction API: it asks no budget, or the pod is its own. */
+  readonly isOurs: boolean;
   /** Whether a deadline leaves no more time to others than the Eviction API; only the older dialect can end a turn early. */
   readonly isLate: boolean;
 }
@@ -43,11 +48,14 @@ function isRegistered(pod: Pod): boolean {
  * The dialect for a pod: what is under way goes on where it is, so that nobody who works for the pod is interrupted. A new
  * request is made in the preferred dialect, if those who are to be asked are registered there.
  */
-export function dialectOf({ pod, older, newer, isNameTaken, preferred, isLate }: DialectFacts): Dialect {
+export function dialectOf(facts: DialectFacts): Dialect {
+  const { pod, older, newer, isNameTaken, preferred, isUnattended, isOurs, isLate } = facts;
   if (older !== undefined && !isFinished(older)) return 'older';
   // A request that is deleted asks for nothing (KEP-4563), and while finalizers hold it there is no other one of its name.
   if (isNameTaken || newer?.metadata.deletionTimestamp !== undefined) return 'older';
+  if (isUnattended) return 'older';
   const [active] = newer?.status?.activeInterceptors ?? [];
+  if (isOurs && (active === undefined || active === IMPERATIVE_INTERCEPTOR)) return 'older';
   if (isLate && active !== IMPERATIVE_INTERCEPTOR) return 'older';
   if (newer !== undefined && isRequestedBy(newer, MAINTENANCE_REQUESTER) && !isFinished(newer)) return 'newer';
   return preferred === 'newer' && isRegistered(pod) ? 'newer' : 'older';
@@ -60,8 +68,8 @@ export function dialectOf({ pod, older, newer, isNameTaken, preferred, isLate }:
 export function askedFor(pod: Pod): InterceptorSelection {
   const older = interceptorsOf(pod);
   if ((pod.spec.evictionResponders ?? []).length === 0) return older;
-  const nothing = { older: undefined, newer: undefined, isNameTaken: false } as const;
-  const facts = { pod, ...nothing, preferred: 'newer', isLate: false } as const;
+  const nothing = { older: undefined, newer: undefined, isNameTaken: false, isUnattended: false } as const;
+  const facts = { pod, ...nothing, preferred: 'newer', isOurs: isOwnController(pod), isLate: false } as const;
   if (dialectOf(facts) === 'older') return older;
   return { names: respondersOf(pod).map(({ name }) => interceptorName(name)), ignored: older.ignored };
 }

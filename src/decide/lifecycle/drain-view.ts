@@ -5,7 +5,7 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFinished } from '../eviction/request.ts';
 import { endsOf, engineView } from './engine-view.ts';
 import { relevantEviction } from './request.ts';
-import { wantsEviction } from './requesters.ts';
+import { wantsEviction } from './asked.ts';
 
 /** Whether a drain made the request: its name is the UID of the pod, as that of the older dialect. */
 export function isOfDrain({ metadata, spec }: LifecycleRequest): boolean {

@@ -2,7 +2,7 @@
 import { DAEMON_SET_RESPONDER, IMPERATIVE_RESPONDER, STATIC_POD_RESPONDER_END } from '../../api/lifecycle.ts';
 import { DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR, KUBELET_INTERCEPTOR } from '../../api/names.ts';
 
-/** The policy nodemaint-lifecycle-responders registers none for a longer name of a node: the name of a domain is limited. */
+/** The policy of responders registers none for a longer name of a node: the name of a domain is limited. */
 const MAX_NODE_NAME = 200;
 
 /** The responder of the static pods of a node, which is its agent; undefined where the name of the node is too long for one. */

@@ -1,59 +1,17 @@
-/** What an EvictionRequest of `lifecycle.k8s.io` says, and when its target gets another Eviction. */
-import {
-  type Eviction,
-  EVICTION_INVALID,
-  type LifecycleRequest,
-  NO_FURTHER_RESPONDER,
-  type PodReference,
-} from '../../api/lifecycle.ts';
-import type { Pod } from '../../api/pod.ts';
-import { isInPodGroup } from '../pod.ts';
-import {
-  awaiting,
-  type End,
-  failedAt,
-  failureOf,
-  isAnswered,
-  isEvicted,
-  isOver,
-  outcomeOf,
-  saidOf,
-  withOutcome,
-} from './conditions.ts';
-import { GROUP_MESSAGE } from './eviction.ts';
-import { wantsEviction } from './requesters.ts';
-
-/** What is known of the pod of the target's name. */
-export interface TargetFacts {
-  readonly target: PodReference;
-  /** The pod of the name, which may have another UID. */
-  readonly pod: Pod | undefined;
-  readonly requests: readonly LifecycleRequest[];
-  /** The Evictions of this very target. */
-  readonly evictions: readonly Eviction[];
-}
-
-/** The pause after two failures in a row, which doubles with each further one. */
-const FIRST_PAUSE_MS = 30_000;
-const MAX_PAUSE_MS = 15 * 60_000;
-/** So many Evictions of one target are kept that have failed. */
-const KEPT_FAILURES = 10;
-const MAX_NAME = 253;
-
-function byAge(a: Eviction, b: Eviction): number {
-  const [mine = '', other = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
-  if (mine !== other) return mine < other ? -1 : 1;
-  return numberOf(a.metadata.name) - numberOf(b.metadata.name);
-}
+/** Which Eviction of a target counts. */
+import type { Eviction } from '../../api/lifecycle.ts';
+import { isEvicted, isOver } from './conditions.ts';
 
 /** The number in the name of an Eviction, which a controller has given it; 0 for other names. */
 export function numberOf(name: string): number {
   return Number(/^pod-(\d{1,9})-/.exec(name)?.[1] ?? 0);
 }
 
-/** The name of the Eviction of this number. Names are informative only: the target is in the spec. */
-export function nameOf(number: number, podName: string): string {
-  return `pod-${number}-${podName}`.slice(0, MAX_NAME).replace(/[-.]+$/, '');
+/** Sorts Evictions of one target: the oldest first. */
+export function byAge(a: Eviction, b: Eviction): number {
+  const [mine = '', other = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
+  if (mine !== other) return mine < other ? -1 : 1;
+  return numberOf(a.metadata.name) - numberOf(b.metadata.name);
 }
 
 /** The oldest Eviction that is not over: the one that counts. */
@@ -65,73 +23,4 @@ export function activeEviction(evictions: readonly Eviction[]): Eviction | undef
 export function relevantEviction(evictions: readonly Eviction[]): Eviction | undefined {
   const sorted = evictions.toSorted(byAge);
   return sorted.findLast(isEvicted) ?? activeEviction(sorted) ?? sorted.at(-1);
-}
-
-/** Why nobody may evict the target of these requests; undefined where somebody may. */
-function invalidEnd({ target, pod, evictions }: TargetFacts): End | undefined {
-  const invalid = (message: string): End => ({ kind: 'failed', reason: EVICTION_INVALID, message });
-  if (pod?.metadata.uid === target.uid) return isInPodGroup(pod) ? invalid(GROUP_MESSAGE) : undefined;
-  if (evictions.length > 0) return undefined;
-  if (pod === undefined) return invalid('Target pod not found.');
-  return invalid(`Target pod UID mismatch: expected ${target.uid}, got ${pod.metadata.uid}.`);
-}
-
-/** The fields of the status of a request that change; undefined where none does. `now` is in milliseconds since the epoch. */
-export function decideRequestStatus(
-  request: LifecycleRequest,
-  facts: TargetFacts | undefined,
-  now: number,
-): NonNullable<LifecycleRequest['status']> | undefined {
-  const { generation = 1 } = request.metadata;
-  const seen = request.status?.observedGeneration === generation ? {} : { observedGeneration: generation };
-  const outcome = isAnswered(request) ? undefined : requestOutcome(facts);
-  const conditions = outcome === undefined ? undefined : withOutcome(request, outcome, now);
-  const status = { ...seen, ...(conditions === undefined ? {} : { conditions }) };
-  return Object.keys(status).length === 0 ? undefined : status;
-}
-
-function requestOutcome(facts: TargetFacts | undefined): ReturnType<typeof outcomeOf> {
-  if (facts === undefined) {
-    return outcomeOf({ kind: 'failed', reason: EVICTION_INVALID, message: 'Unsupported target type.' });
-  }
-  const invalid = invalidEnd(facts);
-  if (invalid !== undefined) return outcomeOf(invalid);
-  const relevant = relevantEviction(facts.evictions);
-  const said = relevant === undefined ? undefined : saidOf(relevant);
-  return said ?? awaiting('waiting for an Eviction to report on progress');
-}
-
-/**
- * How long the target has to wait for another Eviction after those that nobody could carry out, in milliseconds. The second one
- * begins at once, as an API server that ends pods slowly deserves it; the others after longer and longer pauses.
- */
-function pauseLeftMs(evictions: readonly Eviction[], now: number): number {
-  const failures = evictions.toSorted(byAge).filter((each) => failureOf(each) === NO_FURTHER_RESPONDER);
-  const last = failures.at(-1);
-  if (last === undefined || failures.length < 2) return 0;
-  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures.length - 2), MAX_PAUSE_MS);
-  return Math.min(pauseMs, (failedAt(last) ?? 0) + pauseMs - now);
-}
-
-/** Whether the target gets another Eviction: at once, in so many milliseconds, or not. */
-export type NewEviction =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'create' }
-  | { readonly kind: 'wait'; readonly ms: number };
-
-/** Decides whether the target needs another Eviction now; `now` is in milliseconds since the epoch. */
-export function decideNewEviction(facts: TargetFacts, now: number): NewEviction {
-  const { requests, evictions, pod, target } = facts;
-  const isWanted = requests.some((request) => wantsEviction(request) && !isAnswered(request));
-  const isUnderWay = evictions.some((each) => isEvicted(each) || !isOver(each));
-  if (!isWanted || isUnderWay || invalidEnd(facts) !== undefined) return { kind: 'none' };
-  const isThere = pod?.metadata.uid === target.uid;
-  const ms = isThere ? pauseLeftMs(evictions, now) : 0;
-  return ms > 0 ? { kind: 'wait', ms } : { kind: 'create' };
-}
-
-/** The oldest of the failed Evictions that are more than enough: each attempt leaves one. */
-export function superfluous(evictions: readonly Eviction[]): readonly Eviction[] {
-  const failures = evictions.toSorted(byAge).filter((each) => failureOf(each) !== undefined);
-  return failures.slice(0, Math.max(0, failures.length - KEPT_FAILURES));
 }

@@ -12,8 +12,6 @@ import type { KubeObject } from '../../api/meta.ts';
 /** An object of a copy, with what it says where that can be read. */
 export interface Read<T> extends KubeObject {
   readonly read?: T;
-  /** When a controller of Kubernetes itself wrote the object last, in milliseconds since the epoch. */
-  readonly upstreamWroteAt?: number;
 }
 
 const MAX_CONDITIONS = 100;
@@ -69,11 +67,7 @@ function makeSchemas() {
       })
       .optional(),
   });
-  const managed = z
-    .array(z.object({ manager: z.string().optional(), time: z.string().optional() }))
-    .max(1_000)
-    .catch([]);
-  return { request, eviction, managed };
+  return { request, eviction };
 }
 let made: ReturnType<typeof makeSchemas> | undefined;
 function schemas(): ReturnType<typeof makeSchemas> {
@@ -81,28 +75,10 @@ function schemas(): ReturnType<typeof makeSchemas> {
   return made;
 }
 
-/** The field manager of the controller of Kubernetes itself, which no release has yet (kubernetes/kubernetes#137133). */
-const UPSTREAM_MANAGER = 'evictionrequest-controller';
-
-function upstreamWroteAt(fields: unknown): number | undefined {
-  const times = schemas()
-    .managed.parse(fields ?? [])
-    .flatMap((entry) => {
-      const at = entry.manager === UPSTREAM_MANAGER ? Date.parse(entry.time ?? '') : Number.NaN;
-      return Number.isNaN(at) ? [] : [at];
-    });
-  return times.length === 0 ? undefined : Math.max(...times);
-}
-
 function read<T extends KubeObject>(object: KubeObject, schema: z.ZodType): Read<T> {
-  const { managedFields, ...metadata } = object.metadata as KubeObject['metadata'] & { managedFields?: unknown };
+  const { managedFields: _, ...metadata } = object.metadata as KubeObject['metadata'] & { managedFields?: unknown };
   const parsed = schema.safeParse(object);
-  const wroteAt = upstreamWroteAt(managedFields);
-  return {
-    metadata,
-    ...(parsed.success ? { read: { metadata, ...(parsed.data as object) } as T } : {}),
-    ...(wroteAt === undefined ? {} : { upstreamWroteAt: wroteAt }),
-  };
+  return { metadata, ...(parsed.success ? { read: { metadata, ...(parsed.data as object) } as T } : {}) };
 }
 
 /** Reads an Eviction as an API server sends it. */

@@ -113,6 +113,8 @@ describe('the Helm chart', () => {
     for (const [value, folder] of [
       ['surge', 'surge'],
       ['clusterApi', 'cluster-api'],
+      ['lifecycle', 'lifecycle'],
+      ['lifecycleControllers', 'lifecycle-controllers'],
     ] as const) {
       const expected = new Map([...current, ...(await kustomized(folder))]);
       assert.deepEqual(await withValue(`${value}.enabled=true`), expected, folder);
@@ -160,6 +162,7 @@ describe('the Helm chart', () => {
         crds: { install: false },
         surge: { enabled: true, extraArgs: ['--timeout=5m'], resources: { limits: { memory: '512Mi' } } },
         clusterApi: { enabled: true, extraArgs: ['--log-level=debug'] },
+        lifecycleControllers: { enabled: true, extraArgs: ['--take-over-timeout=5m'] },
         installer: { enabled: true, action: 'uninstall', extraArgs: ['--purge'], maxUnavailable: '10%' },
       }),
     );
@@ -179,6 +182,8 @@ describe('the Helm chart', () => {
     assert.match(surge, /"args":\["surge","--timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"[^]*"memory":"512Mi"/);
     const clusterApi = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-cluster-api`));
     assert.match(clusterApi, /"args":\["cluster-api","--log-level=debug"\],"image":"registry[^"]*@sha256:0{64}"/);
+    const lifecycle = JSON.stringify(objects.get(`Deployment ${HOME}/nodemaint-lifecycle`));
+    assert.match(lifecycle, /"args":\["lifecycle","--take-over-timeout=5m"\],"image":"registry[^"]*@sha256:0{64}"/);
     const installer = JSON.stringify(objects.get('DaemonSet nodemaint-installer/nodemaint-installer'));
     assert.match(installer, /"args":\["install-node","--","uninstall","--when-idle","--purge"\]/);
     assert.match(installer, /"maxUnavailable":"10%"/);

@@ -18,6 +18,7 @@ import {
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 import { addForeignCases } from './foreign-cases.ts';
 import { addLookCases } from './look-cases.ts';
+import { addStoppedCase } from './stopped-case.ts';
 import { A, B, createScene, DELETED, EVICTOR, NO_REQUESTERS, report, says } from './scene.ts';
 
 const DESCHEDULER = 'descheduling.example.com/zone';
@@ -36,12 +37,14 @@ function isActive(eviction: Eviction, responder: string): boolean {
 
 describe('a drain by lifecycle.k8s.io', () => {
   let rig: LifecycleRig;
+  let stopLifecycle: () => Promise<void>;
   const scene = createScene(() => rig);
   const kubectl = async (args: readonly string[], stdin?: string): Promise<string> =>
     await rig.controlPlane.kubectl(args, stdin);
 
   before(async () => {
     rig = await buildLifecycleRig();
+    stopLifecycle = await rig.startLifecycle();
   });
 
   after(async () => {
@@ -248,6 +251,13 @@ describe('a drain by lifecycle.k8s.io', () => {
 
   addForeignCases({ rigOf: () => rig, scene, createNode, createPod, drain });
   addLookCases({ rigOf: () => rig, scene, createNode, createPod, drain });
+
+  describe('without the add-on', () => {
+    before(async () => {
+      await stopLifecycle();
+    });
+    addStoppedCase({ rigOf: () => rig, scene, createNode, createPod, drain });
+  });
 
   it('the API server refuses none of the writes', async () => {
     const { count, refused } = await rig.writes();

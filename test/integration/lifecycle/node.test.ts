@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { Eviction } from '../../../src/api/lifecycle.ts';
 import { releaseOf, wantedRelease } from '../../control-plane/releases.ts';
-import { runNodemaint } from '../../support/commands/nodemaint.ts';
+import { runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import {
   assertOrder,
   assertRestored,
@@ -18,7 +18,7 @@ import {
 } from '../../support/rigs/drain-node.ts';
 import { makeTestFolder } from '../../support/folder.ts';
 import { type AuditLog, createAuditLog } from '../../support/rigs/lifecycle-audit.ts';
-import { installLifecycle, LIFECYCLE_FLAGS } from '../../support/rigs/lifecycle.ts';
+import { installControllers, installLifecycle, LIFECYCLE_FLAGS } from '../../support/rigs/lifecycle.ts';
 import { isThorough } from '../../support/thorough.ts';
 import { SLOW, waitFor } from '../../support/wait-for.ts';
 
@@ -38,12 +38,18 @@ async function build(stack: AsyncDisposableStack, stopSec: number): Promise<Scen
   const folder = await makeTestFolder('lifecycle-node');
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const audit = await createAuditLog(folder);
+  let lifecycleKubeconfig = '';
   const rig = await buildDrainNode(stack, {
     stopSec,
     controlPlane: { ...ASKED, apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags] },
-    prepare: installLifecycle,
+    prepare: async (controlPlane) => {
+      await installLifecycle(controlPlane);
+      lifecycleKubeconfig = await installControllers(controlPlane);
+    },
     controllerFlags: ['--lifecycle-api', 'on'],
   });
+  const flags = ['lifecycle', '--kubeconfig', lifecycleKubeconfig];
+  stack.use(startNodemaint(flags, path.join(folder, 'lifecycle.log')));
   const versions = ['get', 'node', NODE, '-o', 'jsonpath={.status.nodeInfo.kubeletVersion}'];
   const { version } = ASKED.release ?? wantedRelease();
   assert.equal(await rig.controlPlane.kubectl(versions), version);

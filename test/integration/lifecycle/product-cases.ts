@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { it } from 'node:test';
 import { promisify } from 'node:util';
-import type { Eviction, LifecycleRequest } from '../../../src/api/lifecycle.ts';
+import type { Eviction } from '../../../src/api/lifecycle.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { objectPath } from '../../../src/kube/resource.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';
@@ -62,7 +61,6 @@ function addMirrorCase(rigOf: () => LifecycleRig, scene: Scene): void {
   });
 }
 
-/** Adds the cases; a controller has to run with `lifecycleApi: 'on'`. */
 function addBundleCase(rigOf: () => LifecycleRig, scene: Scene): void {
   it('the bundle of the cluster has the requests and the Evictions, and no secret of theirs', async () => {
     const rig = rigOf();
@@ -93,30 +91,10 @@ function addBundleCase(rigOf: () => LifecycleRig, scene: Scene): void {
   });
 }
 
+/** Adds the cases; the controller and the add-on have to run. */
 export function addProductCases(rigOf: () => LifecycleRig, scene: Scene): void {
   addWholeCase(rigOf, scene);
   addMirrorCase(rigOf, scene);
   addKitCase(rigOf, scene);
   addBundleCase(rigOf, scene);
-}
-
-/** Adds the case that leaves traces: it has to be the last one. */
-export function addUpstreamCase(rigOf: () => LifecycleRig, scene: Scene): void {
-  it('the controller leaves everything to the evictionrequest-controller of Kubernetes once that has written', async () => {
-    const rig = rigOf();
-    const namespace = await scene.newNamespace();
-    const pod = await createRunningPod(rig, namespace, podBody('web'));
-    const eviction = await rig.create<Eviction>(EVICTIONS, namespace, {
-      metadata: { name: 'theirs' },
-      spec: { target: { pod: { name: 'other', uid: crypto.randomUUID() } } },
-    });
-    const path = `${objectPath(EVICTIONS, eviction.metadata, 'status')}?fieldManager=evictionrequest-controller`;
-    await rig.send({ method: 'PATCH', path, body: { status: { observedGeneration: 1 } }, patch: { kind: 'merge' } });
-    await rig.startController();
-    const request = await scene.createRequest(pod);
-    await delay(3_000);
-    const now = await rig.get<LifecycleRequest>(LIFECYCLE_REQUESTS, namespace, request.metadata.name);
-    assert.equal(now?.status?.observedGeneration, undefined);
-    assert.equal(await rig.get<Eviction>(EVICTIONS, namespace, 'pod-1-web'), undefined);
-  });
 }

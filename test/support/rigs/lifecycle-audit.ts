@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-const CONTROLLER = 'system:serviceaccount:nodemaint-system:nodemaint-controller';
+const ACCOUNTS = ['controller', 'lifecycle'].map((name) => `system:serviceaccount:nodemaint-system:nodemaint-${name}`);
 /** The agent shares its identity with the kubelet of its node. */
 const AGENT = 'nodemaint-agent';
 
@@ -47,7 +47,7 @@ interface AuditEvent {
 
 /** Whether the write is the product's own, and no attack that a test tries. */
 function isOwn({ user, userAgent, requestURI }: AuditEvent): boolean {
-  return (user.username === CONTROLLER || userAgent === AGENT) && !requestURI.includes('dryRun=All');
+  return (ACCOUNTS.includes(user.username) || userAgent === AGENT) && !requestURI.includes('dryRun=All');
 }
 
 function isRefusal({ requestURI, responseStatus }: AuditEvent): boolean {

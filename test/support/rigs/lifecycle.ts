@@ -13,7 +13,7 @@ import { collectionPath, objectPath, PODS, type Resource, sendForObject } from '
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { releaseOf } from '../../control-plane/releases.ts';
-import { installManifests } from '../commands/nodemaint.ts';
+import { installManifests, startNodemaint, withoutDeployments } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { waitFor } from '../wait-for.ts';
 import { createAuditLog, type Writes } from './lifecycle-audit.ts';
@@ -25,7 +25,11 @@ export const LIFECYCLE_FLAGS = [
   '--feature-gates=EvictionRequestAPI=true,GenericWorkload=true',
   '--runtime-config=lifecycle.k8s.io/v1alpha1=true',
 ];
-const LIFECYCLE_MANIFESTS = path.join(ROOT, 'manifests', 'lifecycle');
+const [LIFECYCLE_MANIFESTS, CONTROLLER_MANIFESTS] = ['lifecycle', 'lifecycle-controllers'].map((folder) =>
+  path.join(ROOT, 'manifests', folder),
+) as [string, string];
+const LIFECYCLE_ACCOUNT = 'system:serviceaccount:nodemaint-system:nodemaint-lifecycle';
+const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:nodemaint-system', 'system:authenticated'];
 
 /** A change of an Eviction or an EvictionRequest, as a test makes it. */
 export type Body = Readonly<Record<string, unknown>>;
@@ -37,6 +41,10 @@ export interface LifecycleRig extends AsyncDisposable {
   readonly client: KubeClient;
   /** Starts the controller of the product; the returned function stops it. */
   startController(flags?: Readonly<Record<string, unknown>>): Promise<() => Promise<void>>;
+  /** The kubeconfig of the add-on with the controllers of the group. */
+  readonly lifecycleKubeconfig: string;
+  /** Starts this add-on; the returned function stops it. */
+  startLifecycle(): Promise<() => Promise<void>>;
   createNamespace(name: string): Promise<void>;
   /** Sends as cluster admin, or as another user. Rejects where it is refused. */
   send<T extends KubeObject>(request: KubeRequest): Promise<T>;
@@ -59,6 +67,16 @@ export interface LifecycleRig extends AsyncDisposable {
   ): Promise<T>;
   /** The writes of the product that the API server has seen. */
   writes(): Promise<Writes>;
+}
+
+/** Installs the manifests of the add-on with the controllers, without its Deployment; returns the kubeconfig of its account. */
+export async function installControllers({
+  kubectl,
+  kubeconfigFor,
+}: Pick<ControlPlane, 'kubectl' | 'kubeconfigFor'>): Promise<string> {
+  const manifests = await kubectl(['kustomize', CONTROLLER_MANIFESTS]);
+  await kubectl(['apply', '-f', '-'], withoutDeployments(manifests));
+  return await kubeconfigFor(LIFECYCLE_ACCOUNT, GROUPS);
 }
 
 /** Installs the manifests for the group, and waits until the API server registers responders by them. */
@@ -90,6 +108,7 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
   );
   const kubeconfig = await installManifests(controlPlane);
   await installLifecycle(controlPlane);
+  const lifecycleKubeconfig = await installControllers(controlPlane);
   const client = createKubeClient(await loadClusterAccess(controlPlane.adminKubeconfig), 'test');
   stack.defer(() => {
     client.close();
@@ -118,6 +137,13 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
       };
       owned.defer(stop);
       return stop;
+    },
+    lifecycleKubeconfig,
+    startLifecycle: () => {
+      const flags = ['lifecycle', '--kubeconfig', lifecycleKubeconfig];
+      const program = startNodemaint(flags, path.join(controlPlane.logs, 'lifecycle.log'));
+      owned.use(program);
+      return Promise.resolve(() => program.stop());
     },
     createNamespace: async (name) => {
       await controlPlane.kubectl(['create', 'namespace', name]);

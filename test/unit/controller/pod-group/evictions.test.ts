@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { EVICT_ONLY_ANNOTATION, EVICT_POLICY_ANNOTATION, EVICT_WANTED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { createGroupEvictions, type GroupStep } from '../../../../src/controller/pod-group/evictions.ts';
-import { createCallsUnderWay } from '../../../../src/controller/eviction/under-way.ts';
+import { createCallsUnderWay } from '../../../../src/kube/eviction/under-way.ts';
 import type { KubeRequest, KubeResponse } from '../../../../src/kube/client.ts';
 import { createEvictionScene, type EvictionScene } from '../../../support/eviction/scene.ts';
 

@@ -2,15 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Eviction, LifecycleRequest } from '../../../../src/api/lifecycle.ts';
 import { askedSince, isAskedFor } from '../../../../src/decide/lifecycle/asked.ts';
-import { outcomeOf, withOutcome } from '../../../../src/decide/lifecycle/conditions.ts';
-import { eviction, NOW, request } from './objects.ts';
+import { ended, eviction, NOW, request } from './objects.ts';
 
 function failed(reason: string): Eviction {
-  const plain = eviction();
-  return {
-    ...plain,
-    status: { conditions: withOutcome(plain, outcomeOf({ kind: 'failed', reason, message: '' }), NOW) ?? [] },
-  };
+  return ended(eviction(), reason);
 }
 
 const DELETED: LifecycleRequest = {

@@ -6,11 +6,10 @@ import { MAINTENANCE_REQUESTER } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { isFinished } from '../../../../src/decide/eviction/request.ts';
 import { isRequestedBy, otherRequesters } from '../../../../src/decide/eviction/requester.ts';
-import { outcomeOf, withOutcome } from '../../../../src/decide/lifecycle/conditions.ts';
 import { type Dialect, dialectOf } from '../../../../src/decide/lifecycle/dialect.ts';
 import { drainView, isOfDrain } from '../../../../src/decide/lifecycle/drain-view.ts';
 import { staticPodResponder } from '../../../../src/decide/lifecycle/names.ts';
-import { A, eviction, NOW, pod, request, turns, UID } from './objects.ts';
+import { A, ended, eviction, pod, request, turns, UID } from './objects.ts';
 
 const ANNOTATED = {
   annotations: { 'interceptor.evictionrequest.coordination.k8s.io/priority_a.example.com': '20000/x' },
@@ -22,8 +21,8 @@ const DAEMON = {
 const NOBODY = { evictionResponders: [] };
 
 function dialect(of: Pod, more: Partial<Parameters<typeof dialectOf>[0]> = {}): Dialect {
-  const nothing = { older: undefined, newer: undefined, isNameTaken: false } as const;
-  return dialectOf({ pod: of, ...nothing, preferred: 'newer', isLate: false, ...more });
+  const nothing = { older: undefined, newer: undefined, isNameTaken: false, isUnattended: false } as const;
+  return dialectOf({ pod: of, ...nothing, preferred: 'newer', isOurs: false, isLate: false, ...more });
 }
 
 function registered(name: string | undefined): Partial<Pod['spec']> {
@@ -81,6 +80,17 @@ describe('the dialect in which a drain asks a pod to leave', () => {
     assert.equal(dialect(pod(), { isNameTaken: true }), 'older');
   });
 
+  it('a request on which nobody works leaves the pod to the older dialect', () => {
+    assert.equal(dialect(pod(), { newer: viewOf(), isUnattended: true }), 'older');
+    assert.equal(dialect(pod(), { newer: viewOf(turns('Completed', 'Active')), isUnattended: true }), 'older');
+  });
+
+  it('a pod that only this program may end is asked in the older dialect, after those whose turn it is', () => {
+    assert.equal(dialect(pod(), { isOurs: true }), 'older');
+    assert.equal(dialect(pod(), { newer: viewOf(), isOurs: true }), 'newer');
+    assert.equal(dialect(pod(), { newer: viewOf(turns('Completed', 'Active')), isOurs: true }), 'older');
+  });
+
   it('a deadline ends the turns of others by the older dialect, and leaves the Eviction API its turn', () => {
     assert.equal(dialect(pod(), { newer: viewOf(), isLate: true }), 'older');
     assert.equal(dialect(pod(), { newer: viewOf(turns('Completed', 'Active')), isLate: true }), 'newer');
@@ -105,8 +115,8 @@ describe('the request of a drain as the engine sees it', () => {
     assert.deepEqual(otherRequesters(view, MAINTENANCE_REQUESTER), ['x.example.com/y']);
     assert.deepEqual(view.status?.activeInterceptors, [A]);
     assert.equal(isFinished(view), false);
-    const conditions = withOutcome(eviction(), outcomeOf({ kind: 'evicted', reason: 'PodDeleted' }), NOW) ?? [];
-    assert.equal(isFinished(viewOf({ ...turns('Interrupted', 'Inactive'), conditions })), true);
+    const { status } = ended(eviction(turns('Interrupted', 'Inactive')), 'PodDeleted');
+    assert.equal(isFinished(viewOf(status)), true);
     assert.equal(isRequestedBy(viewOf(undefined, { intent: 'Withdrawn' }), MAINTENANCE_REQUESTER), false);
   });
 });

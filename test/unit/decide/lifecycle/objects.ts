@@ -43,6 +43,14 @@ export function eviction(status: EvictionStatus = {}, name = 'pod-1-web'): Evict
   };
 }
 
+/** The Eviction after its end, for this reason and at this time. */
+export function ended(known: Eviction, reason: string, at = NOW): Eviction {
+  const isEvicted = reason === 'PodDeleted' || reason === 'PodTerminal';
+  const condition = { status: 'True', message: '', lastTransitionTime: rfc3339(at), reason } as const;
+  const conditions = [{ type: isEvicted ? 'TargetEvicted' : 'Failed', ...condition }];
+  return { ...known, status: { ...known.status, conditions } };
+}
+
 /** The status of an Eviction whose two responders are in these states; what the first one says is given. */
 export function turns(a: ResponderState, b: ResponderState, entry: object = {}): EvictionStatus {
   const startTime = rfc3339(NOW);

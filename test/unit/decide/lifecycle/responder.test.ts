@@ -10,7 +10,6 @@ import {
 } from '../../../../src/decide/lifecycle/engine-view.ts';
 import { rememberedPause } from '../../../../src/decide/lifecycle/memory.ts';
 import { decideReport } from '../../../../src/decide/lifecycle/report.ts';
-import { standBackMs } from '../../../../src/decide/lifecycle/upstream.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { A, EVICTOR, eviction, NOW, turns } from './objects.ts';
 
@@ -122,14 +121,5 @@ describe('the report of a responder', () => {
   it('a message has at most 4000 characters', () => {
     const report = decideReport(beat, { message: '😀'.repeat(5_000) }, NOW + 60_000);
     assert.equal(Array.from(report?.message ?? '').length, 4_000);
-  });
-});
-
-describe('the part of Kubernetes itself', () => {
-  it('Evictions are left to it for 30 minutes after its last write, and never because of a time to come', () => {
-    assert.equal(standBackMs(undefined, NOW), 0);
-    assert.equal(standBackMs(NOW, NOW), 1_800_000);
-    assert.equal(standBackMs(NOW - 1_800_000, NOW), 0);
-    assert.equal(standBackMs(NOW + 10 ** 12, NOW), 1_800_000);
   });
 });

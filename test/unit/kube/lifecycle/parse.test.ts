@@ -37,15 +37,10 @@ describe('an object of lifecycle.k8s.io as it is read', () => {
     assert.deepEqual(readLifecycleRequest(request), { metadata });
   });
 
-  it('an object tells when the controller of Kubernetes wrote it last', () => {
-    const managedFields = [
-      { manager: 'nodemaint-lifecycle', time: '2026-11-23T03:00:00Z' },
-      { manager: 'evictionrequest-controller', time: '2026-11-23T01:00:00Z' },
-      { manager: 'evictionrequest-controller', time: '2026-11-23T02:00:00Z' },
-    ];
+  it('nothing is taken from the list of those who wrote an object: a client chooses its name there', () => {
+    const managedFields = [{ manager: 'evictionrequest-controller', time: '2099-01-01T00:00:00Z' }];
     const object = { metadata: { ...metadata, managedFields }, spec: { target } } as KubeObject;
-    assert.equal(readEviction(object).upstreamWroteAt, Date.UTC(2026, 10, 23, 2));
-    assert.equal(readEviction(withStatus({})).upstreamWroteAt, undefined);
+    assert.deepEqual(readEviction(object), { metadata, read: { metadata, spec: { target } } });
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LifecycleRequest } from '../../../../src/api/lifecycle.ts';
-import { createLifecycleObjects } from '../../../../src/controller/lifecycle/objects.ts';
+import { createLifecycleObjects } from '../../../../src/kube/lifecycle/objects.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import { LIFECYCLE_REQUESTS } from '../../../../src/kube/lifecycle/resources.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';

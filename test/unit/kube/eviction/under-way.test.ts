@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createCallsUnderWay } from '../../../../src/controller/eviction/under-way.ts';
+import { createCallsUnderWay } from '../../../../src/kube/eviction/under-way.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 
 describe('the calls of the Eviction API that are under way', () => {

@@ -7,13 +7,13 @@ import {
   type PodReference,
 } from '../../api/lifecycle.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
-import type { Participants } from '../../decide/lifecycle/requesters.ts';
-import type { KubeClient } from '../client.ts';
-import { collectionPath, objectPath, sendForObject, type Resource } from '../resource.ts';
-import { readEviction, readLifecycleRequest } from './parse.ts';
-import { EVICTIONS, LIFECYCLE_REQUESTS } from './resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { readEviction, readLifecycleRequest } from '../../kube/lifecycle/parse.ts';
+import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
+import { collectionPath, objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
+import type { Participants } from './decide/requesters.ts';
 
-/** Not the name that Kubernetes' own controller has: by it each knows the writes of the other. */
+/** Not the name that Kubernetes' own controller has: a person sees who wrote what. */
 const MANAGER = 'nodemaint-lifecycle';
 
 interface Change {

@@ -1,5 +1,5 @@
 /** One step of an Eviction: whose turn it is, and its end. Every status follows the rules that the API server checks. */
-import { HEARTBEAT_DEADLINE_MS } from '../../api/eviction-request.ts';
+import { HEARTBEAT_DEADLINE_MS } from '../../../api/eviction-request.ts';
 import {
   type Eviction,
   EVICTION_INVALID,
@@ -10,13 +10,15 @@ import {
   type ResponderState,
   type ResponderStatus,
   type TargetResponder,
-} from '../../api/lifecycle.ts';
-import type { Pod } from '../../api/pod.ts';
-import { isInPodGroup, isTerminal } from '../pod.ts';
-import { rfc3339, timeOf } from '../time.ts';
-import { awaiting, type End, isOver, type Outcome, outcomeOf, withOutcome } from './conditions.ts';
-import { requestersOf, wantsEviction } from './requesters.ts';
-import { compareResponders, respondersOf } from './responders.ts';
+} from '../../../api/lifecycle.ts';
+import type { Pod } from '../../../api/pod.ts';
+import { wantsEviction } from '../../../decide/lifecycle/asked.ts';
+import { isOver } from '../../../decide/lifecycle/conditions.ts';
+import { compareResponders, respondersOf } from '../../../decide/lifecycle/responders.ts';
+import { isInPodGroup, isTerminal } from '../../../decide/pod.ts';
+import { rfc3339, timeOf } from '../../../decide/time.ts';
+import { AWAITING, type End, type Outcome, outcomeOf, withOutcome } from './outcome.ts';
+import { requestersOf } from './requesters.ts';
 
 /** What is known when an Eviction is judged. */
 export interface EvictionFacts {
@@ -45,8 +47,8 @@ export const COMPLETION_DELAY_MS = 5_000;
 const UNSUPPORTED_TARGET = 'Unsupported target type.';
 export const GROUP_MESSAGE = 'Target pod references a SchedulingGroup. Eviction is currently not supported.';
 const SECOND_MESSAGE = 'Active Eviction already exists for the same target.';
-const NO_INTENT_MESSAGE = 'No active requesters with eviction intent';
-const NO_RESPONDER_MESSAGE = 'All responders have completed without evicting the target';
+const NO_INTENT_MESSAGE = 'No active requesters with eviction intent.';
+const NO_RESPONDER_MESSAGE = 'All responders have completed without evicting the target.';
 const NOBODY_MESSAGE = 'The target pod has no responder: mirror and DaemonSet pods do not end by the Eviction API.';
 
 function failed(reason: string, message: string): End {
@@ -112,10 +114,6 @@ function finish(facts: EvictionFacts, end: End, now: number): EvictionStep {
   return stepOf(complete(facts, lists, outcomeOf(end), now));
 }
 
-function waitingFor(name: string, index: number, count: number): Outcome {
-  return awaiting(`Waiting for the responder ${name} (${index + 1} of ${count}) to evict the target`);
-}
-
 /** Names the responders, and gives the first one its turn: both lists begin in one write. */
 function start(facts: EvictionFacts, pod: Pod, now: number): EvictionStep {
   const named = respondersOf(pod);
@@ -129,8 +127,7 @@ function start(facts: EvictionFacts, pod: Pod, now: number): EvictionStep {
     first.name,
     now,
   );
-  const outcome = waitingFor(first.name, 0, named.length);
-  return stepOf(complete(facts, { targetResponders, responders }, outcome, now), HEARTBEAT_DEADLINE_MS);
+  return stepOf(complete(facts, { targetResponders, responders }, AWAITING, now), HEARTBEAT_DEADLINE_MS);
 }
 
 /** Ends the turn of a responder that has completed or was silent, and gives the next one its turn in the same write. */
@@ -142,7 +139,7 @@ function rotate(facts: EvictionFacts, { active, entry }: Turn, now: number): Evi
   const heardAt = timeOf(entry?.heartbeatTime) ?? timeOf(entry?.startTime) ?? now;
   const leftMs = heardAt + HEARTBEAT_DEADLINE_MS - now;
   if (!isCompleted && leftMs > 0) {
-    return stepOf(complete(facts, {}, waitingFor(active.name, index, order.length), now), leftMs);
+    return stepOf(complete(facts, {}, AWAITING, now), leftMs);
   }
   const targetResponders = withState(eviction, active.name, isCompleted ? 'Completed' : 'Interrupted');
   const next = order[index + 1];
@@ -154,8 +151,7 @@ function rotate(facts: EvictionFacts, { active, entry }: Turn, now: number): Evi
     targetResponders: targetResponders.map((each) => (each.name === next.name ? { ...each, state: 'Active' } : each)),
     responders: withStart(eviction.status?.responders ?? [], next.name, now),
   };
-  const outcome = waitingFor(next.name, index + 1, order.length);
-  return stepOf(complete(facts, lists, outcome, now), HEARTBEAT_DEADLINE_MS);
+  return stepOf(complete(facts, lists, AWAITING, now), HEARTBEAT_DEADLINE_MS);
 }
 
 /**

@@ -5,13 +5,9 @@ import {
   type LifecycleRequest,
   LIFECYCLE_API_VERSION,
   MAX_REQUESTERS,
-} from '../../api/lifecycle.ts';
-import type { ObjectMeta, OwnerReference } from '../../api/meta.ts';
-
-/** Whether the request asks for the eviction now. */
-export function wantsEviction({ metadata, spec }: LifecycleRequest): boolean {
-  return metadata.deletionTimestamp === undefined && spec.intent === 'Eviction';
-}
+} from '../../../api/lifecycle.ts';
+import type { ObjectMeta, OwnerReference } from '../../../api/meta.ts';
+import { wantsEviction } from '../../../decide/lifecycle/asked.ts';
 
 /** Those that want the eviction first, then the oldest. */
 function byRank(a: LifecycleRequest, b: LifecycleRequest): number {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import type { Eviction, EvictionStatus, LifecycleRequest } from '../../src/api/lifecycle.ts';
-import type { Pod } from '../../src/api/pod.ts';
-import type { Progress } from '../../src/decide/eviction/heartbeat.ts';
-import { decideEviction } from '../../src/decide/lifecycle/eviction.ts';
-import { decideReport } from '../../src/decide/lifecycle/report.ts';
-import { rfc3339 } from '../../src/decide/time.ts';
-import { statusErrors } from '../support/eviction/lifecycle-rules.ts';
+import type { Eviction, EvictionStatus, LifecycleRequest } from '../../../../src/api/lifecycle.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import type { Progress } from '../../../../src/decide/eviction/heartbeat.ts';
+import { decideEviction } from '../../../../src/addons/lifecycle/decide/eviction.ts';
+import { decideReport } from '../../../../src/decide/lifecycle/report.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
+import { statusErrors } from '../../../support/eviction/lifecycle-rules.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const UID = '3d7fdff1-3fe5-48b9-b106-1ee24b0277f6';

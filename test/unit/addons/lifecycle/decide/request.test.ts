@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Eviction } from '../../../../src/api/lifecycle.ts';
-import { outcomeOf, withOutcome } from '../../../../src/decide/lifecycle/conditions.ts';
+import type { Eviction, LifecycleRequest } from '../../../../../src/api/lifecycle.ts';
+import { outcomeOf, withOutcome } from '../../../../../src/addons/lifecycle/decide/outcome.ts';
 import {
   decideNewEviction,
   decideRequestStatus,
   nameOf,
   superfluous,
   type TargetFacts,
-} from '../../../../src/decide/lifecycle/request.ts';
-import { eviction, NOW, pod, request, UID } from './objects.ts';
+} from '../../../../../src/addons/lifecycle/decide/request.ts';
+import { rfc3339 } from '../../../../../src/decide/time.ts';
+import { eviction, NOW, pod, request, UID } from '../../../decide/lifecycle/objects.ts';
 
 const target = { name: 'web', uid: UID };
 
@@ -22,8 +23,19 @@ function over(reason: string, number: number, at = NOW): Eviction {
   return { ...known, status: { conditions: withOutcome(known, outcomeOf(end), at) ?? [] } };
 }
 
+/** The request after a controller has looked at it. */
+function seen(known: LifecycleRequest): LifecycleRequest {
+  return { ...known, status: { observedGeneration: 1 } };
+}
+
+/** A request that somebody made after the failures. */
+function newWish(intent: 'Eviction' | 'Withdrawn' = 'Eviction'): LifecycleRequest {
+  const known = seen(request('new.io/x', { intent }));
+  return { ...known, metadata: { ...known.metadata, creationTimestamp: rfc3339(NOW + 1_000) } };
+}
+
 function facts(more: Partial<TargetFacts> = {}): TargetFacts {
-  return { target, pod: pod(), requests: [request()], evictions: [], ...more };
+  return { target, pod: pod(), requests: [seen(request())], evictions: [], ...more };
 }
 
 function failures(count: number): readonly Eviction[] {
@@ -48,6 +60,24 @@ describe('another Eviction for a target', () => {
       'is made at once after it was canceled',
       facts({ evictions: [over('CanceledDueToNoRequesters', 1)] }),
       { kind: 'create' },
+    ],
+    [
+      'is made at once where somebody asks for the first time since the last failure',
+      facts({ requests: [request(), newWish()], evictions: failures(5) }),
+      { kind: 'create' },
+    ],
+    [
+      'is made at once where somebody asks again',
+      facts({
+        requests: [seen(request()), { ...request('b.io/c'), status: { observedGeneration: 2 } }],
+        evictions: failures(5),
+      }),
+      { kind: 'create' },
+    ],
+    [
+      'is not made at once for a new request that is withdrawn',
+      facts({ requests: [seen(request()), newWish('Withdrawn')], evictions: failures(3) }),
+      { kind: 'wait', ms: 60_000 },
     ],
     [
       'is made at once to say that the pod has left',
@@ -101,7 +131,7 @@ describe('the status of a request', () => {
     assert.match(said(facts({ evictions: failures(2) }))[1] ?? '', /^Failed=True NoFurtherResponder/);
     assert.match(
       said(facts({ evictions: [...failures(1), eviction({}, 'pod-2-web')] }))[1] ?? '',
-      /^Failed=False AwaitingEviction: waiting/,
+      /^Failed=False AwaitingEviction: $/,
     );
   });
 

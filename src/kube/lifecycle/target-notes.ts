@@ -1,8 +1,8 @@
 import type { Eviction, PodReference } from '../../api/lifecycle.ts';
 import type { Pod } from '../../api/pod.ts';
 import type { Clock } from '../../host/clock.ts';
-import { objectPath, PODS, sendForObject } from '../../kube/resource.ts';
-import type { ControllerContext } from '../context.ts';
+import type { KubeClient } from '../client.ts';
+import { objectPath, PODS, sendForObject } from '../resource.ts';
 import { targetKey } from './objects.ts';
 
 /** What this process knows of targets beside their objects: by the key of the pods of one name, and the UID of each. */
@@ -59,12 +59,18 @@ export function createTargetNotes(clock: Pick<Clock, 'monotonic'>): TargetNotes 
   };
 }
 
+/** How pods are read: from the API server, and from our copy of them. */
+export interface PodReader {
+  readonly client: KubeClient;
+  readonly pods: { get(key: string): Pod | undefined };
+}
+
 /**
  * The pod of the target's name, which may have another UID: from our copy or, while that has never shown this very pod, from
  * the API server. The copy may be late, and a new pod must not be taken for one that is gone.
  */
 export async function findPod(
-  { client, pods }: Pick<ControllerContext, 'client' | 'pods'>,
+  { client, pods }: PodReader,
   notes: TargetNotes,
   { key, target }: { readonly key: string; readonly target: PodReference },
   signal: AbortSignal,
@@ -81,7 +87,7 @@ export async function findPod(
 
 /** The target of an Eviction; undefined where the pod of this UID is gone. */
 export async function findTarget(
-  context: Pick<ControllerContext, 'client' | 'pods'>,
+  context: PodReader,
   notes: TargetNotes,
   eviction: Eviction,
   signal: AbortSignal,

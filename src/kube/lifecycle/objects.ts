@@ -1,12 +1,13 @@
-/** The controller's copies of the objects of `lifecycle.k8s.io`, by the pods that they target. */
+/** The copies of a controller of the objects of `lifecycle.k8s.io`, by the pods that they target. */
 import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecycle.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { type Read, readEviction, readLifecycleRequest } from '../../kube/lifecycle/parse.ts';
-import { EVICTIONS, LIFECYCLE_REQUESTS } from '../../kube/lifecycle/resources.ts';
-import { createRecentWrites } from '../../kube/read-your-writes.ts';
-import { keyOf, type Resource } from '../../kube/resource.ts';
-import { createObjectCache, type ObjectCache, type WatchDependencies } from '../../kube/watch.ts';
-import { createGrouping } from '../cache/grouping.ts';
+import { type Read, readEviction, readLifecycleRequest } from './parse.ts';
+import { EVICTIONS, LIFECYCLE_REQUESTS } from './resources.ts';
+import type { CurrentCopy } from '../leader/sight.ts';
+import { createRecentWrites } from '../read-your-writes.ts';
+import { keyOf, type Resource } from '../resource.ts';
+import { createObjectCache, type ObjectCache, type WatchDependencies } from '../watch.ts';
+import { createGrouping } from '../copy/grouping.ts';
 
 /** Objects of one kind, each as it is known best: a write of this process counts before the watch has brought it. */
 export interface TargetedObjects<T extends KubeObject> {
@@ -70,8 +71,6 @@ function createTargetedObjects<T extends Targeting>(
 export interface LifecycleObjects {
   readonly requests: TargetedObjects<LifecycleRequest>;
   readonly evictions: TargetedObjects<Eviction>;
-  /** When Kubernetes' own controller wrote one of them last, in milliseconds since the epoch. */
-  upstreamWroteAt(): number | undefined;
 }
 
 /** Creates the copies. `onTarget` is called with the key of the target of each object that changed, and with the object's. */
@@ -79,21 +78,17 @@ export function createLifecycleObjects(
   dependencies: WatchDependencies,
   onTarget: (kind: 'request' | 'eviction', target: string, key: string) => void,
 ): LifecycleObjects {
-  let wroteAt: number | undefined;
-  const noting =
-    <T>(read: (object: KubeObject) => Read<T>) =>
-    (object: KubeObject): Read<T> => {
-      const known = read(object);
-      if (known.upstreamWroteAt !== undefined) wroteAt = Math.max(wroteAt ?? 0, known.upstreamWroteAt);
-      return known;
-    };
   return {
-    requests: createTargetedObjects(LIFECYCLE_REQUESTS, noting(readLifecycleRequest), dependencies, (target, key) => {
+    requests: createTargetedObjects(LIFECYCLE_REQUESTS, readLifecycleRequest, dependencies, (target, key) => {
       onTarget('request', target, key);
     }),
-    evictions: createTargetedObjects(EVICTIONS, noting(readEviction), dependencies, (target, key) => {
+    evictions: createTargetedObjects(EVICTIONS, readEviction, dependencies, (target, key) => {
       onTarget('eviction', target, key);
     }),
-    upstreamWroteAt: () => wroteAt,
   };
+}
+
+/** The copies by the names of their resources. */
+export function copiesOf({ requests, evictions }: LifecycleObjects): Readonly<Record<string, CurrentCopy>> {
+  return { 'evictionrequests.lifecycle.k8s.io': requests.cache, evictions: evictions.cache };
 }

@@ -1,15 +1,15 @@
 /** The cases of test/integration/evictionrequest of kubernetes/kubernetes#137133, by their names. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { Eviction, LifecycleRequest } from '../../../src/api/lifecycle.ts';
-import type { Pod } from '../../../src/api/pod.ts';
+import type { Eviction, LifecycleRequest } from '../../../../src/api/lifecycle.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
 import {
   createRunningPod,
   EVICTIONS,
   LIFECYCLE_REQUESTS,
   type LifecycleRig,
   podBody,
-} from '../../support/rigs/lifecycle.ts';
+} from '../../../support/rigs/lifecycle.ts';
 import {
   A,
   AWAITING,
@@ -25,14 +25,14 @@ import {
   says,
   type Scene,
   TERMINAL,
-} from './scene.ts';
+} from '../../lifecycle/scene.ts';
 
 const INVALID = [
   { name: 'pod not found', message: 'Target pod not found' },
   { name: 'pod UID mismatch', message: 'Target pod UID mismatch' },
   { name: 'pod with schedulingGroup', message: 'Target pod references a SchedulingGroup' },
 ] as const;
-/** Adds the cases; a controller has to run with `lifecycleApi: 'evictions'`. */
+/** Adds the cases; the controller of Evictions alone has to run: the tests play every responder. */
 export function addControllerCases(rigOf: () => LifecycleRig, scene: Scene): void {
   const { newNamespace, createRequest, withIntent, untilRequest, untilEviction, endPod } = scene;
   for (const { name, message } of INVALID) {

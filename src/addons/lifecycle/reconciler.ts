@@ -1,36 +1,28 @@
 /** The controller of `lifecycle.k8s.io`: all requests and Evictions for the pods of one name are judged together. */
-import { type Eviction, type LifecycleRequest, NO_FURTHER_RESPONDER, type PodReference } from '../../api/lifecycle.ts';
+import type { Eviction, LifecycleRequest, PodReference } from '../../api/lifecycle.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isTerminal } from '../../decide/pod.ts';
-import { timeOf } from '../../decide/time.ts';
-import { failureOf, isEvicted, isOver } from '../../decide/lifecycle/conditions.ts';
-import { decideEviction } from '../../decide/lifecycle/eviction.ts';
-import {
-  activeEviction,
-  decideNewEviction,
-  decideRequestStatus,
-  nameOf,
-  numberOf,
-  superfluous,
-  type TargetFacts,
-} from '../../decide/lifecycle/request.ts';
-import { participantsOf } from '../../decide/lifecycle/requesters.ts';
+import { isOver } from '../../decide/lifecycle/conditions.ts';
+import { activeEviction, numberOf } from '../../decide/lifecycle/request.ts';
 import { respondersOf } from '../../decide/lifecycle/responders.ts';
+import type { LifecycleObjects } from '../../kube/lifecycle/objects.ts';
+import { findPod, type TargetNotes } from '../../kube/lifecycle/target-notes.ts';
+import type { Reconcile } from '../../kube/queue.ts';
+import type { LifecycleContext } from './context.ts';
+import { decideEviction } from './decide/eviction.ts';
+import { decideNewEviction, decideRequestStatus, nameOf, superfluous, type TargetFacts } from './decide/request.ts';
+import { participantsOf } from './decide/requesters.ts';
 import {
   createEviction,
   deleteEviction,
   writeEvictionStatus,
   writeParticipants,
   writeRequestStatus,
-} from '../../kube/lifecycle/writes.ts';
-import type { Reconcile } from '../../kube/queue.ts';
-import type { ControllerContext } from '../context.ts';
-import type { LifecycleObjects } from './objects.ts';
-import { findPod, type TargetNotes } from './target-notes.ts';
+} from './writes.ts';
 
 /** What the steps share. */
 interface Scope {
-  readonly context: Pick<ControllerContext, 'client' | 'clock' | 'log' | 'metrics' | 'pods'>;
+  readonly context: LifecycleContext;
   readonly objects: LifecycleObjects;
   readonly notes: TargetNotes;
 }
@@ -111,22 +103,9 @@ class TargetStep {
     const after = status && (await writeEvictionStatus(client, eviction, status, this.#signal));
     if (after !== undefined) {
       this.#scope.objects.evictions.note(after);
-      this.#count(eviction, after);
       log.info({ eviction: eviction.metadata.name, target: key, ...summary(after) }, 'eviction moved on');
     }
     await this.#describe(after ?? eviction);
-  }
-
-  /** Counts the beginning of the first Eviction of the pod, and the end that no other one follows. */
-  #count(before: Eviction, after: Eviction): void {
-    const { metrics, clock } = this.#scope.context;
-    const isFirst = this.#evictions.length === 1;
-    if (isFirst && before.status?.targetResponders === undefined) metrics.evictionBegun();
-    const reason = failureOf(after);
-    if (!isOver(after) || reason === NO_FURTHER_RESPONDER) return;
-    const asked = this.#requests.map(({ metadata }) => timeOf(metadata.creationTimestamp));
-    const since = Math.min(...[...asked, timeOf(after.metadata.creationTimestamp)].flatMap((at) => at ?? []));
-    metrics.evictionEnded(isEvicted(after) ? 'evicted' : 'canceled', Math.max(0, (clock.now() - since) / 1000));
   }
 
   /** Writes the labels by which the participants find the Eviction, and its owners. */
@@ -183,12 +162,8 @@ function summary({ status }: Eviction): { readonly active?: string | undefined; 
 }
 
 /** The step for the pods of one name: NAMESPACE/POD. */
-export function createTargetReconciler(
-  context: Scope['context'],
-  objects: LifecycleObjects,
-  notes: TargetNotes,
-): Reconcile {
-  const scope: Scope = { context, objects, notes };
+export function createTargetReconciler(scope: Scope): Reconcile {
+  const { context, objects, notes } = scope;
   return async (key, signal) => {
     const targets = new Map<string | undefined, PodReference | undefined>();
     for (const { spec } of [...objects.requests.under(key), ...objects.evictions.under(key)]) {

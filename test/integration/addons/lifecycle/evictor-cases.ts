@@ -8,10 +8,10 @@ import {
   type ResponderState,
   type ResponderStatus,
   TARGET_EVICTED,
-} from '../../../src/api/lifecycle.ts';
-import type { Pod } from '../../../src/api/pod.ts';
-import { rfc3339 } from '../../../src/decide/time.ts';
-import { EVICTIONS, type LifecycleRig, podBody, PODS } from '../../support/rigs/lifecycle.ts';
+} from '../../../../src/api/lifecycle.ts';
+import type { Pod } from '../../../../src/api/pod.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
+import { EVICTIONS, type LifecycleRig, podBody, PODS } from '../../../support/rigs/lifecycle.ts';
 
 const EVICTOR = 'imperative-eviction.k8s.io/evictor';
 const FOO = 'foo/bar';
@@ -222,7 +222,7 @@ function addThirdPartyCases(rig: () => LifecycleRig, newNamespace: () => Promise
   }
 }
 
-/** Adds the cases; a controller has to run with `lifecycleApi: 'evictor'`. */
+/** Adds the cases; the default evictor alone has to run. */
 export function addEvictorCases(rig: () => LifecycleRig, newNamespace: () => Promise<string>): void {
   addSkipCases(rig, newNamespace);
   addEvictionCases(rig, newNamespace);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createCurrencyCheck } from '../../../../src/controller/cache/currency.ts';
+import { createCurrencyCheck } from '../../../../src/kube/copy/currency.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Eviction, EvictionStatus } from '../../../../src/api/lifecycle.ts';
-import { decideEviction, type EvictionFacts } from '../../../../src/decide/lifecycle/eviction.ts';
-import { rfc3339 } from '../../../../src/decide/time.ts';
-import { A, EVICTOR, eviction, NOW, pod, request, turns } from './objects.ts';
+import type { Eviction, EvictionStatus } from '../../../../../src/api/lifecycle.ts';
+import { decideEviction, type EvictionFacts } from '../../../../../src/addons/lifecycle/decide/eviction.ts';
+import { rfc3339 } from '../../../../../src/decide/time.ts';
+import { A, EVICTOR, eviction, NOW, pod, request, turns } from '../../../decide/lifecycle/objects.ts';
 
 const MINUTE = 60_000;
 

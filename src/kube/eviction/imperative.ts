@@ -1,0 +1,274 @@
+/** The engine of evictions by the Eviction API: what is tried when, and what is said of it, for whoever has pods to evict. */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { DEFAULT_PROMISE_WORDS, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
+import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';
+import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
+import {
+  afterAttempt,
+  decideEvictionStep,
+  DEFAULT_PATIENCE,
+  type EvictionMemory,
+  type EvictionPatience,
+  type EvictionTarget,
+  expectedEnd,
+  isEvictOnly,
+  markedSince,
+  rememberedAttempts,
+  withoutPauseIfNotAsked,
+  withoutPauseIfUnready,
+} from '../../decide/eviction/imperative.ts';
+import { othersDeadline } from '../../decide/eviction/interceptor-deadline.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { KubeClient } from '../client.ts';
+import { keyOf, objectPath, PODS, sendForObject } from '../resource.ts';
+import type { ObjectCache } from '../watch.ts';
+import { attemptToEvict } from './attempt.ts';
+import { writeMark } from './evict-mark.ts';
+import type { EndOptions } from './evictor.ts';
+import type { Interceptor, InterceptorStep } from './interceptor.ts';
+import { createEvictionAttempts, type EvictionAttempts } from './memories.ts';
+import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
+
+/** What the engine works with. */
+export interface EngineNeeds {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The request of a key. */
+  readonly request: (key: string) => EvictionRequest | undefined;
+  /** Our copies, by NAMESPACE/NAME. */
+  readonly pods: { get(key: string): Pod | undefined };
+  readonly budgets: Pick<ObjectCache<PodDisruptionBudget>, 'get' | 'list'>;
+  /** Called with what became of each attempt. */
+  readonly onAttempt: (request: EvictionRequest, outcome: EvictionOutcome) => void;
+}
+
+/** What users of the engine do differently. */
+export interface EngineHabits {
+  /** The calls of all engines of this process. */
+  readonly underWay: CallsUnderWay;
+  readonly patience: Pick<EvictionPatience, 'takeOverMs' | 'promiseMs'>;
+  /** Words in a 429 that tell a promised eviction from a refused one (KEP-1397). */
+  readonly promiseWords: readonly string[];
+  /** What is known of the attempts at a request when a process starts; `now` is in milliseconds since the epoch. */
+  readonly remember: (request: EvictionRequest, now: number) => EvictionMemory;
+  /** For how many milliseconds the end of a pod need not be reported. */
+  readonly quietMs: typeof quietMs;
+  /** What is asked for beside the end of the pod. */
+  readonly endOptions: (pod: Pod) => EndOptions;
+  /** Whether the request is for the first pod of its node. */
+  readonly leads: (key: string) => boolean;
+  /** A step in place of an attempt, or of anything else that is not to wait; undefined where none is. */
+  readonly instead: (target: EvictionTarget, of: 'attempt' | 'step') => InterceptorStep | undefined;
+  /** Why the budgets of the pod are not asked, as a sentence; undefined where they are. */
+  readonly whyNotAsked: (pod: Pod) => string | undefined;
+  /** In how many milliseconds that may have changed without an event of the pod; Infinity where it cannot. */
+  readonly budgetAgainMs: (pod: Pod) => number;
+}
+
+type EngineParts = EngineNeeds & EngineHabits;
+
+const HABITS: Omit<EngineHabits, 'underWay'> = {
+  patience: DEFAULT_PATIENCE,
+  promiseWords: DEFAULT_PROMISE_WORDS,
+  remember: rememberedAttempts,
+  quietMs,
+  endOptions: () => ({}),
+  leads: () => false,
+  instead: () => undefined,
+  whyNotAsked: () => undefined,
+  budgetAgainMs: () => Infinity,
+};
+
+/** The engine as an interceptor, which also learns of changed budgets. */
+export interface EvictionEngine extends Interceptor {
+  /** The requests that are worth another attempt after this PodDisruptionBudget (NAMESPACE/NAME) has changed. */
+  budgetChanged(key: string): readonly string[];
+  /** The keys of the requests whose eviction is promised (KEP-1397, pod_evacuations_in_progress). */
+  promised(): readonly string[];
+  /** The number of requests of which anything is remembered. */
+  remembered(): number;
+  /**
+   * Asks the API server whether it would evict the pod, without doing it; `memory` has the trials before this one. Waits while
+   * too many calls for pods of its namespace are under way. Throws API_UNREACHABLE.
+   */
+  tryOut(pod: Pod, memory: EvictionMemory, signal: AbortSignal): Promise<EvictionOutcome>;
+  /** Whether the last attempt at the request of this key was accepted. */
+  isAccepted(key: string): boolean;
+}
+
+/** The memory of the engine, by the key of the request. */
+interface EngineMemory {
+  // Own status writes come back as events: the time of the next attempt keeps them from being attempts of their own.
+  readonly memories: EvictionAttempts;
+  /** Requests whose last attempt had no answer: our copy of the pod may not show yet what became of it. */
+  readonly unsure: Set<string>;
+}
+
+/** When the pod is looked at again at the latest: the nodes that its budgets go by may change without an event of the pod. */
+function atMost(
+  parts: EngineParts,
+  { pod, memory }: { readonly pod: Pod; readonly memory: EvictionMemory },
+  againMs: number,
+): number {
+  return memory.byBudget === true ? Math.min(againMs, parts.budgetAgainMs(pod)) : againMs;
+}
+
+/** One attempt at the eviction of a pod; `memory` has those before it. Throws API_UNREACHABLE. */
+async function attempt(
+  parts: EngineParts,
+  { pod, memory, isTrial }: { readonly pod: Pod; readonly memory: EvictionMemory; readonly isTrial: boolean },
+  signal: AbortSignal,
+): Promise<EvictionOutcome> {
+  const budgets = parts.budgets.list().filter((budget) => budgetCovers(budget, pod));
+  const scope = {
+    options: parts.endOptions(pod),
+    isTrial,
+    context: {
+      attempt: memory.count + 1,
+      postponed: memory.postponed,
+      evictOnly: isEvictOnly(pod),
+      promiseWords: parts.promiseWords,
+      budgets: budgets.map(({ metadata }) => metadata.name).toSorted(),
+    },
+    whyNotAsked: () => parts.whyNotAsked(pod),
+  };
+  return (await attemptToEvict(parts.client, pod, scope, signal)).outcome;
+}
+
+async function evict(
+  parts: EngineParts,
+  { memories, unsure }: EngineMemory,
+  { request, pod, memory: before }: EvictionTarget & { readonly memory: EvictionMemory },
+  signal: AbortSignal,
+): Promise<InterceptorStep> {
+  const key = keyOf(request);
+  const { namespace = '' } = pod.metadata;
+  const pauseMs = parts.underWay.pauseMs(namespace, parts.leads(key));
+  if (pauseMs > 0) return { kind: 'silent', againMs: pauseMs };
+  unsure.add(key);
+  const outcome = await parts.underWay.during(namespace, () =>
+    attempt(parts, { pod, memory: before, isTrial: false }, signal),
+  );
+  // A webhook may say that there is no such pod: it is read before anything else is done about it.
+  if (outcome.kind !== 'gone') unsure.delete(key);
+  parts.log.info({ pod: targetKeyOf(request), ...outcome }, 'asked for an eviction');
+  parts.onAttempt(request, outcome);
+  const now = parts.clock.now();
+  const { memory, progress } = afterAttempt(pod, before, outcome, now);
+  memories.set(key, memory);
+  const againMs = atMost(parts, { pod, memory }, Math.max(0, memory.nextAt - now));
+  const silentMs = parts.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
+  return progress === undefined ? { kind: 'silent', againMs } : { kind: 'working', ...progress, againMs };
+}
+
+/** The memory without its budgets where none of them covers the pod any more, for instance because of new labels. */
+function unblocked(parts: EngineParts, memory: EvictionMemory, pod: Pod): EvictionMemory {
+  const { namespace } = pod.metadata;
+  const budgets = memory.blockedBy.map((name) => parts.budgets.get(`${namespace}/${name}`));
+  const free = budgets.length > 0 && budgets.every((budget) => budget !== undefined && !budgetCovers(budget, pod));
+  return free ? { ...memory, nextAt: 0, blockedBy: [] } : memory;
+}
+
+function patienceOf({ patience }: EngineParts, request: EvictionRequest): EvictionPatience {
+  return { ...patience, trustUntil: othersDeadline(request) };
+}
+
+/**
+ * The evictions of the namespace that a budget has blocked and that would be tried now but for their pause. Others need no
+ * room: their pod is terminating, or it is left to its controller or to an eviction in the background.
+ */
+function blockedIn(parts: EngineParts, memories: EvictionAttempts, namespace: string): readonly BlockedEviction[] {
+  return memories.list().flatMap(([key, memory]) => {
+    const { blockedBy } = memory;
+    if (blockedBy.length === 0 || !key.startsWith(`${namespace}/`)) return [];
+    const request = parts.request(key);
+    const pod = parts.pods.get(`${namespace}/${request?.spec.target.pod.name ?? ''}`);
+    if (request === undefined || pod === undefined) return [];
+    const patience = patienceOf(parts, request);
+    const step = decideEvictionStep({ request, pod }, { ...memory, nextAt: 0 }, patience, parts.clock.now());
+    return step.kind === 'evict' ? [{ key, pod, blockedBy }] : [];
+  });
+}
+
+/** One turn of the interceptor; `known` is our copy of the pod. */
+async function act(
+  parts: EngineParts,
+  state: EngineMemory,
+  { request, pod: known }: EvictionTarget,
+  signal: AbortSignal,
+): Promise<InterceptorStep> {
+  const { client, clock, patience } = parts;
+  const { memories, unsure } = state;
+  const key = keyOf(request);
+  const read = { method: 'GET', path: objectPath(PODS, known.metadata) } as const;
+  const pod = unsure.has(key) ? await sendForObject<Pod>(client, read, [404], signal) : known;
+  if (pod === undefined || pod.metadata.uid !== known.metadata.uid) return { kind: 'silent' };
+  const now = clock.now();
+  const remembered = unblocked(parts, memories.get(key) ?? parts.remember(request, now), pod);
+  const markedAt = markedSince({ request, pod }, remembered, patience.takeOverMs, now);
+  const ready = withoutPauseIfNotAsked(remembered, () => parts.whyNotAsked(pod) !== undefined);
+  const memory = { ...withoutPauseIfUnready(ready, pod), ...(markedAt === undefined ? {} : { markedAt }) };
+  memories.set(key, memory);
+  const step = decideEvictionStep({ request, pod }, memory, patienceOf(parts, request), now);
+  const other = step.kind === 'wait' ? undefined : parts.instead({ request, pod }, 'step');
+  if (other !== undefined) return other;
+  if (step.kind === 'evict') {
+    const later = parts.instead({ request, pod }, 'attempt');
+    return later ?? (await evict(parts, state, { request, pod, memory }, signal));
+  }
+  const againMs = atMost(parts, { pod, memory }, step.againMs);
+  if (step.kind === 'mark' && memory.markedAt === undefined) {
+    await writeMark(parts, pod, 'set', signal);
+    memories.set(key, { ...memory, markedAt: now });
+  }
+  const silentMs = parts.quietMs(request, IMPERATIVE_INTERCEPTOR, expectedEnd(pod, memory), now);
+  if (silentMs > 0) return { kind: 'silent', againMs: Math.min(againMs, silentMs) };
+  const said = interceptorEntry(request, IMPERATIVE_INTERCEPTOR)?.message ?? '';
+  if (step.kind === 'wait' && step.idle === true && step.progress.message === said) {
+    return { kind: 'silent', againMs };
+  }
+  return { kind: 'working', ...step.progress, againMs };
+}
+
+/** Creates the engine (KEP-4563, "Eviction"): the Eviction API as the last resort. */
+export function createEvictionEngine(given: EngineNeeds & Partial<EngineHabits>): EvictionEngine {
+  const { clock } = given;
+  const parts: EngineParts = { underWay: createCallsUnderWay(clock), ...HABITS, ...given };
+  const { underWay } = parts;
+  const memories = createEvictionAttempts(clock);
+  const unsure = new Set<string>();
+  return {
+    name: IMPERATIVE_INTERCEPTOR,
+    act: (request, pod, signal) => act(parts, { memories, unsure }, { request, pod }, signal),
+    over: (request) => {
+      memories.delete(keyOf(request));
+      unsure.delete(keyOf(request));
+      return Promise.resolve();
+    },
+    budgetChanged: (budgetKey) => {
+      const [namespace = '', name = ''] = budgetKey.split('/');
+      const woken = decideWakeUps(name, parts.budgets.get(budgetKey), blockedIn(parts, memories, namespace));
+      for (const key of woken) {
+        const memory = memories.get(key);
+        if (memory !== undefined) memories.set(key, { ...memory, nextAt: 0, blockedBy: [] });
+      }
+      return woken;
+    },
+    tryOut: async (pod, memory, signal) => {
+      const { namespace = '' } = pod.metadata;
+      for (let ms = underWay.pauseMs(namespace, false); ms > 0; ms = underWay.pauseMs(namespace, false)) {
+        await clock.sleep(ms, signal);
+      }
+      return await underWay.during(namespace, () => attempt(parts, { pod, memory, isTrial: true }, signal));
+    },
+    isAccepted: (key) => memories.get(key)?.acceptedAt !== undefined,
+    remembered: () => new Set([...memories.list().map(([key]) => key), ...unsure]).size,
+    promised: () => memories.list().flatMap(([key, { promisedAt }]) => (promisedAt === undefined ? [] : [key])),
+  };
+}
