@@ -12,7 +12,6 @@ import { drainPodOf, isTerminal } from '../../decide/pod.ts';
 import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
 import { asOfNow, type Moment, momentOf } from '../../host/clock.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { readDisruptionMode } from '../../kube/pod-group/disruption-mode.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
@@ -23,6 +22,7 @@ import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { CallsUnderWay } from '../../kube/eviction/under-way.ts';
 import { requestKeyOf } from '../maintenance/intents.ts';
 import { createGroupGate, type GroupGate } from './gate.ts';
+import { createGroupModes, type GroupModes } from './modes.ts';
 
 /** The requester of a pod that leaves only because others of its group do. */
 const GROUP_REQUESTER = 'podgroup.scheduling.k8s.io';
@@ -78,6 +78,7 @@ class Groups implements GroupEvictions {
   readonly #evictions = new Map<string, GroupEviction>();
   readonly #engine: EvictionEngine;
   readonly #gate: GroupGate;
+  readonly #modes: GroupModes;
 
   constructor(context: ControllerContext, underWay: CallsUnderWay, add: (key: string) => void) {
     this.#context = context;
@@ -90,15 +91,13 @@ class Groups implements GroupEvictions {
     };
     this.#engine = createImperativeEviction(own, { remember: rememberedAttempts, quietMs: () => 0 }, underWay);
     this.#gate = createGroupGate(context, this.#engine);
+    this.#modes = createGroupModes(context);
   }
 
   async evict(pod: Pod, signal: AbortSignal): Promise<GroupStep> {
     const eviction = this.#begin(pod, 'drain');
     const { group } = eviction;
-    const { namespace = '' } = pod.metadata;
-    const name = groupNameOf(pod);
-    const mode =
-      name === undefined ? 'single' : await readDisruptionMode(this.#context.client, { namespace, name }, signal);
+    const mode = groupNameOf(pod) === undefined ? 'single' : await this.#modes.of(group, signal);
     const members = mode === 'single' ? [] : this.#membersOf(group);
     if (members.length > 1) {
       const step = await this.#gate.pass(group, members, signal);
@@ -195,7 +194,10 @@ class Groups implements GroupEvictions {
     const request = this.#requestOf(key);
     if (request !== undefined) await this.#engine.over?.(request, signal);
     this.#evictions.delete(key);
-    if (this.#ofGroup(eviction.group).length === 0) this.#gate.forget(eviction.group);
+    if (this.#ofGroup(eviction.group).length === 0) {
+      this.#gate.forget(eviction.group);
+      this.#modes.forget(eviction.group);
+    }
     metrics.evictionEnded(outcome, Math.max(0, (clock.monotonic() - eviction.begun.monotonic) / 1000));
   }
 

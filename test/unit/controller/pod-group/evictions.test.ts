@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EVICT_ONLY_ANNOTATION, EVICT_POLICY_ANNOTATION, EVICT_WANTED_ANNOTATION } from '../../../../src/api/names.ts';
-import type { Pod } from '../../../../src/api/pod.ts';
-import { createGroupEvictions, type GroupStep } from '../../../../src/controller/pod-group/evictions.ts';
+import {
+  EVICT_ONLY_ANNOTATION,
+  EVICT_POLICY_ANNOTATION,
+  EVICT_WANTED_ANNOTATION,
+  EVICTION_IN_PROGRESS_ANNOTATION,
+} from '../../../../src/api/names.ts';
 import { createCallsUnderWay } from '../../../../src/kube/eviction/under-way.ts';
-import type { KubeRequest, KubeResponse } from '../../../../src/kube/client.ts';
-import { createEvictionScene, type EvictionScene } from '../../../support/eviction/scene.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+import { asked, groupPod, groupScene } from '../../../support/eviction/group-scene.ts';
 
-const SIGNAL = AbortSignal.timeout(30_000);
 const BUDGET = 'The disruption budget pdb needs 1 healthy pods and has 1 currently';
 const BLOCKED = {
   status: 429,
@@ -18,71 +20,6 @@ const BLOCKED = {
 };
 const PROMISED = { status: 429, body: { message: 'admission webhook "w" denied the request: Eviction triggered' } };
 const PDB = { metadata: { name: 'pdb', namespace: 'default' }, spec: { selector: {} } };
-
-function pod(name: string, node: string, group = 'train'): Pod {
-  const labels = { app: 'train' };
-  const spec = { nodeName: node, schedulingGroup: { podGroupName: group } };
-  return { metadata: { name, namespace: 'default', uid: `u-${name}`, labels }, spec };
-}
-
-interface GroupScene extends EvictionScene {
-  /** The next step of the pod for a drain. */
-  evict(name: string): Promise<GroupStep>;
-  /** Steps for the pods that leave because their group does. */
-  leave(): Promise<void>;
-  /** The drain wants the pod no more. */
-  release(name: string): Promise<GroupStep>;
-  annotate(name: string, annotations: Readonly<Record<string, string>>): void;
-  promised(): readonly string[];
-  budgetChanged(): readonly string[];
-}
-
-/** A scene with three pods of one group, on two nodes, and one of another group. The node n is drained. */
-function groupScene(disruptionMode: object, podGroups = 200): GroupScene {
-  const scene = createEvictionScene();
-  for (const each of [pod('a', 'n'), pod('b', 'n'), pod('c', 'other'), pod('d', 'n', 'else')]) {
-    scene.pods.set(`default/${each.metadata.name}`, each);
-  }
-  scene.drain([{ podType: 'Default', podPriority: 0 }]);
-  const { send } = scene.context.client;
-  const client = {
-    ...scene.context.client,
-    send: async (request: KubeRequest, signal: AbortSignal): Promise<KubeResponse> => {
-      const answer = await send(request, signal);
-      return request.path.includes('/podgroups/')
-        ? { ...answer, status: podGroups, body: { spec: { disruptionMode } } }
-        : answer;
-    },
-  };
-  const leaving: string[] = [];
-  const groups = createGroupEvictions({ ...scene.context, client }, createCallsUnderWay(scene.clock), (key) => {
-    leaving.push(key);
-  });
-  const evict = async (name: string): Promise<GroupStep> => {
-    const target = scene.pods.get(`default/${name}`);
-    assert.ok(target !== undefined);
-    return await groups.evict(target, SIGNAL);
-  };
-  return Object.assign(scene, {
-    evict,
-    leave: async () => {
-      await Promise.all(leaving.splice(0).map((key) => groups.release(key, SIGNAL)));
-    },
-    release: (name: string) => groups.release(`default/u-${name}`, SIGNAL),
-    annotate: (name: string, annotations: Readonly<Record<string, string>>) => {
-      const known = scene.pods.get(`default/${name}`);
-      assert.ok(known !== undefined);
-      scene.pods.set(`default/${name}`, { ...known, metadata: { ...known.metadata, annotations } });
-    },
-    promised: () => groups.promised(),
-    budgetChanged: () => groups.budgetChanged('default/pdb'),
-  });
-}
-
-function asked(scene: EvictionScene, isTrial: boolean): readonly string[] {
-  const found = scene.calls().filter((call) => call.endsWith('?dryRun=All') === isTrial && call.includes('/eviction'));
-  return found.map((call) => call.replace(/^POST (\w+).*$/, '$1')).toSorted();
-}
 
 describe('the eviction of pods of a group whose pods leave together', () => {
   it('they are tried first, and then evicted together, on all nodes', async () => {
@@ -116,6 +53,20 @@ describe('the eviction of pods of a group whose pods leave together', () => {
     scene.evictionAnswer = () => ({});
     await scene.evict('b');
     assert.deepEqual(asked(scene, false), ['b']);
+  });
+
+  it('a pod that others evict in the background is not asked for, also not for a trial', async () => {
+    const scene = groupScene({ all: {} });
+    scene.annotate('c', { [EVICT_ONLY_ANNOTATION]: '', [EVICTION_IN_PROGRESS_ANNOTATION]: '' });
+    await scene.evict('a');
+    await scene.leave();
+    assert.deepEqual(
+      [asked(scene, true), asked(scene, false)],
+      [
+        ['a', 'b'],
+        ['a', 'b'],
+      ],
+    );
   });
 
   it('the pods leave where a webhook cannot be asked for a trial', async () => {
@@ -228,10 +179,40 @@ describe('the eviction of pods of a group that are independent of each other', (
     assert.deepEqual(asked(scene, false), ['a']);
   });
 
+  it('the steps of a group within ten seconds share one read of it, also where they are taken at once', async () => {
+    const scene = groupScene({ single: {} });
+    const reads = (): number => scene.sent.filter(({ path }) => path.includes('/podgroups/')).length;
+    scene.evictionAnswer = () => BLOCKED;
+    await Promise.all([scene.evict('a'), scene.evict('b')]);
+    await scene.evict('c');
+    assert.equal(reads(), 1);
+    await scene.evict('d');
+    assert.equal(reads(), 2, 'another group is read by itself');
+    scene.clock.pass(10_000);
+    await scene.evict('a');
+    assert.equal(reads(), 3);
+    await Promise.all(['a', 'b', 'c'].map((name) => scene.release(name)));
+    await scene.evict('a');
+    assert.equal(reads(), 4, 'a later drain reads it anew');
+  });
+
+  it('calls for other pods of the namespace that are under way count too', async () => {
+    const others = createCallsUnderWay(createSteppingClock());
+    const answer = Promise.withResolvers<void>();
+    const calls = Array.from({ length: 16 }, () => others.during('default', () => answer.promise));
+    const scene = groupScene({ single: {} }, 200, others);
+    assert.ok(((await scene.evict('a')).againMs ?? 0) > 0);
+    assert.deepEqual(asked(scene, false), []);
+    answer.resolve();
+    await Promise.all(calls);
+    await scene.evict('a');
+    assert.deepEqual(asked(scene, false), ['a']);
+  });
+
   it('no more calls are under way in a namespace than those of other pods may be', async () => {
     const scene = groupScene({ single: {} });
     const names = Array.from({ length: 200 }, (_, index) => `p${index}`);
-    for (const name of names) scene.pods.set(`default/${name}`, pod(name, 'n'));
+    for (const name of names) scene.pods.set(`default/${name}`, groupPod(name, 'n'));
     const answer = Promise.withResolvers<object>();
     scene.evictionAnswer = () => answer.promise;
     const steps = Promise.all(names.map((name) => scene.evict(name)));
