@@ -40,7 +40,7 @@ export const TABLE: readonly Row[] = [
   {
     need: 'api-server-1.37',
     make: async (signal) => await controlPlaneBinaries(signal, { apiServer: releaseOf('1.37') }),
-    files: ['integration/drain/pod-groups', 'integration/lifecycle/*', 'integration/addons/lifecycle/*'],
+    files: ['integration/drain/pod-groups', 'integration/{lifecycle,matrix}/*', 'integration/addons/lifecycle/*'],
   },
   {
     need: 'kubernetes-1.37',

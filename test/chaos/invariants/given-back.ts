@@ -20,7 +20,10 @@ function given(what: string, detail: string): Violation {
   return { invariant: 'given-back', what, detail };
 }
 
-function checkNodes(world: World, { nodes, maintenances }: Moment): Violation[] {
+/** What is looked at. */
+export type Present = Pick<World, 'nodes' | 'pods' | 'maintenances' | 'requests'>;
+
+function checkNodes(world: Present, { nodes, maintenances }: Moment): Violation[] {
   const free = nodes.filter((node) => {
     const isRefused = node.metadata.labels?.[REFUSED_LABEL] !== undefined;
     return !isRefused && !maintenances.some((each) => isInProgress(each) && selectsNode(each, node));
@@ -51,7 +54,7 @@ function checkNodes(world: World, { nodes, maintenances }: Moment): Violation[] 
 }
 
 /** Looks for what is kept that no maintenance needs at the moment. */
-export function checkGivenBack(world: World): Violation[] {
+export function checkGivenBack(world: Present): Violation[] {
   const moment = { nodes: world.nodes(), pods: world.pods(), maintenances: world.maintenances() };
   const found = checkNodes(world, moment);
   for (const request of world.requests()) {
@@ -66,7 +69,7 @@ export function checkGivenBack(world: World): Violation[] {
 }
 
 /** Looks for what is left of the product when all maintenances are over. */
-export function checkLeftOvers(world: World, cordonedByPerson: boolean): Violation[] {
+export function checkLeftOvers(world: Present, cordonedByPerson: boolean): Violation[] {
   const found = checkGivenBack(world);
   for (const { metadata, spec } of world.nodes()) {
     if (spec?.unschedulable === true && !cordonedByPerson)

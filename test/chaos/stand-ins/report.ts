@@ -10,7 +10,7 @@ export function nowText(aheadMs = 0): string {
 
 /** Writes the entry of an interceptor, with a heartbeat at its start unless it tells another one. */
 export async function reportProgress(
-  world: World,
+  world: Pick<World, 'send'>,
   request: EvictionRequest,
   name: string,
   entry: {

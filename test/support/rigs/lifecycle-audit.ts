@@ -30,10 +30,23 @@ export interface Writes {
   readonly refused: readonly Refusal[];
 }
 
+/** A call of the product to the Eviction API, no trial. */
+export interface EvictionCall {
+  /** NAMESPACE/NAME. */
+  readonly pod: string;
+  /** When it came, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The answer's status and message. */
+  readonly code: number;
+  readonly message: string;
+}
+
 /** An audit log that an API server writes with these flags. */
 export interface AuditLog {
   readonly flags: readonly string[];
   writes(): Promise<Writes>;
+  /** All calls to the Eviction API so far. */
+  evictions(): Promise<readonly EvictionCall[]>;
 }
 
 interface AuditEvent {
@@ -41,6 +54,8 @@ interface AuditEvent {
   readonly userAgent?: string;
   readonly verb: string;
   readonly requestURI: string;
+  readonly requestReceivedTimestamp: string;
+  readonly objectRef?: { readonly subresource?: string; readonly namespace?: string; readonly name?: string };
   readonly annotations?: Readonly<Record<string, string>>;
   readonly responseStatus?: { readonly code: number; readonly message?: string };
 }
@@ -56,17 +71,31 @@ function isRefusal({ requestURI, responseStatus }: AuditEvent): boolean {
   return !(code === 429 && requestURI.split('?')[0]?.endsWith('/eviction') === true);
 }
 
+function callOf({ objectRef, requestReceivedTimestamp, responseStatus }: AuditEvent): EvictionCall {
+  return {
+    pod: `${objectRef?.namespace}/${objectRef?.name}`,
+    at: Date.parse(requestReceivedTimestamp),
+    code: responseStatus?.code ?? 0,
+    message: responseStatus?.message ?? '',
+  };
+}
+
 /** Creates an audit log in a folder. */
 export async function createAuditLog(folder: string): Promise<AuditLog> {
   const [policy, file] = [path.join(folder, 'audit-policy.json'), path.join(folder, 'audit.log')];
   await writeFile(policy, JSON.stringify(POLICY));
   await writeFile(file, '');
+  const readOwn = async (): Promise<readonly AuditEvent[]> => {
+    const text = await readFile(file, 'utf8');
+    // The last line may not be whole yet.
+    const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
+    return lines.flatMap((line) => (line === '' ? [] : [JSON.parse(line) as AuditEvent])).filter(isOwn);
+  };
   return {
     // Larger than the log of any test: what is rotated away would not be counted.
     flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${file}`, '--audit-log-maxsize=1000'],
     writes: async () => {
-      const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-      const own = lines.map((line) => JSON.parse(line) as AuditEvent).filter(isOwn);
+      const own = await readOwn();
       const refused = own.filter(isRefusal).map(({ verb, requestURI, responseStatus, annotations }) => {
         return {
           what: `${verb} ${requestURI}`,
@@ -76,6 +105,12 @@ export async function createAuditLog(folder: string): Promise<AuditLog> {
         };
       });
       return { count: own.length, refused };
+    },
+    evictions: async () => {
+      const own = await readOwn();
+      return own
+        .filter(({ objectRef, verb }) => verb === 'create' && objectRef?.subresource === 'eviction')
+        .map(callOf);
     },
   };
 }

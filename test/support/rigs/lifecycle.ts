@@ -16,7 +16,7 @@ import { releaseOf } from '../../control-plane/releases.ts';
 import { installManifests, startNodemaint, withoutDeployments } from '../commands/nodemaint.ts';
 import { makeTestFolder } from '../folder.ts';
 import { waitFor } from '../wait-for.ts';
-import { createAuditLog, type Writes } from './lifecycle-audit.ts';
+import { createAuditLog, type EvictionCall, type Writes } from './lifecycle-audit.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 
@@ -37,6 +37,7 @@ export type Body = Readonly<Record<string, unknown>>;
 /** What the tests of `lifecycle.k8s.io` do, on an API server of Kubernetes 1.37. */
 export interface LifecycleRig extends AsyncDisposable {
   readonly controlPlane: ControlPlane;
+  readonly folder: string;
   /** As cluster admin. */
   readonly client: KubeClient;
   /** Starts the controller of the product; the returned function stops it. */
@@ -67,6 +68,8 @@ export interface LifecycleRig extends AsyncDisposable {
   ): Promise<T>;
   /** The writes of the product that the API server has seen. */
   writes(): Promise<Writes>;
+  /** Its calls to the Eviction API so far. */
+  evictionCalls(): Promise<readonly EvictionCall[]>;
 }
 
 /** Installs the manifests of the add-on with the controllers, without its Deployment; returns the kubeconfig of its account. */
@@ -90,8 +93,8 @@ export async function installLifecycle({ kubectl }: Pick<ControlPlane, 'kubectl'
   await waitFor('responders of static pods are registered', isRegistered, { timeoutMs: 30_000 });
 }
 
-/** Starts a control plane whose API server serves `lifecycle.k8s.io`, with the product's manifests. */
-export async function buildLifecycleRig(): Promise<LifecycleRig> {
+/** Starts a control plane whose API server serves `lifecycle.k8s.io`, with the product's manifests and `flags` of kube-apiserver. */
+export async function buildLifecycleRig(flags: readonly string[] = []): Promise<LifecycleRig> {
   const signal = AbortSignal.timeout(120_000);
   await using stack = new AsyncDisposableStack();
   const folder = await makeTestFolder('lifecycle');
@@ -101,7 +104,7 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
     await startControlPlane(
       {
         apiServer: releaseOf('1.37'),
-        apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags],
+        apiServerFlags: [...LIFECYCLE_FLAGS, ...audit.flags, ...flags],
       },
       signal,
     ),
@@ -121,13 +124,14 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
     await sendForObject(client, { method: 'GET', path: objectPath(resource, { name, namespace }) }, [404], never);
   return {
     controlPlane,
+    folder,
     client,
     send,
     ask: (request) => client.send(request, never),
-    startController: async (flags = {}) => {
+    startController: async (changes = {}) => {
       const own = createKubeClient(await loadClusterAccess(kubeconfig), 'controller');
       const stopping = new AbortController();
-      const options = controllerOptionsSchema.parse({ lifecycleApi: 'on', leaderElect: 'false', ...flags });
+      const options = controllerOptionsSchema.parse({ lifecycleApi: 'on', leaderElect: 'false', ...changes });
       const dependencies = { client: own, clock: createSystemClock(), log: createLog('error', 'controller'), options };
       const running = runController(dependencies, stopping.signal);
       const stop = async (): Promise<void> => {
@@ -192,6 +196,7 @@ export async function buildLifecycleRig(): Promise<LifecycleRig> {
       if (!answer.ok) throw new Error(`etcd: ${answer.status} ${await answer.text()}`);
     },
     writes: audit.writes,
+    evictionCalls: audit.evictions,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -1,0 +1,146 @@
+/** How a cell begins: its pods run, and are asked to leave. */
+import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
+import type { Pod } from '../../../src/api/pod.ts';
+import { LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
+import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
+import { requestBody } from '../../support/rigs/lifecycle.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { isGrouped, isImmediate } from './cells.ts';
+import { budgetOf, INTERCEPTOR, nodesOf, podCount, podsOf, RESPONDER } from './objects.ts';
+import {
+  blockingIn,
+  drainName,
+  evictionsIn,
+  isMarked,
+  isOfBudget,
+  type Place,
+  podsIn,
+  requestsIn,
+  saidIn,
+  stayingPods,
+} from './place.ts';
+
+const REQUESTER = 'requester.example.com';
+const NEWER_REQUESTER = 'requester.example.com/matrix';
+/** Everything in a cell is so within this time: many cells run side by side. */
+const STEP_MS = 40_000;
+
+/** Waits until it is so. */
+export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  await waitFor(what, isSo, { timeoutMs: STEP_MS });
+}
+
+function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+}
+
+/** Makes the objects of the cell, and waits until its pods run and are counted by their budget. */
+export async function setUp(place: Place): Promise<void> {
+  const { id, cell, rig } = place;
+  await rig.apply(...nodesOf(id), budgetOf(id, cell.budget === 'open'));
+  const hasPods = (): boolean => {
+    const pods = podsIn(place);
+    return pods.length === podCount(cell) && pods.every(isReady);
+  };
+  await rig.apply(...podsOf(id, cell));
+  await until('the pods run', hasPods);
+  place.node = podsIn(place)[0]?.spec.nodeName ?? '';
+  const hasBudget = (): boolean =>
+    rig.timeline
+      .list('PodDisruptionBudget')
+      .some(({ metadata, status }) => metadata.namespace === id && isCounted(status, podCount(cell)));
+  await until('the budget has counted the pods', hasBudget);
+}
+
+function isCounted(status: object | undefined, pods: number): boolean {
+  return status !== undefined && 'currentHealthy' in status && status.currentHealthy === pods;
+}
+
+/** Begins a drain of the node, or asks for the pod as somebody else does. */
+export async function ask(place: Place, which: 'first' | 'second'): Promise<void> {
+  const { rig, cell, id } = place;
+  if (cell.ending !== 'withdrawn') {
+    await rig.apply(drainOf(drainName(place, which), [place.node], { reason: 'test' }));
+    return;
+  }
+  const [pod] = podsIn(place);
+  if (pod === undefined) throw new Error('the cell has no pod');
+  if (speaksNewer(place)) await rig.lifecycle.create(LIFECYCLE_REQUESTS, id, requestBody(pod, NEWER_REQUESTER));
+  else await applyRequester(place, pod, [{ name: REQUESTER }]);
+}
+
+/** Whether pods of this sort are asked in the newer dialect where it is spoken: those of a Deployment name an older interceptor. */
+function speaksNewer({ cell }: Place): boolean {
+  return cell.dialect === 'newer' && cell.sort !== 'surge' && !isGrouped(cell);
+}
+
+/** Writes the entry of the requester who is no drain, in the older dialect. */
+export async function applyRequester({ rig }: Place, { metadata }: Pod, requesters: readonly object[]): Promise<void> {
+  const { name, namespace = '', uid = '' } = metadata;
+  const body = {
+    apiVersion: EVICTION_REQUEST_API_VERSION,
+    kind: 'EvictionRequest',
+    metadata: { name: uid, namespace },
+    spec: { target: { pod: { name, uid } }, requesters },
+  };
+  const path = objectPath(EVICTION_REQUESTS, { name: uid, namespace });
+  await rig.lifecycle.send({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: REQUESTER } });
+}
+
+/** Whether the interceptor has its turn, in whichever dialect. */
+function hasTurn(place: Place): boolean {
+  const older = requestsIn(place).some(({ status }) => status?.activeInterceptors?.[0] === INTERCEPTOR);
+  const newer = evictionsIn(place).some(({ status }) =>
+    status?.targetResponders?.some(({ name, state }) => name === RESPONDER && state === 'Active'),
+  );
+  return older || newer;
+}
+
+/** Whether the status of the drain names each of these pods with the reason; where somebody else asks, the request does. */
+export function isSaid(place: Place, pods: readonly Pod[], reason: string): boolean {
+  if (place.cell.ending === 'withdrawn') return reason !== 'PodDisruptionBudget' || saidIn(place).includes(reason);
+  const named = blockingIn(place).filter((each) => each.reason === reason);
+  return pods.every((pod) => named.some(({ name }) => name === pod.metadata.name));
+}
+
+/** The pods that wait for their budget alone. */
+export function budgetPods(place: Place): readonly Pod[] {
+  return stayingPods(place).filter((pod) => isOfBudget(place.cell, pod));
+}
+
+/** Waits until the status says why they wait. */
+export async function untilBlocked(place: Place): Promise<void> {
+  await until('the status says that a PodDisruptionBudget blocks', () =>
+    isSaid(place, budgetPods(place), 'PodDisruptionBudget'),
+  );
+}
+
+async function untilOthersWork(place: Place): Promise<void> {
+  const takenOver = podsIn(place).find(({ metadata }) => metadata.name.endsWith('-takeover'));
+  const wasMarked = (): boolean => place.record.changes.some(({ kind, object }) => kind === 'Pod' && isMarked(object));
+  if (takenOver !== undefined) await until('the pod is marked for its controller', wasMarked);
+  const isLeft = (): boolean => saidIn(place).includes('is left to its controller');
+  if (takenOver !== undefined && !isGrouped(place.cell)) await until('the request says who is waited for', isLeft);
+  const promised = podsIn(place).find(({ metadata }) => metadata.name.endsWith('-promise'));
+  const isPromised = (): boolean => place.rig.webhook.asked.includes(promised?.metadata.name ?? '');
+  if (promised !== undefined) await until('the eviction in the background is promised', isPromised);
+}
+
+/** Waits until the pods of the cell are where something can happen to them, and the status says what is waited for. */
+export async function untilAsked(place: Place): Promise<void> {
+  const { cell } = place;
+  if (cell.sort === 'interceptor') {
+    await until('the interceptor has its turn', () => hasTurn(place));
+    await until('the status names the interceptor', () => isSaid(place, stayingPods(place), 'Interceptor'));
+    return;
+  }
+  if (cell.sort === 'surge') {
+    await until('the Deployment has another pod', () => podsIn(place).length === 2);
+    return;
+  }
+  await untilOthersWork(place);
+  if (cell.sort === 'takeover' || cell.sort === 'promise') return;
+  if (isImmediate(cell)) await until('the pods are told to end', () => budgetPods(place).length === 0);
+  else await untilBlocked(place);
+}
