@@ -71,7 +71,7 @@ export interface Choice {
   readonly why: string;
 }
 
-/** So many cells of each dialect the gate has time for. */
+/** So many cells of each dialect are played by a seed, in a minute and a half. */
 const CELLS_PER_DIALECT = 24;
 
 /** Draws a part of the cells; one of each sort and each ending is in it. */

@@ -170,6 +170,7 @@ export const cells: readonly Cell[] = [
   },
   {
     beside: 'a maintenance of several nodes that another one holds, with a deadline of 30 s',
+    isLeftOut: true,
     controller: [],
     arrange: drainBoth,
     flags: ['--deadline', '30s'],
