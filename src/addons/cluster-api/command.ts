@@ -1,21 +1,7 @@
-import { createSystemClock } from '../../host/clock.ts';
-import { loadClusterAccess } from '../../kube/access/cluster.ts';
-import { createKubeClient } from '../../kube/client.ts';
-import { createLog, type LogLevel } from '../../telemetry/log.ts';
+import { runService, type ServiceFlags } from '../../kube/service/service.ts';
 import { runMachineHooks } from './machine-hooks.ts';
 
-export interface ClusterApiFlags {
-  readonly kubeconfig?: string;
-  readonly logLevel: LogLevel;
-}
-
 /** `nodemaint cluster-api`: keeps the hooks of Machines until the signal is aborted. */
-export async function clusterApiCommand({ kubeconfig, logLevel }: ClusterApiFlags, signal: AbortSignal): Promise<void> {
-  const client = createKubeClient(await loadClusterAccess(kubeconfig), 'nodemaint-cluster-api');
-  try {
-    const log = createLog(logLevel, 'nodemaint-cluster-api');
-    await runMachineHooks({ client, clock: createSystemClock(), log }, signal);
-  } finally {
-    client.close();
-  }
+export async function clusterApiCommand(flags: ServiceFlags, signal: AbortSignal): Promise<void> {
+  await runService('nodemaint-cluster-api', flags, (dependencies) => runMachineHooks(dependencies, signal));
 }

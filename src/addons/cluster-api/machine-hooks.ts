@@ -2,8 +2,7 @@ import type { Machine } from '../../api/machine.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ServiceDependencies } from '../../kube/service/service.ts';
 import {
   API_GROUPS,
   type ApiGroup,
@@ -14,19 +13,12 @@ import {
 import { keyOf, NODE_MAINTENANCES, NODES, objectPath, type Resource, sendForObject } from '../../kube/resource.ts';
 import { createObjectCache, type ObjectCache } from '../../kube/watch.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
-import type { Log } from '../../telemetry/log.ts';
 import { decideHooks, type HookChange } from './decide/machines.ts';
 
 /** How often the copies are looked at; no request is made where they ask for no change. */
 const LOOK_EVERY_MS = 2_000;
 /** How often it is asked which version of Cluster API the cluster prefers. */
 const ASK_EVERY_MS = 60_000;
-
-export interface MachineHookDependencies {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly log: Log;
-}
 
 /** The live copies of what the hooks are decided from. */
 interface Copies {
@@ -53,12 +45,12 @@ function namedBy(node: Node): string | undefined {
 
 /** Looks at the copies again and again, and changes the hooks that have to be changed. */
 class MachineHooks {
-  readonly #dependencies: MachineHookDependencies;
+  readonly #dependencies: ServiceDependencies;
   readonly #machines: Resource;
   readonly #copies: Copies;
   readonly #refused;
 
-  constructor(dependencies: MachineHookDependencies, machines: Resource, copies: Copies) {
+  constructor(dependencies: ServiceDependencies, machines: Resource, copies: Copies) {
     this.#dependencies = dependencies;
     this.#machines = machines;
     this.#copies = copies;
@@ -97,7 +89,7 @@ class MachineHooks {
 
 /** Keeps the hooks of the Machines of one version of Cluster API until the signal is aborted. */
 async function keepHooks(
-  dependencies: MachineHookDependencies,
+  dependencies: ServiceDependencies,
   machines: Resource,
   others: Omit<Copies, 'machines'>,
   signal: AbortSignal,
@@ -124,10 +116,7 @@ async function keepHooks(
 }
 
 /** The Machines in the version that the cluster prefers; undefined where it serves none, or cannot be asked. */
-async function findMachines(
-  { client, log }: MachineHookDependencies,
-  signal: AbortSignal,
-): Promise<Resource | undefined> {
+async function findMachines({ client, log }: ServiceDependencies, signal: AbortSignal): Promise<Resource | undefined> {
   try {
     const path = objectPath(API_GROUPS, MACHINE_API_GROUP);
     return machinesOf(await sendForObject<ApiGroup>(client, { method: 'GET', path }, [404], signal));
@@ -141,7 +130,7 @@ async function findMachines(
  * Keeps a hook on the Machine of each node that a maintenance drains, and takes every hook of ours back that nothing wants,
  * until `signal` is aborted. Never rejects; a failure is logged once.
  */
-export async function runMachineHooks(dependencies: MachineHookDependencies, signal: AbortSignal): Promise<void> {
+export async function runMachineHooks(dependencies: ServiceDependencies, signal: AbortSignal): Promise<void> {
   const { clock, log } = dependencies;
   const others = {
     nodes: createObjectCache<Node>({ resource: NODES }, () => undefined, dependencies, trimmedNode),

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import type { ServiceFlags } from '../../kube/service/service.ts';
 import { LOG_LEVELS } from '../../telemetry/log-levels.ts';
-import type { ClusterApiFlags } from './command.ts';
 
 /** Adds `nodemaint cluster-api`, which runs until `stop` is aborted. */
 export function addClusterApi(program: Command, { stop }: { readonly stop: AbortSignal }): void {
@@ -10,7 +10,7 @@ export function addClusterApi(program: Command, { stop }: { readonly stop: Abort
     .option('--kubeconfig <file>', 'default: the service account of the pod')
     .addOption(new Option('--log-level <level>').choices(LOG_LEVELS).default('info'))
     .addHelpText('after', '\nExamples:\n  nodemaint cluster-api')
-    .action(async (flags: ClusterApiFlags) => {
+    .action(async (flags: ServiceFlags) => {
       const { clusterApiCommand } = await import('./command.ts');
       await clusterApiCommand(flags, stop);
     });

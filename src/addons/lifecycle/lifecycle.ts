@@ -1,7 +1,6 @@
 /** The controllers that Kubernetes 1.37 has not: those of EvictionRequests and Evictions, and the default evictor. */
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import type { Clock } from '../../host/clock.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ServiceDependencies } from '../../kube/service/service.ts';
 import { createCurrencyCheck } from '../../kube/copy/currency.ts';
 import { createSharedValues } from '../../kube/copy/shared-values.ts';
 import { transformBudget, transformPod } from '../../kube/copy/transform.ts';
@@ -15,7 +14,6 @@ import { DISRUPTION_BUDGETS, keyOf, PODS } from '../../kube/resource.ts';
 import { withServerClock } from '../../kube/server-clock.ts';
 import { createWatchGroup } from '../../kube/watch-group.ts';
 import { createObjectCache } from '../../kube/watch.ts';
-import type { Log } from '../../telemetry/log.ts';
 import type { LifecycleContext } from './context.ts';
 import { createEvictor, type EvictorOptions } from './evictor.ts';
 import { createTargetReconciler } from './reconciler.ts';
@@ -26,12 +24,6 @@ const PARALLEL_EVICTIONS = 64;
 /** How often it is asked whether the cluster serves the group: only a restart of the API server changes it. */
 const ASK_EVERY_MS = 60_000;
 const ASK_AGAIN_MS = 5_000;
-
-export interface LifecycleDependencies {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly log: Log;
-}
 
 /** What the controllers are made from while the cluster serves the group. */
 interface Scene {
@@ -93,7 +85,7 @@ export const CONTROLLERS: readonly ControllerPart[] = [evictionController, defau
 
 /** Works until the signal is aborted, or the cluster does not serve the group any more. */
 async function work(
-  dependencies: LifecycleDependencies,
+  dependencies: ServiceDependencies,
   parts: readonly ControllerPart[],
   options: EvictorOptions,
   signal: AbortSignal,
@@ -148,7 +140,7 @@ async function work(
  * not on the objects, so that another process goes on where this one ends.
  */
 export async function runLifecycle(
-  given: LifecycleDependencies,
+  given: ServiceDependencies,
   {
     parts = CONTROLLERS,
     options = {},

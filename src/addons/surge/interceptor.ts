@@ -1,28 +1,21 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Pod } from '../../api/pod.ts';
-import type { Clock } from '../../host/clock.ts';
+import type { ServiceDependencies } from '../../kube/service/service.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Interceptor, InterceptorStep } from '../../kube/eviction/interceptor.ts';
 import { keyOf, objectPath, PODS, type Resource, sendForObject } from '../../kube/resource.ts';
-import type { Log } from '../../telemetry/log.ts';
 import { deletionCostPatch, type SurgeChange, surgePatch } from './decide/record.ts';
 import { decideSurge } from './decide/surge.ts';
 import { type Deployment, DEPLOYMENTS, REPLICA_SETS } from './api/deployment.ts';
 import { SURGE_INTERCEPTOR } from './api/names.ts';
-
-export interface SurgeDependencies {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly log: Log;
-}
 
 /** How often it is looked whether the other pod is available. */
 const LOOK_MS = 2_000;
 
 /** Writes the change. Returns false where the Deployment has changed meanwhile, or is gone. */
 export async function changeDeployment(
-  { client, log }: SurgeDependencies,
+  { client, log }: ServiceDependencies,
   deployment: Deployment,
   change: SurgeChange,
   signal: AbortSignal,
@@ -63,7 +56,7 @@ async function markPod(client: KubeClient, pod: Pod, isFirst: boolean, signal: A
  * called when a request is over, whose pod may have left the Deployment one too large.
  */
 export function createSurgeInterceptor(
-  dependencies: SurgeDependencies,
+  dependencies: ServiceDependencies,
   timeoutMs: number,
   onOver: () => void,
 ): Interceptor {

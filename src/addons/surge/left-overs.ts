@@ -5,7 +5,8 @@ import { EVICTION_REQUESTS, keyOf, objectPath, sendForObject } from '../../kube/
 import { createObjectCache } from '../../kube/watch.ts';
 import { surgeRecordOf, withoutPod } from './decide/record.ts';
 import { type Deployment, DEPLOYMENTS } from './api/deployment.ts';
-import { changeDeployment, type SurgeDependencies } from './interceptor.ts';
+import { changeDeployment } from './interceptor.ts';
+import type { ServiceDependencies } from '../../kube/service/service.ts';
 import { SURGE_INTERCEPTOR, SURGE_LABEL } from './api/names.ts';
 
 /** How often a Deployment that is larger than it was is looked at, though nothing of it changes. */
@@ -22,7 +23,7 @@ export interface LeftOvers {
  * Watches the Deployments to which pods were added. A request may be withdrawn, its turn may end, its pod may die, and this
  * program may be restarted in between: what was added is given back in each case.
  */
-export function createLeftOvers(dependencies: SurgeDependencies): LeftOvers {
+export function createLeftOvers(dependencies: ServiceDependencies): LeftOvers {
   const { client } = dependencies;
   /** The pod of the Deployment that is not asked by this interceptor to leave, if there is one. */
   const findOver = async (deployment: Deployment, signal: AbortSignal): Promise<string | undefined> => {
