@@ -6,6 +6,7 @@ import { FOREIGN_FINALIZER } from '../objects.ts';
 import type { Random } from '../random.ts';
 import type { World } from '../world.ts';
 import { podOf } from './pods.ts';
+import { requestersPatch } from '../../support/eviction/requesters.ts';
 
 const REQUESTER = 'descheduler.chaos.example';
 /** Static and DaemonSet pods have no number: a step may take the first of them instead. */
@@ -33,15 +34,7 @@ async function applyRequesters(world: World, step: Arguments, names: readonly st
   const target = targetOf(world, step);
   if (target === undefined) return 'no such pod';
   if (names.length === 0 && requestOf(world, step) === undefined) return 'no such request';
-  const { name, namespace, uid } = target;
-  const body = {
-    apiVersion: EVICTION_REQUEST_API_VERSION,
-    kind: 'EvictionRequest',
-    metadata: { name: uid, namespace },
-    spec: { target: { pod: { name, uid } }, requesters: names.map((each) => ({ name: each })) },
-  };
-  const path = objectPath(EVICTION_REQUESTS, { name: uid, namespace });
-  return String(await world.send({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: REQUESTER } }));
+  return String(await world.send(requestersPatch(target, REQUESTER, names)));
 }
 
 /** Completes the entry of the active interceptor, as one that lies, or that was away for 20 minutes, does. */

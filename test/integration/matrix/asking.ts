@@ -1,8 +1,7 @@
 /** How a cell begins: its pods run, and are asked to leave. */
-import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { LIFECYCLE_REQUESTS } from '../../../src/kube/lifecycle/resources.ts';
-import { EVICTION_REQUESTS, objectPath } from '../../../src/kube/resource.ts';
+import { requestersPatch } from '../../support/eviction/requesters.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';
 import { requestBody } from '../../support/rigs/lifecycle.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -67,7 +66,7 @@ export async function ask(place: Place, which: 'first' | 'second'): Promise<void
   const [pod] = podsIn(place);
   if (pod === undefined) throw new Error('the cell has no pod');
   if (speaksNewer(place)) await rig.lifecycle.create(LIFECYCLE_REQUESTS, id, requestBody(pod, NEWER_REQUESTER));
-  else await applyRequester(place, pod, [{ name: REQUESTER }]);
+  else await applyRequester(place, pod, true);
 }
 
 /** Whether pods of this sort are asked in the newer dialect where it is spoken: those of a Deployment name an older interceptor. */
@@ -75,17 +74,10 @@ function speaksNewer({ cell }: Place): boolean {
   return cell.dialect === 'newer' && cell.sort !== 'surge' && !isGrouped(cell);
 }
 
-/** Writes the entry of the requester who is no drain, in the older dialect. */
-export async function applyRequester({ rig }: Place, { metadata }: Pod, requesters: readonly object[]): Promise<void> {
+/** Writes the entry of the requester who is no drain, in the older dialect, or takes it back. */
+export async function applyRequester({ rig }: Place, { metadata }: Pod, isWanted: boolean): Promise<void> {
   const { name, namespace = '', uid = '' } = metadata;
-  const body = {
-    apiVersion: EVICTION_REQUEST_API_VERSION,
-    kind: 'EvictionRequest',
-    metadata: { name: uid, namespace },
-    spec: { target: { pod: { name, uid } }, requesters },
-  };
-  const path = objectPath(EVICTION_REQUESTS, { name: uid, namespace });
-  await rig.lifecycle.send({ method: 'PATCH', path, body, patch: { kind: 'apply', manager: REQUESTER } });
+  await rig.lifecycle.send(requestersPatch({ name, namespace, uid }, REQUESTER, isWanted ? [REQUESTER] : []));
 }
 
 /** Whether the interceptor has its turn, in whichever dialect. */

@@ -78,7 +78,7 @@ async function withdraw(place: Place): Promise<void> {
   const [newer] = newerRequestsIn(place);
   if (newer !== undefined) {
     await place.rig.lifecycle.patch(LIFECYCLE_REQUESTS, newer, { spec: { intent: 'Withdrawn' } });
-  } else if (pod !== undefined) await applyRequester(place, pod, []);
+  } else if (pod !== undefined) await applyRequester(place, pod, false);
   const isOver = (): boolean =>
     requestsIn(place).every(isFinished) && evictionsIn(place).every((each) => said(each, 'Failed').startsWith('True'));
   await until('the requests are over', isOver);

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
-import { EVICTION_REQUEST_API_VERSION } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { runController } from '../../../src/controller/controller.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
@@ -13,6 +12,7 @@ import { EVICTION_REQUESTS, objectPath, PODS, sendForObject } from '../../../src
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
 import { makeTestFolder } from '../folder.ts';
+import { requestersPatch } from '../eviction/requesters.ts';
 import { installManifests } from '../commands/nodemaint.ts';
 import { waitFor } from '../wait-for.ts';
 
@@ -165,17 +165,9 @@ export async function buildEvictionRig(
     return { stop };
   };
 
-  const applySpec = async (pod: Pod, requester: string, requesters: readonly object[]): Promise<void> => {
-    const { name, namespace = 'default', uid = '' } = pod.metadata;
-    const body = {
-      apiVersion: EVICTION_REQUEST_API_VERSION,
-      kind: 'EvictionRequest',
-      metadata: { name: uid, namespace },
-      spec: { target: { pod: { name, uid } }, requesters },
-    };
-    const target = objectPath(EVICTION_REQUESTS, { name: uid, namespace });
-    const patch = { kind: 'apply', manager: requester } as const;
-    await sendForObject(client, { method: 'PATCH', path: target, body, patch }, [], never);
+  const applyRequesters = async ({ metadata }: Pod, requester: string, names: readonly string[]): Promise<void> => {
+    const { name, namespace = 'default', uid = '' } = metadata;
+    await sendForObject(client, requestersPatch({ name, namespace, uid }, requester, names), [], never);
   };
 
   const get: EvictionRig['get'] = async ({ metadata }) => {
@@ -231,8 +223,8 @@ export async function buildEvictionRig(
     endPod: async (name) => {
       await controlPlane.kubectl(['delete', 'pod', name, '--force', '--grace-period=0', '--ignore-not-found']);
     },
-    request: (pod, requester) => applySpec(pod, requester, [{ name: requester }]),
-    withdraw: (pod, requester) => applySpec(pod, requester, []),
+    request: (pod, requester) => applyRequesters(pod, requester, [requester]),
+    withdraw: (pod, requester) => applyRequesters(pod, requester, []),
     get,
     waitFor: async (pod, what, wanted, timeoutMs = 15_000) => {
       let last: EvictionRequest | undefined;

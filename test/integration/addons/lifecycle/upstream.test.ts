@@ -1,6 +1,5 @@
 /** Upstream's cases by their names, for each of the two controllers alone, on one API server of Kubernetes 1.37. */
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe } from 'node:test';
 import {
   type ControllerPart,
   defaultEvictor,
@@ -11,30 +10,21 @@ import { createSystemClock } from '../../../../src/host/clock.ts';
 import { loadClusterAccess } from '../../../../src/kube/access/cluster.ts';
 import { createKubeClient } from '../../../../src/kube/client.ts';
 import { createLog } from '../../../../src/telemetry/log.ts';
-import { buildLifecycleRig, type LifecycleRig } from '../../../support/rigs/lifecycle.ts';
 import { createScene } from '../../lifecycle/scene.ts';
+import { addWritesCase, useLifecycleRig } from '../../lifecycle/suite.ts';
 import { addControllerCases } from './controller-cases.ts';
 import { addEvictorCases } from './evictor-cases.ts';
 
 describe('the controllers of lifecycle.k8s.io', () => {
-  let rig: LifecycleRig;
-  const rigOf = (): LifecycleRig => rig;
+  const rigOf = useLifecycleRig();
   const scene = createScene(rigOf);
-
-  before(async () => {
-    rig = await buildLifecycleRig();
-  });
-
-  after(async () => {
-    await rig[Symbol.asyncDispose]();
-  });
 
   /** Runs one of the controllers for the cases of a block. */
   const withPart = (part: ControllerPart): void => {
     const stopping = new AbortController();
     let running: Promise<void>;
     before(async () => {
-      const client = createKubeClient(await loadClusterAccess(rig.lifecycleKubeconfig), 'lifecycle');
+      const client = createKubeClient(await loadClusterAccess(rigOf().lifecycleKubeconfig), 'lifecycle');
       const dependencies = { client, clock: createSystemClock(), log: createLog('error', 'lifecycle') };
       running = runLifecycle(dependencies, { parts: [part] }, stopping.signal).finally(() => {
         client.close();
@@ -56,11 +46,5 @@ describe('the controllers of lifecycle.k8s.io', () => {
     addEvictorCases(rigOf, scene.newNamespace);
   });
 
-  describe('the writes of the controllers', () => {
-    it('the API server refuses none of them', async () => {
-      const { count, refused } = await rig.writes();
-      assert.deepEqual(refused, []);
-      assert.ok(count > 50, `only ${count} writes were seen`);
-    });
-  });
+  addWritesCase(rigOf, 'the controllers', 50);
 });
