@@ -14,6 +14,7 @@ const KUBELET_UNIT = `[Unit]
 After=containerd.service
 Requires=containerd.service
 [Service]
+Environment=GOGC=off GOMEMLIMIT=200MiB
 ExecStart=/usr/local/bin/kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf --hostname-override=NODE --node-ip=10.0.2.15
 Restart=always
 RestartSec=2s
@@ -66,10 +67,12 @@ export interface KubeletParts {
   readonly name: string;
   /** How it reaches its cluster; without one it runs static pods alone. */
   readonly cluster?: { readonly kubeconfig: string; readonly caFile: string };
+  /** What its configuration has beside that of every machine. */
+  readonly settings?: object;
 }
 
 /** Starts containerd and the real kubelet on the machine, with the tests' image. */
-export async function startKubelet(machine: Machine, { kubelet, name, cluster }: KubeletParts): Promise<void> {
+export async function startKubelet(machine: Machine, { kubelet, name, cluster, settings = {} }: KubeletParts): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-join-'));
   try {
     const write = async (file: string, text: string): Promise<string> => {
@@ -78,7 +81,7 @@ export async function startKubelet(machine: Machine, { kubelet, name, cluster }:
     };
     await machine.must('mkdir -p /etc/kubernetes/manifests');
     await writeNetwork(path.join(folder, 'cni'));
-    const config = cluster === undefined ? { ...KUBELET_CONFIG, ...STANDALONE } : KUBELET_CONFIG;
+    const config = { ...KUBELET_CONFIG, ...(cluster === undefined ? STANDALONE : {}), ...settings };
     const unit = cluster === undefined ? KUBELET_UNIT.replace(KUBECONFIG_FLAG, '') : KUBELET_UNIT;
     await machine.copy({
       '/usr/local/bin/kubelet': kubelet,

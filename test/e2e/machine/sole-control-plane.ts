@@ -28,6 +28,16 @@ const PATHS: readonly (readonly [string, string])[] = [
   ['etcd', '/var/lib/etcd'],
 ];
 
+/** While kube-apiserver starts, which takes minutes in software, what needs it ends and is started again. */
+const BACK_OFF = { crashLoopBackOff: { maxContainerRestartPeriod: '10s' } };
+/** In software, Go's garbage collection takes a third of a start: it begins where this much memory is in use. */
+const MEMORY: Readonly<Record<Component, string>> = {
+  etcd: '256MiB',
+  'kube-apiserver': '900MiB',
+  'kube-controller-manager': '300MiB',
+  'kube-scheduler': '200MiB',
+};
+
 /** The manifest of a component, laid out as kubeadm does it; its program and the C library come from the machine's disk. */
 function manifestOf(name: Component, flags: readonly string[]): string {
   const container = {
@@ -35,6 +45,10 @@ function manifestOf(name: Component, flags: readonly string[]): string {
     image: TEST_IMAGE,
     imagePullPolicy: 'Never',
     command: [`/usr/local/bin/${name}`, ...flags],
+    env: [
+      { name: 'GOGC', value: 'off' },
+      { name: 'GOMEMLIMIT', value: MEMORY[name] },
+    ],
     volumeMounts: PATHS.map(([volume, mountPath]) => ({ name: volume, mountPath })),
   };
   const pod = {
@@ -127,7 +141,12 @@ export async function becomeControlPlane(
     const onHost = `https://127.0.0.1:${access.port}`;
     await writeKubeconfig(hostConfig, onHost, ca.cert, await client('host', 'admin', ['system:masters']));
     const kubelet = await kubeconfig('kubelet.conf', `system:node:${name}`, ['system:nodes']);
-    await startKubelet(machine, { kubelet: binaries.kubelet, name, cluster: { kubeconfig: kubelet, caFile: ca.cert } });
+    await startKubelet(machine, {
+      kubelet: binaries.kubelet,
+      name,
+      cluster: { kubeconfig: kubelet, caFile: ca.cert },
+      settings: BACK_OFF,
+    });
     for (const [unit, text] of Object.entries(kubernetesServiceUnits(`127.0.0.1:${PORT}`)))
       await machine.must(`cat > /etc/systemd/system/${unit}`, { input: text });
     await machine.must('systemctl daemon-reload && systemctl enable --now kubernetes-service.socket');

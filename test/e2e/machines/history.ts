@@ -26,6 +26,8 @@ export interface PodEnding {
   readonly ownGraceSec: number | undefined;
   /** Whether its containers had ended before. */
   readonly hadEnded: boolean;
+  /** Whether it was Ready before. The kubelet kills a container that is only being started. */
+  readonly hadServed: boolean;
   readonly goneAt: number | undefined;
   /** The codes with which its containers ended, as the kubelet has told. */
   readonly exitCodes: readonly number[];
@@ -54,6 +56,7 @@ function exitCodesOf({ status }: WholePod): readonly number[] {
 /** Each pod that was told to end or went, in the order in which that began. */
 export function endingsOf(changes: readonly Change[], writes: readonly Write[]): readonly PodEnding[] {
   const endings = new Map<string, PodEnding>();
+  const served = new Set<string>();
   const ends = writes.filter(
     ({ resource, verb }) => resource === 'pods/eviction' || (resource === 'pods' && verb === 'delete'),
   );
@@ -67,6 +70,7 @@ export function endingsOf(changes: readonly Change[], writes: readonly Write[]):
     } = pod.metadata as WholePod['metadata'] & {
       readonly deletionGracePeriodSeconds?: number;
     };
+    if (!deleted && isServing(pod)) served.add(uid);
     if ((deletionTimestamp === undefined && !deleted) || pod.spec.nodeName === undefined) continue;
     const known = endings.get(uid);
     const by = ends.findLast((write) => write.key === key && write.at <= at + 50);
@@ -78,6 +82,7 @@ export function endingsOf(changes: readonly Change[], writes: readonly Write[]):
       graceSec: deletionGracePeriodSeconds,
       ownGraceSec: pod.spec.terminationGracePeriodSeconds,
       hadEnded: exitCodesOf(pod).length > 0,
+      hadServed: served.has(uid),
       goneAt: undefined,
       exitCodes: [],
     };
