@@ -22,11 +22,14 @@ import { type ClusterNode, HOST_FROM_NODES, startClusterNode } from '../../syste
 import { CHECKOUT } from '../../systemd/container.ts';
 import { systemRoot } from '../../systemd/roots.ts';
 import { AGENT_WATCHES } from '../machine/install.ts';
+import { isServing, type WholePod } from './history.ts';
 import { isController, unsettledOn } from './settled.ts';
 import { attacherPods, STATIC_PODS, WITNESS, workloads } from './workload.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const SETTLE_MS = 300_000;
+/** Of each pod that does not serve. */
+const EVENTS_SHOWN = 8;
 /**
  * The boot id of a container is a file over that of the kernel. The agent's unit has a view of the kernel's files of its own,
  * without it: each boot would be the same one.
@@ -164,20 +167,29 @@ class ContainerMachines {
     await this.machine(name).system().must(`: > ${WITNESS}/log`);
   }
 
+  /** The machines first and the pods that do not serve last: whoever reads the end of a failure reads the cause. */
   async describe(): Promise<string> {
     const { kubectl } = this.controlPlane;
-    const asked = [
-      ['get', 'pods,pdb,nodes,nm,evreq,volumeattachments', '-A', '-o', 'wide'],
-      ['get', 'nm', '-o', 'jsonpath={range .items[*]}{.metadata.name}{"\\n"}{.status}{"\\n"}{end}'],
-      ['get', 'events', '-A', '--sort-by=.lastTimestamp'],
-    ];
-    const shown = await Promise.all(asked.map((args) => kubectl(args).catch(String)));
+    const ask = (args: readonly string[]): Promise<string> => kubectl(args).catch(String);
     const said = [...this.#nodes.values()].map(async (node) => {
       if (node.system().hasEnded()) return `--- ${node.name} is off`;
       const { stdout } = await node.system().run('nodemaint status; journalctl -u nodemaint -n 30 --no-pager -o cat');
       return `--- ${node.name}\n${stdout}`;
     });
-    return [...shown, ...(await Promise.all(said))].join('\n');
+    const machines = await Promise.all(said);
+    const asked = [
+      ['get', 'nm', '-o', 'jsonpath={range .items[*]}{.metadata.name}{"\\n"}{.status}{"\\n"}{end}'],
+      ['get', 'pods,pdb,nodes,nm,evreq,volumeattachments', '-A', '-o', 'wide'],
+    ];
+    const shown = await Promise.all(asked.map(ask));
+    const pods = (this.timeline.list('Pod') as readonly WholePod[]).filter((pod) => !isServing(pod));
+    const stuck = pods.map(async ({ metadata, status }) => {
+      const { namespace = '', name } = metadata;
+      const about = ['-n', namespace, '--field-selector', `involvedObject.name=${name}`, '--sort-by=.lastTimestamp'];
+      const events = (await ask(['get', 'events', ...about])).trimEnd().split('\n').slice(-EVENTS_SHOWN);
+      return [`--- ${namespace}/${name} ${JSON.stringify(status?.conditions)}`, ...events].join('\n');
+    });
+    return [...machines, ...shown, ...(await Promise.all(stuck))].join('\n');
   }
 }
 
