@@ -1,18 +1,20 @@
 /**
  * All machines of a cluster are asked to reboot at once, as by unattended upgrades at night: they go one after another as
- * the budgets need it, no budget is ever broken, and all of them come back.
+ * the budgets need it, no budget is ever broken, and all of them come back. Then they are switched off at once.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isThorough } from '../support/thorough.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { killControllers, type Machines, startMachines } from './machines/machines.ts';
+import { playPowerOff } from './machines/power-off.ts';
 import { cordonedWhileWaiting, turnWaitsOf } from './machines/waiting.ts';
 import { assertInOrder, assertNothingForced, beginStory, tooFew } from './machines/story.ts';
 
 const THREE = ['node-a', 'node-b', 'node-c'] as const;
+const DOWN_MS = 300_000;
 /** Others wait for 15 minutes for a machine that stays away. */
-const DOWN_MS = 1_200_000;
+const DOWN_WHILE_AWAY_MS = 1_200_000;
 
 interface RebootCase {
   readonly name: string;
@@ -28,7 +30,7 @@ const CASES: readonly RebootCase[] = [
   { name: 'the controller is killed in the middle', inTheMiddle: killControllers },
 ];
 
-describe('all machines of a cluster are asked to reboot at once', () => {
+describe('all machines of a cluster are asked to reboot, or are switched off, at once', () => {
   const signal = AbortSignal.timeout(2_300_000);
   const stack = new AsyncDisposableStack();
   let machines: Machines;
@@ -48,11 +50,12 @@ describe('all machines of a cluster are asked to reboot at once', () => {
       await machines.untilSettled(THREE);
       for (const each of THREE) await machines.clearWitness(each);
       const story = beginStory(name, machines);
+      const timeoutMs = firstStaysAway ? DOWN_WHILE_AWAY_MS : DOWN_MS;
       let first: string | undefined;
       const reboot = async (each: string): Promise<readonly string[]> => {
         await machines.machine(each).system().must('systemctl reboot');
         story.mark(`${each}: systemctl reboot`);
-        await waitFor(`${each} is down`, () => isDown(each), { timeoutMs: DOWN_MS, signal });
+        await waitFor(`${each} is down`, () => isDown(each), { timeoutMs, signal });
         story.mark(`${each} is down`);
         const witnessed = await machines.witnessed(each);
         const isFirst = first === undefined;
@@ -89,4 +92,9 @@ describe('all machines of a cluster are asked to reboot at once', () => {
       assert.deepEqual(cordonedWhileWaiting(waits, told.changes), []);
       assert.deepEqual(tooFew(told), []);
     });
+
+  it('all machines are switched off at once: they go down in order, and no budget is asked', async () => {
+    const name = 'no machine stays, and no budget is asked';
+    await playPowerOff(machines, { name, machines: THREE, goDown: THREE, isAsked: false }, signal);
+  });
 });

@@ -72,7 +72,10 @@ export interface KubeletParts {
 }
 
 /** Starts containerd and the real kubelet on the machine, with the tests' image. */
-export async function startKubelet(machine: Machine, { kubelet, name, cluster, settings = {} }: KubeletParts): Promise<void> {
+export async function startKubelet(
+  machine: Machine,
+  { kubelet, name, cluster, settings = {} }: KubeletParts,
+): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-join-'));
   try {
     const write = async (file: string, text: string): Promise<string> => {

@@ -10,8 +10,6 @@ import { waitFor } from '../../support/wait-for.ts';
 
 export interface ShutdownCase {
   readonly name: string;
-  /** Whether the gate runs it too. */
-  readonly gate?: boolean;
   /** Makes the machine go down: a command line on it, or something from outside. */
   readonly begin: string | ((machine: Machine) => Promise<void>);
   /** A command line in the middle of the drain, after the first pod was told to end. */
