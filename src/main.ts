@@ -2,7 +2,7 @@
 /** The entry point: reads the command line, handles process signals and sets the exit code. */
 import process from 'node:process';
 import { inspect } from 'node:util';
-import { agentConfigPath } from './cli/agent-line.ts';
+import { agentConfigPath } from './cli/machine/agent-line.ts';
 import { createTerminal, type Terminal } from './cli/terminal/terminal.ts';
 import { escaped } from './printable.ts';
 

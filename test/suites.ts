@@ -30,8 +30,8 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     alone: [
       'host/kubelet/finder',
       'decide/machine/kubelet-graceful-shutdown',
-      'agent/static-pods/directory',
-      'cli/local-node',
+      'agent/static-pods/find-directory',
+      'cli/machine/local-node',
     ],
   },
   // Those of the quick suites that differ as root: what only root can do, folders of root, a kubelet of root.

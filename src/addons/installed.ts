@@ -1,5 +1,5 @@
 /** What the manifests of the add-ons install, as far as `nodemaint check` looks for it: the only file that names all of them. */
-import type { InstalledAddon } from '../decide/fleet/installed.ts';
+import type { InstalledAddon } from '../show/checks/installed.ts';
 
 /** One row for each folder of the manifests that has policies, beside the core's own. */
 export const INSTALLED_ADDONS: readonly InstalledAddon[] = [

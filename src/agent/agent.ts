@@ -1,22 +1,22 @@
-import { nodeStatusOf } from '../decide/drain/recorded-node.ts';
-import { turnWaitOf } from '../decide/maintenance/reboot-turns.ts';
+import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
+import { turnWaitOf } from '../decide/reboot/turns.ts';
 import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
-import type { RetentionFacts } from '../decide/static-pod/retention.ts';
+import type { RetentionFacts } from '../decide/static-pod/parked.ts';
 import type { AgentContext } from './context.ts';
-import { buildStatus } from './control/report.ts';
+import { buildStatus } from './status-report.ts';
 import type { AgentStatus } from './control/status.ts';
 import { createSystemdStatus } from './control/systemd-status.ts';
-import { createFirstQuestion, type FirstQuestion } from './cluster/first-question.ts';
+import { createFirstQuestion, type FirstQuestion } from './shutdown/first-question.ts';
 import { createHandOver } from './drain/offline/hand-over.ts';
 import { type LoopDependencies, runLoop } from './loop.ts';
 import { type PhaseFactDependencies, readPhaseFacts } from './shutdown/facts.ts';
-import { createPhaseMachine, type PhaseMachine } from './shutdown/phase-machine.ts';
-import type { AgentRecord } from './shutdown/record.ts';
+import { createPhaseMachine, type PhaseMachine } from './phase/phase-machine.ts';
+import type { AgentRecord } from './phase/record.ts';
 import type { TurnSight } from './shutdown/story-recorder.ts';
-import { createStaticPodPasses, type StaticPodPasses } from './static-pods/pass.ts';
-import { createStepRunner } from './step.ts';
+import { createStaticPodPasses, type StaticPodPasses } from './drain/pod-pass.ts';
+import { createStepRunner } from './turn/step.ts';
 import { createSteps } from './steps.ts';
-import { createStorage } from './storage.ts';
+import { createStorage } from './storage-problem.ts';
 
 /** A running agent. */
 export interface Agent {

@@ -1,4 +1,4 @@
-import type { DoctorResult } from '../decide/fleet/presence.ts';
+import type { DoctorResult } from '../show/fleet/presence.ts';
 import type { ContainerRuntime } from '../host/cri/runtime.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createServerClock } from '../kube/server-clock.ts';
@@ -8,7 +8,7 @@ import { createOwnNode, type OwnNode } from './cluster/own-node.ts';
 import { type AgentPresence, createPresence } from './cluster/presence.ts';
 import { createOverduePods, type OverduePods } from './drain/overdue-pods.ts';
 import { createKubeletInterceptor, type KubeletInterceptor } from './static-pods/interceptor.ts';
-import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './cluster/unrecorded.ts';
+import { createUnrecordedMaintenances, type UnrecordedMaintenances } from './static-pods/unlisted-maintenances.ts';
 
 /** The parts of the agent that only a node of a cluster has. */
 export interface ClusterParts {

@@ -9,7 +9,7 @@ import type { Log } from '../telemetry/log.ts';
 import type { ClusterParts } from './cluster-parts.ts';
 import type { KnownPods } from './drain/offline/known-pods.ts';
 import type { OfflinePods } from './drain/offline/offline-pods.ts';
-import type { DrainParts } from './drain/parts.ts';
+import type { DrainParts } from './drain-parts.ts';
 import type { Notices } from './notices/notices.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import type { Hooks } from './shutdown/hooks.ts';
@@ -18,7 +18,7 @@ import type { StoryRecorder } from './shutdown/story-recorder.ts';
 import type { OtherLocks } from './shutdown/other-locks.ts';
 import type { ManualRequests } from './static-pods/manual.ts';
 import type { StaticPods } from './static-pods/static-pods.ts';
-import type { Wakeup } from './wakeup.ts';
+import type { Wakeup } from './turn/wakeup.ts';
 
 /** The machine: its way down, and its pods where no API server answers. */
 export interface MachineParts {

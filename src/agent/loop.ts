@@ -2,15 +2,15 @@
  * The node agent's one loop: decide the phase from facts that are read, run the steps that act on it, wait for an event.
  * Each turn reads everything again, so a lost signal, a restart or a reboot changes nothing.
  */
-import { turnPauseMs } from '../decide/shutdown/pause.ts';
+import { turnPauseMs } from '../decide/shutdown/turn-pause.ts';
 import type { Notices } from './notices/notices.ts';
 import type { ShutdownDetector } from './shutdown/detector.ts';
 import { endsPhase } from './shutdown/facts.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
-import type { PhaseMachine } from './shutdown/phase-machine.ts';
-import type { StaticPodPass } from './static-pods/pass.ts';
-import type { StepRunner, Steps, Turn } from './step.ts';
-import type { Wakeup } from './wakeup.ts';
+import type { PhaseMachine } from './phase/phase-machine.ts';
+import type { StaticPodPass } from './drain/pod-pass.ts';
+import type { StepRunner, Steps, Turn } from './turn/step.ts';
+import type { Wakeup } from './turn/wakeup.ts';
 
 export interface LoopDependencies {
   readonly machine: Pick<PhaseMachine, 'decide' | 'record'>;

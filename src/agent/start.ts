@@ -9,7 +9,7 @@ import { createMemoryRelease } from '../host/memory.ts';
 import { loadClusterAccess } from '../kube/access/cluster.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Agent, createAgent } from './agent.ts';
-import { createControlCommands } from './control/commands.ts';
+import { createControlCommands } from './control-commands.ts';
 import { createControlDispatcher } from './control/handler.ts';
 import { openControlSocket } from './control/socket.ts';
 import { type Machine, openMachine, watchMachine } from './machine-parts.ts';
@@ -17,12 +17,12 @@ import { nodeNameOf } from './node-name.ts';
 import { learnSoftReboots, markSoftReboot, readBootId } from './shutdown/boot-id.ts';
 import { createLockReconciler, type LockReconciler } from './shutdown/lock.ts';
 import { createShutdownLock } from './shutdown/lock-kind.ts';
-import { type AgentRecord, readRecord } from './shutdown/record.ts';
+import { type AgentRecord, readRecord } from './phase/record.ts';
 import { markRunning, unmarkRunning } from './shutdown/unclean.ts';
-import { findStaticPods, type StaticPodLocator } from './static-pods/locator.ts';
+import { findStaticPods, type StaticPodLocator } from './static-pods/directory-in-use.ts';
 import { createManualRequests } from './static-pods/manual.ts';
-import { createWakeup } from './wakeup.ts';
-import { type AgentDependencies, type Beginning, type Foundation, openContext, type Opened } from './parts.ts';
+import { createWakeup } from './turn/wakeup.ts';
+import { type AgentDependencies, type Beginning, type Foundation, openContext, type Opened } from './open-context.ts';
 
 async function readBeginning(
   { config, dependencies: { log }, machine: { host }, signal }: Foundation,

@@ -1,20 +1,20 @@
-import { turnWaitOf, WAITS_FOR_TURN } from '../decide/maintenance/reboot-turns.ts';
-import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/retention.ts';
+import { turnWaitOf, WAITS_FOR_TURN } from '../decide/reboot/turns.ts';
+import { effectiveDrains, type RetentionFacts } from '../decide/static-pod/parked.ts';
 import { holdsLock, type Phase } from '../decide/shutdown/phase.ts';
 import type { ClusterParts } from './cluster-parts.ts';
-import type { FirstQuestion } from './cluster/first-question.ts';
-import type { NodeMaintenances } from './cluster/node-maintenances.ts';
+import type { FirstQuestion } from './shutdown/first-question.ts';
+import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
 import type { PresenceFacts } from './cluster/presence.ts';
-import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './cluster/shutdown-maintenance.ts';
+import { completeOwn, createFailedPodRemoval, ensureMaintenance } from './shutdown/maintenance.ts';
 import type { AgentContext } from './context.ts';
 import { keepAnnotations } from './drain/deadline.ts';
 import { keepNoticeCordon } from './notices/cordon.ts';
 import type { LockReconciler } from './shutdown/lock.ts';
 import type { TurnSight } from './shutdown/story-recorder.ts';
-import { createRelocation } from './static-pods/relocation.ts';
-import type { PassPhases, StaticPodPasses } from './static-pods/pass.ts';
-import type { Step, Steps, Turn } from './step.ts';
-import type { Storage } from './storage.ts';
+import { createRelocation } from './static-pods/when-to-find-directory.ts';
+import type { PassPhases, StaticPodPasses } from './drain/pod-pass.ts';
+import type { Step, Steps, Turn } from './turn/step.ts';
+import type { Storage } from './storage-problem.ts';
 
 /** What the steps need beside the parts of the agent. */
 export interface StepDependencies {

@@ -3,7 +3,7 @@ import { runAgent } from '../agent/start.ts';
 import { loadAgentConfig } from '../config/load.ts';
 import { createSystemClock } from '../host/clock.ts';
 import { createLog } from '../telemetry/log.ts';
-import { createOwnProgram } from './own-program.ts';
+import { createOwnProgram } from './machine/own-program.ts';
 import { EXIT } from './terminal/exit-code.ts';
 import { failedExitCode } from './terminal/outcome.ts';
 import type { Terminal } from './terminal/terminal.ts';

@@ -1,4 +1,4 @@
-import { runController } from '../controller/controller.ts';
+import { runController } from '../controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../controller/options.ts';
 import { describeError, NodemaintError } from '../errors.ts';
 import { createSystemClock } from '../host/clock.ts';

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { ControllerFlags } from './controller.ts';
 import { LOG_LEVELS } from '../telemetry/log-levels.ts';
-import { configOption, examples } from './options.ts';
+import { configOption, examples } from './arguments/options.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
 /** Adds `nodemaint agent`, and the hidden command by which it reads the facts of its machine. */
@@ -18,7 +18,7 @@ export function addAgent(program: Command, terminal: Terminal): void {
     });
 
   program.command('machine-facts', { hidden: true }).action(async () => {
-    const { machineFactsCommand } = await import('./machine-facts.ts');
+    const { machineFactsCommand } = await import('./machine/facts.ts');
     terminal.write(await machineFactsCommand());
   });
 }

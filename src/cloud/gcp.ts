@@ -1,7 +1,7 @@
 /** Notices from the metadata server of Google Compute Engine. */
 import * as z from 'zod';
 import type { Notice } from '../decide/notice/notices.ts';
-import { parseNoticeTime } from '../decide/notice/time.ts';
+import { parseNoticeTime } from '../decide/notice-time.ts';
 import { type Metadata, metadataError, parseJson, textOf } from './metadata.ts';
 import type { NoticeSource } from './notice-source.ts';
 import { timed } from './notice-times.ts';

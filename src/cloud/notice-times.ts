@@ -1,4 +1,4 @@
-import { parseNoticeTime } from '../decide/notice/time.ts';
+import { parseNoticeTime } from '../decide/notice-time.ts';
 import type { Notice } from '../decide/notice/notices.ts';
 import { metadataError } from './metadata.ts';
 

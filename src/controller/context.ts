@@ -6,7 +6,7 @@ import type { ObjectCache } from '../kube/watch.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ControllerMetrics } from '../telemetry/metrics.ts';
 import type { UngatedDaemonSets } from '../kube/eviction/ungated-daemon-sets.ts';
-import type { BudgetRule } from './eviction/budget-rule.ts';
+import type { BudgetRule } from './disruption-budget/budget-rule.ts';
 import type { AttachmentIndex } from './cache/attachments.ts';
 import type { MaintenanceIndex } from './cache/maintenances.ts';
 import type { NodeIndex } from './cache/nodes.ts';

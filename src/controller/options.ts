@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { DURATION_HINT, parseDuration } from '../decide/duration.ts';
 import { DEFAULT_PROMISE_WORDS } from '../decide/eviction/api-answer.ts';
 import { DEFAULT_PATIENCE } from '../decide/eviction/imperative.ts';
-import { DEFAULT_REBOOT_MS } from '../decide/maintenance/reboot-progress.ts';
+import { DEFAULT_REBOOT_MS } from '../decide/reboot/progress.ts';
 import { MARK_NAMES } from '../decide/node-mark/marks.ts';
 import { DEFAULT_VOLUME_WAIT_MS } from '../decide/volume/waits.ts';
 

@@ -1,4 +1,4 @@
-import type { ListedNode } from '../decide/fleet/node-state.ts';
+import type { ListedNode } from '../show/fleet/node-state.ts';
 import type { KubeObject } from '../api/meta.ts';
 import type { KubeClient } from './client.ts';
 import { type AskPage, MAX_LIMIT, type ObjectPage, readPages } from './list.ts';

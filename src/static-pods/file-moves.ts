@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
-import type { Disk } from './disk.ts';
+import type { Disk } from './disk/disk.ts';
 import type { ParkStep } from './journal/journal.ts';
 import type { MoverPaths } from './places.ts';
 import { createSuperseded, type Superseded } from './superseded.ts';

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { NodemaintError } from '../errors.ts';
 import { type ManifestDirectory, readManifests } from './directory.ts';
-import type { Disk } from './disk.ts';
+import type { Disk } from './disk/disk.ts';
 import type { ParkStep } from './journal/journal.ts';
 import type { Manifest } from './manifest/manifest.ts';
 import type { MoverPaths } from './places.ts';

@@ -8,8 +8,8 @@
  */
 import path from 'node:path';
 import { describeError, NodemaintError } from '../errors.ts';
-import type { Disk } from './disk.ts';
-import { ensureDirectory } from './ensure-directory.ts';
+import type { Disk } from './disk/disk.ts';
+import { ensureDirectory } from './disk/ensure-directory.ts';
 import { createJournal, type Journal, type JournalStep, parkStepOf, type ParkStep } from './journal/journal.ts';
 import { openJournal } from './journal/recovery.ts';
 import { createFileMoves, type FileMoves, type RestoreOutcome } from './file-moves.ts';

@@ -1,6 +1,6 @@
 import path from 'node:path';
-import type { Disk } from './disk.ts';
-import { ensureDirectory } from './ensure-directory.ts';
+import type { Disk } from './disk/disk.ts';
+import { ensureDirectory } from './disk/ensure-directory.ts';
 
 /** Older contents of manifests, in numbered folders of a directory. Files in it are never removed or replaced. */
 export interface Superseded {

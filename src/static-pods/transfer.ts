@@ -7,7 +7,7 @@
  */
 import path from 'node:path';
 import { errorCodeOf, NodemaintError } from '../errors.ts';
-import type { Disk } from './disk.ts';
+import type { Disk } from './disk/disk.ts';
 import type { Superseded } from './superseded.ts';
 
 /** In the directory that a manifest leaves: manifests that have lost their name and are not removed yet. */

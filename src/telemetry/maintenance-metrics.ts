@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { MaintenanceCounts } from '../decide/maintenance/counts.ts';
+import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
 import { setCounts } from './labelled-counts.ts';
 
 /** The metrics of NodeMaintenances. */

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { MaintenanceCounts } from '../decide/maintenance/counts.ts';
+import type { MaintenanceCounts } from '../show/counts/maintenances.ts';
 import type { Notice } from '../decide/notice/notices.ts';
 import { type AgentGauges, createAgentGauges, registerBuildInfo, registerProcess } from './agent-metrics.ts';
 import type { MetricsText } from './http.ts';

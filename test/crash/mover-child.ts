@@ -3,7 +3,7 @@
  * process is killed. Prints nothing: what counts is what lies on the disk. Its argument: a file with the plans in JSON.
  */
 import { readFile } from 'node:fs/promises';
-import { createDisk } from '../../src/static-pods/disk.ts';
+import { createDisk } from '../../src/static-pods/disk/disk.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
 import { createKillingDisk, createSplitDisk } from '../support/disks/killing-disk.ts';
 import { createQuickDisk } from '../support/disks/quick-disk.ts';

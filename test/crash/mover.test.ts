@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { Disk } from '../../src/static-pods/disk.ts';
+import type { Disk } from '../../src/static-pods/disk/disk.ts';
 import { formatStep } from '../../src/static-pods/journal/journal.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { Disk } from '../../src/static-pods/disk.ts';
+import type { Disk } from '../../src/static-pods/disk/disk.ts';
 import { createMover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createSplitDisk } from '../support/disks/killing-disk.ts';

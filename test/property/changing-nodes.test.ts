@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { LabelSelector } from '../../src/api/meta.ts';
 import type { DrainPlanEntry, NodeMaintenance, NodeStatus, PodType } from '../../src/api/node-maintenance.ts';
-import { drainOfMaintenance } from '../../src/decide/drain/drain-of.ts';
-import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain/plan.ts';
+import { drainOfMaintenance } from '../../src/decide/drain/observed-drain.ts';
+import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/maintenance/drain-plan.ts';
 import { type DrainResolution, resolveDrains } from '../../src/decide/drain/resolution.ts';
 import { drainStatus } from '../../src/decide/drain/status.ts';
-import { targetsAfter } from '../../src/decide/drain/targets.ts';
+import { targetsAfter } from '../../src/decide/maintenance/drain-targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 import { drainOf } from '../support/maintenance/objects.ts';
 

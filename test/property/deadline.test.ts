@@ -10,7 +10,7 @@ import {
   graceWithin,
   tierDues,
 } from '../../src/decide/deadline/budget.ts';
-import { effectiveDrainPlan } from '../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan } from '../../src/decide/maintenance/drain-plan.ts';
 
 const tier = (podType: BudgetTier['podType']): fc.Arbitrary<BudgetTier> =>
   fc.record({ podType: fc.constant(podType), graceSec: fc.integer({ min: 0, max: 3600 }) });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
-import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/maintenance/drain-plan.ts';
 import { createDrainGroups } from '../../src/controller/cache/drain-groups.ts';
-import type { Drain } from '../../src/decide/drain/field.ts';
+import type { Drain } from '../../src/decide/drain/drains-at-once.ts';
 import { type DrainResolution, type NodeResolution, resolveDrains } from '../../src/decide/drain/resolution.ts';
-import { targetsAfter } from '../../src/decide/drain/targets.ts';
+import { targetsAfter } from '../../src/decide/maintenance/drain-targets.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 
 const NODES = ['n1', 'n2', 'n3'];

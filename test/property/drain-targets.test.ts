@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry, PodType } from '../../src/api/node-maintenance.ts';
-import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan, POD_TYPES, targetsCover } from '../../src/decide/maintenance/drain-plan.ts';
 import { resolveDrain } from '../../src/decide/drain/resolution.ts';
 import type { DrainPod } from '../../src/decide/pod.ts';
 

@@ -17,8 +17,8 @@ import {
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import type { Disk } from '../../src/static-pods/disk.ts';
-import type { OpenForWriting } from '../../src/static-pods/writers.ts';
+import type { Disk } from '../../src/static-pods/disk/disk.ts';
+import type { OpenForWriting } from '../../src/static-pods/disk/writers.ts';
 import { createMover, type Mover } from '../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../src/static-pods/places.ts';
 import { createSplitDisk } from '../support/disks/killing-disk.ts';

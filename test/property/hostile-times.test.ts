@@ -8,7 +8,7 @@ import type { NodeMaintenance } from '../../src/api/node-maintenance.ts';
 import type { Pod } from '../../src/api/pod.ts';
 import { whyBlocking } from '../../src/decide/drain/blocking-pods.ts';
 import { estimateDrain } from '../../src/decide/drain/estimate.ts';
-import { effectiveDrainPlan } from '../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan } from '../../src/decide/maintenance/drain-plan.ts';
 import { decideEvictionRequest } from '../../src/decide/eviction/request.ts';
 import { decideHeartbeat } from '../../src/decide/eviction/heartbeat.ts';
 import { runtimePodsOf } from '../../src/decide/shutdown/runtime-pods.ts';

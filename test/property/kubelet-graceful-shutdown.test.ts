@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { effectiveDrainPlan, entryCovers } from '../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan, entryCovers } from '../../src/decide/maintenance/drain-plan.ts';
 import { effectiveKubelet } from '../../src/decide/machine/kubelet-config.ts';
 import { mergePatch } from '../../src/decide/merge-patch.ts';
 import {

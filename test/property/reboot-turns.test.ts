@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { isStalled, noteProgress, type RebootProgress } from '../../src/decide/maintenance/reboot-progress.ts';
-import { decideTurns, type Reboot } from '../../src/decide/maintenance/reboot-turns.ts';
+import { isStalled, noteProgress, type RebootProgress } from '../../src/decide/reboot/progress.ts';
+import { decideTurns, type Reboot } from '../../src/decide/reboot/turns.ts';
 
 /** For how many ticks others wait for a machine that gets no further, and how long a boot takes. */
 const [PATIENCE, BOOT] = [12, 3];

@@ -14,7 +14,7 @@ const OPEN_TO_ADDONS: readonly RegExp[] = [
   /^src\/(?:errors|printable|version)\.ts$/,
   // A clock is a part of the kit for interceptors.
   /^src\/host\/clock\.ts$/,
-  /^src\/decide\/(?:time|json|duration|selector|names|pod)\.ts$/,
+  /^src\/decide\/(?:time|json|duration|selector|name-list|pod)\.ts$/,
   // The words and conditions of lifecycle.k8s.io, which every participant reads in the same way.
   /^src\/decide\/lifecycle\//,
 ];

@@ -14,6 +14,7 @@ const LAYERS: readonly Layer[] = [
   { parts: ['addons'], joined: true },
   { parts: ['agent', 'controller'], joined: false },
   { parts: ['demo', 'kube', 'static-pods', 'cloud', 'host', 'telemetry', 'config'], joined: true },
+  { parts: ['show'], joined: true },
   { parts: ['decide'], joined: true },
   { parts: ['api', 'errors.ts', 'printable.ts', 'version.ts'], joined: true },
 ];

@@ -8,8 +8,8 @@ import {
   responderEntry,
   type ResponderNames,
   saysEvicted,
-} from '../../decide/lifecycle/engine-view.ts';
-import { rememberedPause } from '../../decide/lifecycle/memory.ts';
+} from '../../decide/lifecycle/translation.ts';
+import { rememberedPause } from '../../decide/lifecycle/remembered-pause.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { createEvictionEngine, type EngineHabits, type EngineNeeds } from '../../kube/eviction/imperative.ts';
 import type { TargetedObjects } from '../../kube/lifecycle/objects.ts';

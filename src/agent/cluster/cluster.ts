@@ -1,8 +1,8 @@
 import { removeFailedPods } from '../../kube/eviction/failed-pods.ts';
 import type { ClusterDependencies } from './dependencies.ts';
-import { createEvictionRequests, type NodeEvictionRequests } from './eviction/requests.ts';
-import { createMadeMaintenances } from './made-maintenances.ts';
-import { createMaintenanceWatch, type NodeMaintenances } from './node-maintenances.ts';
+import { createEvictionRequests, type NodeEvictionRequests } from './eviction-requests.ts';
+import { createMadeMaintenances } from './created-uids.ts';
+import { createMaintenanceWatch, type NodeMaintenances } from './maintenance-watch.ts';
 import { createOwnMaintenances, type OwnMaintenances } from './own-maintenances.ts';
 
 /** The cluster as one node's agent sees it. */

@@ -3,9 +3,9 @@ import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { hasDrained, isUsable, podsLeft, type OwnState } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
-import type { MadeMaintenances } from './made-maintenances.ts';
+import type { MadeMaintenances } from './created-uids.ts';
 import { createMaintenanceWriter, type MaintenanceWriter, type ShutdownMaintenance } from './maintenance-writer.ts';
-import type { NodeMaintenances } from './node-maintenances.ts';
+import type { NodeMaintenances } from './maintenance-watch.ts';
 
 /** The maintenances that the agent of this node makes: what became of them, and all writes to them. */
 export interface OwnMaintenances

@@ -6,13 +6,13 @@ import {
   PRESENCE_EVERY_MS,
   presenceText,
   type PresenceWrite,
-} from '../../decide/fleet/presence.ts';
+} from '../../show/fleet/presence.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { describeError } from '../../errors.ts';
 import { NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import { createLogOnce, type LogOnce } from '../../telemetry/log-once.ts';
 import { VERSION } from '../../version.ts';
-import { createWakeup, type Wakeup } from '../wakeup.ts';
+import { createWakeup, type Wakeup } from '../turn/wakeup.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 
 /** What the agent's loop knows of itself. */

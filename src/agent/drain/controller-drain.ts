@@ -1,7 +1,7 @@
-import { reachesStaticPods } from '../../decide/drain/plan.ts';
+import { reachesStaticPods } from '../../decide/maintenance/drain-plan.ts';
 import { drainBegan } from '../../decide/staying-pod/returning-pod.ts';
-import { drainEnd, type Left, leftOf } from '../../decide/shutdown/left.ts';
-import { effectiveDrains } from '../../decide/static-pod/retention.ts';
+import { drainEnd, type Left, leftOf } from '../../decide/staying-pod/left-pods.ts';
+import { effectiveDrains } from '../../decide/static-pod/parked.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { ClusterIntent, KubeletInterceptor } from '../static-pods/interceptor.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';

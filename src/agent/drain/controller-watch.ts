@@ -1,10 +1,10 @@
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import { maintenancesOfNode } from '../../decide/drain/self-drain.ts';
 import type { ControllerLife } from '../../decide/shutdown/drainer.ts';
-import { isEffective, type RetentionFacts } from '../../decide/static-pod/retention.ts';
-import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
-import type { ControllerLiveness, ControllerState } from './self/controller-liveness.ts';
-import type { GiveBack } from './self/give-back.ts';
+import { isEffective, type RetentionFacts } from '../../decide/static-pod/parked.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
+import type { ControllerLiveness, ControllerState } from './controller-liveness.ts';
+import type { GiveBack } from './uncordon-and-ungate.ts';
 
 /** What decides, beside the phase, who drains the node. */
 export interface ControllerObservation {

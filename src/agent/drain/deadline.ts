@@ -5,7 +5,7 @@ import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type DeadlinePod, type StaticDeadline, decideStaticDeadline } from '../../decide/deadline/static-pods.ts';
 import { describeError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import { isRunning, type StaticPodView } from '../static-pods/view.ts';
 

@@ -1,12 +1,12 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
-import type { DrainEnd, KnownManifests } from '../../decide/shutdown/left.ts';
+import type { DrainEnd, KnownManifests } from '../../decide/staying-pod/left-pods.ts';
 import type { Phase } from '../../decide/shutdown/phase.ts';
 import { type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
-import type { RetentionFacts } from '../../decide/static-pod/retention.ts';
-import type { AgentRecord } from '../shutdown/record.ts';
+import type { RetentionFacts } from '../../decide/static-pod/parked.ts';
+import type { AgentRecord } from '../phase/record.ts';
 import type { StaticPodIntent } from '../static-pods/static-pods.ts';
 import type { StaticPodView } from '../static-pods/view.ts';
-import type { Waiting } from '../waiting.ts';
+import type { Waiting } from '../turn/waited-for.ts';
 
 /** What the caller of a pass has read. */
 export interface PassFacts {

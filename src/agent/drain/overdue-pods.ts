@@ -6,7 +6,7 @@ import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { createLogOnce } from '../../telemetry/log-once.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
-import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import { createNodePods } from '../cluster/node-pods.ts';
 import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-stops.ts';
 

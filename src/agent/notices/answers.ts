@@ -3,7 +3,7 @@ import { type Told, type Word, wordDueMs } from '../../decide/notice/answer.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { createWakeup, type Wakeup } from '../wakeup.ts';
+import { createWakeup, type Wakeup } from '../turn/wakeup.ts';
 
 /** The notices that this node is drained for, and how far the drain is. */
 export interface Served {

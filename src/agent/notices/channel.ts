@@ -1,6 +1,6 @@
 import type { NoticeSource } from '../../cloud/notice-source.ts';
 import type { Notice } from '../../decide/notice/notices.ts';
-import { sourcePauseMs } from '../../decide/notice/pause.ts';
+import { sourcePauseMs } from '../../decide/notice/source-pause.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';

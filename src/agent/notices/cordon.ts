@@ -1,5 +1,5 @@
 import { maintenanceReason, noticeNames } from '../../decide/maintenance/shutdown-maintenance.ts';
-import type { NodeMaintenances } from '../cluster/node-maintenances.ts';
+import type { NodeMaintenances } from '../cluster/maintenance-watch.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 
 /** What the cordon of a notice needs from the cluster. */

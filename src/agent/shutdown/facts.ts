@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto';
 import { shutdownNames } from '../../decide/maintenance/shutdown-maintenance.ts';
 import { isNamed, type Phase, type PhaseFacts } from '../../decide/shutdown/phase.ts';
 import type { Clock } from '../../host/clock.ts';
-import type { FirstQuestion } from '../cluster/first-question.ts';
+import type { FirstQuestion } from './first-question.ts';
 import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
 import type { Notices } from '../notices/notices.ts';
-import type { StaticPodPass } from '../static-pods/pass.ts';
+import type { StaticPodPass } from '../drain/pod-pass.ts';
 import type { ShutdownDetector } from './detector.ts';
-import type { AgentRecord } from './record.ts';
+import type { AgentRecord } from '../phase/record.ts';
 
 export interface PhaseFactDependencies {
   readonly nodeName: string;

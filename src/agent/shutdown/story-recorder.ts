@@ -8,12 +8,12 @@ import {
   withLook,
   withReturned,
   withTransition,
-} from '../../decide/story/story.ts';
+} from '../../show/story/story.ts';
 import { describeError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { Turn } from '../step.ts';
-import type { Waiting } from '../waiting.ts';
+import type { Turn } from '../turn/step.ts';
+import type { Waiting } from '../turn/waited-for.ts';
 import type { StoryFiles } from './story-files.ts';
 
 /** What is seen at the end of a turn. */

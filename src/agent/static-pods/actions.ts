@@ -5,7 +5,7 @@ import { createSandboxStops, stopInPlaceOfKubelet } from '../../host/cri/pod-sto
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
 import type { Durability } from '../../static-pods/mover.ts';
 import type { Log } from '../../telemetry/log.ts';
-import type { StuckManifests } from './stuck-manifests.ts';
+import type { StuckManifests } from './unmovable-manifests.ts';
 import type { StaticPodStore, StaticPodView } from './view.ts';
 
 export interface StaticPodActionDependencies {

@@ -1,6 +1,6 @@
 import type { AgentConfig } from '../../config/schema.ts';
 import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
-import { MANUAL } from '../../decide/static-pod/retention.ts';
+import { MANUAL } from '../../decide/static-pod/parked.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';

@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { Pod } from '../../api/pod.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
-import { isSpent } from '../../decide/eviction/spent.ts';
+import { isSpent } from '../../decide/eviction/spent-request.ts';
 import { judgeTarget, type MirrorVerdict } from '../../decide/static-pod/mirror-pod.ts';
 import { podKey } from '../../decide/static-pod/moves.ts';
 import type { Clock } from '../../host/clock.ts';

@@ -13,7 +13,7 @@ import type { Log } from '../../telemetry/log.ts';
 import { createStaticPodActions } from './actions.ts';
 import { createKubeletObserver, type KubeletState } from './kubelet-state.ts';
 import { createParkTimes } from './park-times.ts';
-import { createStuckManifests, type StuckManifests } from './stuck-manifests.ts';
+import { createStuckManifests, type StuckManifests } from './unmovable-manifests.ts';
 import { readLive, readStaticPods, type StaticPodReader, type StaticPodStore, type StaticPodView } from './view.ts';
 
 /** Which pods are to leave, and which parked ones stay parked. */

@@ -1,12 +1,12 @@
 /** The static pods of the node at one moment: read from their directories, and from the runtime where it is needed. */
 import { SOURCE_ANNOTATION } from '../../api/names.ts';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { targetsCover } from '../../decide/drain/plan.ts';
+import { targetsCover } from '../../decide/maintenance/drain-plan.ts';
 import type { DrainPod } from '../../decide/pod.ts';
 import { type Leave, type ParkedPod, podKey } from '../../decide/static-pod/moves.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { ContainerRuntime } from '../../host/cri/runtime.ts';
-import type { Disk } from '../../static-pods/disk.ts';
+import type { Disk } from '../../static-pods/disk/disk.ts';
 import { readInPlace, readParked } from '../../static-pods/inventory.ts';
 import type { ParkStep } from '../../static-pods/journal/journal.ts';
 import type { Manifest } from '../../static-pods/manifest/manifest.ts';

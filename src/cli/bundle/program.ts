@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addAccessOptions, configOption, examples, exitCodes, type ExitWith } from '../options.ts';
+import { addAccessOptions, configOption, examples, exitCodes, type ExitWith } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { BundleFlags } from './bundle.ts';
 

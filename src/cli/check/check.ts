@@ -1,7 +1,7 @@
 /** `nodemaint check`: whether the cluster's side is set up so that shutdowns wait for their pods. */
-import { examineCluster } from '../../decide/fleet/cluster-checks.ts';
+import { examineCluster } from '../../show/checks/cluster-checks.ts';
 import { createSystemClock } from '../../host/clock.ts';
-import { type ClusterFlags, withCluster } from '../cluster.ts';
+import { type ClusterFlags, withCluster } from '../cluster/cluster.ts';
 import { printChecks } from '../terminal/checks.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { readClusterFacts } from './facts.ts';

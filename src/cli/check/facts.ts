@@ -7,13 +7,13 @@ import type {
   Fact,
   ResourceFact,
   WebhookFacts,
-} from '../../decide/fleet/cluster-checks.ts';
+} from '../../show/checks/cluster-checks.ts';
 import {
   INSTALLED_RESOURCES,
   type InstalledResource,
   NEEDED_RIGHTS,
   type NeededRight,
-} from '../../decide/fleet/installed.ts';
+} from '../../show/checks/installed.ts';
 import { controllerAlive, type LeaseObservation, observeLease } from '../../decide/lease.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -24,7 +24,7 @@ import { collectionPath, type Resource } from '../../kube/resource.ts';
 import { VERSION } from '../../version.ts';
 import { readAddons, readPolicies, readPolicyObjects } from './policies.ts';
 import { readReplicas } from './replicas.ts';
-import { readFleet } from '../fleet.ts';
+import { readFleet } from '../cluster/fleet.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

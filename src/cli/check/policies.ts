@@ -2,14 +2,14 @@
 import { INSTALLED_ADDONS } from '../../addons/installed.ts';
 import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import type { AddonFact, PolicyFacts } from '../../decide/fleet/cluster-checks.ts';
+import type { AddonFact, PolicyFacts } from '../../show/checks/cluster-checks.ts';
 import {
   type InstalledAddon,
   MUTATING_POLICIES,
   type PolicyNames,
   VALIDATING_POLICIES,
-} from '../../decide/fleet/installed.ts';
-import { policyWarnings } from '../../decide/fleet/policy-warnings.ts';
+} from '../../show/checks/installed.ts';
+import { policyWarnings } from '../../show/checks/policy-warnings.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 const ROLE_BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';

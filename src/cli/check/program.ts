@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { ClusterFlags } from '../cluster.ts';
-import { addClusterOptions, examples, type ExitWith, exitCodes } from '../options.ts';
+import type { ClusterFlags } from '../cluster/cluster.ts';
+import { addClusterOptions, examples, type ExitWith, exitCodes } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** Adds the command that checks the cluster's side. */

@@ -1,7 +1,7 @@
 import { CONTROLLER_NAMESPACE } from '../../api/lease.ts';
 import type { Node, Pod } from '../../api/pod.ts';
 import { couldTakeNow } from '../../decide/disruption-budget/placement.ts';
-import type { ReplicaFacts } from '../../decide/fleet/cluster-checks.ts';
+import type { ReplicaFacts } from '../../show/checks/cluster-checks.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
 import { isTerminal } from '../../decide/pod.ts';
 import { collectionPath, DISRUPTION_BUDGETS, NODES, objectPath, PODS } from '../../kube/resource.ts';

@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import type { KubeObject } from '../../api/meta.ts';
 import { NODE_MAINTENANCES, NODES, PODS, type Resource } from '../../kube/resource.ts';
-import { withCluster } from '../cluster.ts';
+import { withCluster } from '../cluster/cluster.ts';
 
 /** A word that can come next, with its description. */
 export interface Candidate {

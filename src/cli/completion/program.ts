@@ -1,5 +1,5 @@
 import { type Command, Argument } from 'commander';
-import { examples } from '../options.ts';
+import { examples } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { SHELLS, type Shell } from './scripts.ts';
 

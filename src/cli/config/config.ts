@@ -11,7 +11,7 @@ import { configOfLayers, DROP_INS, readConfigLayers } from '../../config/load.ts
 import type { AgentConfig } from '../../config/schema.ts';
 import { errorCodeOf, NodemaintError } from '../../errors.ts';
 import { loadClusterAccess } from '../../kube/access/cluster.ts';
-import { openLocalNode } from '../local-node.ts';
+import { openLocalNode } from '../machine/local-node.ts';
 import { overlapOf } from '../../static-pods/trusted-places.ts';
 import { DOCUMENT_VERSION } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
 import { createKubeletFinder } from '../../host/kubelet/finder.ts';
-import { servicesOnce } from '../local-node.ts';
+import { servicesOnce } from '../machine/local-node.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** Where the usual installations have their files. */

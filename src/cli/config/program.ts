@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { configOption, examples, exitCodes } from '../options.ts';
+import { configOption, examples, exitCodes } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { ConfigFlags, ShowFlags } from './config.ts';
 

@@ -13,7 +13,7 @@ import { NodemaintError } from '../../errors.ts';
 import { type Clock, createSystemClock } from '../../host/clock.ts';
 import { type DemoView, drawDemo } from './view.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { readStatus } from '../agent-status.ts';
+import { readStatus } from '../machine/agent-status.ts';
 
 const NODE = 'demo';
 const POLL_MS = 150;

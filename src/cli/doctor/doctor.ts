@@ -2,10 +2,10 @@
 import { lookup } from 'node:dns/promises';
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import * as z from 'zod';
-import { askKubelet } from '../../agent/static-pods/directory.ts';
+import { askKubelet } from '../../agent/static-pods/find-directory.ts';
 import type { AgentConfig } from '../../config/schema.ts';
 import { chooseStaticPodPath } from '../../decide/machine/kubelet-config.ts';
-import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../decide/view/node-checks.ts';
+import { type Check, examineNode, type NodeFacts, POD_SLICE } from '../../show/checks/node-checks.ts';
 import { SHUTDOWN_KINDS } from '../../decide/shutdown/kind.ts';
 import { winningDelay } from '../../decide/machine/logind-delay.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
@@ -22,10 +22,10 @@ import { loadClusterAccess } from '../../kube/access/cluster.ts';
 import { readManifests } from '../../static-pods/directory.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import { readUntrustedPaths, readOtherLocks, readUnitPaths, UNIT } from './files.ts';
-import { AGENT_CONFIG_PATH } from '../paths.ts';
+import { AGENT_CONFIG_PATH } from '../arguments/paths.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../local-node.ts';
-import { readStatus } from '../agent-status.ts';
+import { type LocalNode, openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
+import { readStatus } from '../machine/agent-status.ts';
 import { printChecks } from '../terminal/checks.ts';
 
 /** The value, or the reason why it cannot be read. */

@@ -4,12 +4,12 @@ import process from 'node:process';
 import * as z from 'zod';
 import { DROP_INS } from '../../config/load.ts';
 import type { AgentConfig } from '../../config/schema.ts';
-import type { NodeFacts } from '../../decide/view/node-checks.ts';
+import type { NodeFacts } from '../../show/checks/node-checks.ts';
 import { describeLock, otherLocks } from '../../decide/shutdown/other-locks.ts';
 import type { Login1 } from '../../host/systemd/login1.ts';
 import type { Systemd } from '../../host/systemd/systemd1.ts';
 import { describeRefusal, judgePath, type WantedPath } from '../../host/files/trusted-path.ts';
-import type { LocalNode } from '../local-node.ts';
+import type { LocalNode } from '../machine/local-node.ts';
 
 export const UNIT = 'nodemaint.service';
 

@@ -13,7 +13,7 @@ import { replaceFile, syncDirectory } from '../../host/files/durable-file.ts';
 import { requireTrustedPath } from '../../host/files/trusted-path.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type LocalNode, openLocalNode } from '../local-node.ts';
+import { type LocalNode, openLocalNode } from '../machine/local-node.ts';
 
 export interface KubeletShutdownFlags {
   readonly config: string;

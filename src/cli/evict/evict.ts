@@ -10,7 +10,7 @@ import { type AskContext, askPod, type AskResult } from './ask.ts';
 import { commandFor, type EvictFlags, type EvictOptions, parseEvictOptions } from './options.ts';
 import { createEvictScreen } from './screen.ts';
 import { type EvictWatchResult, watchEvictions } from './watch.ts';
-import { formatObject } from '../cluster.ts';
+import { formatObject } from '../terminal/document.ts';
 import { STOP_REASONS } from '../follow/follower.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -3,7 +3,7 @@ import {
   type EvictProgress,
   type InterceptorView,
   isOver,
-} from '../../decide/view/eviction-progress.ts';
+} from '../../show/progress/eviction-progress.ts';
 import { rfc3339 } from '../../decide/time.ts';
 import { printable } from '../../printable.ts';
 import { type FrameSize, type FrameLine, type LineStyle, wrap } from '../terminal/paint.ts';

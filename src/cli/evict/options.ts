@@ -1,7 +1,7 @@
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFullyQualified } from '../../decide/eviction/interceptors.ts';
-import { parseTimeout, usage } from '../arguments.ts';
-import type { DryRun } from '../options.ts';
+import { parseTimeout, usage } from '../arguments/parse.ts';
+import type { DryRun } from '../arguments/options.ts';
 import type { ObjectOutput } from '../terminal/terminal.ts';
 
 /** The flags of `nodemaint evict` as the command line has them. */

@@ -1,5 +1,12 @@
 import type { Command } from 'commander';
-import { addClusterOptions, dryRunOption, examples, type ExitWith, exitCodes, watchTimeoutOption } from '../options.ts';
+import {
+  addClusterOptions,
+  dryRunOption,
+  examples,
+  type ExitWith,
+  exitCodes,
+  watchTimeoutOption,
+} from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { EvictFlags } from './options.ts';
 

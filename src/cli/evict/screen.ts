@@ -1,4 +1,4 @@
-import type { EvictProgress } from '../../decide/view/eviction-progress.ts';
+import type { EvictProgress } from '../../show/progress/eviction-progress.ts';
 import { createBlock, createNotes, type FollowScreen, writeTimedLine } from '../follow/screen.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { orderLine, type PodProgress, progressFrame, stateLine } from './frame.ts';

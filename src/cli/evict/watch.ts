@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { Pod } from '../../api/pod.ts';
 import { otherRequesters } from '../../decide/eviction/requester.ts';
-import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../../decide/view/eviction-progress.ts';
+import { type EvictProgress, evictProgress, type EvictTarget, isOver } from '../../show/progress/eviction-progress.ts';
 import { describeError } from '../../errors.ts';
 import type { EvictionRequester } from '../../kube/eviction/requester.ts';
 import { EVICTION_REQUESTS, PODS } from '../../kube/resource.ts';

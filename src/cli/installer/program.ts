@@ -1,7 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
 import type { Command } from 'commander';
-import { examples } from '../options.ts';
+import { examples } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { InstallNodeFlags } from './install-node.ts';
 

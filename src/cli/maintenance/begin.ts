@@ -3,13 +3,13 @@ import type { Node, Pod } from '../../api/pod.ts';
 import { judgeControlPlane } from '../../decide/maintenance/control-plane-guard.ts';
 import { isControlPlane, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/drain/draft.ts';
+import { decideMaintenanceStep, type MaintenanceIntent } from '../../decide/maintenance/new-maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import { hasCode } from '../../kube/connection-loss.ts';
 import { PODS } from '../../kube/resource.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { readDrainPlan } from './plan-file.ts';
-import type { DryRun } from '../options.ts';
+import type { DryRun } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** A maintenance that has begun, and how. */

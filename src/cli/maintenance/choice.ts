@@ -3,9 +3,9 @@ import type { Node } from '../../api/pod.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { NODES } from '../../kube/resource.ts';
-import { usage } from '../arguments.ts';
-import { parseNodes } from '../cluster.ts';
-import type { DryRun } from '../options.ts';
+import { usage } from '../arguments/parse.ts';
+import { parseNodes } from '../cluster/cluster.ts';
+import type { DryRun } from '../arguments/options.ts';
 
 /** Nodes by their names, or by their labels. */
 export type NodeChoice =

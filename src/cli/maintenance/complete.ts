@@ -2,12 +2,12 @@ import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { agentNodeOf, isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
-import { chooseForCompletion, nodesOf } from '../../decide/maintenance/choice.ts';
-import { type Cluster, type ChangeFlags, formatMaintenance, parseTarget, withCluster } from '../cluster.ts';
+import { chooseForCompletion, nodesOf } from '../../decide/maintenance/named-target.ts';
+import { type Cluster, type ChangeFlags, formatMaintenance, parseTarget, withCluster } from '../cluster/cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { chosenNodes, dryRunText, noTarget, parseNodeChoice } from './choice.ts';
-import type { DryRun } from '../options.ts';
-import { parseTimeout } from '../arguments.ts';
+import type { DryRun } from '../arguments/options.ts';
+import { parseTimeout } from '../arguments/parse.ts';
 import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

@@ -1,10 +1,10 @@
 import { CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { type ChangeFlags, commandLine, formatMaintenance, withCluster } from '../cluster.ts';
+import { type ChangeFlags, commandLine, formatMaintenance, withCluster } from '../cluster/cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
-import { parseTimeout } from '../arguments.ts';
+import { parseTimeout } from '../arguments/parse.ts';
 import { type NodeObservation, waitForNodes } from './wait-for-nodes.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

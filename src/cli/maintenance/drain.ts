@@ -1,4 +1,4 @@
-import { type DrainPreview, previewDrain } from '../../decide/view/drain-preview.ts';
+import { type DrainPreview, previewDrain } from '../../show/preview/drain-preview.ts';
 import {
   type ChangeFlags,
   type Cluster,
@@ -6,11 +6,11 @@ import {
   watchFlags,
   watchTimeout,
   withCluster,
-} from '../cluster.ts';
+} from '../cluster/cluster.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { type BeginFlags, beginMaintenance, type BegunMaintenance } from './begin.ts';
 import { chosenNodes, dryRunText, parseNodeChoice } from './choice.ts';
-import type { DryRun } from '../options.ts';
+import type { DryRun } from '../arguments/options.ts';
 import { readPreviewFacts } from './preview.ts';
 import { formatPreview } from './preview-table.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';

@@ -4,8 +4,8 @@ import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { valueAt } from '../../config/layers.ts';
 import { issueText } from '../../config/problems.ts';
 import { drainPlanEntrySchema } from '../../config/drain-plan.ts';
-import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/drain/plan.ts';
-import { planComplaint } from '../../decide/drain/draft.ts';
+import { effectiveDrainPlan, planFromKubeletPriorities } from '../../decide/maintenance/drain-plan.ts';
+import { planComplaint } from '../../decide/maintenance/new-maintenance.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import { CONFIG_LIMITS, createYamlReader } from '../../host/files/yaml.ts';
 

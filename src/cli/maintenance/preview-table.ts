@@ -1,10 +1,10 @@
-import type { DrainPreview, PreviewedPod, PreviewTier } from '../../decide/view/drain-preview.ts';
-import type { Finding } from '../../decide/view/finding.ts';
+import type { DrainPreview, PreviewedPod, PreviewTier } from '../../show/preview/drain-preview.ts';
+import type { Finding } from '../../show/preview/finding.ts';
 import { tierName } from '../follow/maintenance/frame.ts';
 import { printable } from '../../printable.ts';
 import { hangingLines } from '../terminal/paint.ts';
 import { tableRows } from '../terminal/text.ts';
-import { firstNames } from '../../decide/names.ts';
+import { firstNames } from '../../decide/name-list.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 function findingText({ level, message }: Finding): string {

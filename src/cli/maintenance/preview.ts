@@ -10,13 +10,13 @@ import {
 } from '../../kube/maintenance/machines.ts';
 import { type DisruptionMode, disruptionModeOf, groupNameOf, type PodGroup } from '../../decide/pod-group/pod-group.ts';
 import { isOwnController } from '../../decide/own-controller.ts';
-import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../decide/view/drain-preview.ts';
+import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../show/preview/drain-preview.ts';
 import { isInProgress, selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { POD_GROUPS } from '../../kube/pod-group/disruption-mode.ts';
 import { DISRUPTION_BUDGETS, PODS, type Resource, onNode } from '../../kube/resource.ts';
-import { type ClusterFlags, withCluster } from '../cluster.ts';
+import { type ClusterFlags, withCluster } from '../cluster/cluster.ts';
 import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { chosenNodes, parseNodeChoice } from './choice.ts';
@@ -24,7 +24,7 @@ import { controlPlaneHarm } from './begin.ts';
 import { readDrainPlan } from './plan-file.ts';
 import { formatPreview } from './preview-table.ts';
 import { columnsOf, type Terminal } from '../terminal/terminal.ts';
-import { parseDeadline } from '../arguments.ts';
+import { parseDeadline } from '../arguments/parse.ts';
 
 /** The flags of `nodemaint preview` as the command line has them. */
 export interface PreviewFlags extends ClusterFlags {

@@ -8,7 +8,7 @@ import {
   selectorOption,
   waitTimeoutOption,
   watchTimeoutOption,
-} from '../options.ts';
+} from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { CompleteFlags } from './complete.ts';
 import type { CordonFlags } from './cordon.ts';

@@ -5,7 +5,7 @@ import { createSystemClock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { NODE_MAINTENANCES, NODES } from '../../kube/resource.ts';
 import { createObjectCache } from '../../kube/watch.ts';
-import { timeLimit } from '../arguments.ts';
+import { timeLimit } from '../arguments/parse.ts';
 import type { Log } from '../../telemetry/log.ts';
 
 /** Nodes and a maintenance as observed; those that do not exist are absent. */

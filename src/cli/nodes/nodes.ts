@@ -1,12 +1,12 @@
 /** `nodemaint nodes`: which nodes of a cluster are guarded. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { countStates, type FleetNode, type FleetState } from '../../decide/fleet/node-state.ts';
+import { countStates, type FleetNode, type FleetState } from '../../show/fleet/node-state.ts';
 import { timeOf } from '../../decide/time.ts';
 import { describeError, NodemaintError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { withCluster } from '../cluster.ts';
-import { readFleet } from '../fleet.ts';
+import { withCluster } from '../cluster/cluster.ts';
+import { readFleet } from '../cluster/fleet.ts';
 import { writeTimedLine } from '../follow/screen.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { FrameLine, LineStyle } from '../terminal/paint.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { addAccessOptions } from '../options.ts';
+import { addAccessOptions } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { NodesFlags } from './nodes.ts';
 

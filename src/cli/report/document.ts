@@ -1,6 +1,6 @@
 /** The report of a shutdown for programs: times in RFC 3339, spans of time in seconds. */
 import { preciseRfc3339 } from '../../decide/time.ts';
-import type { Timeline } from '../../decide/story/timeline.ts';
+import type { Timeline } from '../../show/story/timeline.ts';
 
 function seconds(ms: number): number {
   return Math.round(ms) / 1000;

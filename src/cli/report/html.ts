@@ -1,6 +1,6 @@
 /** The report of a shutdown as one page that loads nothing and runs nothing. */
 import { rfc3339 } from '../../decide/time.ts';
-import type { Row, Timeline } from '../../decide/story/timeline.ts';
+import type { Row, Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { markup, STYLE } from './markup.ts';
 import { drawSvg } from './svg.ts';

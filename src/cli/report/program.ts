@@ -1,5 +1,12 @@
 import { type Command, Option } from 'commander';
-import { addAccessOptions, configOption, type ExitWith, exitCodes, examples, outputOption } from '../options.ts';
+import {
+  addAccessOptions,
+  configOption,
+  type ExitWith,
+  exitCodes,
+  examples,
+  outputOption,
+} from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { HistoryFlags, ReportFlags } from './report.ts';
 

@@ -2,13 +2,13 @@
 import { openStoryFiles, type StoryFiles, storyDirectory } from '../../agent/shutdown/story-files.ts';
 import type { Pod } from '../../api/pod.ts';
 import { loadAgentConfig } from '../../config/load.ts';
-import { nodesOf } from '../../decide/maintenance/choice.ts';
-import { storyOfMaintenance } from '../../decide/story/from-cluster.ts';
-import type { ShutdownStory } from '../../decide/story/story.ts';
+import { nodesOf } from '../../decide/maintenance/named-target.ts';
+import { storyOfMaintenance } from '../../show/story/from-cluster.ts';
+import type { ShutdownStory } from '../../show/story/story.ts';
 import { describeError, errorCodeOf, NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import { onNode, PODS } from '../../kube/resource.ts';
-import { usage } from '../arguments.ts';
+import { usage } from '../arguments/parse.ts';
 import { readDrainRequests } from '../follow/maintenance/requests.ts';
 
 /** The stories of this machine. */

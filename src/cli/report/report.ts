@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../decide/time.ts';
-import { type Timeline, timelineOf } from '../../decide/story/timeline.ts';
-import { usage } from '../arguments.ts';
-import { type ClusterFlags, parseTarget, withCluster } from '../cluster.ts';
+import { type Timeline, timelineOf } from '../../show/story/timeline.ts';
+import { usage } from '../arguments/parse.ts';
+import { type ClusterFlags, parseTarget, withCluster } from '../cluster/cluster.ts';
 import { formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { columnsOf, type OutputFormat, type Terminal } from '../terminal/terminal.ts';

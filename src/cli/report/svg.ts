@@ -1,5 +1,5 @@
 /** The time line of a shutdown as one picture without scripts, fonts or anything else from elsewhere. */
-import type { Row, Span, Timeline } from '../../decide/story/timeline.ts';
+import type { Row, Span, Timeline } from '../../show/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { cut } from '../terminal/paint.ts';
 import { formatSpan } from '../../decide/duration.ts';

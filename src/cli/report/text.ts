@@ -1,5 +1,5 @@
 import { rfc3339 } from '../../decide/time.ts';
-import { isOwnEnd, type Row, type Timeline } from '../../decide/story/timeline.ts';
+import { isOwnEnd, type Row, type Timeline } from '../../show/story/timeline.ts';
 import { printable } from '../../printable.ts';
 import { wrap } from '../terminal/paint.ts';
 import { formatTable } from '../terminal/text.ts';

@@ -1,5 +1,5 @@
 /** The sentences of a report, which its text and its pictures share. */
-import type { Timeline } from '../../decide/story/timeline.ts';
+import type { Timeline } from '../../show/story/timeline.ts';
 import { formatSpan } from '../../decide/duration.ts';
 
 /** How the shutdown ended, in a few words. */

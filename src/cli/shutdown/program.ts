@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { examples, nonEmpty, runDirectoryOption } from '../options.ts';
+import { examples, nonEmpty, runDirectoryOption } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 /** Adds the commands that announce, cancel and release a shutdown of this machine. */

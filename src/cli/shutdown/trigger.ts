@@ -1,5 +1,5 @@
 import { askAgent } from '../../agent/control/client.ts';
-import { parseDeadline } from '../arguments.ts';
+import { parseDeadline } from '../arguments/parse.ts';
 
 /** `nodemaint trigger`: announces a shutdown to this machine's agent. */
 export async function triggerCommand(runDirectory: string, reason: string, deadline?: string): Promise<string> {

@@ -2,9 +2,9 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { readStaticPods } from '../../agent/static-pods/view.ts';
-import { listStaticPods } from '../../decide/view/static-pod-list.ts';
+import { listStaticPods } from '../../show/static-pod-list.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
-import { createDisk } from '../../static-pods/disk.ts';
+import { createDisk } from '../../static-pods/disk/disk.ts';
 import {
   lastSteps,
   type JournalStep,
@@ -17,7 +17,7 @@ import type { Terminal, OutputFormat } from '../terminal/terminal.ts';
 import { formatTable } from '../terminal/text.ts';
 import { formatSpan } from '../../decide/duration.ts';
 import { preciseRfc3339 } from '../../decide/time.ts';
-import { openLocalNode, type StaticPodsFlags } from '../local-node.ts';
+import { openLocalNode, type StaticPodsFlags } from '../machine/local-node.ts';
 
 function print(kind: string, items: readonly object[], table: () => string, output: OutputFormat): string {
   return output === 'table' ? `${table()}\n` : formatDocument(kind, { items }, output);

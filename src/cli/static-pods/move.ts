@@ -6,18 +6,18 @@ import path from 'node:path';
 import { carryOutManualRequests, createManualRequests } from '../../agent/static-pods/manual.ts';
 import { askAgent } from '../../agent/control/client.ts';
 import { openControlSocket } from '../../agent/control/socket.ts';
-import { openStore } from '../../agent/static-pods/directory.ts';
+import { openStore } from '../../agent/static-pods/find-directory.ts';
 import { NodemaintError } from '../../errors.ts';
 import { createSystemClock } from '../../host/clock.ts';
 import { createContainerRuntime } from '../../host/cri/runtime.ts';
-import { createDisk } from '../../static-pods/disk.ts';
+import { createDisk } from '../../static-pods/disk/disk.ts';
 import { readInPlace } from '../../static-pods/inventory.ts';
 import { printable } from '../../printable.ts';
 import { EXIT } from '../terminal/exit-code.ts';
-import { parseTimeout, timeLimit } from '../arguments.ts';
+import { parseTimeout, timeLimit } from '../arguments/parse.ts';
 import { untrustedPlace } from '../../static-pods/trusted-places.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { type LocalNode, openLocalNode } from '../local-node.ts';
+import { type LocalNode, openLocalNode } from '../machine/local-node.ts';
 
 export type MoveVerb = 'park' | 'restore';
 

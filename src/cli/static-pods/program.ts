@@ -1,6 +1,13 @@
 import type { Command } from 'commander';
-import type { StaticPodsFlags } from '../local-node.ts';
-import { configOption, examples, type ExitWith, exitCodes, outputOption, waitTimeoutOption } from '../options.ts';
+import type { StaticPodsFlags } from '../machine/local-node.ts';
+import {
+  configOption,
+  examples,
+  type ExitWith,
+  exitCodes,
+  outputOption,
+  waitTimeoutOption,
+} from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { MoveFlags } from './move.ts';
 

@@ -1,8 +1,8 @@
 import type { AgentStatus } from '../../agent/control/status.ts';
 import { formatTable } from '../terminal/text.ts';
-import { shortCause } from '../../decide/view/blocking-causes.ts';
+import { shortCause } from '../../show/progress/blocking-causes.ts';
 import { formatAge, formatSpan } from '../../decide/duration.ts';
-import { namesWithin } from '../../decide/names.ts';
+import { namesWithin } from '../../decide/name-list.ts';
 
 type Waiting = AgentStatus['waitingFor'][number];
 

@@ -1,9 +1,9 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node, Pod } from '../../api/pod.ts';
-import { drainView, type DrainView } from '../../decide/view/drain-progress.ts';
+import { drainView, type DrainView } from '../../show/progress/drain-progress.ts';
 import { isInProgress } from '../../decide/maintenance/maintenance.ts';
-import { nodesOf, resolveTarget } from '../../decide/maintenance/choice.ts';
+import { nodesOf, resolveTarget } from '../../decide/maintenance/named-target.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { MaintenanceClient } from '../../kube/maintenance/client.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
@@ -11,14 +11,13 @@ import { PODS, onNode } from '../../kube/resource.ts';
 import {
   type Cluster,
   formatMaintenance,
-  formatObject,
   parseTarget,
   type TargetName,
   watchFlags,
   watchTimeout,
   withCluster,
-} from '../cluster.ts';
-import { formatDocument } from '../terminal/document.ts';
+} from '../cluster/cluster.ts';
+import { formatObject, formatDocument } from '../terminal/document.ts';
 import { EXIT } from '../terminal/exit-code.ts';
 import { followMaintenance } from '../follow/maintenance/follow.ts';
 import { drainLines } from '../follow/maintenance/frame.ts';

@@ -2,7 +2,7 @@
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { formatAge } from '../../decide/duration.ts';
-import { nodesOf } from '../../decide/maintenance/choice.ts';
+import { nodesOf } from '../../decide/maintenance/named-target.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { timeOf } from '../../decide/time.ts';
 import { formatTable } from '../terminal/text.ts';

@@ -1,5 +1,11 @@
 import type { Command } from 'commander';
-import { addClusterOptions, examples, type ExitWith, runDirectoryOption, watchTimeoutOption } from '../options.ts';
+import {
+  addClusterOptions,
+  examples,
+  type ExitWith,
+  runDirectoryOption,
+  watchTimeoutOption,
+} from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { StatusFlags } from './status.ts';
 

@@ -1,4 +1,4 @@
-import type { Check } from '../../decide/view/node-checks.ts';
+import type { Check } from '../../show/checks/node-checks.ts';
 import { printable } from '../../printable.ts';
 import { formatDocument } from './document.ts';
 import { EXIT } from './exit-code.ts';

@@ -1,7 +1,6 @@
 /** What commands print for programs, in the conventions of Kubernetes' API: apiVersion and kind, RFC 3339, seconds. */
 import { stringify } from 'yaml';
 import { preciseRfc3339 } from '../../decide/time.ts';
-import { formatObject } from '../cluster.ts';
 
 /** The group and version of what the commands print for programs. */
 export const DOCUMENT_VERSION = 'cli.nodemaintenance.x-k8s.io/v1alpha1';
@@ -32,6 +31,11 @@ function converted(value: unknown): unknown {
  */
 function documentOf(kind: string, content: object): object {
   return { apiVersion: DOCUMENT_VERSION, kind, ...(converted(content) as object) };
+}
+
+/** An object for programs. */
+export function formatObject(object: object, output: 'json' | 'yaml'): string {
+  return output === 'json' ? `${JSON.stringify(object, null, 2)}\n` : stringify(object);
 }
 
 /** A view for programs, as JSON or YAML. */

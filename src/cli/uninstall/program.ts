@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addAccessOptions, dryRunOption, examples, type ExitWith, exitCodes } from '../options.ts';
+import { addAccessOptions, dryRunOption, examples, type ExitWith, exitCodes } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { UninstallFlags } from './uninstall.ts';
 

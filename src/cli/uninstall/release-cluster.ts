@@ -3,7 +3,7 @@ import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { isGated } from '../../decide/daemon-set/gate.ts';
 import { keyOf, NODE_MAINTENANCES, objectPath, PODS, type Resource, sendForObject } from '../../kube/resource.ts';
-import { giveEverythingBack, listOf, type ReleaseContext } from './give-back.ts';
+import { giveEverythingBack, listOf, type ReleaseContext } from './revert.ts';
 import { releasePod } from '../../controller/daemon-set/gate.ts';
 
 const GATE = 'nodemaint-daemonset-gate';

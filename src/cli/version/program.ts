@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { addAccessOptions, examples } from '../options.ts';
+import { addAccessOptions, examples } from '../arguments/options.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import type { VersionFlags } from './version.ts';
 

@@ -3,8 +3,8 @@ import process from 'node:process';
 import { describeError } from '../../errors.ts';
 import type { UserAccessFlags } from '../../kube/access/user.ts';
 import { commit, VERSION } from '../../version.ts';
-import { withCluster } from '../cluster.ts';
-import { readFleet } from '../fleet.ts';
+import { withCluster } from '../cluster/cluster.ts';
+import { readFleet } from '../cluster/fleet.ts';
 import { formatDocument } from '../terminal/document.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

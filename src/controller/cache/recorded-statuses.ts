@@ -1,5 +1,5 @@
 import type { NodeMaintenance, NodeStatus } from '../../api/node-maintenance.ts';
-import { nodeStatusesOf } from '../../decide/drain/recorded-node.ts';
+import { nodeStatusesOf } from '../../decide/maintenance/recorded-node.ts';
 import { createGrouping } from '../../kube/copy/grouping.ts';
 
 /** What the statuses of maintenances have of each node, so that nobody looks through the nodes of a large one. */

@@ -8,7 +8,7 @@ import type { Interceptor } from '../../kube/eviction/interceptor.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
-import { actsOutOfTurn, drainOfPod } from '../eviction/out-of-turn.ts';
+import { actsOutOfTurn, drainOfPod } from '../out-of-turn.ts';
 
 /**
  * The interceptor `daemonset.apps.k8s.io` (KEP-4212, "DaemonSet Controller"): deletes a DaemonSet pod when a maintenance

@@ -3,15 +3,15 @@ import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { EvictionOutcome } from '../../decide/eviction/api-answer.ts';
 import type { EvictionTarget } from '../../decide/eviction/imperative.ts';
 import { targetKeyOf } from '../../decide/eviction/request.ts';
-import { goesDownNow } from '../../decide/maintenance/going-down.ts';
+import { goesDownNow } from '../../decide/shutdown/machine-going-down.ts';
 import { createEvictionEngine, type EngineHabits, type EvictionEngine } from '../../kube/eviction/imperative.ts';
 import type { InterceptorStep } from '../../kube/eviction/interceptor.ts';
-import { type CallsUnderWay, createCallsUnderWay } from '../../kube/eviction/under-way.ts';
+import { type CallsUnderWay, createCallsUnderWay } from '../../kube/eviction/concurrency.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import { graceOptions } from '../deadline.ts';
 import { LAST_REPLICA_MS, neededOn } from './last-replica.ts';
-import { actsOutOfTurn, isAskedInVain } from './out-of-turn.ts';
+import { actsOutOfTurn, isAskedInVain } from '../out-of-turn.ts';
 import { subjectOf } from './reconciler.ts';
 
 /** A drain whose targets our copy does not show yet is seen within this time. */

@@ -4,9 +4,9 @@ import { decideGate, isGated } from '../../decide/daemon-set/gate.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { decideCordon, drainsOfNode } from '../../decide/maintenance/maintenance.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
-import { nodeStateOf } from '../../decide/maintenance/retention.ts';
+import { nodeStateOf } from '../../decide/drain/retention.ts';
 import type { ControllerContext } from '../context.ts';
-import { retentionOf } from './give-back.ts';
+import { retentionOf } from './request-cleanup.ts';
 import type { Refused } from './refusals.ts';
 
 /** What the Complete stage of a maintenance is judged by. */

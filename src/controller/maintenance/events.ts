@@ -2,7 +2,7 @@ import { NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import { drainEvents } from '../../decide/drain/events.ts';
 import type { DrainResolution } from '../../decide/drain/resolution.ts';
-import { firstNames } from '../../decide/names.ts';
+import { firstNames } from '../../decide/name-list.ts';
 import { timeOf } from '../../decide/time.ts';
 import type { EventText } from '../../kube/event/text.ts';
 import type { ControllerContext } from '../context.ts';

@@ -1,7 +1,7 @@
 import { FORCE_ANNOTATION } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { joiningNodes } from '../../decide/drain/drain-of.ts';
-import { identityOf, type NodeIdentity } from '../../decide/drain/recorded-node.ts';
+import { joiningNodes } from '../../decide/drain/observed-drain.ts';
+import { identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import { agentNodeOf, stageOf } from '../../decide/maintenance/maintenance.ts';
 import type { ThrottledDrain } from '../../decide/maintenance/throttle.ts';
 import { timeOf } from '../../decide/time.ts';

@@ -10,7 +10,7 @@ import { isFinished } from '../../decide/eviction/request.ts';
 import { requestNodeOf } from '../../decide/node-label.ts';
 import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
-import { type EvictionIntent, requestKeyOf } from './intents.ts';
+import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
 
 /** The pod of an eviction that is perhaps in flight. */
 interface Target {

@@ -1,11 +1,11 @@
 import { CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
-import { identityOf, recordedNode } from '../../decide/drain/recorded-node.ts';
+import { identityOf, recordedNode } from '../../decide/maintenance/recorded-node.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import { isControlPlane } from '../../decide/maintenance/control-plane-members.ts';
 import { decideNodeConditions } from '../../decide/maintenance/node-conditions.ts';
 import { nodeNote } from '../../decide/maintenance/node-note.ts';
-import { drainsOn, nodeStateOf } from '../../decide/maintenance/retention.ts';
+import { drainsOn, nodeStateOf } from '../../decide/drain/retention.ts';
 import { type ConditionsIntent, syncConditions } from '../../kube/maintenance/conditions.ts';
 import {
   type CordonIntent,

@@ -3,10 +3,10 @@ import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import type { BlockingPod, NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { whyBlocking, whyHeld } from '../../decide/drain/blocking-pods.ts';
-import { reachedTargets } from '../../decide/drain/drain-of.ts';
+import { reachedTargets } from '../../decide/drain/observed-drain.ts';
 import { estimateDrain } from '../../decide/drain/estimate.ts';
-import { entryCovers, targetsCover } from '../../decide/drain/plan.ts';
-import { identityOf, type NodeIdentity } from '../../decide/drain/recorded-node.ts';
+import { entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
+import { identityOf, type NodeIdentity } from '../../decide/maintenance/recorded-node.ts';
 import type { DrainResolution, NodeResolution } from '../../decide/drain/resolution.ts';
 import {
   drainStatus,
@@ -21,11 +21,11 @@ import { drainPodOf } from '../../decide/pod.ts';
 import { drainBegan, evictionPausedUntil, whyReturning } from '../../decide/staying-pod/returning-pod.ts';
 import { samePod } from '../cache/pods.ts';
 import type { ControllerContext } from '../context.ts';
-import { type EvictionIntent, requestKeyOf } from './intents.ts';
+import { type EvictionIntent, requestKeyOf } from './wanted-evictions.ts';
 import type { Draining } from './known-drains.ts';
 import { limitEvictions } from './limits.ts';
 import { NOTHING_REFUSED, type Refused, refusedPod } from './refusals.ts';
-import { createGroupResolver, type ResolverParts, type Verdict } from './resolver.ts';
+import { createGroupResolver, type ResolverParts, type Verdict } from './drain-verdicts.ts';
 
 /** Evictions of other nodes, which make room within the limits when they end, are not told to each drain that waits. */
 const LIMITED_AGAIN_MS = 1_000;

@@ -1,8 +1,8 @@
 import { COMPLETION_FINALIZER } from '../../api/names.ts';
 import type { NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
-import { describeEntry } from '../../decide/drain/plan.ts';
-import { identityOf } from '../../decide/drain/recorded-node.ts';
+import { describeEntry } from '../../decide/maintenance/drain-plan.ts';
+import { identityOf } from '../../decide/maintenance/recorded-node.ts';
 import { completedStatus, cordonStatus } from '../../decide/drain/status.ts';
 import { hasDrainMarks } from '../../decide/node-mark/marks.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
@@ -24,7 +24,7 @@ import {
   reportRefusedGiveBack,
   reportStillCordoned,
 } from './events.ts';
-import type { EvictionIntent } from './intents.ts';
+import type { EvictionIntent } from './wanted-evictions.ts';
 import { createDrainObserver, type DrainObserver } from './observer.ts';
 import type { Refused } from './refusals.ts';
 

@@ -11,7 +11,7 @@ import type { Pod } from '../../api/pod.ts';
 import { copiedLabels, decideLabels, labelsText } from '../../decide/eviction/labels.ts';
 import { isFinished } from '../../decide/eviction/request.ts';
 import { isRequestedBy } from '../../decide/eviction/requester.ts';
-import { isReplaceable } from '../../decide/eviction/spent.ts';
+import { isReplaceable } from '../../decide/eviction/spent-request.ts';
 import { type Dialect, dialectOf } from '../../decide/lifecycle/dialect.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
 import { nodeAnnotation, nodeLabel } from '../../decide/node-label.ts';
@@ -25,8 +25,8 @@ import { createRequestNotes, type RequestNotes } from '../cache/request-notes.ts
 import type { ControllerContext } from '../context.ts';
 import { deadlineAnnotations, graceOptions, hasDeadline, othersUntil } from '../deadline.ts';
 import { type DrainRequests, OLDER_ONLY } from '../lifecycle/drain-requests.ts';
-import { createNewerReturn, createOlderReturn, createRequestReturn } from './give-back.ts';
-import type { EvictionIntent, EvictionIntents } from './intents.ts';
+import { createNewerReturn, createOlderReturn, createRequestReturn } from './request-cleanup.ts';
+import type { EvictionIntent, EvictionIntents } from './wanted-evictions.ts';
 import type { Refusals } from './refusals.ts';
 
 /** What depends on the time: a deadline shortens the end of a pod, and a pod that was evicted may turn out to live on. */

@@ -19,8 +19,8 @@ import { deadlineAnnotations } from '../deadline.ts';
 import { createImperativeEviction } from '../eviction/imperative.ts';
 import { writeMark } from '../../kube/eviction/evict-mark.ts';
 import type { EvictionEngine } from '../../kube/eviction/imperative.ts';
-import type { CallsUnderWay } from '../../kube/eviction/under-way.ts';
-import { requestKeyOf } from '../maintenance/intents.ts';
+import type { CallsUnderWay } from '../../kube/eviction/concurrency.ts';
+import { requestKeyOf } from '../maintenance/wanted-evictions.ts';
 import { createGroupGate, type GroupGate } from './gate.ts';
 import { createGroupModes, type GroupModes } from './modes.ts';
 

@@ -1,7 +1,7 @@
 import type { Pod } from '../../api/pod.ts';
 import { afterAttempt, type EvictionMemory, isInBackground, NO_ATTEMPT } from '../../decide/eviction/imperative.ts';
 import { budgetTooSmall } from '../../decide/pod-group/pod-group.ts';
-import { createEvictionAttempts, type EvictionAttempts } from '../../kube/eviction/memories.ts';
+import { createEvictionAttempts, type EvictionAttempts } from '../../kube/eviction/attempt-memory.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';
 import type { EvictionEngine } from '../../kube/eviction/imperative.ts';

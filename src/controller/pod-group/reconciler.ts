@@ -1,6 +1,6 @@
 import type { Reconcile } from '../../kube/queue.ts';
 import type { ControllerContext } from '../context.ts';
-import type { EvictionIntents } from '../maintenance/intents.ts';
+import type { EvictionIntents } from '../maintenance/wanted-evictions.ts';
 import type { Refusals } from '../maintenance/refusals.ts';
 import { drainIntentOf, groupedPod } from '../maintenance/requests.ts';
 import type { GroupEvictions } from './evictions.ts';

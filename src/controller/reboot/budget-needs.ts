@@ -1,5 +1,5 @@
 import type { PodDisruptionBudget } from '../../api/pod.ts';
-import { budgetCovers } from '../../decide/eviction/disruption-budget.ts';
+import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
 import { podTypeOf } from '../../decide/pod.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { ControllerContext } from '../context.ts';

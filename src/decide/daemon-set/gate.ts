@@ -1,6 +1,6 @@
 import { MAINTENANCE_GATE } from '../../api/names.ts';
 import type { Pod } from '../../api/pod.ts';
-import { targetsCover } from '../drain/plan.ts';
+import { targetsCover } from '../maintenance/drain-plan.ts';
 import type { NodeDrain } from '../maintenance/maintenance.ts';
 import { drainPodOf, podTypeOf, targetNodeOf } from '../pod.ts';
 

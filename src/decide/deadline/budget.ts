@@ -4,7 +4,7 @@
  * least, and never made longer. All times are milliseconds since the epoch unless their names say otherwise.
  */
 import type { DrainPlanEntry, PodType } from '../../api/node-maintenance.ts';
-import { effectiveDrainPlan, entryCovers } from '../drain/plan.ts';
+import { effectiveDrainPlan, entryCovers } from '../maintenance/drain-plan.ts';
 import type { DrainPod } from '../pod.ts';
 
 /** A deadline, and when it became known. */

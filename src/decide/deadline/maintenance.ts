@@ -2,9 +2,9 @@ import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import { type Deadline, type DueTiers, dueTiers, type GracefulPod, graceSecFor, othersUntil } from './budget.ts';
-import { effectiveDrainPlan } from '../drain/plan.ts';
+import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 import { stageOf } from '../maintenance/maintenance.ts';
-import { parseNoticeTime } from '../notice/time.ts';
+import { parseNoticeTime } from '../notice-time.ts';
 import { drainPodOf, graceSecOf, isTerminal } from '../pod.ts';
 
 /** The deadline of a maintenance; undefined where it has none that can be read. */

@@ -1,6 +1,6 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { type Deadline, dueTiers, type GracefulPod, graceSecFor } from './budget.ts';
-import { effectiveDrainPlan } from '../drain/plan.ts';
+import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 
 /** What a deadline means for a drain without an API server. */
 export interface OfflineDeadline {

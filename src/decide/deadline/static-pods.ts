@@ -1,6 +1,6 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import { type Deadline, type GracefulPod, graceSecFor, tierDues, tiersOf } from './budget.ts';
-import { effectiveDrainPlan } from '../drain/plan.ts';
+import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
 
 /** A static pod whose manifest is in place, or parked while its containers still run. */
 export type DeadlinePod = GracefulPod & {

@@ -5,7 +5,7 @@ import type { Node, Pod } from '../../api/pod.ts';
 import { attemptsOf, isBlockedByBudget } from '../eviction/api-answer.ts';
 import { hasCondition } from '../eviction/request.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
-import { hasNobodyLeft } from '../lifecycle/engine-view.ts';
+import { hasNobodyLeft } from '../lifecycle/translation.ts';
 import { isFromUrl, URL_POD_STAYS } from '../static-pod/url-pods.ts';
 import { endOf, graceSecOf, podTypeOf } from '../pod.ts';
 import { rfc3339, timeOf } from '../time.ts';

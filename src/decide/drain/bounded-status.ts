@@ -1,6 +1,6 @@
 /** Keeps a NodeMaintenance below what the API server and etcd take, however many nodes it has and pods block. */
 import type { NodeGroup, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
-import { nodeStatusesOf } from './recorded-node.ts';
+import { nodeStatusesOf } from '../maintenance/recorded-node.ts';
 
 /** A status is not larger than this, unless the names of its nodes and what they have reached are. */
 const ENOUGH_BYTES = 600_000;

@@ -1,7 +1,7 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
-import { entryCovers } from './plan.ts';
+import { entryCovers } from '../maintenance/drain-plan.ts';
 import { drainPodOf, endOf, graceSecOf } from '../pod.ts';
 import { timeOf } from '../time.ts';
 

@@ -1,6 +1,6 @@
 import { DRAINED, type NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
-import { POD_TYPES } from './plan.ts';
-import { nodeStatusesOf } from './recorded-node.ts';
+import { POD_TYPES } from '../maintenance/drain-plan.ts';
+import { nodeStatusesOf } from '../maintenance/recorded-node.ts';
 import { namesText } from './summary.ts';
 
 /** What an Event of a NodeMaintenance says. */

@@ -1,10 +1,10 @@
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { selectorKey, targetsCover } from './plan.ts';
-import { type Drain, type DrainNode, type DrainsAtOnce, fieldOf, indexDrains } from './field.ts';
+import { selectorKey, targetsCover } from '../maintenance/drain-plan.ts';
+import { type Drain, type DrainNode, type DrainsAtOnce, fieldOf, indexDrains } from './drains-at-once.ts';
 import { nodesGoingDown, partsOf } from './going-down.ts';
-import { identityOf, type NodeIdentity } from './recorded-node.ts';
+import { identityOf, type NodeIdentity } from '../maintenance/recorded-node.ts';
 import { namesText } from './summary.ts';
-import { entriesReached, isWithin } from './targets.ts';
+import { entriesReached, isWithin } from '../maintenance/drain-targets.ts';
 import type { DrainPod } from '../pod.ts';
 import { shortened } from '../../printable.ts';
 import { describeStaying, waitedFor } from '../staying-pod/staying-pods.ts';

@@ -7,9 +7,9 @@ import { type BlockingPod, DRAINED, type NodeMaintenance, type NodeStatus } from
 import type { Pod } from '../../api/pod.ts';
 import type { Deadline } from '../deadline/budget.ts';
 import { earliestDeadline } from '../deadline/maintenance.ts';
-import { drainOfMaintenance } from './drain-of.ts';
-import { nodeStatusOf } from './recorded-node.ts';
-import type { NodeIdentity } from './recorded-node.ts';
+import { drainOfMaintenance } from './observed-drain.ts';
+import { nodeStatusOf } from '../maintenance/recorded-node.ts';
+import type { NodeIdentity } from '../maintenance/recorded-node.ts';
 import { type DrainResolution, resolveDrains } from './resolution.ts';
 import { whyHeld } from './blocking-pods.ts';
 import { isFinished } from '../eviction/request.ts';

@@ -8,7 +8,7 @@ import {
   type NodeStatus,
   type Stage,
 } from '../../api/node-maintenance.ts';
-import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from './recorded-node.ts';
+import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { sortedJson } from '../json.ts';

@@ -6,7 +6,7 @@ import {
   INTERCEPTOR_DEADLINE_ANNOTATION,
   KUBELET_INTERCEPTOR,
 } from '../../api/names.ts';
-import { parseNoticeTime } from '../notice/time.ts';
+import { parseNoticeTime } from '../notice-time.ts';
 
 /** Built-in interceptors honour the deadline themselves; the request is not passed on from them. */
 const ENDING: readonly string[] = [KUBELET_INTERCEPTOR, DAEMON_SET_INTERCEPTOR, IMPERATIVE_INTERCEPTOR];

@@ -3,7 +3,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { DRAIN_REQUESTER, type Eviction, type LifecycleRequest } from '../../api/lifecycle.ts';
 import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
 import { isFinished } from '../eviction/request.ts';
-import { endsOf, engineView } from './engine-view.ts';
+import { endsOf, engineView } from './translation.ts';
 import { relevantEviction } from './request.ts';
 import { wantsEviction } from './asked.ts';
 

@@ -3,7 +3,7 @@
  * in parallel to the drain (KEP-2000; kubelet.config.k8s.io/v1beta1, shutdownGracePeriod…).
  */
 import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
-import { planFromKubeletPriorities } from '../drain/plan.ts';
+import { planFromKubeletPriorities } from '../maintenance/drain-plan.ts';
 import type { KubeletFacts } from './kubelet-config.ts';
 
 /** The drop-in that disables it. The name sorts last, so that it overrides all others. */

@@ -1,7 +1,7 @@
 import type { DrainPlanEntry, NodeMaintenance, Stage } from '../../api/node-maintenance.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, COMPLETION_FINALIZER, CORDONED_ANNOTATION } from '../../api/names.ts';
 import type { Node } from '../../api/pod.ts';
-import { nodeStatusOf } from '../drain/recorded-node.ts';
+import { nodeStatusOf } from './recorded-node.ts';
 import { nodeLabel } from '../node-label.ts';
 import { nodeSelectorMatches } from '../selector.ts';
 

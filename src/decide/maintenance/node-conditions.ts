@@ -1,5 +1,5 @@
 import type { Node, NodeCondition } from '../../api/pod.ts';
-import { firstNames } from '../names.ts';
+import { firstNames } from '../name-list.ts';
 
 /** What a node is in the middle of. */
 export interface NodeState {

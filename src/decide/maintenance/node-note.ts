@@ -5,7 +5,7 @@
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION } from '../../api/names.ts';
 import type { LabelSelector } from '../../api/meta.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
-import { type NodeIdentity, recordedNode } from '../drain/recorded-node.ts';
+import { type NodeIdentity, recordedNode } from './recorded-node.ts';
 import { isObject, parseObject } from '../json.ts';
 import { agentNodeOf, isInProgress, stageOf } from './maintenance.ts';
 

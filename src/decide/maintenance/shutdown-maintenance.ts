@@ -4,7 +4,7 @@
  */
 import { printable, shortened } from '../../printable.ts';
 import { DRAINED, type NodeMaintenance } from '../../api/node-maintenance.ts';
-import { nodeStatusOf } from '../drain/recorded-node.ts';
+import { nodeStatusOf } from './recorded-node.ts';
 import { agentNodeOf, stageOf } from './maintenance.ts';
 
 /** A name has at most 253 characters. */

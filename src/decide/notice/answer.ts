@@ -1,4 +1,4 @@
-import { sourcePauseMs } from './pause.ts';
+import { sourcePauseMs } from './source-pause.ts';
 
 /** What is told to a provider about a notice of its own: that the node drains, or that the machine may go. */
 export type Word = 'draining' | 'ready';

@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from '../../api/meta.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
-import { budgetCovers } from '../eviction/disruption-budget.ts';
+import { budgetCovers } from '../disruption-budget/covers.ts';
 
 /** How the pods of a group can be disrupted: independently from each other, or only all together. */
 export type DisruptionMode = 'single' | 'all';

@@ -3,7 +3,7 @@ import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
 import type { Pod, PodDisruptionBudget } from '../../api/pod.ts';
 import { DEFAULT_PROMISE_WORDS, type EvictionOutcome } from '../../decide/eviction/api-answer.ts';
-import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/eviction/disruption-budget.ts';
+import { type BlockedEviction, budgetCovers, decideWakeUps } from '../../decide/disruption-budget/covers.ts';
 import { interceptorEntry, quietMs } from '../../decide/eviction/heartbeat.ts';
 import {
   afterAttempt,
@@ -30,8 +30,8 @@ import { attemptToEvict } from './attempt.ts';
 import { writeMark } from './evict-mark.ts';
 import type { EndOptions } from './evictor.ts';
 import type { Interceptor, InterceptorStep } from './interceptor.ts';
-import { createEvictionAttempts, type EvictionAttempts } from './memories.ts';
-import { type CallsUnderWay, createCallsUnderWay } from './under-way.ts';
+import { createEvictionAttempts, type EvictionAttempts } from './attempt-memory.ts';
+import { type CallsUnderWay, createCallsUnderWay } from './concurrency.ts';
 
 /** What the engine works with. */
 export interface EngineNeeds {

@@ -9,7 +9,7 @@ import {
   isResponderActive,
   responderEntry,
   type ResponderNames,
-} from '../../decide/lifecycle/engine-view.ts';
+} from '../../decide/lifecycle/translation.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';

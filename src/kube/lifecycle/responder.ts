@@ -2,7 +2,7 @@
 import { type Eviction, LIFECYCLE_API_VERSION, type ResponderStatus } from '../../api/lifecycle.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { decideReport } from '../../decide/lifecycle/report.ts';
-import { responderEntry } from '../../decide/lifecycle/engine-view.ts';
+import { responderEntry } from '../../decide/lifecycle/translation.ts';
 import type { Progress } from '../../decide/eviction/heartbeat.ts';
 import type { KubeClient } from '../client.ts';
 import { objectPath, sendForObject } from '../resource.ts';

@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { NODE_MAINTENANCE_GROUP } from '../../api/names.ts';
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
-import type { MaintenanceChange } from '../../decide/drain/draft.ts';
+import type { MaintenanceChange } from '../../decide/maintenance/new-maintenance.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { KubeClient, KubeRequest, KubeResponse } from '../client.ts';
 import { missingName, notInstalled, refusal } from '../refusal.ts';

@@ -1,8 +1,8 @@
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../api/node-maintenance.ts';
 import type { Pod } from '../../api/pod.ts';
 import type { Deadline } from '../../decide/deadline/budget.ts';
-import { effectiveDrainPlan, entryCovers } from '../../decide/drain/plan.ts';
-import { type NodeIdentity, recordedNodes } from '../../decide/drain/recorded-node.ts';
+import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
+import { type NodeIdentity, recordedNodes } from '../../decide/maintenance/recorded-node.ts';
 import { drainPodOf } from '../../decide/pod.ts';
 import type { PresentVolume } from '../../decide/volume/present.ts';
 import { decideVolumes, type NodeVolumes, recordedWaits, volumeKey } from '../../decide/volume/waits.ts';

@@ -1,6 +1,6 @@
 /** Opens the journal at the start of the agent, also after a crash or with a broken disk. */
 import { describeError } from '../../errors.ts';
-import type { Disk } from '../disk.ts';
+import type { Disk } from '../disk/disk.ts';
 import { type JournalLocation, type JournalStep, readIfThere, readSteps } from './journal.ts';
 
 /** The journal that was found. */

@@ -10,7 +10,7 @@ import {
 } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/drain/plan.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/maintenance/drain-plan.ts';
 import { decideEvictionRequest } from '../../../src/decide/eviction/request.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 import type { KubeClient, Patch } from '../../../src/kube/client.ts';

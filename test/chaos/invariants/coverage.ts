@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import { targetsCover } from '../../../src/decide/drain/plan.ts';
+import { targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
 import { drainsOfNode, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf, targetNodeOf } from '../../../src/decide/pod.ts';
 

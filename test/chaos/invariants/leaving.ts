@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { effectiveDrainPlan, entryCovers } from '../../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan, entryCovers } from '../../../src/decide/maintenance/drain-plan.ts';
 import { selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../src/decide/pod.ts';
 import type { Write } from '../audit.ts';

@@ -1,8 +1,8 @@
-import { begunNode } from '../../../src/decide/drain/recorded-node.ts';
+import { begunNode } from '../../../src/decide/maintenance/recorded-node.ts';
 import { MAINTENANCE_REQUESTER } from '../../../src/api/names.ts';
 import { DRAINED, type NodeMaintenance, type NodeStatus } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import { targetsCover } from '../../../src/decide/drain/plan.ts';
+import { targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
 import { isInProgress, selectsNode, stageOf } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf, isTerminal } from '../../../src/decide/pod.ts';
 import { REFUSED_LABEL } from '../objects.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KUBELET_INTERCEPTOR } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { targetsCover } from '../../../src/decide/drain/plan.ts';
+import { targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
 import { drainsOfNode } from '../../../src/decide/maintenance/maintenance.ts';
 import { drainPodOf } from '../../../src/decide/pod.ts';
 import { collectionPath, keyOf, objectPath, PODS } from '../../../src/kube/resource.ts';

@@ -4,14 +4,14 @@ import { createDrainObserver } from '../../../src/controller/maintenance/observe
 import type { ControllerContext } from '../../../src/controller/context.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { decideGate, drainOf } from '../../../src/decide/daemon-set/gate.ts';
-import { budgetCovers } from '../../../src/decide/eviction/disruption-budget.ts';
-import { effectiveDrainPlan, targetsCover } from '../../../src/decide/drain/plan.ts';
-import { previewDrain } from '../../../src/decide/view/drain-preview.ts';
-import { drainView } from '../../../src/decide/view/drain-progress.ts';
+import { budgetCovers } from '../../../src/decide/disruption-budget/covers.ts';
+import { effectiveDrainPlan, targetsCover } from '../../../src/decide/maintenance/drain-plan.ts';
+import { previewDrain } from '../../../src/show/preview/drain-preview.ts';
+import { drainView } from '../../../src/show/progress/drain-progress.ts';
 import { decideLabels } from '../../../src/decide/eviction/labels.ts';
 import { decideEvictionRequest } from '../../../src/decide/eviction/request.ts';
 import { decideTimes } from '../../../src/decide/eviction/times.ts';
-import { evictProgress } from '../../../src/decide/view/eviction-progress.ts';
+import { evictProgress } from '../../../src/show/progress/eviction-progress.ts';
 import { decideHeartbeat } from '../../../src/decide/eviction/heartbeat.ts';
 import { decideEvictionStep, rememberedAttempts } from '../../../src/decide/eviction/imperative.ts';
 import {

@@ -1,14 +1,14 @@
 /** Words and lines: the command line, systemd's and the kernel's texts. */
-import { parseNodes, parseTarget } from '../../../src/cli/cluster.ts';
+import { parseNodes, parseTarget } from '../../../src/cli/cluster/cluster.ts';
 import { DEFAULT_REQUESTER, parseEvictOptions, parsePodName } from '../../../src/cli/evict/options.ts';
-import { parseTimeout } from '../../../src/cli/arguments.ts';
+import { parseTimeout } from '../../../src/cli/arguments/parse.ts';
 import { attemptsOf } from '../../../src/decide/eviction/api-answer.ts';
 import { goDurationMs, parseKubeletFlags } from '../../../src/decide/machine/kubelet-config.ts';
 import { serviceOf } from '../../../src/decide/machine/kubelet-unit.ts';
 import { parseTimeSpan, winningDelay } from '../../../src/decide/machine/logind-delay.ts';
 import { nutLines, parseApcupsd, parseUpsmon } from '../../../src/decide/machine/ups-settings.ts';
 import { describeUps, upsProblems } from '../../../src/decide/machine/ups-shutdown.ts';
-import { parseNoticeTime } from '../../../src/decide/notice/time.ts';
+import { parseNoticeTime } from '../../../src/decide/notice-time.ts';
 import { preciseRfc3339, rfc3339, timeOf } from '../../../src/decide/time.ts';
 import { parseScheduledFile } from '../../../src/host/systemd/login1.ts';
 import { cgroupsIn } from '../../../src/host/process-facts.ts';

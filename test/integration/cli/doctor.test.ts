@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import type { Check } from '../../../src/decide/view/node-checks.ts';
+import type { Check } from '../../../src/show/checks/node-checks.ts';
 import { connectHost } from '../../logind/host.ts';
 import { startLogind } from '../../logind/rig.ts';
 import { runNodemaint } from '../../support/commands/nodemaint.ts';

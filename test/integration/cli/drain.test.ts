@@ -4,7 +4,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node } from '../../../src/api/pod.ts';
-import type { DrainView } from '../../../src/decide/view/drain-progress.ts';
+import type { DrainView } from '../../../src/show/progress/drain-progress.ts';
 import { createActor } from '../../support/eviction/actors.ts';
 import { type CommandEnd, type CommandRun, runCommand, startCommand } from '../../support/commands/command.ts';
 import { buildEvictionRig, type EvictionRig, intercepts, NODE } from '../../support/rigs/eviction.ts';

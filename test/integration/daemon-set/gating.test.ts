@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
 import { isGated } from '../../../src/decide/daemon-set/gate.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/drain/plan.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/maintenance/drain-plan.ts';
 import { labelSelectorMatches } from '../../../src/decide/selector.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { createMaintenanceStatusWriter } from '../../../src/kube/maintenance/status.ts';

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { it } from 'node:test';
 import type { Pod } from '../../../src/api/pod.ts';
-import type { DrainView } from '../../../src/decide/view/drain-progress.ts';
+import type { DrainView } from '../../../src/show/progress/drain-progress.ts';
 import { freePort } from '../../control-plane/port.ts';
 import { runNodemaint, startNodemaint } from '../../support/commands/nodemaint.ts';
 import type { LifecycleRig } from '../../support/rigs/lifecycle.ts';

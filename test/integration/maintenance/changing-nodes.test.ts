@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node } from '../../../src/api/pod.ts';
-import { describeEntry } from '../../../src/decide/drain/plan.ts';
+import { describeEntry } from '../../../src/decide/maintenance/drain-plan.ts';
 import { buildEvictionRig } from '../../support/rigs/eviction.ts';
 import { SOON, waitFor } from '../../support/wait-for.ts';
 import { maintenanceOf } from '../../support/maintenance/objects.ts';

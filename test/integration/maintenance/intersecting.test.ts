@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { describeEntry } from '../../../src/decide/drain/plan.ts';
+import { describeEntry } from '../../../src/decide/maintenance/drain-plan.ts';
 import { buildEvictionRig, type EvictionRig, type Running } from '../../support/rigs/eviction.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { drainOf } from '../../support/maintenance/objects.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createMaintenanceWatch, type MaintenanceWatch } from '../../../src/agent/cluster/node-maintenances.ts';
+import { createMaintenanceWatch, type MaintenanceWatch } from '../../../src/agent/cluster/maintenance-watch.ts';
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node } from '../../../src/api/pod.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/drain/plan.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../src/decide/maintenance/drain-plan.ts';
 import { writesNotes } from '../../../src/decide/lease.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import type { DrainPlanEntry } from '../../../src/api/node-maintenance.ts';
-import { effectiveDrainPlan, POD_TYPES } from '../../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan, POD_TYPES } from '../../../src/decide/maintenance/drain-plan.ts';
 import { statusMessage } from '../../../src/kube/resource.ts';
 import { withoutMutatingPolicies } from '../../control-plane/releases.ts';
 import { type AdmissionRig, assertRefused, buildAdmissionRig } from '../../support/rigs/admission.ts';

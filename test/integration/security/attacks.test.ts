@@ -1,5 +1,5 @@
 import { after, before } from 'node:test';
-import { runController } from '../../../src/controller/controller.ts';
+import { runController } from '../../../src/controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { collectionPath, NODE_MAINTENANCES, sendForObject } from '../../../src/kube/resource.ts';

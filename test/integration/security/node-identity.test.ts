@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { AGENT_LABEL, DEADLINE_ANNOTATION, KUBELET_INTERCEPTOR, NODE_LABEL } from '../../../src/api/names.ts';
-import { effectiveDrainPlan } from '../../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan } from '../../../src/decide/maintenance/drain-plan.ts';
 import { nodeLabel } from '../../../src/decide/node-label.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { NODE_MAINTENANCES, objectPath, statusMessage } from '../../../src/kube/resource.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { describe, it } from 'node:test';
 import { NodemaintError } from '../../../src/errors.ts';
-import { createDisk } from '../../../src/static-pods/disk.ts';
+import { createDisk } from '../../../src/static-pods/disk/disk.ts';
 import { createMover } from '../../../src/static-pods/mover.ts';
 import type { MountRoot } from '../../support/disks/mounts.ts';
 import { createMoverRig, type MoverRig, park, POD } from '../../support/rigs/mover.ts';

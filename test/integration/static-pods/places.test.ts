@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { createDisk } from '../../../src/static-pods/disk.ts';
+import { createDisk } from '../../../src/static-pods/disk/disk.ts';
 import { readInPlace, readParked } from '../../../src/static-pods/inventory.ts';
 import { createMover } from '../../../src/static-pods/mover.ts';
 import { findPlaces } from '../../../src/static-pods/places.ts';

@@ -1,6 +1,6 @@
 /** What the API server does not refuse a user, and what the product itself sees to. */
 import assert from 'node:assert/strict';
-import { createSelfGates } from '../../../src/agent/drain/self/gates.ts';
+import { createSelfGates } from '../../../src/agent/drain/gates.ts';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { HELD_FOR_LABEL, MAINTENANCE_REQUESTER, NODE_LABEL } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/pod.ts';

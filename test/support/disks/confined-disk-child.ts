@@ -1,7 +1,7 @@
 /** Does to the disk what its parent asks for, with the capabilities that it was started with. */
 import process from 'node:process';
 import { describeError, errorCodeOf } from '../../../src/errors.ts';
-import { createDisk } from '../../../src/static-pods/disk.ts';
+import { createDisk } from '../../../src/static-pods/disk/disk.ts';
 import type { DiskAnswer, DiskCall } from './confined-disk.ts';
 
 const disk = createDisk();

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import type { TestContext } from 'node:test';
-import { createDisk, type Disk } from '../../../src/static-pods/disk.ts';
+import { createDisk, type Disk } from '../../../src/static-pods/disk/disk.ts';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const UNIT = path.join(ROOT, 'systemd', 'system', 'nodemaint.service');

@@ -1,5 +1,5 @@
 import type { StateDisk } from '../../../src/host/files/state-files.ts';
-import type { Disk } from '../../../src/static-pods/disk.ts';
+import type { Disk } from '../../../src/static-pods/disk/disk.ts';
 
 /** What a full, a read-only and a broken disk answer. */
 export const DISK_ERRORS = ['ENOSPC', 'EROFS', 'EIO'] as const;

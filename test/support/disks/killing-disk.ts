@@ -1,6 +1,6 @@
 import { truncate } from 'node:fs/promises';
 import path from 'node:path';
-import type { Disk } from '../../../src/static-pods/disk.ts';
+import type { Disk } from '../../../src/static-pods/disk/disk.ts';
 
 /** When the end comes: before a change, after it, or in the middle of one that writes. */
 export type Moment = 'before' | 'half' | 'after';

@@ -13,7 +13,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import type { Disk } from '../../../src/static-pods/disk.ts';
+import type { Disk } from '../../../src/static-pods/disk/disk.ts';
 
 /**
  * The system calls of the machine's disk without a thread, a program or all of /proc for each: for tens of thousands of

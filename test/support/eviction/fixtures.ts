@@ -1,6 +1,6 @@
 import type { EvictionRequest, EvictionRequestStatus } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { type EvictProgress, evictProgress } from '../../../src/decide/view/eviction-progress.ts';
+import { type EvictProgress, evictProgress } from '../../../src/show/progress/eviction-progress.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 
 /** When the request was made, in milliseconds since the epoch. */

@@ -1,7 +1,7 @@
 /** Evictions of pods of groups, over objects in memory. */
 import assert from 'node:assert/strict';
 import type { Pod } from '../../../src/api/pod.ts';
-import { type CallsUnderWay, createCallsUnderWay } from '../../../src/kube/eviction/under-way.ts';
+import { type CallsUnderWay, createCallsUnderWay } from '../../../src/kube/eviction/concurrency.ts';
 import { createGroupEvictions, type GroupStep } from '../../../src/controller/pod-group/evictions.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createEvictionScene, type EvictionScene } from './scene.ts';

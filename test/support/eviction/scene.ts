@@ -2,7 +2,7 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { DrainPlanEntry, NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod, PodDisruptionBudget } from '../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../src/controller/context.ts';
-import { createBudgetRule } from '../../../src/controller/eviction/budget-rule.ts';
+import { createBudgetRule } from '../../../src/controller/disruption-budget/budget-rule.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import type { KubeRequest, KubeResponse } from '../../../src/kube/client.ts';
 import { createUngatedDaemonSets } from '../../../src/kube/eviction/ungated-daemon-sets.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { runController } from '../../../src/controller/controller.ts';
+import { runController } from '../../../src/controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { type Clock, createSystemClock } from '../../../src/host/clock.ts';
 import { createKubeClient, type KubeClient } from '../../../src/kube/client.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Eviction, LifecycleRequest, ResponderStatus } from '../../../src/api/lifecycle.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { runController } from '../../../src/controller/controller.ts';
+import { runController } from '../../../src/controller/leader/controller.ts';
 import { controllerOptionsSchema } from '../../../src/controller/options.ts';
 import { createSystemClock } from '../../../src/host/clock.ts';
 import { loadClusterAccess } from '../../../src/kube/access/cluster.ts';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Disk } from '../../../src/static-pods/disk.ts';
+import type { Disk } from '../../../src/static-pods/disk/disk.ts';
 import { createMover, type Mover } from '../../../src/static-pods/mover.ts';
 import { type MoverPaths } from '../../../src/static-pods/places.ts';
 import { createConfinedDisk } from '../disks/confined-disk.ts';

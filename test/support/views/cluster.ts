@@ -1,10 +1,10 @@
 /** A cluster as the fleet view and the preview show it. */
 import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import type { FleetNode } from '../../../src/decide/fleet/node-state.ts';
+import type { FleetNode } from '../../../src/show/fleet/node-state.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
-import { type DrainPreview, previewDrain } from '../../../src/decide/view/drain-preview.ts';
-import { selectorOfNodes } from '../../../src/decide/drain/draft.ts';
+import { type DrainPreview, previewDrain } from '../../../src/show/preview/drain-preview.ts';
+import { selectorOfNodes } from '../../../src/decide/maintenance/new-maintenance.ts';
 import { drainScene, NODE, NOW } from './drain.ts';
 
 const AGENT = {

@@ -3,8 +3,8 @@ import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../../src/api/names.ts';
 import type { BlockingPod, NodeMaintenance } from '../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../src/api/pod.ts';
-import { selectorOfNodes } from '../../../src/decide/drain/draft.ts';
-import { type DrainFacts, type DrainView, drainView, withSeen } from '../../../src/decide/view/drain-progress.ts';
+import { selectorOfNodes } from '../../../src/decide/maintenance/new-maintenance.ts';
+import { type DrainFacts, type DrainView, drainView, withSeen } from '../../../src/show/progress/drain-progress.ts';
 import { rfc3339 } from '../../../src/decide/time.ts';
 
 /** The present of every view. */

@@ -1,9 +1,9 @@
 /** What one node says of itself, for the views of the command line: the agent's status, the checks, the story of a shutdown. */
 import type { AgentStatus } from '../../../src/agent/control/status.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
-import { begunStory, type StoryLook, withLook, withReturned, withTransition } from '../../../src/decide/story/story.ts';
-import { type Timeline, timelineOf } from '../../../src/decide/story/timeline.ts';
-import type { Check } from '../../../src/decide/view/node-checks.ts';
+import { begunStory, type StoryLook, withLook, withReturned, withTransition } from '../../../src/show/story/story.ts';
+import { type Timeline, timelineOf } from '../../../src/show/story/timeline.ts';
+import type { Check } from '../../../src/show/checks/node-checks.ts';
 import { NODE, NOW } from './drain.ts';
 
 const SHUTDOWN = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Agent } from '../../../src/agent/agent.ts';
-import type { AgentRecord } from '../../../src/agent/shutdown/record.ts';
+import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import { DRAINING, YES } from '../../support/agent/phase-facts.ts';
 import { createTurnRig } from '../../support/agent/turn-rig.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runTurn } from '../../../src/agent/loop.ts';
-import type { AgentRecord } from '../../../src/agent/shutdown/record.ts';
+import type { AgentRecord } from '../../../src/agent/phase/record.ts';
 import type { Phase } from '../../../src/decide/shutdown/phase.ts';
 import { NodemaintError } from '../../../src/errors.ts';
-import { createStepRunner, type Turn } from '../../../src/agent/step.ts';
+import { createStepRunner, type Turn } from '../../../src/agent/turn/step.ts';
 import { createRecordingLog } from '../../support/agent/recording-log.ts';
 import { createTurnRig, type TurnRig } from '../../support/agent/turn-rig.ts';
 import { DRAINING, YES } from '../../support/agent/phase-facts.ts';

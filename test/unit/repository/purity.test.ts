@@ -6,7 +6,8 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
-const DECIDE = path.join(ROOT, 'src', 'decide');
+/** The layers of rules by which somebody acts, and of what people see. */
+const LAYERS = ['decide', 'show'] as const;
 /** What the lint rule cannot see: the current time by way of a constructor or a function call without arguments. */
 const CURRENT_TIME = /new Date\(\s*\)|\bDate\(\s*\)/;
 
@@ -27,11 +28,11 @@ const PURE: Readonly<Record<string, string>> = {
   'a given time': 'export const x = (now: number): string => new Date(now).toISOString();\n',
 };
 
-/** Runs the project's lint rules on one file as if it lay below src/decide; returns what they say, empty for nothing. */
-async function lint(source: string, place = 'noun/rule.ts'): Promise<string> {
+/** Runs the project's lint rules on one file as if it lay in the layer; returns what they say, empty for nothing. */
+async function lint(layer: string, source: string, place = 'noun/rule.ts'): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-purity-'));
   try {
-    const file = path.join(folder, 'src', 'decide', place);
+    const file = path.join(folder, 'src', layer, place);
     await mkdir(path.dirname(file), { recursive: true });
     await copyFile(path.join(ROOT, '.oxlintrc.json'), path.join(folder, '.oxlintrc.json'));
     await writeFile(file, source);
@@ -46,34 +47,37 @@ async function lint(source: string, place = 'noun/rule.ts'): Promise<string> {
   }
 }
 
-describe('the purity of src/decide', () => {
-  for (const [name, source] of Object.entries(IMPURE)) {
-    it(`the check refuses ${name}`, async () => {
-      assert.match(await lint(source), /no-restricted/);
-    });
-  }
-
-  for (const place of ['rule.ts', 'noun/rule.ts', 'a/folder/made/later/rule.ts']) {
-    it(`the check refuses effects in ${place}`, async () => {
-      const up = '../'.repeat(place.split('/').length);
-      const source = `import { createSystemClock } from '${up}host/clock.ts';\nexport const x = createSystemClock;\n`;
-      assert.match(await lint(source, place), /no-restricted/);
-    });
-  }
-
-  for (const [name, source] of Object.entries(PURE)) {
-    it(`the check allows ${name}`, async () => {
-      assert.equal(await lint(source), '');
-    });
-  }
-
-  it('src/decide never asks for the current time', async () => {
-    assert.match('const x = new Date();', CURRENT_TIME);
-    assert.doesNotMatch('const x = new Date(now);', CURRENT_TIME);
-    const files = (await readdir(DECIDE, { recursive: true })).filter((file) => file.endsWith('.ts'));
-    assert.ok(files.some((file) => file.includes(path.sep)));
-    for (const file of files) {
-      assert.doesNotMatch(await readFile(path.join(DECIDE, file), 'utf8'), CURRENT_TIME, file);
+for (const layer of LAYERS) {
+  describe(`the purity of src/${layer}`, () => {
+    for (const [name, source] of Object.entries(IMPURE)) {
+      it(`the check refuses ${name}`, async () => {
+        assert.match(await lint(layer, source), /no-restricted/);
+      });
     }
+
+    for (const place of ['rule.ts', 'noun/rule.ts', 'a/folder/made/later/rule.ts']) {
+      it(`the check refuses effects in ${place}`, async () => {
+        const up = '../'.repeat(place.split('/').length);
+        const source = `import { createSystemClock } from '${up}host/clock.ts';\nexport const x = createSystemClock;\n`;
+        assert.match(await lint(layer, source, place), /no-restricted/);
+      });
+    }
+
+    for (const [name, source] of Object.entries(PURE)) {
+      it(`the check allows ${name}`, async () => {
+        assert.equal(await lint(layer, source), '');
+      });
+    }
+
+    it(`src/${layer} never asks for the current time`, async () => {
+      assert.match('const x = new Date();', CURRENT_TIME);
+      assert.doesNotMatch('const x = new Date(now);', CURRENT_TIME);
+      const below = path.join(ROOT, 'src', layer);
+      const files = (await readdir(below, { recursive: true })).filter((file) => file.endsWith('.ts'));
+      assert.ok(files.some((file) => file.includes(path.sep)));
+      for (const file of files) {
+        assert.doesNotMatch(await readFile(path.join(below, file), 'utf8'), CURRENT_TIME, file);
+      }
+    });
   });
-});
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFile, mkdir, open, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { createDisk } from '../../../src/static-pods/disk.ts';
+import { createDisk } from '../../../src/static-pods/disk/disk.ts';
 import { readParked } from '../../../src/static-pods/inventory.ts';
 import { readJournal } from '../../../src/static-pods/journal/journal.ts';
 import { createMover, type Mover } from '../../../src/static-pods/mover.ts';

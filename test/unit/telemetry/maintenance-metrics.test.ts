@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance, NodeMaintenanceStatus } from '../../../src/api/node-maintenance.ts';
-import { countMaintenances } from '../../../src/decide/maintenance/counts.ts';
-import { countEvictions } from '../../../src/decide/eviction/counts.ts';
+import { countMaintenances } from '../../../src/show/counts/maintenances.ts';
+import { countEvictions } from '../../../src/show/counts/evictions.ts';
 import { createControllerMetrics } from '../../../src/telemetry/metrics.ts';
 import { drainOf, maintenanceOf } from '../../support/maintenance/objects.ts';
 

@@ -2,7 +2,7 @@
 import type { Machine } from '../../../api/machine.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Node } from '../../../api/pod.ts';
-import { firstNames } from '../../../decide/names.ts';
+import { firstNames } from '../../../decide/name-list.ts';
 import { hookPatch, isToStay, type MachinePatch, unhookPatch } from './machine-hook.ts';
 
 /** All objects of the cluster that are looked at. */

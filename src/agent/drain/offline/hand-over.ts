@@ -1,7 +1,7 @@
 import type { DrainPlanEntry, NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
-import { effectiveDrainPlan, targetsCover } from '../../../decide/drain/plan.ts';
-import { handedOverStatuses, identityOf, type NodeIdentity } from '../../../decide/drain/recorded-node.ts';
+import { effectiveDrainPlan, targetsCover } from '../../../decide/maintenance/drain-plan.ts';
+import { handedOverStatuses, identityOf, type NodeIdentity } from '../../../decide/maintenance/recorded-node.ts';
 import { mayHandOver } from '../../../decide/shutdown/phase.ts';
 import { drainPodOf, isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { describeError } from '../../../errors.ts';
@@ -22,7 +22,7 @@ import {
 import type { Log } from '../../../telemetry/log.ts';
 import type { OwnMaintenances } from '../../cluster/own-maintenances.ts';
 import type { OwnNode } from '../../cluster/own-node.ts';
-import type { AgentRecord } from '../../shutdown/record.ts';
+import type { AgentRecord } from '../../phase/record.ts';
 import type { OfflinePods } from './offline-pods.ts';
 
 /** What an attempt came to. */

@@ -1,9 +1,9 @@
 /** The drain from the local record: no API server answers, or none is configured. */
 import { isDeepStrictEqual } from 'node:util';
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
-import { effectiveDrainPlan } from '../../../decide/drain/plan.ts';
+import { effectiveDrainPlan } from '../../../decide/maintenance/drain-plan.ts';
 import { resolveDrain } from '../../../decide/drain/resolution.ts';
-import { drainEnd, type Left, manifestsRefused } from '../../../decide/shutdown/left.ts';
+import { drainEnd, type Left, manifestsRefused } from '../../../decide/staying-pod/left-pods.ts';
 import { NO_PODS, type SeenPods } from '../../../decide/shutdown/offline-view.ts';
 import type { DrainPod } from '../../../decide/pod.ts';
 import { podKey } from '../../../decide/static-pod/moves.ts';

@@ -15,17 +15,17 @@ import {
   withoutPauseIfNotAsked,
   withoutPauseIfUnready,
 } from '../../../decide/eviction/imperative.ts';
-import type { EvictionSettings } from '../../../decide/eviction-settings.ts';
+import type { EvictionSettings } from '../../../decide/eviction/settings.ts';
 import { ownRequest } from '../../../decide/eviction/own-request.ts';
 import { rfc3339 } from '../../../decide/time.ts';
 import { asOfNow, type Moment, momentOf } from '../../../host/clock.ts';
 import { isOwnController, OWN_BUDGET_NOT_ASKED } from '../../../decide/own-controller.ts';
 import { attemptToEvict } from '../../../kube/eviction/attempt.ts';
 import type { EndOptions } from '../../../kube/eviction/evictor.ts';
-import { createEvictionAttempts } from '../../../kube/eviction/memories.ts';
+import { createEvictionAttempts } from '../../../kube/eviction/attempt-memory.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { Waiting } from '../../waiting.ts';
+import type { Waiting } from '../../turn/waited-for.ts';
 
 /** One pod's eviction: its request, and what a deadline makes of its end. */
 export interface EvictionScope {

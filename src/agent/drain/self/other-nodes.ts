@@ -6,7 +6,7 @@ import {
   type SeenLeases,
   whyNotAskedAlone,
 } from '../../../decide/disruption-budget/other-nodes.ts';
-import { goesDownNow } from '../../../decide/maintenance/going-down.ts';
+import { goesDownNow } from '../../../decide/shutdown/machine-going-down.ts';
 import { describeError, NodemaintError } from '../../../errors.ts';
 import type { ObjectPage } from '../../../kube/list.ts';
 import { collectionPath, LEASES, sendForObject } from '../../../kube/resource.ts';

@@ -7,7 +7,7 @@ import type { BlockingPod } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
 import { dueTiersOf } from '../../../decide/deadline/maintenance.ts';
 import { drainsOfNode, type NodeDrain, soleNodeOf } from '../../../decide/maintenance/maintenance.ts';
-import { identityOf } from '../../../decide/drain/recorded-node.ts';
+import { identityOf } from '../../../decide/maintenance/recorded-node.ts';
 import {
   blockedByInterceptors,
   drainPodsOfNode,
@@ -18,7 +18,7 @@ import {
   type SelfScope,
   withReturning,
 } from '../../../decide/drain/self-drain.ts';
-import { drainEnd, type Left, leftOf } from '../../../decide/shutdown/left.ts';
+import { drainEnd, type Left, leftOf } from '../../../decide/staying-pod/left-pods.ts';
 import { isTerminal, podTypeOf } from '../../../decide/pod.ts';
 import { goesDownSince } from '../../../decide/staying-pod/returning-pod.ts';
 import { volumeKey, type WaitedVolume } from '../../../decide/volume/waits.ts';
@@ -26,21 +26,21 @@ import type { Leave } from '../../../decide/static-pod/moves.ts';
 import { describeError } from '../../../errors.ts';
 import { keyOf } from '../../../kube/resource.ts';
 import type { ClusterDependencies } from '../../cluster/dependencies.ts';
-import type { NodeEvictionRequests } from '../../cluster/eviction/requests.ts';
+import type { NodeEvictionRequests } from '../../cluster/eviction-requests.ts';
 import { createNodePods, type NodePods } from '../../cluster/node-pods.ts';
 import { followed } from '../../cluster/on-demand-watch.ts';
 import { createVolumeWaits, type SeenVolumes, type VolumeWaits } from '../../../kube/volume/volume-waits.ts';
 import { drainPodsOf, leaveByTargets, type StaticPodView, withMirrorPriorities } from '../../static-pods/view.ts';
-import type { NodeMaintenances } from '../../cluster/node-maintenances.ts';
-import type { Waiting } from '../../waiting.ts';
+import type { NodeMaintenances } from '../../cluster/maintenance-watch.ts';
+import type { Waiting } from '../../turn/waited-for.ts';
 import { type DrainFacts, type Drainer, type DrainPass, drainedFor, manifestsOf } from '../drainer.ts';
-import type { ControllerLiveness } from './controller-liveness.ts';
+import type { ControllerLiveness } from '../controller-liveness.ts';
 import { createSelfCordon, type SelfCordon } from './cordon.ts';
 import { createSelfRemovals } from './daemon-sets.ts';
 import { createSelfEvictions, type SelfEvictions } from './evictions.ts';
-import type { GiveBack } from './give-back.ts';
+import type { GiveBack } from '../uncordon-and-ungate.ts';
 import { createOtherNodes, type OtherNodes } from './other-nodes.ts';
-import { createPodEnder, type EndedPods, type PodEnder, type PodScope } from './pods.ts';
+import { createPodEnder, type EndedPods, type PodEnder, type PodScope } from './pod-removal.ts';
 import { createSelfStatus, type SelfStatus } from './status.ts';
 import { type SelfTurns, thoseInTurn } from './turns.ts';
 import { createSelfVolumes, type SelfVolumes } from './volumes.ts';

@@ -1,6 +1,6 @@
-import type { DrainView, LeavingPod, NodeView } from '../../../decide/view/drain-progress.ts';
-import { firstNames } from '../../../decide/names.ts';
-import { causeOf } from '../../../decide/view/blocking-causes.ts';
+import type { DrainView, LeavingPod, NodeView } from '../../../show/progress/drain-progress.ts';
+import { firstNames } from '../../../decide/name-list.ts';
+import { causeOf } from '../../../show/progress/blocking-causes.ts';
 import { causeText, tierName } from './frame.ts';
 import { isUnrequested, podState } from './pod-line.ts';
 import { printable } from '../../../printable.ts';

@@ -1,6 +1,6 @@
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import { createSystemClock } from '../../../host/clock.ts';
-import { type Cluster, type ClusterFlags, commandLine } from '../../cluster.ts';
+import { type Cluster, type ClusterFlags, commandLine } from '../../cluster/cluster.ts';
 import type { UserAccessFlags } from '../../../kube/access/user.ts';
 import { EXIT } from '../../terminal/exit-code.ts';
 import type { Terminal } from '../../terminal/terminal.ts';

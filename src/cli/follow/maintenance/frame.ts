@@ -1,8 +1,8 @@
 import type { DrainPlanEntry } from '../../../api/node-maintenance.ts';
-import { namesWithin } from '../../../decide/names.ts';
-import { tierText } from '../../../decide/story/timeline.ts';
-import { type BlockingCause, causeOf } from '../../../decide/view/blocking-causes.ts';
-import type { DrainView, NodeView, TierView } from '../../../decide/view/drain-progress.ts';
+import { namesWithin } from '../../../decide/name-list.ts';
+import { tierText } from '../../../show/story/timeline.ts';
+import { type BlockingCause, causeOf } from '../../../show/progress/blocking-causes.ts';
+import type { DrainView, NodeView, TierView } from '../../../show/progress/drain-progress.ts';
 import { printable } from '../../../printable.ts';
 import { type FrameLine, type FrameSize, hangingLines, type LineStyle, wrap } from '../../terminal/paint.ts';
 import { shareBar } from '../../terminal/progress-bar.ts';

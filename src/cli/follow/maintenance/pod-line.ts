@@ -1,8 +1,8 @@
 /** What is shown of one pod that has to leave. */
 import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
-import { blockingOf, gistOf } from '../../../decide/view/blocking-causes.ts';
-import type { LeavingPod } from '../../../decide/view/drain-progress.ts';
-import type { ActiveInterceptor, EvictProgress } from '../../../decide/view/eviction-progress.ts';
+import { blockingOf, gistOf } from '../../../show/progress/blocking-causes.ts';
+import type { LeavingPod } from '../../../show/progress/drain-progress.ts';
+import type { ActiveInterceptor, EvictProgress } from '../../../show/progress/eviction-progress.ts';
 import { formatSpan } from '../../../decide/duration.ts';
 import { printable } from '../../../printable.ts';
 import { type FrameLine, hangingLines } from '../../terminal/paint.ts';

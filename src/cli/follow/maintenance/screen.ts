@@ -1,4 +1,4 @@
-import type { DrainView } from '../../../decide/view/drain-progress.ts';
+import type { DrainView } from '../../../show/progress/drain-progress.ts';
 import { printable } from '../../../printable.ts';
 import { formatStreamed } from '../../terminal/document.ts';
 import type { OutputFormat, Terminal } from '../../terminal/terminal.ts';

@@ -1,8 +1,8 @@
 import type { EvictionRequest } from '../../../api/eviction-request.ts';
 import type { NodeMaintenance } from '../../../api/node-maintenance.ts';
 import type { Pod } from '../../../api/pod.ts';
-import { nodeStatusesOf } from '../../../decide/drain/recorded-node.ts';
-import { drainView, type DrainView, type SeenPods, withSeen } from '../../../decide/view/drain-progress.ts';
+import { nodeStatusesOf } from '../../../decide/maintenance/recorded-node.ts';
+import { drainView, type DrainView, type SeenPods, withSeen } from '../../../show/progress/drain-progress.ts';
 import { NODE_MAINTENANCES, PODS } from '../../../kube/resource.ts';
 import { transformPod } from '../../../kube/copy/transform.ts';
 import type { KubeClient } from '../../../kube/client.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createNodeEvictions, type NodeEvictions } from '../../../../src/agent/cluster/eviction/evictions.ts';
+import { createNodeEvictions, type NodeEvictions } from '../../../../src/agent/cluster/evictions.ts';
 import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
 import { createSystemClock } from '../../../../src/host/clock.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';

@@ -4,7 +4,7 @@ import { createControllerDrainer } from '../../../../src/agent/drain/controller-
 import type { DrainFacts } from '../../../../src/agent/drain/drainer.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
-import type { RetentionFacts } from '../../../../src/decide/static-pod/retention.ts';
+import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
 
 const SIGNAL = new AbortController().signal;
 const STATIC = [{ podType: 'Static', podPriority: 2_147_483_647 }] as const;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createControllerWatch } from '../../../../src/agent/drain/controller-watch.ts';
-import type { ControllerState } from '../../../../src/agent/drain/self/controller-liveness.ts';
+import type { ControllerState } from '../../../../src/agent/drain/controller-liveness.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
-import type { RetentionFacts } from '../../../../src/decide/static-pod/retention.ts';
+import type { RetentionFacts } from '../../../../src/decide/static-pod/parked.ts';
 
 const SIGNAL = new AbortController().signal;
 const RETENTION: RetentionFacts = {

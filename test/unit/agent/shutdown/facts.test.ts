@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { endsPhase, type PhaseFactDependencies, readPhaseFacts } from '../../../../src/agent/shutdown/facts.ts';
-import type { AgentRecord } from '../../../../src/agent/shutdown/record.ts';
-import type { StaticPodPass } from '../../../../src/agent/static-pods/pass.ts';
+import type { AgentRecord } from '../../../../src/agent/phase/record.ts';
+import type { StaticPodPass } from '../../../../src/agent/drain/pod-pass.ts';
 import { shutdownNames } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
 import { DRAINING, SHUTDOWN, YES } from '../../../support/agent/phase-facts.ts';

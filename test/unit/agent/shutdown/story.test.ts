@@ -8,9 +8,9 @@ import {
   type StoryRecorder,
   type TurnSight,
 } from '../../../../src/agent/shutdown/story-recorder.ts';
-import type { Turn } from '../../../../src/agent/step.ts';
+import type { Turn } from '../../../../src/agent/turn/step.ts';
 import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
-import { begunStory } from '../../../../src/decide/story/story.ts';
+import { begunStory } from '../../../../src/show/story/story.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { SILENT_LOG } from '../../../support/silent-log.ts';
 import { createRecordingLog } from '../../../support/agent/recording-log.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createManualRequests } from '../../../../src/agent/static-pods/manual.ts';
 import type { StaticPodView } from '../../../../src/agent/static-pods/view.ts';
-import { MANUAL } from '../../../../src/decide/static-pod/retention.ts';
+import { MANUAL } from '../../../../src/decide/static-pod/parked.ts';
 
 const POD = { file: 'web.yaml', namespace: 'default', podName: 'web-n' } as never;
 const NONE: StaticPodView = { inPlace: [], ended: [], parked: [], live: undefined };

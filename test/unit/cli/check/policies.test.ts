@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readAddons, readPolicies, readPolicyObjects } from '../../../../src/cli/check/policies.ts';
-import type { AddonFact } from '../../../../src/decide/fleet/cluster-checks.ts';
-import { MUTATING_POLICIES, VALIDATING_POLICIES } from '../../../../src/decide/fleet/installed.ts';
+import type { AddonFact } from '../../../../src/show/checks/cluster-checks.ts';
+import { MUTATING_POLICIES, VALIDATING_POLICIES } from '../../../../src/show/checks/installed.ts';
 
 const REGISTRATION = '/apis/admissionregistration.k8s.io/v1';
 const SURGE = ['nodemaint-surge-deployments', 'nodemaint-surge-pods', 'nodemaint-surge-eviction-requests'];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import { formatPreview } from '../../../../src/cli/maintenance/preview-table.ts';
-import { type DrainPreview, previewDrain } from '../../../../src/decide/view/drain-preview.ts';
+import { type DrainPreview, previewDrain } from '../../../../src/show/preview/drain-preview.ts';
 
 function pod(name: string, terminationGracePeriodSeconds: number, priority: number, annotations = {}): Pod {
   const metadata = { name, namespace: 'default', uid: `uid-${name}`, annotations };

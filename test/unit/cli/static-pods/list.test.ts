@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { StaticPodEntry } from '../../../../src/decide/view/static-pod-list.ts';
+import type { StaticPodEntry } from '../../../../src/show/static-pod-list.ts';
 import { startDemoRuntime } from '../../../../src/demo/runtime.ts';
 import { readAgentStatus, runNodemaint, startNodemaint } from '../../../support/commands/nodemaint.ts';
 import { makeTestFolder } from '../../../support/folder.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { printChecks } from '../../../../src/cli/terminal/checks.ts';
-import type { Check } from '../../../../src/decide/view/node-checks.ts';
+import type { Check } from '../../../../src/show/checks/node-checks.ts';
 import { recordTerminal } from '../../../support/stand-ins/recorded-terminal.ts';
 
 const LONG = 'the lock is not held '.repeat(12).trim();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/pod.ts';
 import type { ControllerContext } from '../../../../src/controller/context.ts';
-import { createEvictionIntents } from '../../../../src/controller/maintenance/intents.ts';
+import { createEvictionIntents } from '../../../../src/controller/maintenance/wanted-evictions.ts';
 import type { Refusals } from '../../../../src/controller/maintenance/refusals.ts';
 import { createRequestReconciler } from '../../../../src/controller/maintenance/requests.ts';
 import type { DrainPod } from '../../../../src/decide/pod.ts';

@@ -6,7 +6,7 @@ import {
   EVICT_WANTED_ANNOTATION,
   EVICTION_IN_PROGRESS_ANNOTATION,
 } from '../../../../src/api/names.ts';
-import { createCallsUnderWay } from '../../../../src/kube/eviction/under-way.ts';
+import { createCallsUnderWay } from '../../../../src/kube/eviction/concurrency.ts';
 import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
 import { asked, groupPod, groupScene } from '../../../support/eviction/group-scene.ts';
 

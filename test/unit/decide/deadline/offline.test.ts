@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { effectiveDrainPlan } from '../../../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { resolveDrain } from '../../../../src/decide/drain/resolution.ts';
 import { decideOfflineDeadline } from '../../../../src/decide/deadline/offline.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../../../src/api/node-maintenance.ts';
 import { boundedStatus } from '../../../../src/decide/drain/bounded-status.ts';
-import { countMaintenances } from '../../../../src/decide/maintenance/counts.ts';
-import { nodeStatusesOf, nodeStatusOf } from '../../../../src/decide/drain/recorded-node.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/drain/plan.ts';
+import { countMaintenances } from '../../../../src/show/counts/maintenances.ts';
+import { nodeStatusesOf, nodeStatusOf } from '../../../../src/decide/maintenance/recorded-node.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { summaryOf } from '../../../../src/decide/drain/summary.ts';
 
 const MEGABYTE = 1_000_000;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NodeMaintenance, NodeMaintenanceStatus, PodType } from '../../../../src/api/node-maintenance.ts';
-import { drainOfMaintenance } from '../../../../src/decide/drain/drain-of.ts';
-import { describeEntry } from '../../../../src/decide/drain/plan.ts';
-import type { NodeIdentity } from '../../../../src/decide/drain/recorded-node.ts';
+import { drainOfMaintenance } from '../../../../src/decide/drain/observed-drain.ts';
+import { describeEntry } from '../../../../src/decide/maintenance/drain-plan.ts';
+import type { NodeIdentity } from '../../../../src/decide/maintenance/recorded-node.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { drainStatus } from '../../../../src/decide/drain/status.ts';
 import { resolveSelfDrains } from '../../../../src/decide/drain/self-drain.ts';

@@ -5,7 +5,7 @@ import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Node, Pod } from '../../../../src/api/pod.ts';
 import { whyBlocking } from '../../../../src/decide/drain/blocking-pods.ts';
 import { estimateDrain } from '../../../../src/decide/drain/estimate.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/drain/plan.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 import {
   completedStatus,
   cordonStatus,

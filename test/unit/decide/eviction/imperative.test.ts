@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { decideWakeUps } from '../../../../src/decide/eviction/disruption-budget.ts';
+import { decideWakeUps } from '../../../../src/decide/disruption-budget/covers.ts';
 import { decideLabels } from '../../../../src/decide/eviction/labels.ts';
 import {
   afterAttempt,

@@ -5,12 +5,12 @@ import { DRAIN_REQUESTER, type EvictionStatus } from '../../../../src/api/lifecy
 import { MAINTENANCE_REQUESTER } from '../../../../src/api/names.ts';
 import { whyBlocking } from '../../../../src/decide/drain/blocking-pods.ts';
 import { failedAttempts } from '../../../../src/decide/eviction/api-answer.ts';
-import { countEvictions } from '../../../../src/decide/eviction/counts.ts';
+import { countEvictions } from '../../../../src/show/counts/evictions.ts';
 import { askedFor } from '../../../../src/decide/lifecycle/dialect.ts';
 import { countedView, drainRequests } from '../../../../src/decide/lifecycle/drain-view.ts';
-import { evictorMessage } from '../../../../src/decide/lifecycle/engine-view.ts';
+import { evictorMessage } from '../../../../src/decide/lifecycle/translation.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
-import { evictProgress } from '../../../../src/decide/view/eviction-progress.ts';
+import { evictProgress } from '../../../../src/show/progress/eviction-progress.ts';
 import { A, eviction, EVICTOR, NOW, pod, request, turns, UID } from './objects.ts';
 
 const IMPERATIVE = 'imperative-eviction.k8s.io';

@@ -7,8 +7,8 @@ import {
   evictorMessage,
   isResponderActive,
   saysEvicted,
-} from '../../../../src/decide/lifecycle/engine-view.ts';
-import { rememberedPause } from '../../../../src/decide/lifecycle/memory.ts';
+} from '../../../../src/decide/lifecycle/translation.ts';
+import { rememberedPause } from '../../../../src/decide/lifecycle/remembered-pause.ts';
 import { decideReport } from '../../../../src/decide/lifecycle/report.ts';
 import { rfc3339 } from '../../../../src/decide/time.ts';
 import { A, EVICTOR, eviction, NOW, turns } from './objects.ts';

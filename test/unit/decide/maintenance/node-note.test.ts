@@ -4,7 +4,7 @@ import type { Lease } from '../../../../src/api/lease.ts';
 import { DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION, NOTES_BY_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { earliestDeadline } from '../../../../src/decide/deadline/maintenance.ts';
-import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/drain/plan.ts';
+import { DEFAULT_DRAIN_PLAN } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { writesNotes } from '../../../../src/decide/lease.ts';
 import { drainsOfNode } from '../../../../src/decide/maintenance/maintenance.ts';
 import { decideSource, nodeNote, readNodeNote } from '../../../../src/decide/maintenance/node-note.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMadeMaintenances, type MadeMaintenances } from '../../../../src/agent/cluster/made-maintenances.ts';
+import { createMadeMaintenances, type MadeMaintenances } from '../../../../src/agent/cluster/created-uids.ts';
 import { AGENT_LABEL, BOOT_ANNOTATION, NODE_LABEL } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import { agentNodeOf } from '../../../../src/decide/maintenance/maintenance.ts';
-import { chooseForCompletion } from '../../../../src/decide/maintenance/choice.ts';
+import { chooseForCompletion } from '../../../../src/decide/maintenance/named-target.ts';
 import { nodeAnnotation, nodeLabel, requestNodeOf } from '../../../../src/decide/node-label.ts';
 import {
   hasDrained,

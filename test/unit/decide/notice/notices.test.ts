@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseNoticeTime } from '../../../../src/decide/notice/time.ts';
+import { parseNoticeTime } from '../../../../src/decide/notice-time.ts';
 import { decideNotices, type Notice, type NoticeOptions, withNotices } from '../../../../src/decide/notice/notices.ts';
 import { providerOf } from '../../../../src/decide/notice/provider.ts';
 import type { Phase, PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { AGENT_LABEL, MIRROR_ANNOTATION } from '../../../../src/api/names.ts';
 import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { selectorOfNodes } from '../../../../src/decide/drain/draft.ts';
+import { selectorOfNodes } from '../../../../src/decide/maintenance/new-maintenance.ts';
 import {
   comesTooLate,
   drainBegan,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MIRROR_ANNOTATION, SOURCE_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Pod } from '../../../../src/api/pod.ts';
-import { effectiveDrainPlan } from '../../../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { type DrainResolution, resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { drainStatus } from '../../../../src/decide/drain/status.ts';
 import { describeStaying, drainPodOn, waitedFor } from '../../../../src/decide/staying-pod/staying-pods.ts';

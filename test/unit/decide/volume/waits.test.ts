@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod, PodVolume } from '../../../../src/api/pod.ts';
-import { effectiveDrainPlan } from '../../../../src/decide/drain/plan.ts';
+import { effectiveDrainPlan } from '../../../../src/decide/maintenance/drain-plan.ts';
 import { resolveDrains } from '../../../../src/decide/drain/resolution.ts';
 import { drainPodOf } from '../../../../src/decide/pod.ts';
 import type { PresentVolume } from '../../../../src/decide/volume/present.ts';

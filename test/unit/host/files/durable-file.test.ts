@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { replaceFile } from '../../../../src/host/files/durable-file.ts';
-import { createDisk } from '../../../../src/static-pods/disk.ts';
+import { createDisk } from '../../../../src/static-pods/disk/disk.ts';
 import { createJournal } from '../../../../src/static-pods/journal/journal.ts';
 
 const { signal } = new AbortController();

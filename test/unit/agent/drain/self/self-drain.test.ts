@@ -5,7 +5,7 @@ import { createSelfDrainer } from '../../../../../src/agent/drain/self/self-drai
 import type { NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import { NodemaintError } from '../../../../../src/errors.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
-import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction-settings.ts';
+import { DEFAULT_EVICTION_SETTINGS } from '../../../../../src/decide/eviction/settings.ts';
 import type { ControllerLife } from '../../../../../src/decide/shutdown/drainer.ts';
 import { createRecordingLog } from '../../../../support/agent/recording-log.ts';
 import { createObjectServer, withOpenWatches } from '../../../../support/stand-ins/object-server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createMaintenanceTransform } from '../../../../../src/agent/cluster/maintenance-copies.ts';
+import { createMaintenanceTransform } from '../../../../../src/agent/cluster/copy-trimming.ts';
 import { createSelfTurns, type SelfTurns } from '../../../../../src/agent/drain/self/turns.ts';
 import { DRAINED, type NodeMaintenance } from '../../../../../src/api/node-maintenance.ts';
 import { AGENT_LABEL, DEADLINE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION } from '../../../../../src/api/names.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { concludeFollow } from '../../../../../src/cli/follow/maintenance/follow.ts';
 import type { DrainWatchResult } from '../../../../../src/cli/follow/maintenance/watch.ts';
 import type { OutputFormat } from '../../../../../src/cli/terminal/terminal.ts';
-import type { DrainView, NodeView } from '../../../../../src/decide/view/drain-progress.ts';
+import type { DrainView, NodeView } from '../../../../../src/show/progress/drain-progress.ts';
 import { recordTerminal } from '../../../../support/stand-ins/recorded-terminal.ts';
 
 function node(name: string, drained: boolean): NodeView {

@@ -5,9 +5,9 @@ import type { Pod } from '../../../../../src/api/pod.ts';
 import { createDrainChanges } from '../../../../../src/cli/follow/maintenance/changes.ts';
 import { drainFrame } from '../../../../../src/cli/follow/maintenance/frame.ts';
 import { progressBar } from '../../../../../src/cli/terminal/progress-bar.ts';
-import { selectorOfNodes } from '../../../../../src/decide/drain/draft.ts';
+import { selectorOfNodes } from '../../../../../src/decide/maintenance/new-maintenance.ts';
 import type { DrainPod } from '../../../../../src/decide/pod.ts';
-import { drainView, type DrainView } from '../../../../../src/decide/view/drain-progress.ts';
+import { drainView, type DrainView } from '../../../../../src/show/progress/drain-progress.ts';
 
 function pod(name: string, extra: { metadata?: object; spec?: object } = {}): Pod {
   const metadata = { name, namespace: 'default', uid: `uid-${name}`, labels: { app: name }, ...extra.metadata };

@@ -1,0 +1,77 @@
+import type { Cluster } from './cluster/cluster.ts';
+import type { ClusterDependencies } from './cluster/dependencies.ts';
+import type { OwnNode } from './cluster/own-node.ts';
+import type { KubeletInterceptor } from './static-pods/interceptor.ts';
+import { createControllerDrainer } from './drain/controller-drain.ts';
+import { type ControllerWatch, createControllerWatch } from './drain/controller-watch.ts';
+import { createDrainStep, type DrainStep } from './drain/drain.ts';
+import { NO_DRAINER } from './drain/drainer.ts';
+import { createLastLook, type LastLookDependencies } from './drain/last-look.ts';
+import { createOfflineDrainer, type OfflineDrainDependencies } from './drain/offline/offline-drain.ts';
+import { createControllerLiveness } from './drain/controller-liveness.ts';
+import { createSelfGates } from './drain/gates.ts';
+import { createGiveBack } from './drain/uncordon-and-ungate.ts';
+import { createSelfDrainer } from './drain/self/self-drain.ts';
+import { createSelfTurns } from './drain/self/turns.ts';
+
+/** The drain of the node as the agent's loop uses it. */
+export interface DrainParts {
+  readonly step: DrainStep;
+  /** Undefined where no cluster is configured. */
+  readonly controller: ControllerWatch | undefined;
+}
+
+/** What the drain needs of a node's cluster; all of it is undefined where none is configured. */
+export interface ClusterScope {
+  readonly cluster: Cluster | undefined;
+  readonly interceptor: KubeletInterceptor | undefined;
+  readonly dependencies: ClusterDependencies | undefined;
+  readonly ownNode: OwnNode | undefined;
+  /** For how long a drain by the agent waits for each volume, in milliseconds. */
+  readonly maxVolumeWaitMs: number;
+}
+
+/** Puts the three drainers together; without a cluster only the offline one drains. Watches end with `lifetime`. */
+export function createDrainParts(
+  { runtime, log, ...offline }: OfflineDrainDependencies & LastLookDependencies,
+  { cluster, interceptor, dependencies, ownNode, maxVolumeWaitMs }: ClusterScope,
+  lifetime: AbortSignal,
+): DrainParts {
+  const { drainPlan, clock } = offline;
+  const offlineDrainer = createOfflineDrainer(offline);
+  const lastLook = createLastLook({ runtime, clock, log });
+  if (cluster === undefined || interceptor === undefined || dependencies === undefined || ownNode === undefined) {
+    const drainers = { controller: NO_DRAINER, self: NO_DRAINER, offline: offlineDrainer };
+    return {
+      step: createDrainStep({ drainers, controller: undefined, lastLook, drainPlan, clock }),
+      controller: undefined,
+    };
+  }
+  const { client, nodeName } = dependencies;
+  const liveness = createControllerLiveness(client, dependencies.log);
+  const giveBack = createGiveBack(dependencies, createSelfGates(dependencies), {
+    ownNode,
+    isAfterShutdown: () => cluster.own.own().length > 0,
+  });
+  const controller = createControllerWatch(cluster.maintenances, liveness, giveBack, nodeName);
+  const turns = createSelfTurns({ nodeName, clock, list: () => cluster.maintenances.list() });
+  const byController = createControllerDrainer(cluster.own, interceptor);
+  const drainers = {
+    controller: byController,
+    self: createSelfDrainer(
+      {
+        requests: cluster.requests,
+        liveness,
+        giveBack,
+        turns,
+        maintenances: cluster.maintenances,
+        byController,
+        maxVolumeWaitMs,
+      },
+      dependencies,
+      lifetime,
+    ),
+    offline: offlineDrainer,
+  };
+  return { step: createDrainStep({ drainers, controller, lastLook, drainPlan, clock }), controller };
+}

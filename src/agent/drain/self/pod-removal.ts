@@ -1,0 +1,165 @@
+import type { EvictionRequest } from '../../../api/eviction-request.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../../../api/names.ts';
+import type { Pod } from '../../../api/pod.ts';
+import { endOptionsOf, interceptorsUntil } from '../../../decide/deadline/maintenance.ts';
+import {
+  type AwaitingPod,
+  awaitingPodOf,
+  evictingUids,
+  heldByVolumes,
+  type SelfDrain,
+} from '../../../decide/drain/self-drain.ts';
+import { isSpent } from '../../../decide/eviction/spent-request.ts';
+import type { NodeDrain } from '../../../decide/maintenance/maintenance.ts';
+import { endOf, podTypeOf } from '../../../decide/pod.ts';
+import { drainBegan, evictionPausedUntil } from '../../../decide/staying-pod/returning-pod.ts';
+import { describeVolumes, type HeldPod } from '../../../decide/volume/waits.ts';
+import type { Clock } from '../../../host/clock.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { type EndOptions, shortenEnd } from '../../../kube/eviction/evictor.ts';
+import { keyOf } from '../../../kube/resource.ts';
+import type { Waiting } from '../../turn/waited-for.ts';
+import type { SelfRemovals } from './daemon-sets.ts';
+import type { SelfEvictions } from './evictions.ts';
+import { createPodSteps } from './pending-steps.ts';
+
+/** The pods of the node, its drains, and what these mean for each pod. */
+export interface PodScope {
+  readonly own: readonly SelfDrain[];
+  readonly pods: readonly Pod[];
+  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+  /** When a deadline ends the trust in the pod's interceptors, in milliseconds since the epoch; undefined for never. */
+  readonly trustUntil: (pod: Pod) => number | undefined;
+  /** Whether none of the pod's interceptors is waited for: a deadline is over, or its request is spent. */
+  readonly waitsForNone: (pod: Pod) => boolean;
+  readonly optionsOf: (pod: Pod) => EndOptions;
+}
+
+/** What the pass over the pods acts on. */
+export interface PodPass extends PodScope {
+  /** The drains as the status of the maintenances records them. */
+  readonly recorded: readonly NodeDrain[];
+  /** Why budgets are not asked for the pods of this node, as a sentence; undefined where they are. */
+  readonly whyNotAsked: () => string | undefined;
+  /** Asked right before each step that takes a pod away. */
+  readonly mayAct: () => Promise<boolean>;
+}
+
+export interface EndedPods {
+  /** Static pods, NAMESPACE/NAME, that wait for interceptors. */
+  readonly awaiting: ReadonlySet<string>;
+  readonly waiting: readonly Waiting[];
+}
+
+/** Ends the targeted pods of the node: by eviction, and those of DaemonSets by deletion. */
+export interface PodEnder {
+  scopeOf(own: readonly SelfDrain[], pods: readonly Pod[], requests: readonly EvictionRequest[]): PodScope;
+  /**
+   * Takes the next step of every targeted pod: what is refused for one, or held up by a webhook, does not keep the others.
+   * Throws API_UNREACHABLE.
+   */
+  end(pass: PodPass, signal: AbortSignal): Promise<EndedPods>;
+  /** Ends the steps under way. */
+  forget(): void;
+}
+
+export interface PodEnderDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly evictions: Pick<SelfEvictions, 'evict'>;
+  readonly removals: Pick<SelfRemovals, 'remove'>;
+}
+
+/** The next step of one pod; undefined for a static one, which leaves by its manifest. */
+async function endPod(
+  { client, clock, evictions, removals }: PodEnderDependencies,
+  { pod, awaited, pass }: { readonly pod: Pod; readonly awaited: AwaitingPod | undefined; readonly pass: PodPass },
+  signal: AbortSignal,
+): Promise<Waiting | undefined> {
+  const podType = podTypeOf(pod);
+  const options = pass.optionsOf(pod);
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    // A controller that is alive again may give the same order: it changes nothing.
+    if (podType !== 'Static') await shortenEnd(client, pod, { options, now: clock.now() }, signal);
+    const expectedAt = endOf(pod)?.endsAt ?? clock.now();
+    return { what: keyOf(pod), on: 'kubelet', message: 'is terminating', expectedAt };
+  }
+  if (awaited !== undefined) return { what: keyOf(pod), on: awaited.on, message: awaited.message };
+  // A static pod leaves by its manifest.
+  if (podType === 'Static') return undefined;
+  const began = pass.own.flatMap(({ maintenance }) => drainBegan(maintenance) ?? [])[0];
+  const pausedUntil = evictionPausedUntil(pod, began, clock.now());
+  if (pausedUntil !== undefined) {
+    return {
+      what: keyOf(pod),
+      on: IMPERATIVE_INTERCEPTOR,
+      message: 'came to the node past its cordon, and is evicted soon',
+      expectedAt: pausedUntil,
+    };
+  }
+  if (podType === 'DaemonSet') return await removals.remove(pod, { ...pass, options }, signal);
+  const { mayAct, whyNotAsked } = pass;
+  const scope = { request: pass.requestOf(pod), options, trustUntil: pass.trustUntil(pod), mayAct, whyNotAsked };
+  return await evictions.evict(pod, scope, signal);
+}
+
+/** What the pod of a driver waits for. */
+function waitsForVolumes(pod: Pod, { volumes }: HeldPod): Waiting {
+  if (volumes.length === 0) return { what: keyOf(pod), on: 'other pods', message: 'runs a driver that they may need' };
+  const since = Math.min(...volumes.map((volume) => volume.since));
+  const message = `runs the driver that is needed for the volume ${describeVolumes(volumes)}`;
+  return { what: keyOf(pod), on: 'kubelet', message, since };
+}
+
+/** The steps end with `lifetime`. */
+export function createPodEnder(dependencies: PodEnderDependencies, lifetime: AbortSignal): PodEnder {
+  const { clock } = dependencies;
+  const steps = createPodSteps(lifetime);
+  return {
+    scopeOf: (own, pods, requests) => {
+      const byPod = new Map(requests.map((request) => [request.spec.target.pod.uid, request]));
+      const requestOf = ({ metadata }: Pod): EvictionRequest | undefined => byPod.get(metadata.uid ?? '');
+      const maintenances = own.map(({ maintenance }) => maintenance);
+      const trustUntil = (pod: Pod): number | undefined => interceptorsUntil(pod, pods, maintenances);
+      return {
+        own,
+        pods,
+        trustUntil,
+        requestOf,
+        waitsForNone: (pod) => {
+          const request = requestOf(pod);
+          const now = clock.now();
+          return now >= (trustUntil(pod) ?? Infinity) || (request !== undefined && isSpent(request, pod, now));
+        },
+        optionsOf: (pod) => endOptionsOf(pod, pods, maintenances, clock.now()),
+      };
+    },
+    end: async (pass, signal) => {
+      const evicting = evictingUids(pass.own);
+      const held = heldByVolumes(pass.own);
+      const awaiting = new Set<string>();
+      const waiting: Waiting[] = [];
+      for (const pod of pass.pods) {
+        const isStatic = podTypeOf(pod) === 'Static';
+        if (!isStatic && !evicting.has(pod.metadata.uid ?? '')) continue;
+        const needed = held.get(pod.metadata.uid ?? '');
+        if (needed !== undefined) {
+          waiting.push(waitsForVolumes(pod, needed));
+          continue;
+        }
+        const awaited = awaitingPodOf(pod, pass.requestOf(pod), pass.waitsForNone(pod));
+        if (isStatic && awaited !== undefined) awaiting.add(keyOf(pod));
+        const waits = await steps.take(
+          pod,
+          (stepSignal) => endPod(dependencies, { pod, awaited, pass }, stepSignal),
+          signal,
+        );
+        if (waits !== undefined) waiting.push(waits);
+      }
+      return { awaiting, waiting };
+    },
+    forget: () => {
+      steps.end();
+    },
+  };
+}

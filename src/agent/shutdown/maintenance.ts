@@ -1,0 +1,65 @@
+import type { DrainPlanEntry } from '../../api/node-maintenance.ts';
+import { effectiveDrainPlan } from '../../decide/maintenance/drain-plan.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { isNamed, type Phase } from '../../decide/shutdown/phase.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { forEachApart } from '../turn/step.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { OwnMaintenances } from '../cluster/own-maintenances.ts';
+
+/**
+ * Creates the NodeMaintenance of a shutdown that is drained with the cluster, and deletes those of earlier shutdowns that
+ * are over. `drainPlan` is the configured one.
+ */
+export async function ensureMaintenance(
+  own: Pick<OwnMaintenances, 'state' | 'confirm' | 'create' | 'own' | 'remove'>,
+  drainPlan: readonly DrainPlanEntry[],
+  phase: Phase,
+  signal: AbortSignal,
+): Promise<void> {
+  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return;
+  const { maintenance: name, reason, deadline, shutdownKind } = phase;
+  if (own.state(name) === 'open') await own.confirm(name, signal);
+  if (own.state(name) !== 'absent') return;
+  // The plan is ordered and complete, as the API wants it: an API server that has just started then accepts it too.
+  const plan = effectiveDrainPlan(drainPlan);
+  await own.create({ name, reason, stage: 'Drain', drainPlan: plan, deadline, shutdownKind }, signal);
+  for (const old of own.own()) {
+    if (old.metadata.name !== name && stageOf(old) === 'Complete') await own.remove(old, signal);
+  }
+}
+
+/**
+ * Completes the maintenances that this node's agent created and whose shutdown is over: after a boot where `onBoot` says so,
+ * after a cancellation always. The controller then undoes their cordon, EvictionRequests and gates.
+ */
+export async function completeOwn(
+  own: Pick<OwnMaintenances, 'own' | 'complete'>,
+  onBoot: 'complete' | 'wait',
+  phase: Phase,
+  signal: AbortSignal,
+): Promise<void> {
+  if (phase.kind === 'draining' || phase.kind === 'released') return;
+  await forEachApart(own.own(), async (maintenance) => {
+    const { name } = maintenance.metadata;
+    const canceled = phase.kind === 'recovering' && phase.cause === 'canceled' && isNamed(phase, name);
+    if (stageOf(maintenance) === 'Complete' || (onBoot === 'wait' && !canceled)) return;
+    await own.complete(maintenance, signal);
+  });
+}
+
+/** Deletes, once after each shutdown, the pods of this node that the shutdown left behind as Failed. */
+export function createFailedPodRemoval(
+  cluster: Pick<Cluster, 'removeFailedPods'>,
+  log: Pick<Log, 'info'>,
+): (phase: Phase, signal: AbortSignal) => Promise<void> {
+  let isDone = false;
+  return async (phase, signal) => {
+    if (phase.kind === 'draining' || phase.kind === 'released') isDone = false;
+    else if (!isDone) {
+      const pods = await cluster.removeFailedPods(signal);
+      if (pods.length > 0) log.info({ pods }, 'removed failed pods of the shutdown');
+      isDone = true;
+    }
+  };
+}

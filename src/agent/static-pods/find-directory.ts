@@ -1,0 +1,147 @@
+/**
+ * The directories of this node's static pods: as configured, else as the running kubelet has them. The directories in use
+ * are recorded on disk, so that parked manifests are found again where the kubelet is away or has another directory by now.
+ */
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import * as z from 'zod';
+import type { AgentConfig } from '../../config/schema.ts';
+import { chooseStaticPodPath, type KubeletFacts } from '../../decide/machine/kubelet-config.ts';
+import { describeError, errorCodeOf } from '../../errors.ts';
+import { usualStaticPodPath } from '../../host/kubelet/config.ts';
+import type { StateFiles } from '../../host/files/state-files.ts';
+import { createDisk } from '../../static-pods/disk/disk.ts';
+import { createMover } from '../../static-pods/mover.ts';
+import { type MoverPaths, findPlaces } from '../../static-pods/places.ts';
+import { untrustedPlace } from '../../static-pods/trusted-places.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { StaticPodStore } from './view.ts';
+
+const absolutePath = z.string().regex(/^\/[^\0]*$/);
+const placeSchema = z.object({
+  staticPodPath: absolutePath,
+  parkedPath: absolutePath,
+  only: z
+    .string()
+    .regex(/^(?!\.{1,2}$)[^/\0]+$/)
+    .exactOptional(),
+});
+type Place = z.infer<typeof placeSchema>;
+
+type PlaceConfig = Pick<AgentConfig, 'staticPodPath' | 'parkedPath' | 'stateDirectory' | 'runDirectory'>;
+
+const PLACE_FILE = 'static-pods.json';
+
+async function readPlace(state: StateFiles): Promise<Place | undefined> {
+  try {
+    return placeSchema.parse(JSON.parse((await state.read(PLACE_FILE)) ?? ''));
+  } catch {
+    // The record only helps to find the same directories again; without it they are determined as on the first start.
+    return undefined;
+  }
+}
+
+function isPlace(one: Place, other: Place): boolean {
+  return one.staticPodPath === other.staticPodPath && one.parkedPath === other.parkedPath && one.only === other.only;
+}
+
+/** Whether manifests are, or may be, parked there: a directory that cannot be read is not an empty one. */
+async function mayHaveParked(parkedPath: string): Promise<boolean> {
+  try {
+    return (await readdir(parkedPath)).some((name) => !name.startsWith('.'));
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes(String(errorCodeOf(error)));
+  }
+}
+
+/**
+ * Finds the static pods' directories; changes nothing. `kubelet` is undefined while none runs; then the directories that
+ * were used last are taken rather than the usual ones.
+ */
+export async function locateStaticPods(
+  config: PlaceConfig,
+  state: StateFiles,
+  kubelet: KubeletFacts | undefined,
+  log: Pick<Log, 'warn'>,
+): Promise<MoverPaths> {
+  const last = await readPlace(state);
+  const used = last === undefined ? undefined : path.join(last.staticPodPath, last.only ?? '');
+  const fallback = used ?? (await usualStaticPodPath());
+  const { path: given, warning } = chooseStaticPodPath(config.staticPodPath, kubelet, fallback);
+  if (warning !== undefined) log.warn({ reason: warning }, 'the kubelet has another static pod directory');
+  const { stateDirectory, parkedPath } = config;
+  const places = await findPlaces({ staticPodPath: given, parkedPath, stateDirectory });
+  const found = { ...places, journalStandIn: path.join(config.runDirectory, 'journal') };
+  if (last !== undefined && !isPlace(last, found) && (await mayHaveParked(last.parkedPath))) {
+    const reason = `manifests of ${last.staticPodPath} lie parked in ${last.parkedPath}; going on with these until they are given back, then with ${given}`;
+    log.warn({ reason }, 'the static pod directory has changed while manifests are parked');
+    const { journalPath, journalStandIn } = found;
+    return { ...last, journalPath, journalStandIn };
+  }
+  return found;
+}
+
+/** Records the directories before a manifest is parked there. */
+async function remember(state: StateFiles, paths: MoverPaths): Promise<void> {
+  const { staticPodPath, parkedPath, only } = paths;
+  const place: Place = { staticPodPath, parkedPath, ...(only === undefined ? {} : { only }) };
+  const last = await readPlace(state);
+  if (last !== undefined && isPlace(last, place)) return;
+  await state.write(PLACE_FILE, `${JSON.stringify(place)}\n`);
+}
+
+/**
+ * Opens the static pods' directories for writing, finishes the moves that were interrupted, and logs those that it cannot
+ * finish. Directories that root must not act on are not changed until they are corrected, which is logged.
+ */
+export async function openStore(
+  state: StateFiles,
+  paths: MoverPaths,
+  log: Pick<Log, 'info' | 'error'>,
+): Promise<StaticPodStore> {
+  const disk = createDisk();
+  const mover = createMover(paths, disk);
+  let hasRecovered = false;
+  let refusal: string | undefined;
+
+  const recover = async (): Promise<void> => {
+    await remember(state, paths);
+    const { failed, missing, problems } = await mover.recover();
+    hasRecovered = true;
+    for (const reason of problems) log.error({ reason }, 'the disk of the static pods is not in order');
+    for (const { file, reason } of failed)
+      log.error({ manifest: file, reason }, 'a move that was interrupted stays so');
+    for (const file of missing) log.error({ manifest: file }, 'a parked manifest has been taken away');
+  };
+  const check = async (): Promise<string | undefined> => {
+    const before = refusal;
+    refusal = await untrustedPlace(paths);
+    if (refusal === undefined && !hasRecovered) {
+      await recover();
+      // The parked directory may have been made just now.
+      refusal = await untrustedPlace(paths);
+    }
+    if (refusal !== undefined && refusal !== before) {
+      log.error({ code: 'PATH_NOT_TRUSTED', reason: refusal }, 'no manifest is moved');
+    }
+    if (refusal === undefined && before !== undefined) log.info({}, 'manifests are moved again');
+    return refusal;
+  };
+  await check();
+  return { paths, disk, mover, check, refusal: () => refusal };
+}
+
+/** Reads the running kubelet's configuration; one that cannot be read is logged and counts as none. */
+export async function askKubelet(
+  find: (signal: AbortSignal) => Promise<KubeletFacts | undefined>,
+  log: Pick<Log, 'warn'>,
+  signal: AbortSignal,
+): Promise<KubeletFacts | undefined> {
+  try {
+    return await find(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ reason: describeError(error) }, "cannot read the kubelet's configuration");
+    return undefined;
+  }
+}

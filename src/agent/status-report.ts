@@ -1,0 +1,148 @@
+import { nodeStatusOf } from '../decide/maintenance/recorded-node.ts';
+import { interceptorEntry } from '../decide/eviction/heartbeat.ts';
+import { targetKeyOf } from '../decide/eviction/request.ts';
+import { turnWaitOf } from '../decide/reboot/turns.ts';
+import { describePhase, type Phase } from '../decide/shutdown/phase.ts';
+import { timeOf } from '../decide/time.ts';
+import type { NodeEvictionRequests } from './cluster/eviction-requests.ts';
+import type { NodeMaintenances } from './cluster/maintenance-watch.ts';
+import type { ControllerState } from './drain/controller-liveness.ts';
+import type { ShutdownDetector } from './shutdown/detector.ts';
+import type { LockReconciler } from './shutdown/lock.ts';
+import type { OtherLocks } from './shutdown/other-locks.ts';
+import type { StaticPodPass } from './drain/pod-pass.ts';
+import type { Waiting } from './turn/waited-for.ts';
+import type { AgentStatus } from './control/status.ts';
+
+/** Where the status is read from. */
+export interface StatusDependencies {
+  readonly nodeName: string;
+  readonly startedAt: number;
+  readonly phase: () => Phase;
+  /** The last pass over the pods; undefined before the first one. */
+  readonly lastPass: () => StaticPodPass | undefined;
+  readonly storageProblem: () => string | undefined;
+  /** Undefined where no cluster is configured. */
+  readonly cluster: StatusCluster | undefined;
+  readonly detector: Pick<ShutdownDetector, 'scheduled'>;
+  readonly lock: Pick<LockReconciler, 'status'>;
+  readonly otherLocks: Pick<OtherLocks, 'status'>;
+  readonly warnings: () => readonly string[];
+}
+
+/** What the status shows of the cluster. */
+export interface StatusCluster {
+  readonly server: string;
+  readonly cluster: {
+    readonly maintenances: Pick<NodeMaintenances, 'get' | 'heardAt'>;
+    readonly requests: Pick<NodeEvictionRequests, 'list'>;
+  };
+  readonly controller: () => ControllerState | undefined;
+}
+
+/** The pods whose EvictionRequests are not over. */
+function waitingForRequests({ requests }: StatusCluster['cluster']): readonly Waiting[] {
+  return requests.list().map((request) => {
+    const active = request.status?.activeInterceptors?.[0];
+    const entry = active === undefined ? undefined : interceptorEntry(request, active);
+    const expectedAt = timeOf(entry?.expectedFinishTime);
+    const since = timeOf(request.metadata.creationTimestamp);
+    return {
+      what: targetKeyOf(request),
+      on: active ?? 'eviction request controller',
+      message: entry?.message ?? '',
+      ...(since === undefined ? {} : { since }),
+      ...(expectedAt === undefined ? {} : { expectedAt }),
+    };
+  });
+}
+
+/** The static pods whose manifests leave and whose containers still run. */
+function waitingForStaticPods({ decision, view }: StaticPodPass): readonly Waiting[] {
+  return decision.progress
+    .filter(({ state }) => state !== 'ended')
+    .map(({ key: what, file, message = 'manifest parked, containers are ending', expectedFinishAt: expectedAt }) => {
+      // A manifest whose move the journal does not know was parked at an unknown time.
+      const since = view.parked.find((pod) => pod.file === file)?.parkedAt ?? 0;
+      return { what, on: 'kubelet', message, ...(since === 0 ? {} : { since }), expectedAt };
+    });
+}
+
+/** What the drain itself waits for, where no pod is known that it waits for. */
+function waitingForDrain(cluster: StatusCluster['cluster'] | undefined, phase: Phase): readonly Waiting[] {
+  if (phase.kind !== 'draining' || phase.mode !== 'cluster') return [];
+  const isKnown = cluster?.maintenances.get(phase.maintenance) !== undefined;
+  const message = isKnown ? 'the controller to drain the node' : 'the API server to take the NodeMaintenance';
+  return [{ what: phase.maintenance, on: 'nodemaint controller', message, since: phase.since }];
+}
+
+/** That the machine waits for its turn to reboot, as whoever gives the turns has written it. */
+function waitingForTurn({ cluster, phase }: StatusDependencies): readonly Waiting[] {
+  const shutdown = phase();
+  if (shutdown.kind !== 'draining') return [];
+  const on = turnWaitOf(cluster?.cluster.maintenances.get(shutdown.maintenance));
+  const message = 'the node stays schedulable until then';
+  return on === undefined ? [] : [{ what: 'its turn to reboot', on, message, since: shutdown.since }];
+}
+
+/** Everything that the node waits for; of a pod that several sources name, the first one counts. */
+function waitingFor(dependencies: StatusDependencies): readonly Waiting[] {
+  const { cluster, lastPass, phase } = dependencies;
+  const pass = lastPass();
+  const ofDrain = pass?.waiting ?? [];
+  // Nobody finishes the requests of a dead controller: the agent's own drain tells what is left.
+  const isOwnDrain = ofDrain.length > 0 && cluster?.controller()?.kind === 'dead';
+  const all = [
+    ...waitingForTurn(dependencies),
+    ...ofDrain,
+    ...(cluster === undefined || isOwnDrain ? [] : waitingForRequests(cluster.cluster)),
+    ...(pass === undefined ? [] : waitingForStaticPods(pass)),
+  ];
+  const byName = new Map<string, Waiting>();
+  for (const each of all) if (!byName.has(each.what)) byName.set(each.what, each);
+  return byName.size > 0 ? [...byName.values()] : waitingForDrain(cluster?.cluster, phase());
+}
+
+function clusterStatus(cluster: StatusCluster | undefined): AgentStatus['cluster'] {
+  if (cluster === undefined) return { configured: false };
+  const heardAt = cluster.cluster.maintenances.heardAt();
+  return { configured: true, server: cluster.server, ...(heardAt === undefined ? {} : { heardAt }) };
+}
+
+/** The NodeMaintenance of the shutdown, with what its status says of this node. */
+function maintenanceStatus(
+  phase: Phase,
+  nodeName: string,
+  cluster: StatusCluster | undefined,
+): AgentStatus['maintenance'] {
+  if (phase.kind === 'watching') return null;
+  const { maintenance: name } = phase;
+  const message = nodeStatusOf(cluster?.cluster.maintenances.get(name)?.status, nodeName)?.drainMessage;
+  return { name, ...(message === undefined ? {} : { message }) };
+}
+
+/** The status of the agent as plain data. */
+export function buildStatus(dependencies: StatusDependencies): AgentStatus {
+  const { nodeName, cluster, startedAt } = dependencies;
+  const phase = dependencies.phase();
+  const view = dependencies.lastPass()?.view;
+  const scheduled = dependencies.detector.scheduled();
+  const controller = cluster?.controller();
+  const storageProblem = dependencies.storageProblem();
+  return {
+    node: nodeName,
+    phase,
+    summary: describePhase(phase),
+    lock: { ...dependencies.lock.status(phase), others: dependencies.otherLocks.status() },
+    scheduled: scheduled === null || scheduled.at === null ? null : { kind: scheduled.kind, at: scheduled.at },
+    cluster: clusterStatus(cluster),
+    ...(controller === undefined ? {} : { controller: { state: controller.kind, silentMs: controller.silentMs } }),
+    maintenance: maintenanceStatus(phase, nodeName, cluster),
+    waitingFor: waitingFor(dependencies),
+    inPlace: [...(view?.inPlace ?? []), ...(view?.ended ?? [])].map(({ file }) => file),
+    parked: view?.parked.map(({ file }) => file) ?? [],
+    ...(storageProblem === undefined ? {} : { storageProblem }),
+    warnings: dependencies.warnings(),
+    startedAt,
+  };
+}

@@ -1,0 +1,121 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { createMaintenanceClient, type MaintenanceClient } from '../../kube/maintenance/client.ts';
+import { loadUserAccess, type UserAccessFlags } from '../../kube/access/user.ts';
+import { parseTimeout, usage } from '../arguments/parse.ts';
+import { printable } from '../../printable.ts';
+import { formatObject } from '../terminal/document.ts';
+import type { ListOutput, ObjectOutput, OutputFormat, Terminal } from '../terminal/terminal.ts';
+
+/** The flags of every command that reads a cluster. */
+export interface ClusterFlags extends UserAccessFlags {
+  readonly output: OutputFormat;
+}
+
+/** The flags of every command that changes a maintenance. */
+export interface ChangeFlags extends UserAccessFlags {
+  readonly output: ObjectOutput;
+}
+
+/** A node or a maintenance as a person names it. */
+export interface TargetName {
+  /** Absent where it may be either. */
+  readonly kind?: 'node' | 'maintenance';
+  readonly name: string;
+}
+
+const KINDS: ReadonlyMap<string, 'node' | 'maintenance'> = new Map(
+  Object.entries({
+    no: 'node',
+    node: 'node',
+    nodes: 'node',
+    nm: 'maintenance',
+    nodemaintenance: 'maintenance',
+    nodemaintenances: 'maintenance',
+    'nodemaintenances.nodemaintenance.x-k8s.io': 'maintenance',
+    'nodemaintenance.nodemaintenance.x-k8s.io': 'maintenance',
+  }),
+);
+/** The kind of a maintenance as kubectl writes it with -o name. */
+const MAINTENANCE_KIND = 'nodemaintenance.nodemaintenance.x-k8s.io';
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** NAME, node/NAME or nm/NAME, as kubectl takes and prints them. Throws USAGE. */
+export function parseTarget(text: string): TargetName {
+  const [word = '', rest] = text.split(/\/(.*)/s, 2);
+  const name = rest ?? text;
+  const kind = rest === undefined ? undefined : KINDS.get(word);
+  if (rest !== undefined && kind === undefined) {
+    throw usage(`"${text}" is neither a node nor a NodeMaintenance: write NAME, node/NAME or nm/NAME`);
+  }
+  if (name.length > 253 || !NAME.test(name)) {
+    throw usage(
+      `"${text}" is not a valid name: use lower case letters and digits, with "-" and "." between them, at most 253 characters`,
+    );
+  }
+  return kind === undefined ? { name } : { kind, name };
+}
+
+/** The names of nodes, each once and sorted: NAME or node/NAME. Throws USAGE. */
+export function parseNodes(texts: readonly string[]): readonly string[] {
+  const names = texts.map((text) => {
+    const { kind, name } = parseTarget(text);
+    if (kind === 'maintenance') throw usage(`"${text}" is not a node: write NAME or node/NAME`);
+    return name;
+  });
+  return [...new Set(names)].toSorted();
+}
+
+/** The --timeout of a command that watches, in milliseconds; undefined for no limit. Throws USAGE. */
+export function watchTimeout(flags: { readonly watch?: boolean; readonly timeout?: string }): number | undefined {
+  if (flags.timeout === undefined) return undefined;
+  if (flags.watch !== true) throw usage('--timeout needs --watch');
+  return parseTimeout(flags.timeout);
+}
+
+/** The flags of a command that watches: a progress has neither a name nor more columns. Throws USAGE. */
+export function watchFlags({ output, ...access }: UserAccessFlags & { readonly output: ListOutput }): ClusterFlags {
+  if (output === 'name' || output === 'wide') throw usage(`--watch cannot be used with --output ${output}`);
+  return { ...access, output };
+}
+
+/** A maintenance as kubectl prints an object. */
+export function formatMaintenance(maintenance: NodeMaintenance, output: 'json' | 'yaml' | 'name'): string {
+  return output === 'name' ? `${MAINTENANCE_KIND}/${maintenance.metadata.name}\n` : formatObject(maintenance, output);
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Another command line with the same cluster, for people to copy. */
+export function commandLine(flags: UserAccessFlags, ...words: readonly string[]): string {
+  const flag = (name: string, value: string | undefined): readonly string[] =>
+    value === undefined ? [] : [name, quote(value)];
+  const cluster = [...flag('--kubeconfig', flags.kubeconfig), ...flag('--context', flags.context)];
+  return ['nodemaint', ...words.map(quote), ...cluster].join(' ');
+}
+
+/** The clients of the cluster that the flags name. */
+export interface Cluster {
+  readonly client: KubeClient;
+  readonly maintenances: MaintenanceClient;
+}
+
+/** Runs something with the clients of the cluster that the flags name; its warnings go to standard error. Throws USAGE, KUBECONFIG_INVALID, API_UNREACHABLE. */
+export async function withCluster<T>(
+  flags: UserAccessFlags,
+  userAgent: string,
+  terminal: Pick<Terminal, 'warn'>,
+  run: (cluster: Cluster) => Promise<T>,
+): Promise<T> {
+  const client = createKubeClient(await loadUserAccess(flags), userAgent);
+  try {
+    return await run({
+      client,
+      maintenances: createMaintenanceClient(client, (text) => terminal.warn(`warning: ${printable(text)}\n`)),
+    });
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,47 @@
+/** What several commands read of a fleet. */
+import { AGENT_STATUS_ANNOTATION, VERSION_ANNOTATION } from '../../api/names.ts';
+import { type FleetNode, fleetNode, newestVersion } from '../../show/fleet/node-state.ts';
+import { readPresence } from '../../show/fleet/presence.ts';
+import { NodemaintError } from '../../errors.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { listFleet } from '../../kube/fleet.ts';
+import { CONTROLLER_LEASE, readLease } from '../../kube/lease.ts';
+
+/** The nodes of a cluster, and what leads it. */
+export interface Fleet {
+  /** Sorted by name. */
+  readonly nodes: readonly FleetNode[];
+  /** The version of the controller that had the Lease last; undefined where none is known or it may not be read. */
+  readonly controller: string | undefined;
+}
+
+async function controllerVersion(client: KubeClient, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const lease = await readLease(client, CONTROLLER_LEASE, signal);
+    return lease?.metadata.annotations?.[VERSION_ANNOTATION];
+  } catch (error) {
+    if (error instanceof NodemaintError && error.code === 'API_REFUSED') return undefined;
+    throw error;
+  }
+}
+
+/** The nodes that the selector matches, and the version of the controller. Throws API_UNREACHABLE and API_REFUSED. */
+export async function readFleet(
+  client: KubeClient,
+  selector: string,
+  now: number,
+  signal: AbortSignal,
+): Promise<Fleet> {
+  const [listed, controller] = await Promise.all([
+    listFleet(client, selector, signal),
+    controllerVersion(client, signal),
+  ]);
+  const versions = listed.map(
+    ({ metadata }) => readPresence(metadata.annotations?.[AGENT_STATUS_ANNOTATION] ?? '')?.version ?? '',
+  );
+  const newest = controller ?? newestVersion(versions.filter((version) => version !== ''));
+  const nodes = listed
+    .map((node) => fleetNode(node, newest, now))
+    .toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return { nodes, controller };
+}

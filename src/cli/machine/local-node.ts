@@ -1,0 +1,93 @@
+import { nodeNameOf } from '../../agent/node-name.ts';
+import { readBootId } from '../../agent/shutdown/boot-id.ts';
+import { askKubelet, locateStaticPods } from '../../agent/static-pods/find-directory.ts';
+import { loadAgentConfig } from '../../config/load.ts';
+import type { AgentConfig } from '../../config/schema.ts';
+import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
+import { createSystemClock } from '../../host/clock.ts';
+import { createSystemBus } from '../../host/dbus/bus.ts';
+import { openStateFiles, type StateFiles } from '../../host/files/state-files.ts';
+import { createKubeletFinder, type KubeletFinder } from '../../host/kubelet/finder.ts';
+import { createSystemd, type Systemd } from '../../host/systemd/systemd1.ts';
+import { loadClusterAccess } from '../../kube/access/cluster.ts';
+import { printable } from '../../printable.ts';
+import type { MoverPaths } from '../../static-pods/places.ts';
+import type { Log } from '../../telemetry/log.ts';
+import type { OutputFormat, Terminal } from '../terminal/terminal.ts';
+
+/** What a command needs for the static pods of this machine, as its agent would find it. */
+export interface LocalNode {
+  readonly config: AgentConfig;
+  readonly nodeName: string;
+  readonly bootId: string;
+  readonly state: StateFiles;
+  readonly paths: MoverPaths;
+  readonly log: Log;
+  readonly find: KubeletFinder['config'];
+  readonly findHome: KubeletFinder['home'];
+  /** The processes that the last search for the kubelet did not trust. */
+  readonly refusedKubelets: () => readonly RefusedKubelet[];
+}
+
+/** The flags of `nodemaint static-pods` as the command line has them. */
+export interface StaticPodsFlags {
+  readonly config: string;
+  readonly output: OutputFormat;
+}
+
+/** Writes what the agent would log as a warning or an error to standard error. */
+function createTerminalLog(terminal: Terminal): Log {
+  const say = (fields: object, message: string): void => {
+    const reason = 'reason' in fields ? `: ${printable(String(fields.reason))}` : '';
+    terminal.warn(`nodemaint: ${message}${reason}\n`);
+  };
+  const ignore = (): void => undefined;
+  return { debug: ignore, info: ignore, warn: say, error: say };
+}
+
+/** Asks systemd over a connection that is closed at once, so that the command does not wait for the bus at its end. */
+export const servicesOnce: Systemd['services'] = async (patterns, timeoutMs, signal) => {
+  const lifetime = new AbortController();
+  const ignore = (): void => undefined;
+  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+  try {
+    const bus = createSystemBus({ log, clock: createSystemClock() }, AbortSignal.any([signal, lifetime.signal]));
+    return await createSystemd(bus).services(patterns, timeoutMs, signal);
+  } finally {
+    lifetime.abort();
+  }
+};
+
+/** Reads what the agent reads at its start. Throws CONFIG_INVALID. */
+export async function openLocalNode(configPath: string, terminal: Terminal): Promise<LocalNode> {
+  const config = await loadAgentConfig(configPath);
+  const log = createTerminalLog(terminal);
+  // The kubeconfig is only needed for the name of the node; a broken one must not keep a person from the manifests.
+  const access =
+    config.kubeconfig === '' ? undefined : await loadClusterAccess(config.kubeconfig).catch(() => undefined);
+  const nodeName = nodeNameOf(config, access);
+  let refused: readonly RefusedKubelet[] = [];
+  const kubelets = createKubeletFinder({
+    scope: { kubeconfig: config.kubeconfig, nodeName },
+    systemd: config.lock === 'none' ? undefined : { services: servicesOnce },
+    unit: config.kubeletUnit,
+    onRefused: (found) => {
+      refused = found;
+    },
+  });
+  const find = kubelets.config;
+  const { stateDirectory: directory, runDirectory } = config;
+  const state = await openStateFiles({ directory, runDirectory });
+  const paths = await locateStaticPods(config, state, await askKubelet(find, log, terminal.stop), log);
+  return {
+    config,
+    nodeName,
+    bootId: await readBootId(config),
+    state,
+    paths,
+    log,
+    find,
+    findHome: kubelets.home,
+    refusedKubelets: () => refused,
+  };
+}

@@ -1,0 +1,43 @@
+import {
+  DEADLINE_ANNOTATION,
+  DEADLINE_SINCE_ANNOTATION,
+  FORCE_ANNOTATION,
+  SHUTDOWN_KIND_ANNOTATION,
+} from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { nodeStatusesOf } from '../../decide/maintenance/recorded-node.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+
+/** What each maintenance does to each node, so that a change of one concerns only the nodes for which it is a change. */
+export interface MaintenanceReach {
+  /**
+   * Notes a maintenance and the nodes that it selects; undefined for one that is gone. Returns the nodes for which its
+   * stage, its deadline or its targets have changed, or where its drain has begun.
+   */
+  note(name: string, maintenance: NodeMaintenance | undefined, selected: readonly string[]): readonly string[];
+}
+
+/** The deadline, and what says whether the node waits for its turn to reboot. */
+const READ_ANNOTATIONS = [DEADLINE_ANNOTATION, DEADLINE_SINCE_ANNOTATION, SHUTDOWN_KIND_ANNOTATION, FORCE_ANNOTATION];
+
+export function createMaintenanceReach(): MaintenanceReach {
+  const known = new Map<string, ReadonlyMap<string, string>>();
+  return {
+    note: (name, maintenance, selected) => {
+      const before = known.get(name) ?? new Map<string, string>();
+      const after = new Map<string, string>();
+      if (maintenance !== undefined) {
+        const { annotations = {} } = maintenance.metadata;
+        const own = JSON.stringify([stageOf(maintenance), ...READ_ANNOTATIONS.map((name) => annotations[name])]);
+        for (const node of selected) after.set(node, own);
+        for (const { nodeRef, drainTargets, drainPlanPosition } of nodeStatusesOf(maintenance.status)) {
+          const reached = JSON.stringify([drainPlanPosition !== undefined, drainTargets ?? []]);
+          after.set(nodeRef.name, `${after.get(nodeRef.name) ?? ''}${own}${reached}`);
+        }
+      }
+      if (after.size === 0) known.delete(name);
+      else known.set(name, after);
+      return [...new Set([...before.keys(), ...after.keys()])].filter((node) => before.get(node) !== after.get(node));
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** Takes the marks of pods for their controllers back (Pod Evict Policy). */
+import type { Pod } from '../../api/pod.ts';
+import { isMarked, isTakenOver } from '../../decide/eviction/imperative.ts';
+import { isFinished } from '../../decide/eviction/request.ts';
+import { isInPodGroup } from '../../decide/pod.ts';
+import { groupNameOf } from '../../decide/pod-group/pod-group.ts';
+import { writeMark } from '../../kube/eviction/evict-mark.ts';
+import type { Reconcile } from '../../kube/queue.ts';
+import type { ControllerContext } from '../context.ts';
+import { actsOutOfTurn, drainOfPod } from '../out-of-turn.ts';
+
+/** Until it is asked again whether the requests of the newer dialect are known. */
+const UNKNOWN_AGAIN_MS = 5_000;
+
+/** Whether a drain targets a pod of the group that the pod is of: pods of groups have no requests. */
+function isGroupDrained(context: ControllerContext, pod: Pod): boolean {
+  const members = context.pods.inGroup(`${pod.metadata.namespace}/${groupNameOf(pod)}`);
+  return [pod, ...members].some((each) => drainOfPod(context, each) !== undefined);
+}
+
+/** What is known of the requests for pods in the newer dialect, whoever made them. */
+export interface NewerRequests {
+  /** Whether anybody asks for the eviction of the pod; undefined where that is not known yet. */
+  isAsked(pod: Pod): boolean | undefined;
+}
+
+/**
+ * Whether the pod has a mark although nobody requests its eviction any more, in either dialect; undefined where that is not
+ * known yet. It goes by the pod and by the requests for its UID, so that it does not matter which process set the mark.
+ */
+export function isMarkedInVain(context: ControllerContext, newer: NewerRequests, pod: Pod): boolean | undefined {
+  // A pod without the policy was marked by somebody else.
+  if (!isMarked(pod) || !isTakenOver(pod) || pod.metadata.deletionTimestamp !== undefined) return false;
+  if (isInPodGroup(pod)) return !isGroupDrained(context, pod);
+  const request = context.requests.get(`${pod.metadata.namespace}/${pod.metadata.uid}`);
+  if (request !== undefined && (!isFinished(request) || actsOutOfTurn(context, 'Default', { request, pod }))) {
+    return false;
+  }
+  const isAsked = newer.isAsked(pod);
+  return isAsked === undefined ? undefined : !isAsked;
+}
+
+/** The loop over marked pods, by their keys. */
+export function createMarkReconciler(context: ControllerContext, newer: NewerRequests): Reconcile {
+  return async (key, signal) => {
+    const pod = context.pods.get(key);
+    if (pod === undefined) return {};
+    const isInVain = isMarkedInVain(context, newer, pod);
+    if (isInVain === true) await writeMark(context, pod, 'remove', signal);
+    return isInVain === undefined ? { againMs: UNKNOWN_AGAIN_MS } : {};
+  };
+}

@@ -1,0 +1,193 @@
+import { hostname } from 'node:os';
+import { CONTROLLER_LEASE_NAME } from '../../api/lease.ts';
+import type { Node } from '../../api/pod.ts';
+import { countMaintenances } from '../../show/counts/maintenances.ts';
+import { countEvictions } from '../../show/counts/evictions.ts';
+import { type EvictionSettings, settingsAnnotations } from '../../decide/eviction/settings.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { createEventRecorder } from '../../kube/events.ts';
+import type { ObjectCache } from '../../kube/watch.ts';
+import { createServerClock } from '../../kube/server-clock.ts';
+import type { Log } from '../../telemetry/log.ts';
+import { serveHttp } from '../../telemetry/http.ts';
+import { type ControllerMetrics, createControllerMetrics } from '../../telemetry/metrics.ts';
+import { createUngatedDaemonSets } from '../../kube/eviction/ungated-daemon-sets.ts';
+import { createBudgetRule } from '../disruption-budget/budget-rule.ts';
+import { runElection } from '../../kube/leader/election.ts';
+import { untilSynced } from '../../kube/copy/synced.ts';
+import { byResource, type Copies, createCopies } from '../cache/copies.ts';
+import { createIndexes } from '../cache/indexes.ts';
+import type { ControllerOptions } from '../options.ts';
+import { createLeaderSight, type CurrentCopy, type LeaderSight } from '../../kube/leader/sight.ts';
+import { createEndlessTerm, type Term } from '../../kube/leader/term.ts';
+import { createLifecycleWork, type LifecycleWork } from '../lifecycle/work.ts';
+import { runWebhook } from '../webhook/server.ts';
+import { createWork, type Work } from './leader-loops.ts';
+
+const COMPONENT = 'nodemaint-controller';
+
+/** What the controller needs from outside. */
+export interface ControllerDependencies {
+  readonly client: KubeClient;
+  /** The client that keeps the Lease; calls of the other one must not hold it up. The same one unless given. */
+  readonly leaseClient?: KubeClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly options: ControllerOptions;
+}
+
+/** What each replica has, whether it leads or not. */
+interface Replica {
+  readonly copies: Copies;
+  readonly metrics: ControllerMetrics;
+  readonly sight: LeaderSight;
+  /** Why this replica is not ready; undefined where it is. */
+  readonly notReady: () => string | undefined;
+}
+
+/** Why a replica is not ready: a copy had no list yet, or does not follow the API server for so long that it does not lead. */
+function reasonNotReady(copies: Copies, sight: LeaderSight): string | undefined {
+  const all = byResource<Pick<ObjectCache<never>, 'synced'>>(copies);
+  const unlisted = Object.keys(all).filter((name) => all[name]?.synced() === false);
+  if (unlisted.length > 0) return `not synchronized yet: ${unlisted.join(', ')}`;
+  const blindFor = sight.blindFor();
+  if (blindFor === undefined) return undefined;
+  return `does not lead: these watches did not follow the API server: ${blindFor.join(', ')}`;
+}
+
+/** Starts the servers that the options ask for; each ends with `stop`. */
+function startServers(dependencies: ControllerDependencies, replica: Replica, stop: AbortSignal): Promise<void>[] {
+  const { log, options } = dependencies;
+  const { metricsAddress, webhookPort, webhookHost, namespace } = options;
+  const { nodes } = replica.copies;
+  const { metrics, notReady } = replica;
+  const serving: Promise<void>[] = [];
+  if (metricsAddress !== undefined) serving.push(serveHttp(metricsAddress, { metrics, notReady, log }, stop));
+  if (webhookPort !== undefined) {
+    const webhook = { listenAddress: '::', port: webhookPort, serviceHost: webhookHost, namespace };
+    const known = (): readonly Node[] | undefined => (nodes.synced() ? nodes.list() : undefined);
+    serving.push(runWebhook(webhook, { ...dependencies, nodes: known }, stop));
+  }
+  return serving;
+}
+
+/** What a leader does in both dialects. */
+interface TermWork {
+  readonly work: Work;
+  readonly lifecycle: LifecycleWork;
+}
+
+/** The work of one term, whose client stops writing when the term is over. */
+function createTermWork(dependencies: ControllerDependencies, { copies, metrics }: Replica, term: Term): TermWork {
+  const { client, clock, log, options } = dependencies;
+  const fenced = { client: term.fence(client), clock, log };
+  const events = createEventRecorder(COMPONENT, fenced);
+  const ungated = createUngatedDaemonSets(clock);
+  const indexes = { ...createIndexes(copies, clock), budgets: copies.budgets };
+  const budgetRule = createBudgetRule({ ...indexes, clock });
+  const context = { ...fenced, options, metrics, events, ungated, ...indexes, budgetRule };
+  const lifecycle = createLifecycleWork(context, {
+    onDrainRequest: (key) => {
+      work.onDrainRequest(key);
+    },
+    onTarget: (pod) => {
+      work.onTarget(pod);
+    },
+  });
+  const work: Work = createWork(context, lifecycle.drains);
+  return { work, lifecycle };
+}
+
+/** The options that agents go by when they drain their own nodes. */
+function settingsOf({ takeOverTimeout, promiseTimeout, promiseWords }: ControllerOptions): EvictionSettings {
+  return { takeOverMs: takeOverTimeout, promiseMs: promiseTimeout, promiseWords };
+}
+
+/** Waits until the copies are there, then calls `lead` for each term that this replica leads. */
+async function leadWhenReady(
+  dependencies: ControllerDependencies,
+  { copies, metrics, sight }: Replica,
+  lead: (term: Term) => Promise<void>,
+  stop: AbortSignal,
+): Promise<void> {
+  const { client, leaseClient = client, clock, log, options } = dependencies;
+  const { maintenances, pods } = copies;
+  await untilSynced(Object.values(copies), clock, stop);
+  if (stop.aborted) return;
+  log.info({ maintenances: maintenances.list().length, pods: pods.list().length }, 'controller ready');
+  if (!options.leaderElect) {
+    metrics.leading(true);
+    await lead(createEndlessTerm());
+    return;
+  }
+  const election = {
+    place: { namespace: options.namespace, name: CONTROLLER_LEASE_NAME },
+    identity: `${hostname()}_${crypto.randomUUID()}`,
+    leaseMs: options.leaderElectLeaseDuration,
+    renewDeadlineMs: options.leaderElectRenewDeadline,
+    retryMs: options.leaderElectRetryPeriod,
+    annotations: settingsAnnotations(settingsOf(options)),
+  };
+  const onLeading = (isLeader: boolean): void => {
+    metrics.leading(isLeader);
+  };
+  await runElection(election, { client: leaseClient, clock, log, sight, onLeading }, lead, stop);
+}
+
+/**
+ * Runs the cluster's loops until the signal is aborted. Every replica watches, and serves metrics and the webhook; only the
+ * leader works and writes. Stop order: the queues finish the runs under way, then the Lease is given back; watches and
+ * servers end with the signal. Throws LISTEN_FAILED.
+ */
+export async function runController(given: ControllerDependencies, signal: AbortSignal): Promise<void> {
+  const server = createServerClock(given.clock);
+  const client = server.noting(given.client);
+  // The Lease's client answers every few seconds, also on a replica that does nothing else.
+  const leaseClient = given.leaseClient === undefined ? client : server.noting(given.leaseClient);
+  const dependencies: ControllerDependencies = { ...given, client, leaseClient, clock: server.clock };
+  const { clock, log } = dependencies;
+  let leading: TermWork | undefined;
+  const copies = createCopies({ client, clock, log }, (resource, key) => {
+    leading?.work[`on${resource}`](key);
+    if (resource === 'Pod') leading?.lifecycle.onPod(key);
+  });
+  const { maintenances, requests, pods, nodes, budgets, attachments } = copies;
+  const metrics = createControllerMetrics(() => {
+    const { work, lifecycle } = leading ?? {};
+    const all = [...requests.list(), ...(lifecycle?.counted() ?? [])];
+    const counts = countEvictions(all, pods.list(), work?.promised() ?? []);
+    return { ...counts, maintenances: countMaintenances(maintenances.list(), clock.now()) };
+  });
+
+  // A failure, such as an address that is in use, ends all other parts too.
+  const failing = new AbortController();
+  const stop = AbortSignal.any([signal, failing.signal]);
+  const caches = [maintenances, requests, pods, nodes, budgets, attachments];
+  const seen = (): Readonly<Record<string, CurrentCopy>> => ({
+    ...byResource<CurrentCopy>(copies),
+    ...leading?.lifecycle.copies(),
+  });
+  const sight = createLeaderSight(seen, given);
+  const replica: Replica = { copies, metrics, sight, notReady: () => reasonNotReady(copies, sight) };
+  const serving = startServers(dependencies, replica, stop);
+  const lead = async (term: Term): Promise<void> => {
+    const { work, lifecycle } = (leading = createTermWork(dependencies, replica, term));
+    const ending = AbortSignal.any([stop, term.signal]);
+    try {
+      await Promise.all([work.run(stop, term.signal), lifecycle.run(ending)]);
+    } finally {
+      leading = undefined;
+    }
+  };
+  // The term is measured by the clock of this machine, whose wall time goes on while it sleeps.
+  const leads = (): Promise<void> => leadWhenReady({ ...dependencies, clock: given.clock }, replica, lead, stop);
+  const parts = [...caches.map((cache) => cache.run(stop)), ...serving, leads()];
+  const ending = parts.map((part) =>
+    part.catch((error: unknown) => {
+      failing.abort(error);
+    }),
+  );
+  await Promise.all(ending);
+  failing.signal.throwIfAborted();
+}

@@ -1,0 +1,256 @@
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import { dueTiersOf, earliestDeadlines } from '../../decide/deadline/maintenance.ts';
+import { drainOfMaintenance } from '../../decide/drain/observed-drain.ts';
+import type { Drain } from '../../decide/drain/drains-at-once.ts';
+import { type DrainResolution, isSameResolution, resolveDrains } from '../../decide/drain/resolution.ts';
+import { guardJoiningNodes } from '../../decide/maintenance/control-plane-guard.ts';
+import { type ControlPlaneMember, membersOfControlPlane } from '../../decide/maintenance/control-plane-members.ts';
+import { throttleDrains } from '../../decide/maintenance/throttle.ts';
+import type { DrainPod } from '../../decide/pod.ts';
+import { goesDownSince } from '../../decide/staying-pod/returning-pod.ts';
+import { drainPodOn } from '../../decide/staying-pod/staying-pods.ts';
+import { createVolumeWaits, type VolumeWaits } from '../../kube/volume/volume-waits.ts';
+import type { DrainGroup } from '../cache/drain-groups.ts';
+import { volumesOn } from '../cache/attachments.ts';
+import type { ControllerContext } from '../context.ts';
+import { createKnownDrains, type Draining, type KnownDrains } from './known-drains.ts';
+import { createRebootTurns, type TurnToCome } from '../reboot/turns.ts';
+
+/** What one drain of a group may do now. */
+export type Verdict =
+  /** Why it may not begin, and when that may be another without a change of its nodes, in milliseconds since the epoch. */
+  | { readonly kind: 'waits'; readonly why: string; readonly nextAt: number }
+  | {
+      readonly kind: 'drains';
+      readonly resolution: DrainResolution;
+      readonly plan: Drain['plan'];
+      /** Those of its nodes that wait, because they joined it later, each with the reason. */
+      readonly joiningLater: ReadonlyMap<string, string>;
+      /** When its deadline makes the next tier due, in milliseconds since the epoch; Infinity where none does. */
+      readonly nextAt: number;
+    };
+
+/** The drains that share nodes, and what each of them may do. */
+export interface ResolvedGroup {
+  readonly drains: ReadonlyMap<string, Draining>;
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+}
+
+/** Resolves drains group by group; a group that has not changed is not resolved again. */
+export interface GroupResolver {
+  /** The group of the maintenance, which may be newer than our copy of it. */
+  resolve(maintenance: NodeMaintenance, now: number): ResolvedGroup;
+  /** Forgets a maintenance that is not in the stage Drain any more; it may be the turn of others then. */
+  forget(name: string): void;
+}
+
+/** What the resolver is told, and tells. */
+export interface ResolverParts {
+  /** The maintenance as our last write left it, where our copy does not show that yet. */
+  readonly latest: (copy: NodeMaintenance) => NodeMaintenance;
+  /** Called with the names of other drains for which the change of a group has changed something. */
+  readonly onChange: (name: string) => void;
+}
+
+interface Memo extends ResolvedGroup {
+  readonly revision: number;
+  /** The revision of all drains, where their number is limited. */
+  readonly turnsAt: number | undefined;
+  /** Those that wait for their turn to reboot, with the reason. */
+  readonly reboots: ReadonlyMap<string, TurnToCome>;
+  /** Until when, in milliseconds since the epoch: then a deadline makes the next tier due. */
+  readonly until: number;
+}
+
+function isSameWait(a: ReadonlyMap<string, TurnToCome>, b: ReadonlyMap<string, TurnToCome>): boolean {
+  return a.size === b.size && [...a].every(([name, { why }]) => b.get(name)?.why === why);
+}
+
+const NO_WAITING: ReadonlyMap<string, string> = new Map();
+
+/** What all drains of a term are resolved with. */
+interface Scope {
+  readonly context: ControllerContext;
+  readonly volumes: VolumeWaits;
+}
+
+function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean {
+  if (a?.kind === 'drains' && b?.kind === 'drains') {
+    const isSameWaiting =
+      a.joiningLater.size === b.joiningLater.size &&
+      [...a.joiningLater].every(([node, why]) => b.joiningLater.get(node) === why);
+    return isSameWaiting && isSameResolution(a.resolution, b.resolution);
+  }
+  return a?.kind === 'waits' && b?.kind === 'waits' && a.why === b.why;
+}
+
+/** A drain with when a deadline takes it further. */
+interface DueDrain {
+  readonly drain: Drain;
+  readonly nextAt: number;
+}
+
+/** These drains with the pods of their nodes; several drains of a node have the same list of its pods. */
+function withPods({ context, volumes }: Scope, draining: readonly Draining[], now: number): readonly DueDrain[] {
+  const drainPods = new Map<string, readonly DrainPod[]>();
+  const maintenances = draining.map(({ maintenance }) => maintenance);
+  const podsOn = (node: string): readonly DrainPod[] => {
+    const find = (): readonly DrainPod[] => {
+      const since = goesDownSince(maintenances, node);
+      return context.pods.on(node).map((pod) => drainPodOn(pod, since));
+    };
+    const known = drainPods.get(node) ?? find();
+    drainPods.set(node, known);
+    return known;
+  };
+  const deadlines = earliestDeadlines(draining);
+  return draining.map(({ maintenance, identities }) => {
+    const seen = identities.map((identity) => {
+      const { name } = identity;
+      const [pods, deadline] = [context.pods.on(name), deadlines.get(name)];
+      const { position: due, nextAt = Infinity } = dueTiersOf(maintenance, deadline, pods, now);
+      const present = volumesOn(context, name);
+      const own = volumes.of(maintenance, { node: identity, pods, present, due, deadline }, now);
+      const node = { ...identity, pods: podsOn(name), volumes: own, due };
+      return { node, nextAt: Math.min(nextAt, own.nextAt ?? Infinity) };
+    });
+    const nodes = seen.map(({ node }) => node);
+    const drain = drainOfMaintenance(maintenance, { nodes, isWhole: true });
+    return { drain, nextAt: Math.min(...seen.map(({ nextAt }) => nextAt)) };
+  });
+}
+
+/** A drain without those of its nodes that wait. */
+function withoutWaiting(drain: Draining, waiting: ReadonlyMap<string, string> = NO_WAITING): Draining {
+  if (waiting.size === 0) return drain;
+  const identities = drain.identities.filter(({ name }) => !waiting.has(name));
+  return { ...drain, identities, nodes: identities.map(({ name }) => name) };
+}
+
+/** A group, the drains that it has to be judged with, and those of all these that wait for their turn, with the reason. */
+interface Turns {
+  readonly drains: ReadonlyMap<string, Draining>;
+  readonly judged: readonly Draining[];
+  readonly throttled: ReadonlyMap<string, string>;
+  /** Those of them that wait because others reboot. */
+  readonly reboots: ReadonlyMap<string, TurnToCome>;
+}
+
+function verdictsOf(
+  scope: Scope,
+  { drains, judged, throttled, reboots }: Turns,
+  now: number,
+): { readonly verdicts: ReadonlyMap<string, Verdict>; readonly until: number } {
+  const begun = judged.filter(({ name }) => !throttled.has(name));
+  const joiningLater = guardJoiningNodes(membersOf(scope.context), begun);
+  const free = [...drains.values()].filter(({ name }) => !throttled.has(name));
+  const moving = withPods(
+    scope,
+    free.map((each) => withoutWaiting(each, joiningLater.get(each.name))),
+    now,
+  );
+  const resolutions = resolveDrains(moving.map(({ drain }) => drain));
+  const verdicts = new Map<string, Verdict>();
+  for (const { drain, nextAt } of moving) {
+    const { name, plan } = drain;
+    const resolution = resolutions.get(name);
+    if (resolution === undefined) continue;
+    const waiting = joiningLater.get(name) ?? NO_WAITING;
+    verdicts.set(name, { kind: 'drains', resolution, plan, joiningLater: waiting, nextAt });
+  }
+  for (const name of drains.keys()) {
+    const why = throttled.get(name);
+    if (why !== undefined)
+      verdicts.set(name, { kind: 'waits', why, nextAt: now + (reboots.get(name)?.againMs ?? Infinity) });
+  }
+  return { verdicts, until: Math.min(...[...verdicts.values()].map(({ nextAt }) => nextAt)) };
+}
+
+function membersOf({ nodes, pods }: ControllerContext): readonly ControlPlaneMember[] {
+  return membersOfControlPlane(nodes.controlPlane(), (node) => pods.on(node));
+}
+
+/** The control plane is guarded against all drains that take members of it, whichever nodes these share. */
+function guardsOf(
+  { nodes, maintenances }: ControllerContext,
+  drains: ReadonlyMap<string, Draining>,
+): readonly string[] {
+  const members = nodes.controlPlane().map(({ metadata }) => metadata.name);
+  const isMember = new Set(members);
+  const isGuarded =
+    members.length > 0 && [...drains.values()].some((each) => each.nodes.some((node) => isMember.has(node)));
+  return isGuarded ? members.flatMap((node) => maintenances.unsettledOn(node)) : [];
+}
+
+/** Where the number of nodes is limited, one drain that ends is the turn of another one anywhere. */
+function createLimitedTurns(
+  context: ControllerContext,
+  known: KnownDrains,
+  onChange: ResolverParts['onChange'],
+): (given?: NodeMaintenance) => ReadonlyMap<string, string> {
+  const { maintenances, options } = context;
+  let turns: { readonly revision: number; readonly throttled: ReadonlyMap<string, string> } | undefined;
+  return (given) => {
+    const { revision } = maintenances.drains;
+    if (turns?.revision === revision) return turns.throttled;
+    const all = known.among(maintenances.drains.names, given);
+    const throttled = throttleDrains(membersOf(context), [...all.values()], options.maxParallelNodes);
+    const before = turns?.throttled ?? NO_WAITING;
+    turns = { revision, throttled };
+    for (const name of new Set([...before.keys(), ...throttled.keys()])) {
+      if (before.get(name) !== throttled.get(name)) onChange(name);
+    }
+    return throttled;
+  };
+}
+
+/** Creates the resolver of a term. */
+export function createGroupResolver(context: ControllerContext, { latest, onChange }: ResolverParts): GroupResolver {
+  const { maintenances, options } = context;
+  const known = createKnownDrains(context, latest);
+  const isLimited = options.maxParallelNodes !== undefined;
+  const scope = { context, volumes: createVolumeWaits(options.maxVolumeTime) };
+  const memos = new WeakMap<DrainGroup, Memo>();
+  /** What each drain was told last. */
+  const told = new Map<string, Verdict>();
+  const turnsOfAll = createLimitedTurns(context, known, onChange);
+  const rebootTurns = createRebootTurns(context, latest);
+  const compute = (
+    group: DrainGroup,
+    given: NodeMaintenance,
+    reboots: ReadonlyMap<string, TurnToCome>,
+    now: number,
+  ): Memo => {
+    const drains = known.among(group.members, given);
+    const judged = [...known.among(new Set([...drains.keys(), ...guardsOf(context, drains)]), given).values()];
+    const limited = isLimited ? turnsOfAll(given) : throttleDrains(membersOf(context), judged, undefined);
+    const throttled = new Map([...limited, ...[...reboots].map(([name, { why }]) => [name, why] as const)]);
+    const turnsAt = isLimited ? maintenances.drains.revision : undefined;
+    const verdicts = verdictsOf(scope, { drains, judged, throttled, reboots }, now);
+    return { drains, turnsAt, reboots, revision: group.revision, ...verdicts };
+  };
+  return {
+    forget: (name) => {
+      told.delete(name);
+      scope.volumes.forget(name);
+      if (isLimited) turnsOfAll();
+    },
+    resolve: (maintenance, now) => {
+      const { name } = maintenance.metadata;
+      const group = maintenances.groups.of(name);
+      const memo = memos.get(group);
+      const own = memo?.drains.get(name)?.maintenance;
+      const isSame = own?.spec === maintenance.spec && own.status === maintenance.status;
+      const reboots = rebootTurns.among(group.members, maintenance);
+      const isCurrent = memo?.revision === group.revision && now < memo.until && isSameWait(memo.reboots, reboots);
+      if (isCurrent && isSame && (!isLimited || memo.turnsAt === maintenances.drains.revision)) return memo;
+      const fresh = compute(group, maintenance, reboots, now);
+      memos.set(group, fresh);
+      for (const [each, verdict] of fresh.verdicts) {
+        if (each !== name && !isSameVerdict(told.get(each), verdict)) onChange(each);
+        told.set(each, verdict);
+      }
+      return fresh;
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { COMPLETION_FINALIZER, MAINTENANCE_REQUESTER } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node } from '../../api/pod.ts';
+import { targetKeyOf } from '../../decide/eviction/request.ts';
+import { isRequestedBy } from '../../decide/eviction/requester.ts';
+import { selectsNode, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { decideRetention, drainsOn, type RetentionStep } from '../../decide/drain/retention.ts';
+import { requestNodeOf } from '../../decide/node-label.ts';
+import { withdrawEntry } from '../../kube/eviction/requester-entry.ts';
+import { listAll } from '../../kube/list.ts';
+import { collectionPath, keyOf, NODE_MAINTENANCES } from '../../kube/resource.ts';
+import { transformMaintenance } from '../../kube/copy/transform.ts';
+import type { MaintenanceIndex } from '../cache/maintenances.ts';
+import { targetOf } from '../cache/targets.ts';
+import type { ControllerContext } from '../context.ts';
+import { createSharedRead } from '../daemon-set/shared-read.ts';
+import type { DrainRequests } from '../lifecycle/drain-requests.ts';
+import { createRequestRemoval, type RequestRemoval } from './request-removal.ts';
+
+/** In this time of a term a copy of a maintenance may be older than what the former leader did by it. */
+const YOUNG_TERM_MS = 60_000;
+
+/** Takes back what the controller asked for and no drain wants any more. */
+export interface RequestReturn {
+  /** One step of one request. */
+  act(request: EvictionRequest, signal: AbortSignal): Promise<void>;
+  /** Forgets a request that is gone, by its key. */
+  forget(key: string): void;
+}
+
+/** Whether a maintenance of the node is being completed. */
+function isCompleting(maintenances: readonly NodeMaintenance[], node: Node | undefined): boolean {
+  if (node === undefined) return false;
+  return maintenances.some((each) => {
+    const isHeld = each.metadata.finalizers?.includes(COMPLETION_FINALIZER) === true;
+    return isHeld && stageOf(each) === 'Complete' && selectsNode(each, node);
+  });
+}
+
+/** The node of the target, or the one that the request is marked with. */
+function nodeOf(context: Pick<ControllerContext, 'pods' | 'nodes'>, request: EvictionRequest): Node | undefined {
+  return context.nodes.get(targetOf(context.pods, request)?.spec.nodeName ?? requestNodeOf(request.metadata));
+}
+
+/**
+ * What is to be done about a request by the maintenances that may concern its node; `wasWithdrawn` says whether the controller
+ * withdrew from it.
+ */
+export function retentionOf(
+  context: Pick<ControllerContext, 'pods' | 'nodes'>,
+  request: EvictionRequest,
+  maintenancesOn: (node: string) => readonly NodeMaintenance[],
+  wasWithdrawn: boolean,
+): RetentionStep {
+  const pod = targetOf(context.pods, request);
+  const node = nodeOf(context, request);
+  const maintenances = node === undefined ? [] : maintenancesOn(node.metadata.name);
+  const isReleased = wasWithdrawn || isCompleting(maintenances, node);
+  return decideRetention(request, { pod, drains: drainsOn(maintenances, node), isReleased });
+}
+
+/** How what was asked for is taken back in one of the dialects. */
+export interface ReturnEffects {
+  /** Whether the request was there when the term began: what this leader asks for itself it knows the reasons of. */
+  readonly isOfFormerTerm: (request: EvictionRequest) => boolean;
+  /** Whether the request itself says that the drains have withdrawn from it. */
+  readonly saysWithdrawn: (request: EvictionRequest) => boolean;
+  /** Takes the wish of the drains back; returns whether it did. */
+  withdraw(request: EvictionRequest, signal: AbortSignal): Promise<boolean>;
+  remove: RequestRemoval['remove'];
+  forget(key: string): void;
+}
+
+/** The effects of the older dialect. */
+export function createOlderReturn(context: ControllerContext): ReturnEffects {
+  const inherited = new Set(context.requests.list().map(({ metadata }) => metadata.uid));
+  return {
+    ...createRequestRemoval(context),
+    isOfFormerTerm: ({ metadata }) => inherited.has(metadata.uid),
+    // An entry that was taken out leaves no trace.
+    saysWithdrawn: () => false,
+    withdraw: (request, signal) => withdrawEntry(context.client, request, signal),
+  };
+}
+
+/** The effects of the newer dialect. */
+export function createNewerReturn(newer: DrainRequests): ReturnEffects {
+  return {
+    // Its copies may come later than the beginning of the term.
+    isOfFormerTerm: () => true,
+    saysWithdrawn: (request) => !isRequestedBy(request, MAINTENANCE_REQUESTER),
+    withdraw: (request, signal) => newer.withdraw(request, signal),
+    remove: (request, _isRemovable, signal) => newer.remove(request, signal),
+    forget: () => undefined,
+  };
+}
+
+export function createRequestReturn(context: ControllerContext, effects: ReturnEffects): RequestReturn {
+  const { client, clock, log, maintenances } = context;
+  const begunAt = clock.monotonic();
+  /** By key: the UID of the request that the controller withdrew from. */
+  const withdrawn = new Map<string, string | undefined>();
+  const readMaintenances = createSharedRead(async (signal) => {
+    const place = { path: collectionPath(NODE_MAINTENANCES) };
+    const { items } = await listAll<NodeMaintenance>(client, place, transformMaintenance, signal);
+    return items.map((item) => maintenances.asItCounts(item));
+  });
+  const stepOf = (request: EvictionRequest, on: MaintenanceIndex['on']): RetentionStep => {
+    const key = keyOf(request);
+    const isNoted = withdrawn.has(key) && withdrawn.get(key) === request.metadata.uid;
+    const wasWithdrawn = isNoted || effects.saysWithdrawn(request);
+    return retentionOf(context, request, on, wasWithdrawn);
+  };
+  /** Whether a drain may make requests on the node of this one meanwhile, with the same labels. */
+  const mayGetMore = ({ metadata }: EvictionRequest): boolean =>
+    maintenances.on(requestNodeOf(metadata)).some((each) => stageOf(each) === 'Drain');
+  /** Whether our copy of a maintenance may not show yet by which targets the request was made. */
+  const mayBeOld = (request: EvictionRequest): boolean => {
+    const node = nodeOf(context, request);
+    if (clock.monotonic() - begunAt < YOUNG_TERM_MS && effects.isOfFormerTerm(request)) return true;
+    if (node === undefined) return false;
+    return maintenances.on(node.metadata.name).some((each) => stageOf(each) === 'Drain' && selectsNode(each, node));
+  };
+  return {
+    act: async (request, signal) => {
+      let on: MaintenanceIndex['on'] = (node) => maintenances.on(node);
+      const step = stepOf(request, on);
+      if (step === 'keep') return;
+      if (mayBeOld(request)) {
+        const fresh = await readMaintenances(signal);
+        on = () => fresh;
+        if (stepOf(request, on) !== step) return;
+      }
+      if (step === 'delete') {
+        await effects.remove(request, (other) => stepOf(other, on) === 'delete' && !mayGetMore(other), signal);
+        return;
+      }
+      if (!(await effects.withdraw(request, signal))) return;
+      withdrawn.set(keyOf(request), request.metadata.uid);
+      log.info({ request: keyOf(request), pod: targetKeyOf(request) }, 'withdrew from eviction request');
+    },
+    forget: (key) => {
+      withdrawn.delete(key);
+      effects.forget(key);
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { DrainPlanEntry, NodeMaintenance, NodeMaintenanceStatus, NodeStatus } from '../../api/node-maintenance.ts';
+import { agentNodeOf, stageOf } from '../maintenance/maintenance.ts';
+import { timeOf } from '../time.ts';
+import type { Drain, DrainNode } from './drains-at-once.ts';
+import { effectiveDrainPlan } from '../maintenance/drain-plan.ts';
+import { begunNodes, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
+import { entriesReached, mostPowerful } from '../maintenance/drain-targets.ts';
+
+/** A node of a drain as it is seen, with the pods that are still on it. */
+export interface SeenNode extends NodeIdentity, Pick<DrainNode, 'pods' | 'volumes'> {
+  /** How many entries of the plan a deadline of the node has reached; 0 for none. */
+  readonly due: number;
+}
+
+/** What is seen of a drain. */
+export interface DrainScope {
+  readonly nodes: readonly SeenNode[];
+  /** Whether its plan goes on with these nodes alone; otherwise it goes no further than they have reached. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * What drains have recorded as reached on a node, whichever of them did: a drain that joins them later, or goes on when they
+ * have ended, does not go back behind it (KEP-4212, DrainTargets).
+ */
+export function reachedTargets(
+  maintenances: readonly NodeMaintenance[],
+): (node: NodeIdentity) => readonly DrainPlanEntry[] {
+  const recorded = maintenances.filter((each) => stageOf(each) === 'Drain').map(({ status }) => recordedNodes(status));
+  return (node) => mostPowerful(recorded.flatMap((of) => [of(node)?.drainTargets ?? []]));
+}
+
+/** How many entries of the plan a node has reached; 0 for one that has just joined the maintenance. */
+function positionOf(
+  plan: readonly DrainPlanEntry[],
+  status: NodeMaintenanceStatus | undefined,
+  recorded: NodeStatus | undefined,
+): number {
+  if (recorded?.drainPlanPosition !== undefined) return recorded.drainPlanPosition;
+  // An older version wrote one position for all nodes, and an agent that hands its drain over writes the targets alone.
+  const { drainTargets = [] } = recorded ?? {};
+  return drainTargets.length === 0 ? 0 : Math.max(status?.drainPlanPosition ?? 0, entriesReached(plan, drainTargets));
+}
+
+/** Those of the nodes that a drain has not begun to drain, though it has begun: they joined it later, or registered again. */
+export function joiningNodes({ status }: NodeMaintenance, nodes: readonly NodeIdentity[]): readonly NodeIdentity[] {
+  if ((status?.drainPlanPosition ?? 0) === 0) return [];
+  const begunOf = begunNodes(status);
+  return nodes.filter((node) => begunOf(node) === undefined);
+}
+
+/** A maintenance in the Drain stage as the resolution takes it, within the scope of who drains. */
+export function drainOfMaintenance(maintenance: NodeMaintenance, { nodes, isWhole }: DrainScope): Drain {
+  const { metadata, spec, status } = maintenance;
+  const plan = effectiveDrainPlan(spec.drainPlan ?? []);
+  const recordedOf = recordedNodes(status);
+  const begun = nodes.map(({ due, ...node }) => {
+    const recorded = recordedOf(node);
+    const position = Math.min(plan.length, Math.max(positionOf(plan, status, recorded), due));
+    return { ...node, recorded: recorded?.drainTargets ?? [], position };
+  });
+  const started = status?.stageStatuses?.find(({ name }) => name === 'Drain');
+  const reached = Math.min(...begun.map(({ position }) => position));
+  const agentNode = agentNodeOf(maintenance);
+  return {
+    name: metadata.name,
+    startedAt: timeOf(started?.startTimestamp) ?? Infinity,
+    plan: isWhole ? plan : plan.slice(0, Math.max(1, reached)),
+    nodes: begun,
+    ...(agentNode === undefined ? {} : { agentNode }),
+  };
+}

@@ -1,0 +1,105 @@
+/** What of ours may stay on a node and on an EvictionRequest: everything else is given back. */
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import { MAINTENANCE_REQUESTER } from '../../api/names.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { Node, Pod } from '../../api/pod.ts';
+import { targetsCover } from '../maintenance/drain-plan.ts';
+import { begunNode, recordedNode } from '../maintenance/recorded-node.ts';
+import { isFinished } from '../eviction/request.ts';
+import { isRequestedBy, otherRequesters } from '../eviction/requester.ts';
+import { drainPodOf } from '../pod.ts';
+import { isBeforeItsTurn } from '../shutdown/machine-going-down.ts';
+import { drainsOfNode, isInProgress, type NodeDrain, selectsNode, stageOf } from '../maintenance/maintenance.ts';
+import type { NodeState } from '../maintenance/node-conditions.ts';
+
+/** Whether the maintenance drains and has begun to on this very Node object. */
+function isBegunOn(maintenance: NodeMaintenance, { metadata }: Node): boolean {
+  return stageOf(maintenance) === 'Drain' && begunNode(maintenance.status, metadata) !== undefined;
+}
+
+/**
+ * Whether the maintenance is still to ask pods of the node to leave: in Idle, in Cordon, or in Drain where its status says that
+ * it waits. A drain that nobody has looked at yet may begin at once.
+ */
+function isPlannedOn(maintenance: NodeMaintenance, node: Node): boolean {
+  switch (stageOf(maintenance)) {
+    case 'Idle':
+      return maintenance.metadata.deletionTimestamp === undefined;
+    case 'Cordon':
+      return true;
+    case 'Drain':
+      return recordedNode(maintenance.status, node.metadata) !== undefined && !isBegunOn(maintenance, node);
+    case 'Complete':
+      return false;
+  }
+}
+
+/**
+ * The cordon and the conditions that may stay on a node: those of the maintenances that select it now. A machine that has not
+ * had its turn to reboot keeps its place for the pods of those before it: its maintenance is planned, and nothing else.
+ */
+export function nodeStateOf(maintenances: readonly NodeMaintenance[], node: Node, isEmpty: boolean): NodeState {
+  const selecting = maintenances.filter((each) => selectsNode(each, node));
+  const own = selecting.filter((each) => isInProgress(each) && !isBeforeItsTurn(each, node.metadata));
+  const draining = own.filter((each) => isBegunOn(each, node));
+  const planned = selecting.filter((each) => isPlannedOn(each, node));
+  const namesOf = (list: readonly NodeMaintenance[]): readonly string[] =>
+    list.map(({ metadata }) => metadata.name).toSorted();
+  return {
+    maintenances: namesOf(own),
+    planned: namesOf(planned),
+    draining: namesOf(draining),
+    drained: draining.length > 0 && isEmpty,
+  };
+}
+
+/**
+ * The drains that have begun on this very Node object and still select it; none for a node that does not exist. A throttled
+ * drain asks for no eviction, though it has the targets that others have reached.
+ */
+export function drainsOn(maintenances: readonly NodeMaintenance[], node: Node | undefined): readonly NodeDrain[] {
+  if (node === undefined) return [];
+  const begun = maintenances.filter((each) => isBegunOn(each, node) && selectsNode(each, node));
+  return drainsOfNode(begun, node.metadata.name);
+}
+
+/** What the maintenance controller does about an EvictionRequest that it does not want any more. */
+export type RetentionStep =
+  /** Nothing: the request is still wanted, or is none of ours. */
+  | 'keep'
+  /** It takes its requester entry back. */
+  | 'withdraw'
+  /** The request is over, and nobody else asks for it. */
+  | 'delete';
+
+/** What a request is judged by. */
+export interface RequestSurroundings {
+  /** The target, where it is still there. */
+  readonly pod: Pod | undefined;
+  /** Those of `drainsOn` the node of the target. */
+  readonly drains: readonly NodeDrain[];
+  /** Whether the controller withdrew from the request, or a maintenance of its node is being completed. */
+  readonly isReleased: boolean;
+}
+
+/**
+ * The requester entry stays only while the targets of a drain cover the pod (KEP-4212, "Drain"); on a request that is over,
+ * while its node is being drained.
+ */
+export function decideRetention(
+  request: EvictionRequest,
+  { pod, drains, isReleased }: RequestSurroundings,
+): RetentionStep {
+  const isOver = isFinished(request);
+  const isWanted =
+    pod === undefined || isOver
+      ? drains.length > 0
+      : drains.some(({ drainTargets }) => targetsCover(drainTargets, drainPodOf(pod)));
+  if (isWanted) return 'keep';
+  const isOurs = isRequestedBy(request, MAINTENANCE_REQUESTER);
+  const isWantedByOthers = otherRequesters(request, MAINTENANCE_REQUESTER).length > 0;
+  // Finalizers hold a request that is being deleted: it cannot go, but nothing of ours stays on it.
+  const isHeld = request.metadata.deletionTimestamp !== undefined;
+  if (isOurs && (isWantedByOthers || !isOver || isHeld)) return 'withdraw';
+  return isOver && !isWantedByOthers && !isHeld && (isOurs || isReleased) ? 'delete' : 'keep';
+}

@@ -1,0 +1,156 @@
+import type { NodeSelector } from '../../api/meta.ts';
+import { AGENT_LABEL, FORCE_ANNOTATION, NODE_MAINTENANCE_API_VERSION } from '../../api/names.ts';
+import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import { describeEntry, effectiveDrainPlan, selectorKey } from './drain-plan.ts';
+import { STAGES, stageOf } from './maintenance.ts';
+import { isAgentsName } from './shutdown-maintenance.ts';
+
+/** The length of a name that people still want to type, in characters. */
+const NAME_LENGTH = 63;
+const MAX_NAMES = 1000;
+const FORCED = { [FORCE_ANNOTATION]: 'true' };
+
+/** What a person wants of some nodes. */
+export interface MaintenanceIntent {
+  /** Sorted, each once. */
+  readonly nodes: readonly string[];
+  readonly stage: 'Cordon' | 'Drain';
+  readonly name?: string;
+  readonly reason?: string;
+  readonly plan?: readonly DrainPlanEntry[];
+  /** Drains even what the control plane cannot do without. */
+  readonly force?: boolean;
+}
+
+/** What is changed of a maintenance that is there. */
+export interface MaintenanceChange {
+  readonly spec?: Partial<NodeMaintenance['spec']>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** How the wanted maintenance is achieved. */
+export type MaintenanceStep =
+  | { readonly kind: 'create'; readonly maintenance: NodeMaintenance }
+  /** A maintenance over these very nodes is moved on, or only given another reason. */
+  | { readonly kind: 'change'; readonly known: NodeMaintenance; readonly change: MaintenanceChange }
+  | { readonly kind: 'already'; readonly known: NodeMaintenance }
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** Selects nodes by their names (KEP-4212, NodeMaintenanceSpec). */
+export function selectorOfNodes(names: readonly string[]): NodeSelector {
+  return { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: names }] }] };
+}
+
+/** The nodes that a selector names, sorted; undefined where it selects in any other way than by name. */
+export function nodesNamedBy(selector: NodeSelector): readonly string[] | undefined {
+  const names = new Set<string>();
+  for (const { matchExpressions = [], matchFields = [] } of selector.nodeSelectorTerms) {
+    const [field] = matchFields;
+    if (matchExpressions.length > 0 || matchFields.length !== 1 || field?.key !== 'metadata.name') return undefined;
+    if (field.operator !== 'In') return undefined;
+    for (const name of field.values ?? []) names.add(name);
+  }
+  return [...names].toSorted();
+}
+
+/** The name of a new maintenance: the same for the same nodes, so that two who ask at once find each other's. */
+export function maintenanceNames(nodes: readonly string[]): readonly string[] {
+  const all = `maintenance-${nodes.join('-')}`;
+  const more = `-and-${nodes.length - 1}-more`;
+  const short = nodes.length === 1 ? all : `maintenance-${(nodes[0] ?? '').slice(0, NAME_LENGTH)}${more}`;
+  const base = all.length <= NAME_LENGTH ? all : short.slice(0, 240);
+  return Array.from({ length: MAX_NAMES }, (_, index) => (index === 0 ? base : `${base}-${index + 1}`));
+}
+
+function planKey({ podType, podPriority, podSelector }: DrainPlanEntry): string {
+  return `${podType} ${podPriority} ${selectorKey(podSelector)}`;
+}
+
+function isSamePlan(a: readonly DrainPlanEntry[], b: readonly DrainPlanEntry[]): boolean {
+  const keys = new Set(a.map(planKey));
+  // The server may have injected entries; those that were asked for must be there.
+  return b.every((entry) => keys.has(planKey(entry)));
+}
+
+/** Moves a maintenance that is there on to what is wanted. */
+function moveOn(known: NodeMaintenance, intent: MaintenanceIntent): MaintenanceStep {
+  const { name } = known.metadata;
+  if (intent.plan !== undefined && !isSamePlan(known.spec.drainPlan ?? [], intent.plan)) {
+    const fix = `complete it first, with "nodemaint complete nm/${name}", or give another --name`;
+    const message = `nodemaintenance/${name} has another drainPlan, which cannot be changed; ${fix}`;
+    return { kind: 'refused', message };
+  }
+  const stage = STAGES.indexOf(intent.stage) > STAGES.indexOf(stageOf(known)) ? { stage: intent.stage } : {};
+  const reason = intent.reason === undefined || intent.reason === known.spec.reason ? {} : { reason: intent.reason };
+  const spec = { ...stage, ...reason };
+  const isForced = known.metadata.annotations?.[FORCE_ANNOTATION] === 'true';
+  const change = {
+    ...(Object.keys(spec).length === 0 ? {} : { spec }),
+    ...(intent.force === true && !isForced ? { annotations: FORCED } : {}),
+  };
+  return Object.keys(change).length === 0 ? { kind: 'already', known } : { kind: 'change', known, change };
+}
+
+/**
+ * How an intent is carried out beside the maintenances that are there (KEP-4212, NodeMaintenanceSpec.Stage): one that a person
+ * has over the very same nodes is moved on, else a new one is made. A node's own agent keeps its maintenance for itself.
+ */
+export function decideMaintenanceStep(
+  intent: MaintenanceIntent,
+  maintenances: readonly NodeMaintenance[],
+): MaintenanceStep {
+  const { nodes, name } = intent;
+  const isSame = (known: NodeMaintenance): boolean => nodesNamedBy(known.spec.nodeSelector)?.join() === nodes.join();
+  const isOpen = (known: NodeMaintenance): boolean =>
+    stageOf(known) !== 'Complete' && known.metadata.deletionTimestamp === undefined;
+  if (name !== undefined) {
+    const known = maintenances.find(({ metadata }) => metadata.name === name);
+    if (known !== undefined) {
+      const is = `nodemaintenance/${name}`;
+      if (!isSame(known)) return { kind: 'refused', message: `${is} already exists and selects other nodes` };
+      if (!isOpen(known)) {
+        const message = `${is} already exists and is complete; delete it with "nodemaint complete nm/${name} --delete", or give another --name`;
+        return { kind: 'refused', message };
+      }
+      return moveOn(known, intent);
+    }
+  } else {
+    const known = maintenances.find(
+      (each) => isSame(each) && isOpen(each) && each.metadata.labels?.[AGENT_LABEL] === undefined,
+    );
+    if (known !== undefined) return moveOn(known, intent);
+  }
+  if (name !== undefined && isAgentsName(name)) {
+    const message = `nodemaintenance/${name} cannot be created: names that begin with shutdown- or notice- belong to the agents of the nodes; give another --name`;
+    return { kind: 'refused', message };
+  }
+  const taken = new Set(maintenances.map(({ metadata }) => metadata.name));
+  const free = name ?? maintenanceNames(nodes).find((each) => !taken.has(each));
+  if (free === undefined) return { kind: 'refused', message: 'no name is free; delete completed maintenances' };
+  const maintenance: NodeMaintenance = {
+    apiVersion: NODE_MAINTENANCE_API_VERSION,
+    kind: 'NodeMaintenance',
+    metadata: { name: free, ...(intent.force === true ? { annotations: FORCED } : {}) },
+    spec: {
+      stage: intent.stage,
+      nodeSelector: selectorOfNodes(nodes),
+      // The whole plan: the server has nothing to inject then, which it cannot do in its first seconds.
+      drainPlan: effectiveDrainPlan(intent.plan ?? []),
+      ...(intent.reason === undefined ? {} : { reason: intent.reason }),
+    },
+  };
+  return { kind: 'create', maintenance };
+}
+
+/** What is wrong with the order of a drain plan (KEP-4212, DrainPlan); undefined where nothing is. */
+export function planComplaint(plan: readonly DrainPlanEntry[], inOrder: readonly DrainPlanEntry[]): string | undefined {
+  const keys = plan.map(planKey);
+  const twice = keys.findIndex((each, index) => keys.indexOf(each) !== index);
+  if (twice >= 0) return `entry ${twice + 1} is there twice: ${describeEntry(plan[twice] as DrainPlanEntry)}`;
+  const places = plan.map((entry) => inOrder.findIndex((each) => planKey(each) === planKey(entry)));
+  const wrong = places.findIndex((place, index) => index > 0 && place < (places[index - 1] ?? 0));
+  if (wrong < 0) return undefined;
+  const [entry, before] = [plan[wrong], plan[wrong - 1]] as [DrainPlanEntry, DrainPlanEntry];
+  const order = 'Default, DaemonSet, Static; rising priority; those with a selector first';
+  return `entry ${wrong + 1} (${describeEntry(entry)}) must come before entry ${wrong} (${describeEntry(before)}): the order is ${order}`;
+}

@@ -1,0 +1,222 @@
+/** The checks of `nodemaint check`: from the facts of a cluster to results and fixes. */
+import { firstNames } from '../../decide/name-list.ts';
+import type { Check } from './node-checks.ts';
+import type { FleetNode } from '../fleet/node-state.ts';
+import type { NeededRight } from './installed.ts';
+
+/** A fact, or why it could not be read: `forbidden` where the person may not read it. */
+export type Fact<T> =
+  | { readonly kind: 'known'; readonly value: T }
+  | { readonly kind: 'forbidden' | 'failed'; readonly why: string };
+
+/** A custom resource in the cluster; a list of what is wrong with it. */
+export interface ResourceFact {
+  readonly crd: string;
+  readonly state: 'right' | 'missing' | 'not-served' | 'older';
+  /** The fields of the schema that are missing, where it is older. */
+  readonly fields: readonly string[];
+}
+
+export interface PolicyFacts {
+  /** The policies, and the bindings, that are not there. */
+  readonly missing: readonly string[];
+  /** Policies whose expressions the API server warns of, each with the warning. */
+  readonly warnings: readonly string[];
+  /** Whether a validating policy stands in for the gate, as before Kubernetes 1.36. */
+  readonly refusesPods: boolean;
+}
+
+/** An add-on that is installed. */
+export interface AddonFact {
+  readonly folder: string;
+  /** Its policies, and their bindings, that are not there: without them nothing confines its account. */
+  readonly missing: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+export interface ControllerFact {
+  readonly state: 'alive' | 'dead' | 'missing';
+  readonly holder: string;
+  /** '' where the controller does not say. */
+  readonly version: string;
+}
+
+export interface WebhookFacts {
+  readonly isConfigured: boolean;
+  /** When the certificate of its authority expires, in milliseconds since the epoch; undefined where there is none. */
+  readonly caUntil: number | undefined;
+  /** Endpoints of its Service that are ready. */
+  readonly endpoints: number;
+}
+
+/** Where the replicas of the controller can run. */
+export interface ReplicaFacts {
+  /** The replicas that run as pods of its namespace. */
+  readonly pods: number;
+  /** The nodes that run one, or could take one now. */
+  readonly places: readonly string[];
+  /** Whether the PodDisruptionBudget is still there that an older version had. */
+  readonly hasOldBudget: boolean;
+}
+
+export interface ClusterFacts {
+  readonly now: number;
+  /** The version of this program. */
+  readonly version: string;
+  readonly resources: Fact<readonly ResourceFact[]>;
+  readonly policies: Fact<PolicyFacts>;
+  /** Those that are installed. */
+  readonly addons: Fact<readonly AddonFact[]>;
+  /** The rights that are missing. */
+  readonly missingRights: Fact<readonly NeededRight[]>;
+  readonly controller: Fact<ControllerFact>;
+  readonly replicas: Fact<ReplicaFacts>;
+  readonly webhook: Fact<WebhookFacts>;
+  readonly nodes: Fact<readonly FleetNode[]>;
+}
+
+const APPLY = 'kubectl apply -k manifests, or helm upgrade';
+const MAX_NAMES = 5;
+const DAY_MS = 86_400_000;
+
+function named(names: readonly string[]): string {
+  return firstNames(names, MAX_NAMES);
+}
+
+/** The check of a fact; one that could not be read fails, or warns where the person may not read it. */
+function checkOf<T>(name: string, fact: Fact<T>, judge: (value: T) => Omit<Check, 'name'>): Check {
+  if (fact.kind === 'known') return { name, ...judge(fact.value) };
+  if (fact.kind === 'failed') return { name, result: 'fail', message: fact.why, fix: 'see the message' };
+  return {
+    name,
+    result: 'warn',
+    message: `not checked: ${fact.why}`,
+    fix: 'run it with the rights of a cluster administrator',
+  };
+}
+
+function ok(message: string): Omit<Check, 'name'> {
+  return { result: 'ok', message, fix: '' };
+}
+
+function fail(message: string, fix: string): Omit<Check, 'name'> {
+  return { result: 'fail', message, fix };
+}
+
+function warn(message: string, fix: string): Omit<Check, 'name'> {
+  return { result: 'warn', message, fix };
+}
+
+function judgeResources(resources: readonly ResourceFact[]): Omit<Check, 'name'> {
+  const wrong = resources.filter(({ state }) => state !== 'right');
+  if (wrong.length === 0) return ok(`${resources.map(({ crd }) => crd).join(', ')} are served`);
+  const texts = wrong.map(({ crd, state, fields }) => {
+    if (state === 'missing') return `${crd} is not installed`;
+    return state === 'not-served'
+      ? `${crd} is not served`
+      : `${crd} is of an older version, without ${fields.join(', ')}`;
+  });
+  return fail(texts.join('; '), APPLY);
+}
+
+function judgePolicies({ missing, warnings, refusesPods }: PolicyFacts): Omit<Check, 'name'> {
+  if (missing.length > 0) return fail(`missing: ${named(missing)}`, APPLY);
+  if (warnings.length > 0)
+    return warn(`the API server warns: ${named(warnings)}`, 'upgrade the manifests or the cluster');
+  const gate = refusesPods
+    ? '; DaemonSet pods are refused during a drain instead of held, as before Kubernetes 1.36'
+    : '';
+  return ok(`all policies and bindings are there${gate}`);
+}
+
+function judgeAddons(addons: readonly AddonFact[]): Omit<Check, 'name'> {
+  const without = addons.filter(({ missing }) => missing.length > 0);
+  if (without.length > 0) {
+    const texts = without.map(({ folder, missing }) => `${folder} is installed without ${named(missing)}`);
+    const fixes = without.map(({ folder }) => `kubectl apply -k manifests/${folder}`);
+    return fail(texts.join('; '), `${fixes.join('; ')}; or helm upgrade`);
+  }
+  const warnings = addons.flatMap((each) => each.warnings);
+  if (warnings.length > 0)
+    return warn(`the API server warns: ${named(warnings)}`, 'upgrade the manifests or the cluster');
+  const names = addons.map(({ folder }) => folder);
+  return ok(names.length === 0 ? 'none is installed' : `${names.join(', ')}: all policies and bindings are there`);
+}
+
+function rightText({ who, verb, group, resource, subresource, name }: NeededRight): string {
+  const what = `${resource}${subresource === undefined ? '' : `/${subresource}`}${group === '' ? '' : `.${group}`}`;
+  return `${who} may not ${verb} ${what}${name === undefined ? '' : ` ${name}`}`;
+}
+
+function judgeRights(missing: readonly NeededRight[]): Omit<Check, 'name'> {
+  if (missing.length === 0) return ok('agents and controller have their rights');
+  return fail(named(missing.map(rightText)), APPLY);
+}
+
+function judgeController({ state, holder, version }: ControllerFact, own: string): Omit<Check, 'name'> {
+  const logs = 'kubectl -n nodemaint-system get pods; kubectl -n nodemaint-system logs deployment/nodemaint-controller';
+  if (state === 'missing') return fail('no controller has ever led: agents drain their own nodes alone', logs);
+  if (state === 'dead') return fail('no controller renews its Lease: agents drain their own nodes alone', logs);
+  if (version !== '' && version !== own) {
+    return warn(`${holder} leads with version ${version}, and this program is ${own}`, 'use the same version of both');
+  }
+  return ok(`${holder} leads${version === '' ? '' : ` with version ${version}`}`);
+}
+
+function judgeReplicas({ pods, places, hasOldBudget }: ReplicaFacts): Omit<Check, 'name'> {
+  if (hasOldBudget) {
+    const message =
+      'the PodDisruptionBudget nodemaint-controller of an older version is there: on the last node of the controller it holds kubectl drain and autoscalers';
+    return warn(message, 'kubectl -n nodemaint-system delete poddisruptionbudget nodemaint-controller');
+  }
+  if (pods === 0) return ok('no replica of the controller runs as a pod of nodemaint-system');
+  if (places.length > 1) return ok(`${places.length} nodes can run a replica of the controller: ${named(places)}`);
+  const last = 'it leaves as the last Default pod, and agents then drain their own nodes';
+  return ok(`only ${named(places)} can run the controller: where that node is drained or shut down, ${last}`);
+}
+
+function judgeWebhook({ isConfigured, caUntil, endpoints }: WebhookFacts, now: number): Omit<Check, 'name'> {
+  if (!isConfigured) return warn('not installed: times of interceptors are not checked', APPLY);
+  const restart = 'kubectl -n nodemaint-system rollout restart deployment/nodemaint-controller';
+  if (endpoints === 0)
+    return fail('its Service has no endpoint that is ready', 'kubectl -n nodemaint-system get pods,endpointslices');
+  if (caUntil === undefined)
+    return fail('its configuration has no valid caBundle: the controller has not written it', restart);
+  if (caUntil <= now) return fail('the certificate in its caBundle has expired', restart);
+  const days = Math.floor((caUntil - now) / DAY_MS);
+  return ok(`${endpoints} endpoints are ready; its certificate authority is valid for ${days} days`);
+}
+
+function judgeNodes(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
+  const unguarded = nodes.filter(({ state }) => state === 'unguarded');
+  if (unguarded.length === 0) return ok(`${nodes.length} nodes have an agent`);
+  const names = named(unguarded.map(({ name }) => name));
+  return fail(
+    `${unguarded.length} of ${nodes.length} nodes are unguarded: ${names}`,
+    'nodemaint nodes says why; nodemaint doctor on the node',
+  );
+}
+
+function judgeVersions(nodes: readonly FleetNode[]): Omit<Check, 'name'> {
+  const outdated = nodes.filter(({ state }) => state === 'outdated');
+  if (outdated.length === 0) return ok('agents and controller have the same version');
+  return warn(
+    `${outdated.length} nodes have an agent of another version: ${named(outdated.map(({ name }) => name))}`,
+    'upgrade the agents of these nodes',
+  );
+}
+
+/** All checks, in the order in which the parts of a cluster are installed. */
+export function examineCluster(facts: ClusterFacts): readonly Check[] {
+  return [
+    checkOf('custom resources', facts.resources, judgeResources),
+    checkOf('policies', facts.policies, judgePolicies),
+    checkOf('add-ons', facts.addons, judgeAddons),
+    checkOf('rights', facts.missingRights, judgeRights),
+    checkOf('controller', facts.controller, (value) => judgeController(value, facts.version)),
+    checkOf('replicas', facts.replicas, judgeReplicas),
+    checkOf('webhook', facts.webhook, (value) => judgeWebhook(value, facts.now)),
+    checkOf('agents', facts.nodes, judgeNodes),
+    checkOf('versions of agents', facts.nodes, judgeVersions),
+  ];
+}

@@ -1,0 +1,272 @@
+/** The checks of `nodemaint doctor`: from the facts of a node to results and fixes. */
+import { SHUTDOWN_KINDS, type ShutdownKind } from '../../decide/shutdown/kind.ts';
+import { judgeKubeletShutdown } from '../../decide/machine/kubelet-graceful-shutdown.ts';
+import type { KubeletFacts } from '../../decide/machine/kubelet-config.ts';
+import type { RefusedKubelet } from '../../decide/machine/kubelet-trust.ts';
+import { chooseKubeletUnit, type KubeletHome } from '../../decide/machine/kubelet-unit.ts';
+import { staticPodUrlWarning } from '../../decide/static-pod/url-pods.ts';
+import { describeUps, type UpsFacts, upsProblems } from '../../decide/machine/ups-shutdown.ts';
+import { type DelaySetting, delayProblem, WANTED_DELAY_MS } from '../../decide/machine/logind-delay.ts';
+
+export interface Check {
+  readonly name: string;
+  readonly result: 'ok' | 'warn' | 'fail';
+  readonly message: string;
+  /** The command or change that fixes it; '' where nothing is to be done. */
+  readonly fix: string;
+}
+
+/** The paths that the agent's unit may write, and those that the agent needs to write. */
+export interface UnitPaths {
+  /** ProtectSystem= of the unit. */
+  readonly protectSystem: string;
+  /** ReadWritePaths= of the unit, as systemd shows them. */
+  readonly writable: readonly string[];
+  readonly needed: readonly string[];
+}
+
+/** The facts of a node; a text in place of a value says why it could not be read. */
+export interface NodeFacts {
+  readonly lock: { readonly held: boolean; readonly message: string } | string;
+  readonly delay: { readonly effectiveMs: number; readonly winner: DelaySetting | undefined } | string;
+  /** The inhibitor locks of others that delay a shutdown, each described in words. */
+  readonly otherLocks: readonly string[] | string;
+  readonly unitPaths: UnitPaths;
+  /** Files that the agent acts on and another user than root could change, each with its fix. */
+  readonly distrusted: readonly string[];
+  /** JobTimeoutSec of the targets, in milliseconds. */
+  readonly targetTimeoutsMs: Readonly<Partial<Record<ShutdownKind, number>>> | string;
+  /** The units after which nodemaint.service starts, and so before which it stops. */
+  readonly startsAfter: readonly string[] | string;
+  /** Whether pods run in systemd's slices, which it stops at a shutdown. */
+  readonly hasPodSlices: boolean;
+  readonly kubelet: KubeletFacts | undefined | string;
+  /** Processes that call themselves kubelet and are not trusted. */
+  readonly refusedKubelets: readonly RefusedKubelet[];
+  /** The service that the kubelet runs in; absent while it does not run. */
+  readonly kubeletHome: KubeletHome | undefined;
+  /** The key "kubeletUnit". */
+  readonly kubeletUnit: string | undefined;
+  /**
+   * The directory in use and whether it exists; `warning` where the kubelet uses another; `distrust` says why the agent must
+   * not move files there.
+   */
+  readonly staticPods: {
+    readonly path: string;
+    readonly isThere: boolean;
+    readonly warning?: string;
+    readonly distrust?: string;
+  };
+  /** The agent's state directory; `problem` says why it cannot be written. */
+  readonly storage: { readonly directory: string; readonly problem?: string | undefined };
+  /** The runtime's name and version. */
+  readonly runtime: { readonly version: string } | string;
+  readonly api:
+    | { readonly kind: 'standalone' }
+    | { readonly kind: 'ok' | 'failed'; readonly server: string; readonly message: string };
+  /** Whether the API server's address is this machine's. */
+  readonly serverIsLocal: boolean;
+  /** The manifests of this node's own API server. */
+  readonly apiServerManifests: readonly string[];
+  readonly ups: UpsFacts;
+}
+
+const OK = { result: 'ok', fix: '' } as const;
+const MAX_REFUSED = 3;
+const RUNTIMES = ['containerd.service', 'crio.service', 'docker.service'];
+/** The slice of all pods, where the kubelet's cgroup driver is systemd. */
+export const POD_SLICE = 'kubepods.slice';
+const BEFORE_US = ['dbus.service', 'systemd-logind.service'];
+
+function checkLock({ lock }: NodeFacts): Check {
+  const name = 'lock';
+  if (typeof lock === 'string') {
+    return { name, result: 'fail', message: lock, fix: 'systemctl start nodemaint; then journalctl -u nodemaint' };
+  }
+  if (lock.held) return { name, ...OK, message: 'the agent runs and holds the shutdown lock' };
+  return { name, result: 'fail', message: lock.message, fix: 'see journalctl -u nodemaint -u nodemaint-inhibitor' };
+}
+
+function checkDelay({ delay }: NodeFacts): Check {
+  const name = 'lock delay';
+  if (typeof delay === 'string')
+    return { name, result: 'fail', message: delay, fix: 'systemctl restart systemd-logind' };
+  const problem = delayProblem(delay.effectiveMs, delay.winner);
+  if (problem !== undefined) return { name, result: 'fail', ...problem };
+  return { name, ...OK, message: `${delay.effectiveMs / 1000} s, from ${delay.winner?.path ?? 'logind itself'}` };
+}
+
+function checkOtherLocks({ otherLocks }: NodeFacts): Check {
+  const name = 'other locks';
+  if (typeof otherLocks === 'string')
+    return { name, result: 'warn', message: otherLocks, fix: 'systemd-inhibit --list' };
+  if (otherLocks.length === 0) return { name, ...OK, message: 'no other lock delays a shutdown' };
+  const message = `other locks delay a shutdown too, up to the lock delay: ${otherLocks.join(', ')}`;
+  return {
+    name,
+    result: 'warn',
+    message,
+    fix: 'stop the programs that you do not want; the polkit rule of install.sh lets only root take such locks',
+  };
+}
+
+/** The agent's own directories, which systemd lets it write. */
+const OWN_FOLDERS = ['/var/lib/nodemaint', '/var/cache/nodemaint', '/run/nodemaint'];
+
+function checkUnitPaths({ unitPaths: { protectSystem, writable, needed } }: NodeFacts): Check {
+  const name = 'unit paths';
+  const open = [...OWN_FOLDERS, ...writable.map((place) => place.replace(/^[-+]+/, ''))];
+  const isIn = (place: string): boolean => open.some((top) => place === top || place.startsWith(`${top}/`));
+  const missing = [...new Set(needed.filter((place) => !isIn(place)))];
+  if (protectSystem !== 'strict' || missing.length === 0)
+    return { name, ...OK, message: 'the agent can write all its paths' };
+  const lines = missing.map((place) => `ReadWritePaths="-${place.replaceAll('%', '%%')}"`).join(' and ');
+  const fix = `systemctl edit nodemaint, [Service] ${lines}; systemctl restart nodemaint`;
+  return { name, result: 'fail', message: `the agent's unit cannot write ${missing.join(', ')}`, fix };
+}
+
+function checkTrust({ distrusted }: NodeFacts): Check {
+  const name = 'trust';
+  if (distrusted.length === 0) return { name, ...OK, message: 'only root can change what the agent acts on' };
+  return { name, result: 'warn', message: distrusted.join('; '), fix: 'let only root write these paths' };
+}
+
+function checkTargets({ targetTimeoutsMs }: NodeFacts): Check {
+  const name = 'target time-outs';
+  const fix = 'run install.sh, then systemctl daemon-reload';
+  if (typeof targetTimeoutsMs === 'string') return { name, result: 'fail', message: targetTimeoutsMs, fix };
+  const short = SHUTDOWN_KINDS.filter((kind) => (targetTimeoutsMs[kind] ?? Infinity) < WANTED_DELAY_MS);
+  if (short.length === 0) return { name, ...OK, message: 'no target forces the shutdown before the drain can end' };
+  const list = short.map((kind) => `${kind}.target after ${(targetTimeoutsMs[kind] ?? 0) / 1000} s`).join(', ');
+  return { name, result: 'fail', message: `systemd forces the shutdown: ${list}`, fix };
+}
+
+function checkOrder({ startsAfter, hasPodSlices, kubeletHome }: NodeFacts): Check {
+  const name = 'unit order';
+  const kubelet = kubeletHome?.unit ?? 'kubelet.service';
+  const fix = `run install.sh; for another unit: systemctl edit nodemaint, [Unit] After=${kubelet}`;
+  if (typeof startsAfter === 'string') return { name, result: 'fail', message: startsAfter, fix };
+  const missing = [kubelet, ...BEFORE_US].filter((unit) => !startsAfter.includes(unit));
+  if (!RUNTIMES.some((unit) => startsAfter.includes(unit))) missing.push('the container runtime');
+  if (hasPodSlices && !startsAfter.includes(POD_SLICE)) missing.push(`${POD_SLICE} (the pods)`);
+  if (missing.length === 0)
+    return { name, ...OK, message: 'pods, kubelet, runtime, D-Bus and logind stop after the drain' };
+  const message = `nodemaint.service is not ordered after ${missing.join(', ')}: a shutdown may stop them before the drain ends`;
+  return { name, result: 'fail', message, fix };
+}
+
+function checkKubelet({ kubelet, refusedKubelets }: NodeFacts): Check {
+  const name = 'kubelet shutdown';
+  if (typeof kubelet === 'string') return { name, result: 'warn', message: kubelet, fix: "correct the kubelet's file" };
+  if (kubelet === undefined) {
+    const refused = refusedKubelets.slice(0, MAX_REFUSED).map(({ pid, reason }) => `process ${pid}: ${reason}`);
+    const but = refused.length === 0 ? '' : `; not trusted: ${refused.join('; ')}`;
+    const fix = 'systemctl start kubelet; if its unit has another name, set the key "kubeletUnit"';
+    return { name, result: 'warn', message: `no kubelet of this node is running${but}`, fix };
+  }
+  const found = judgeKubeletShutdown(kubelet);
+  if (found.kind === 'off') return { name, ...OK, message: "the kubelet's own graceful shutdown is off" };
+  const message = `the kubelet's own graceful shutdown is on (${found.totalMs / 1000} s): it ends pods while the agent drains the node`;
+  return { name, result: 'warn', message, fix: 'nodemaint disable-kubelet-shutdown' };
+}
+
+function checkKubeletUnit({ kubeletHome, kubeletUnit }: NodeFacts): Check {
+  const name = 'kubelet unit';
+  const choice = chooseKubeletUnit(kubeletUnit, kubeletHome);
+  if (choice.kind === 'none') {
+    const message = `${choice.reason}: a drain without an API server ends only static pods`;
+    if (kubeletUnit === '') return { name, ...OK, message };
+    return {
+      name,
+      result: 'warn',
+      message,
+      fix: 'see "k3s, RKE2, k0s" in docs/internals/drain-without-a-controller-or-api-server.md; to accept it: kubeletUnit: ""',
+    };
+  }
+  const seen = kubeletHome?.unit;
+  if (kubeletHome === undefined || seen === choice.unit) return { name, ...OK, message: choice.unit };
+  const where = seen === undefined ? 'outside of any systemd service' : `in ${seen}`;
+  const message = `a drain without an API server stops ${choice.unit}, but the kubelet runs ${where} and would restart pods`;
+  return { name, result: 'warn', message, fix: 'correct the key "kubeletUnit", or remove it' };
+}
+
+function checkStaticPods({ kubelet, staticPods: { path, isThere, warning, distrust } }: NodeFacts): Check {
+  const name = 'static pods';
+  if (distrust !== undefined) {
+    const message = `manifests are not moved: ${distrust}`;
+    return {
+      name,
+      result: 'fail',
+      message,
+      fix: 'run the command in the finding; the agent notices it without a restart',
+    };
+  }
+  if (warning !== undefined) return { name, result: 'fail', message: warning, fix: 'correct the key "staticPodPath"' };
+  const fromUrl = typeof kubelet === 'object' ? staticPodUrlWarning(kubelet) : undefined;
+  if (fromUrl !== undefined) {
+    const fix =
+      "serve these pods from files: move them to the static pod directory, and remove the kubelet's staticPodURL";
+    return { name, result: 'warn', message: fromUrl, fix };
+  }
+  if (isThere) return { name, ...OK, message: path };
+  return {
+    name,
+    result: 'warn',
+    message: `${path} does not exist`,
+    fix: `mkdir ${path}, or set the key "staticPodPath"`,
+  };
+}
+
+function checkStorage({ storage: { directory, problem } }: NodeFacts): Check {
+  const name = 'state directory';
+  if (problem === undefined) return { name, ...OK, message: directory };
+  const message = `${problem}: the agent still holds a shutdown, but loses its state if it restarts`;
+  return { name, result: 'fail', message, fix: `free space in ${directory}, or repair its file system` };
+}
+
+function checkUps({ ups }: NodeFacts): Check {
+  const name = 'UPS';
+  const problems = upsProblems(ups);
+  if (problems.length === 0) return { name, ...OK, message: describeUps(ups) };
+  const message = problems.map((problem) => problem.message).join('; ');
+  const fix = [...new Set(problems.map((problem) => problem.fix))].join('; ');
+  return { name, result: problems.some(({ fails }) => fails) ? 'fail' : 'warn', message, fix };
+}
+
+function checkRuntime({ runtime }: NodeFacts): Check {
+  const name = 'runtime';
+  if (typeof runtime !== 'string') return { name, ...OK, message: runtime.version };
+  return { name, result: 'fail', message: runtime, fix: 'correct the key "containerRuntimeEndpoint"' };
+}
+
+function checkApi({ api }: NodeFacts): Check {
+  const name = 'API server';
+  if (api.kind === 'standalone') return { name, ...OK, message: 'none configured, standalone' };
+  if (api.kind === 'ok') return { name, ...OK, message: `${api.server}, ${api.message}` };
+  return {
+    name,
+    result: 'fail',
+    message: api.message,
+    fix: 'correct the key "kubeconfig"; kubectl apply -k manifests',
+  };
+}
+
+function checkSelf({ api, serverIsLocal, apiServerManifests }: NodeFacts): Check {
+  const name = 'own API server';
+  if (apiServerManifests.length === 0 || !serverIsLocal || api.kind === 'standalone') {
+    return { name, ...OK, message: 'the agent does not depend on an API server that its own drain ends' };
+  }
+  const message = `the kubeconfig points at this node (${api.server}), and a drain ends its API server (${apiServerManifests.join(', ')}): the agent finishes the drain without an API server`;
+  const fix =
+    'with several control plane nodes, point the kubeconfig at a load balancer; with one, nothing is to be done';
+  return { name, result: 'warn', message, fix };
+}
+
+/** All checks, the most important first. */
+export function examineNode(facts: NodeFacts): readonly Check[] {
+  const checks = [checkLock, checkDelay, checkTargets, checkOrder, checkKubelet, checkKubeletUnit];
+  const places = [checkUps, checkUnitPaths, checkTrust, checkOtherLocks];
+  return [...checks, ...places, checkStaticPods, checkStorage, checkRuntime, checkApi, checkSelf].map((check) =>
+    check(facts),
+  );
+}

@@ -1,0 +1,117 @@
+/** The fleet view: what a Node object says of its agent, as one state of five with a reason. */
+import type { KubeObject } from '../../api/meta.ts';
+import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../api/names.ts';
+import { formatSpan } from '../../decide/duration.ts';
+import { readNodeNote } from '../../decide/maintenance/node-note.ts';
+import { WAITS_FOR_TURN } from '../../decide/reboot/turns.ts';
+import { timeOf } from '../../decide/time.ts';
+import { readPresence, type WrittenPresence } from './presence.ts';
+
+export type FleetState = 'guarded' | 'unguarded' | 'outdated' | 'going-down' | 'back';
+
+/** A node with the words in which the API server prints its state, such as "Ready,SchedulingDisabled". */
+export interface ListedNode extends KubeObject {
+  readonly nodeStatus: string;
+}
+
+/** A node of the fleet view. */
+export interface FleetNode {
+  readonly name: string;
+  readonly state: FleetState;
+  /** '' where there is nothing to say. */
+  readonly reason: string;
+  readonly nodeStatus: string;
+  /** What the agent said last; absent where none has, or nothing that can be read. */
+  readonly agent?: WrittenPresence;
+  /** The maintenance that cordoned the node. */
+  readonly maintenance?: string;
+}
+
+/** An agent that is later than this with its report does not live, or does not reach the API server. */
+const SLACK_MS = 15 * 60_000;
+
+/** The age of the agent's report in milliseconds, where the next one is overdue; else undefined. */
+function overdueMs({ at, everySec }: WrittenPresence, now: number): number | undefined {
+  const age = now - (timeOf(at) ?? 0);
+  return age > everySec * 1000 + SLACK_MS ? age : undefined;
+}
+
+type Judgement = Pick<FleetNode, 'state' | 'reason'>;
+
+/** Why nothing would hold a shutdown of the node; undefined where its agent does. */
+function unguardedReason(agent: WrittenPresence, isReady: boolean, now: number): string | undefined {
+  if (agent.phase === 'stopped') return `its agent was stopped at ${agent.at}`;
+  const overdue = overdueMs(agent, now);
+  if (overdue !== undefined) {
+    const heard = `its agent last reported ${formatSpan(overdue)} ago`;
+    return isReady ? `${heard}, although the node is Ready` : `${heard}, and the node is not Ready`;
+  }
+  if (agent.lock === 'missing') return `the shutdown lock is not held: ${agent.reason}`;
+  if (agent.lock === 'none') return 'its agent is configured to hold no shutdown lock';
+  return agent.doctor === 'fail' ? 'a check fails: run "nodemaint doctor" on the node' : undefined;
+}
+
+/** Why a maintenance has cordoned the node: its name, its stage and what people said, as far as the controller has noted it. */
+function maintenanceReason({ metadata }: ListedNode, name: string): string {
+  const note = readNodeNote(metadata.annotations?.[NODE_NOTE_ANNOTATION], metadata.name);
+  const noted = note.kind === 'known' ? note.maintenances.find((each) => each.metadata.name === name) : undefined;
+  if (noted === undefined) return `nodemaintenance/${name}`;
+  const { stage, reason = '' } = noted.spec;
+  return `nodemaintenance/${name}, ${stage}${reason === '' ? '' : `: ${reason}`}`;
+}
+
+function judge(node: ListedNode, agent: WrittenPresence, newest: string, now: number): Judgement {
+  const isReady = node.nodeStatus.split(',')[0] === 'Ready';
+  const { phase, reason, version, doctor } = agent;
+  // A machine that is down cannot report; it is overdue because of the shutdown.
+  if (phase === 'draining' && reason.startsWith(WAITS_FOR_TURN)) return { state: 'going-down', reason };
+  if (phase === 'draining') return { state: 'going-down', reason: `its pods leave: ${reason}` };
+  if (phase === 'released') return { state: 'going-down', reason: `its pods have left: ${reason}` };
+  const unguarded = unguardedReason(agent, isReady, now);
+  if (unguarded !== undefined) return { state: 'unguarded', reason: unguarded };
+  if (phase === 'recovering') return { state: 'back', reason: 'what the shutdown took away is being put back' };
+  const maintenance = node.metadata.annotations?.[CORDONED_ANNOTATION];
+  if (maintenance !== undefined) return { state: 'going-down', reason: maintenanceReason(node, maintenance) };
+  if (newest !== '' && version !== newest)
+    return { state: 'outdated', reason: `${version}; the cluster has ${newest}` };
+  return { state: 'guarded', reason: doctor === 'warn' ? 'a check warns: run "nodemaint doctor" on the node' : '' };
+}
+
+/** The state of a node at `now`, in milliseconds since the epoch; `newest` is the version that agents should have, '' for any. */
+export function fleetNode(node: ListedNode, newest: string, now: number): FleetNode {
+  const { name, annotations = {} } = node.metadata;
+  const text = annotations[AGENT_STATUS_ANNOTATION];
+  const maintenance = annotations[CORDONED_ANNOTATION];
+  const agent = text === undefined ? undefined : readPresence(text);
+  const known = {
+    name,
+    nodeStatus: node.nodeStatus,
+    ...(agent === undefined ? {} : { agent }),
+    ...(maintenance === undefined ? {} : { maintenance }),
+  };
+  if (agent !== undefined) return { ...known, ...judge(node, agent, newest, now) };
+  const reason = text === undefined ? 'no agent has reported' : 'the report of its agent cannot be read';
+  return { ...known, state: 'unguarded', reason };
+}
+
+function numbersOf(version: string): readonly number[] {
+  return version.split(/[.+-]/).slice(0, 3).map(Number);
+}
+
+/** The newest of these versions by its first three numbers; '' for none. */
+export function newestVersion(versions: Iterable<string>): string {
+  let newest = '';
+  for (const version of versions) {
+    const [a, b] = [numbersOf(version), numbersOf(newest)];
+    const at = [0, 1, 2].find((place) => (a[place] ?? 0) !== (b[place] ?? 0));
+    if (newest === '' || (at !== undefined && (a[at] ?? 0) > (b[at] ?? 0))) newest = version;
+  }
+  return newest;
+}
+
+/** How many nodes are in each state, those with any. */
+export function countStates(nodes: readonly FleetNode[]): Readonly<Partial<Record<FleetState, number>>> {
+  const counts: Partial<Record<FleetState, number>> = {};
+  for (const { state } of nodes) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,265 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
+import type { DrainPlanEntry, NodeMaintenance, PodType } from '../../api/node-maintenance.ts';
+import type { Machine } from '../../api/machine.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../../api/pod.ts';
+import { describeMachineDeletion } from './machine-deletion.ts';
+import { budgetCovers } from '../../decide/disruption-budget/covers.ts';
+import { type GracefulPod, graceSecFor, tierDues, tiersOf } from '../../decide/deadline/budget.ts';
+import { effectiveDrainPlan, entryCovers } from '../../decide/maintenance/drain-plan.ts';
+import { askedFor } from '../../decide/lifecycle/dialect.ts';
+import { isInProgress, stageOf } from '../../decide/maintenance/maintenance.ts';
+import { gracefulPodOf } from '../../decide/deadline/maintenance.ts';
+import { otherMaintainers } from '../../decide/node-mark/maintainers.ts';
+import { tolerates } from '../../decide/disruption-budget/placement.ts';
+import { isFromUrl, URL_POD_STAYS } from '../../decide/static-pod/url-pods.ts';
+import { describeGroup, type DisruptionMode, groupNameOf } from '../../decide/pod-group/pod-group.ts';
+import { registersPlugin } from '../../decide/plugin-pods.ts';
+import { isOwnController } from '../../decide/own-controller.ts';
+import type { Finding } from './finding.ts';
+import { formerAnnotationFindings } from './former-annotations.ts';
+import { replicaFindings } from './own-replicas.ts';
+import { drainPodOf, graceSecOf, isTerminal, podTypeOf } from '../../decide/pod.ts';
+
+/** The parts of an apps/v1 DaemonSet that a preview looks at. */
+export interface PreviewDaemonSet extends KubeObject {
+  readonly spec?: { readonly template?: { readonly spec?: { readonly nodeName?: string } } };
+}
+
+/** The input of a preview. */
+export interface PreviewFacts {
+  readonly node: Node;
+  /** Maintenances that select the node. */
+  readonly maintenances: readonly NodeMaintenance[];
+  /** Pods of the node. */
+  readonly pods: readonly Pod[];
+  readonly budgets: readonly PodDisruptionBudget[];
+  /** The nodes that are not to be drained; absent where they need not be known, or may not be read. */
+  readonly others?: readonly Node[];
+  /** The DaemonSets of pods on the node, as far as they can be read. */
+  readonly daemonSets: readonly PreviewDaemonSet[];
+  /** Whether the cluster has the policy that gates DaemonSet pods; undefined where that cannot be read. */
+  readonly isGateInstalled: boolean | undefined;
+  /** How the PodGroups of the pods can be disrupted, by NAMESPACE/NAME, as far as they can be read. */
+  readonly podGroups?: ReadonlyMap<string, DisruptionMode>;
+  /** The Machine of Cluster API that the node names; absent where there is none, or it may not be read. */
+  readonly machine?: Machine | undefined;
+  /** How a drain would harm the control plane; absent where it would not. */
+  readonly controlPlaneHarm?: string;
+  /** How long the drain may take, in milliseconds; absent without a deadline. */
+  readonly deadlineMs?: number;
+  /** The plan of the maintenance; the default entries are added here. */
+  readonly plan: readonly DrainPlanEntry[];
+}
+
+/** A pod that the drain would remove. */
+export interface PreviewedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly priority: number;
+  /** Seconds. */
+  readonly gracePeriodSec: number;
+  /** The grace period that the deadline leaves, in seconds; absent without a deadline. */
+  readonly budget?: number;
+  /** In their order, without the built-in one that uses the Eviction API. */
+  readonly interceptors: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/** An entry of the effective drain plan, with the pods that it removes from the node. */
+export interface PreviewTier {
+  readonly entry: DrainPlanEntry;
+  readonly pods: readonly PreviewedPod[];
+  /** Seconds after which its pods are ended, even if earlier tiers still have pods; absent without a deadline. */
+  readonly dueSec?: number;
+}
+
+/** Which pods would leave a node, in which order, and what would block them. */
+export interface DrainPreview {
+  readonly node: string;
+  /** Tiers without pods are left out. */
+  readonly tiers: readonly PreviewTier[];
+  /** Findings that concern the whole node. */
+  readonly findings: readonly Finding[];
+  readonly pods: number;
+  readonly blocked: number;
+}
+
+function budgetFindings(pod: Pod, facts: PreviewFacts): readonly Finding[] {
+  // Static and DaemonSet pods are ended by their own interceptors, which do not check budgets.
+  if (podTypeOf(pod) !== 'Default' || isOwnController(pod)) return [];
+  const own = facts.budgets.filter((budget) => budgetCovers(budget, pod));
+  const names = own.map(({ metadata }) => metadata.name).join(', ');
+  if (own.length > 1) {
+    const message = `several PodDisruptionBudgets (${names}) cover it: the Eviction API refuses such a pod`;
+    return [{ level: 'blocks', message }];
+  }
+  const [budget] = own;
+  if (budget === undefined) return [];
+  const allowed = budget.status?.disruptionsAllowed ?? 0;
+  const onNode = facts.pods.filter((other) => !isTerminal(other) && budgetCovers(budget, other)).length;
+  if (allowed === 0) {
+    return [{ level: 'blocks', message: `the PodDisruptionBudget ${names} allows no disruption now` }];
+  }
+  if (allowed >= onNode) return [];
+  const message = `the PodDisruptionBudget ${names} allows ${allowed} at a time, and ${onNode} of its pods are on this node`;
+  return [{ level: 'may block', message }];
+}
+
+function daemonSetFindings(pod: Pod, { daemonSets, isGateInstalled }: PreviewFacts): readonly Finding[] {
+  const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (owner?.kind !== 'DaemonSet') return [];
+  if (podTypeOf(pod) !== 'DaemonSet') {
+    const message = `a DaemonSet of ${owner.apiVersion} owns it: it is drained as a Default pod, and may come back at once`;
+    return [{ level: 'may block', message }];
+  }
+  if (isGateInstalled === false) {
+    const message = `its DaemonSet ${owner.name} cannot be gated because the policy is not installed: it may come back at once`;
+    return [{ level: 'may block', message }];
+  }
+  const set = daemonSets.find(({ metadata }) => metadata.uid === owner.uid);
+  const bound = set?.spec?.template?.spec?.nodeName ?? '';
+  if (bound === '') return [];
+  const message = `its DaemonSet ${owner.name} cannot be gated because its template sets nodeName ${bound}: it comes back at once`;
+  return [{ level: 'blocks', message }];
+}
+
+function lossFindings(pod: Pod): readonly Finding[] {
+  const { ownerReferences = [], finalizers = [], deletionTimestamp } = pod.metadata;
+  const findings: Finding[] = [];
+  if (finalizers.length > 0) {
+    const message = `it stays until its finalizers are removed: ${finalizers.join(', ')}`;
+    findings.push({ level: 'may block', message });
+  }
+  if (deletionTimestamp !== undefined) findings.push({ level: 'note', message: 'it is already terminating' });
+  if (podTypeOf(pod) !== 'Default') return findings;
+  if (!ownerReferences.some(({ controller }) => controller === true)) {
+    findings.push({ level: 'note', message: 'no controller owns it: it will not be recreated' });
+  }
+  const local = (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined).map(({ name = '' }) => name);
+  if (local.length > 0) findings.push({ level: 'note', message: `local data is lost: ${local.join(', ')} (emptyDir)` });
+  return findings;
+}
+
+function nodeFindings({ node, maintenances, pods, machine, controlPlaneHarm }: PreviewFacts): readonly Finding[] {
+  const findings: Finding[] = [];
+  if (controlPlaneHarm !== undefined) findings.push({ level: 'blocks', message: controlPlaneHarm });
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready !== undefined && ready.status !== 'True') {
+    findings.push({
+      level: 'blocks',
+      message: 'the node is not Ready: it cannot be known whether its pods have ended',
+    });
+  }
+  for (const maintenance of maintenances.filter(isInProgress)) {
+    const message = `nodemaintenance/${maintenance.metadata.name} (${stageOf(maintenance)}) already covers this node`;
+    findings.push({ level: 'note', message });
+  }
+  if (node.spec?.unschedulable === true && !maintenances.some(isInProgress)) {
+    findings.push({ level: 'note', message: 'it was cordoned by a person and stays cordoned after a maintenance' });
+  }
+  const deletion = machine && describeMachineDeletion(machine, node.metadata.name);
+  const others = [...otherMaintainers(node), ...(deletion === undefined ? [] : [deletion])];
+  for (const message of others) findings.push({ level: 'may block', message });
+  const { volumesInUse = [], volumesAttached = [] } = node.status ?? {};
+  const volumes = new Set([...volumesInUse, ...volumesAttached.map(({ name }) => name)]).size;
+  if (volumes > 0) {
+    const are = volumes === 1 ? '1 volume is' : `${volumes} volumes are`;
+    const message = `${are} attached to the node: it counts as drained when they are unmounted and detached`;
+    findings.push({ level: 'note', message });
+  }
+  const ended = pods.filter(isTerminal).length;
+  if (ended > 0)
+    findings.push({
+      level: 'note',
+      message: `${ended} ${ended === 1 ? 'pod has' : 'pods have'} already ended and will not be touched`,
+    });
+  return findings;
+}
+
+function groupFindings(pod: Pod, { podGroups }: PreviewFacts): readonly Finding[] {
+  const name = groupNameOf(pod);
+  if (name === undefined) return [];
+  return [{ level: 'note', message: describeGroup(name, podGroups?.get(`${pod.metadata.namespace}/${name}`)) }];
+}
+
+/** What a cordon is for the scheduler. */
+const CORDON = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
+
+function returnFindings({ metadata: { ownerReferences = [] }, spec }: Pod, podType: PodType): readonly Finding[] {
+  const isReplaced = podType === 'Default' && ownerReferences.some(({ controller }) => controller === true);
+  if (!isReplaced || spec.tolerations?.some((each) => tolerates(each, CORDON)) !== true) return [];
+  const message = 'it tolerates the cordon: it may come back at once, and is then evicted again';
+  return [{ level: 'may block', message }];
+}
+
+function driverFindings(pod: Pod): readonly Finding[] {
+  if (podTypeOf(pod) !== 'DaemonSet' || !registersPlugin(pod)) return [];
+  const message =
+    'it runs a driver of the kubelet: it stays until the volumes of the other pods are unmounted and detached';
+  return [{ level: 'note', message }];
+}
+
+function previewPod(pod: Pod, facts: PreviewFacts, left: readonly GracefulPod[]): PreviewedPod {
+  const { namespace, name } = drainPodOf(pod);
+  const { priority = 0 } = pod.spec;
+  const { names, ignored } = askedFor(pod);
+  const interceptors = names.filter((each) => each !== IMPERATIVE_INTERCEPTOR);
+  const findings: Finding[] = [
+    ...groupFindings(pod, facts),
+    ...(isFromUrl(pod) ? [{ level: 'note', message: URL_POD_STAYS } as const] : []),
+    ...budgetFindings(pod, facts),
+    ...daemonSetFindings(pod, facts),
+    ...driverFindings(pod),
+    ...replicaFindings(pod, facts.others),
+    ...returnFindings(pod, podTypeOf(pod)),
+    ...lossFindings(pod),
+    ...formerAnnotationFindings(pod),
+    ...ignored.map((message): Finding => ({ level: 'note', message })),
+  ];
+  const { deadlineMs, plan } = facts;
+  const until = deadlineMs === undefined ? undefined : { since: 0, at: deadlineMs };
+  const budget = until === undefined ? {} : { budget: graceSecFor(gracefulPodOf(pod), { pods: left, plan }, until, 0) };
+  return { namespace, name, priority, gracePeriodSec: graceSecOf(pod), ...budget, interceptors, findings };
+}
+
+/** When each entry of the plan that has pods is due, in seconds; empty without a deadline. */
+function dueSeconds(
+  { deadlineMs }: PreviewFacts,
+  plan: readonly DrainPlanEntry[],
+  left: readonly GracefulPod[],
+): ReadonlyMap<DrainPlanEntry, { readonly dueSec: number }> {
+  if (deadlineMs === undefined) return new Map();
+  const tiers = tiersOf(plan, left);
+  const dues = tierDues(
+    { since: 0, at: deadlineMs },
+    tiers.map(({ tier }) => tier),
+  );
+  return new Map(tiers.map(({ entry }, index) => [entry, { dueSec: Math.round((dues[index] ?? 0) / 100) / 10 }]));
+}
+
+/**
+ * What a drain of a node would do now (KEP-4212, "Pod Selection"): the tiers of the effective plan with their pods, and what
+ * would block them.
+ */
+export function previewDrain(facts: PreviewFacts): DrainPreview {
+  const plan = effectiveDrainPlan(facts.plan);
+  const pods = facts.pods.filter((pod) => !isTerminal(pod));
+  const left = pods.map(gracefulPodOf);
+  const byEntry = new Map<DrainPlanEntry, PreviewedPod[]>(plan.map((entry) => [entry, []]));
+  for (const pod of pods.toSorted((a, b) => (a.spec.priority ?? 0) - (b.spec.priority ?? 0))) {
+    const entry = plan.find((each) => entryCovers(each, drainPodOf(pod)));
+    if (entry !== undefined) byEntry.get(entry)?.push(previewPod(pod, facts, left));
+  }
+  const dueOf = dueSeconds(facts, plan, left);
+  const tiers = [...byEntry].flatMap(([entry, own]) =>
+    own.length === 0 ? [] : [{ entry, pods: own, ...dueOf.get(entry) }],
+  );
+  const blocked = tiers
+    .flatMap((tier) => tier.pods)
+    .filter(({ findings }) => {
+      return findings.some(({ level }) => level === 'blocks');
+    }).length;
+  const name = facts.node.metadata.name;
+  return { node: name, tiers, findings: nodeFindings(facts), pods: pods.length, blocked };
+}

@@ -1,0 +1,167 @@
+import type { EvictionRequest } from '../../api/eviction-request.ts';
+import {
+  type BlockingPod,
+  DRAINED,
+  type DrainPlanEntry,
+  type NodeMaintenance,
+  type NodeStatus,
+  type Stage,
+} from '../../api/node-maintenance.ts';
+import type { Pod } from '../../api/pod.ts';
+import { nodeStatusOf } from '../../decide/maintenance/recorded-node.ts';
+import { effectiveDrainPlan, entryCovers, targetsCover } from '../../decide/maintenance/drain-plan.ts';
+import { type BlockingCause, blockingCauses, isHeldUp } from './blocking-causes.ts';
+import { type EvictProgress, evictProgress } from './eviction-progress.ts';
+import { stageOf } from '../../decide/maintenance/maintenance.ts';
+import { type DrainPod, drainPodOf, isTerminal } from '../../decide/pod.ts';
+import { timeOf } from '../../decide/time.ts';
+
+/** A pod that has to leave, and what it waits for. */
+export interface LeavingPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly progress: EvictProgress;
+  /** The reason that the controller reports. */
+  readonly blocking?: BlockingPod;
+}
+
+/** The progress of one entry of the effective drain plan on a node. */
+export interface TierView {
+  readonly entry: DrainPlanEntry;
+  readonly state: 'done' | 'evicting' | 'waiting';
+  /** Pods of the tier that this watch has seen so far, and those of them that are gone; who looks later has seen fewer. */
+  readonly total: number;
+  readonly gone: number;
+  readonly pods: readonly LeavingPod[];
+}
+
+/** The progress of a node of a maintenance. */
+export interface NodeView {
+  readonly name: string;
+  readonly message: string;
+  readonly drained: boolean;
+  readonly total: number;
+  readonly gone: number;
+  /** Milliseconds since the epoch; absent while a pod waits for something that time alone does not end. */
+  readonly expectedFinishAt?: number;
+  /** Tiers that have, or had, pods, and those that the drain has reached, in the order of the plan. */
+  readonly tiers: readonly TierView[];
+  /** What keeps pods on the node, each cause once. */
+  readonly causes: readonly BlockingCause[];
+  readonly escapedDaemonSets: readonly string[];
+}
+
+/** The progress of a maintenance, for people and programs. */
+export interface DrainView {
+  readonly maintenance: string;
+  readonly stage: Stage;
+  readonly reason: string;
+  readonly drained: boolean;
+  /** The message of the Drained condition. */
+  readonly message: string;
+  /** Milliseconds since the epoch at which the stage began; absent while no controller has taken it up. */
+  readonly since?: number;
+  readonly nodes: readonly NodeView[];
+  /** What the status has no room for, in a sentence; absent where it has everything. */
+  readonly leftOut?: string;
+  /** The pods of all nodes that wait, by reason; only where the status has no room to name them. */
+  readonly podsBlocking?: readonly { readonly reason: string; readonly pods: number }[];
+}
+
+/** Every pod ever seen on the nodes, by UID; pods that have left stay in it, so that they can be counted. */
+export type SeenPods = ReadonlyMap<string, DrainPod & { readonly node: string }>;
+
+/** The input of a view: a maintenance, its nodes, pods and requests. */
+export interface DrainFacts {
+  readonly maintenance: NodeMaintenance;
+  /** The nodes that it selects. */
+  readonly nodes: readonly string[];
+  /** Pods of those nodes. */
+  readonly pods: readonly Pod[];
+  /** The request of a pod, if there is one. */
+  readonly requestOf: (pod: Pod) => EvictionRequest | undefined;
+  /** The pods seen before this view. */
+  readonly seen: SeenPods;
+}
+
+/** The seen pods and these pods. */
+export function withSeen(seen: SeenPods, pods: readonly Pod[]): SeenPods {
+  const added = pods.filter((pod) => !isTerminal(pod) && !seen.has(pod.metadata.uid ?? ''));
+  if (added.length === 0) return seen;
+  const entries = added.map((pod) => {
+    const { nodeName = '' } = pod.spec;
+    return [pod.metadata.uid ?? '', { ...drainPodOf(pod), node: nodeName }] as const;
+  });
+  return new Map([...seen, ...entries]);
+}
+
+function leavingPod(pod: Pod, facts: DrainFacts, status: NodeStatus | undefined, now: number): LeavingPod {
+  const { namespace = 'default', name, uid = '' } = pod.metadata;
+  const progress = evictProgress({ name, uid }, facts.requestOf(pod), pod, now);
+  const blocking = status?.podsBlocking?.find((each) => each.name === name && each.namespace === namespace);
+  return { namespace, name, uid, progress, ...(blocking === undefined ? {} : { blocking }) };
+}
+
+function waitsForVolume({ volumesLeft = [] }: NodeStatus): boolean {
+  return volumesLeft.some(({ givenUp }) => givenUp !== true);
+}
+
+function nodeView(name: string, facts: DrainFacts, now: number): NodeView {
+  const { maintenance, seen } = facts;
+  const status = nodeStatusOf(maintenance.status, name);
+  const targets = status?.drainTargets ?? [];
+  const plan = effectiveDrainPlan(maintenance.spec.drainPlan ?? []);
+  const present = facts.pods.filter((pod) => pod.spec.nodeName === name && !isTerminal(pod));
+  const byUid = new Map(present.map((pod) => [pod.metadata.uid ?? '', pod]));
+  const all = [...seen.values()].filter(({ node }) => node === name);
+  const reached = status?.drainPlanPosition ?? 0;
+  const tiers = plan.flatMap((entry, index): TierView[] => {
+    const own = all.filter((pod) => plan.find((each) => entryCovers(each, pod)) === entry);
+    // A tier that was reached is shown by everybody, also by who looks when its pods have left.
+    if (own.length === 0 && index >= reached) return [];
+    const left = own.flatMap(({ uid }) => byUid.get(uid) ?? []);
+    const isTargeted = own.some((pod) => byUid.has(pod.uid) && targetsCover(targets, pod));
+    const state = left.length === 0 ? 'done' : isTargeted ? 'evicting' : 'waiting';
+    const pods = left.map((pod) => leavingPod(pod, facts, status, now));
+    return [{ entry, state, total: own.length, gone: own.length - left.length, pods }];
+  });
+  const leaving = tiers.flatMap((tier) => tier.pods);
+  const isHeld = leaving.some((pod) => isHeldUp(pod, now));
+  const expectedFinishAt = isHeld ? undefined : timeOf(status?.expectedFinishTime);
+  // Only the controller knows of pods that left before watching began.
+  const total = Math.max(status?.podsAtStart ?? 0, all.length);
+  return {
+    name,
+    message: status?.drainMessage ?? '',
+    drained: status?.drainTargets !== undefined && present.length === 0 && !waitsForVolume(status),
+    total,
+    gone: total - present.length,
+    ...(expectedFinishAt === undefined ? {} : { expectedFinishAt }),
+    tiers,
+    causes: blockingCauses(leaving),
+    escapedDaemonSets: status?.escapedDaemonSets ?? [],
+  };
+}
+
+/** The progress of a maintenance at `now`, in milliseconds since the epoch (KEP-4212, NodeMaintenanceStatus). */
+export function drainView(facts: DrainFacts, now: number): DrainView {
+  const { maintenance, pods } = facts;
+  const stage = stageOf(maintenance);
+  const condition = maintenance.status?.conditions?.find(({ type }) => type === DRAINED);
+  const started = maintenance.status?.stageStatuses?.find(({ name }) => name === stage);
+  const since = timeOf(started?.startTimestamp);
+  const { leftOut, podsBlocking } = maintenance.status?.summary ?? {};
+  const known = { ...facts, seen: withSeen(facts.seen, pods) };
+  return {
+    maintenance: maintenance.metadata.name,
+    stage,
+    reason: maintenance.spec.reason ?? '',
+    drained: condition?.status === 'True',
+    message: condition?.message ?? '',
+    ...(since === undefined ? {} : { since }),
+    nodes: facts.nodes.map((name) => nodeView(name, known, now)),
+    ...(leftOut === undefined ? {} : { leftOut }),
+    ...(podsBlocking === undefined ? {} : { podsBlocking }),
+  };
+}

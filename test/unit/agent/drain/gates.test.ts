@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createSelfGates } from '../../../../src/agent/drain/gates.ts';
+import { createSystemClock } from '../../../../src/host/clock.ts';
+import type { KubeClient, KubeRequest } from '../../../../src/kube/client.ts';
+import { createSteppingClock } from '../../../support/stand-ins/stepping-clock.ts';
+import { SILENT_LOG } from '../../../support/silent-log.ts';
+
+describe('the release of the gated pods of a node', () => {
+  it('the release asks in the namespaces of DaemonSets alone, each once, and for no more of these than their names', async () => {
+    const asked: KubeRequest[] = [];
+    const sets = ['kube-system', 'monitoring', 'kube-system', 'network'].map((namespace, index) => ({
+      metadata: { name: `set-${index}`, namespace },
+    }));
+    const client: KubeClient = {
+      send: (request) => {
+        asked.push(request);
+        return Promise.resolve({
+          status: 200,
+          headers: {},
+          body: { metadata: {}, items: asked.length === 1 ? sets : [] },
+        });
+      },
+      watch: async function* () {},
+      close: () => undefined,
+    };
+    const clock = createSystemClock();
+    const gates = createSelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
+    await gates.release(AbortSignal.timeout(5_000));
+    const [list, ...deletions] = asked;
+    assert.ok(list?.path.startsWith('/apis/apps/v1/daemonsets?') && list.namesOnly === true);
+    assert.deepEqual(
+      deletions.map(({ method, path }) => `${method} ${path.split('?')[0]}`),
+      ['kube-system', 'monitoring', 'network'].map((name) => `DELETE /api/v1/namespaces/${name}/pods`),
+    );
+    assert.ok(
+      asked.every((request) => request.as === 'system:serviceaccount:nodemaint-system:nodemaint-agent-release'),
+    );
+  });
+
+  /** What is deleted in three rounds, by namespace, where one pod waits in `network`. */
+  const rounds = async (arm: boolean): Promise<readonly (readonly string[])[]> => {
+    const clock = createSteppingClock();
+    let asked: string[] = [];
+    let held = ['pod'];
+    const client: KubeClient = {
+      send: ({ method, path }) => {
+        const namespace = /namespaces\/(\w+)/.exec(path)?.[1] ?? '';
+        const isHeld = namespace === 'network' && method === 'DELETE';
+        const items = isHeld ? held : method === 'GET' ? ['network', 'storage'] : [];
+        if (method === 'DELETE') asked.push(namespace);
+        if (isHeld) held = [];
+        const body = { metadata: {}, items: items.map((name) => ({ metadata: { name, namespace: name } })) };
+        return Promise.resolve({ status: 200, headers: {}, body });
+      },
+      watch: async function* () {},
+      close: () => undefined,
+    };
+    const gates = createSelfGates({ client, clock, log: SILENT_LOG, nodeName: 'n1', onChange: () => undefined });
+    if (arm) gates.arm();
+    const all: string[][] = [];
+    while (gates.isArmed(true) && all.length < 5) {
+      await gates.release(AbortSignal.timeout(5_000));
+      all.push(asked.toSorted());
+      asked = [];
+      clock.pass(5_000);
+    }
+    return all;
+  };
+
+  it('the release asks again only where pods were released, after a boot', async () => {
+    assert.deepEqual(await rounds(false), [['network', 'storage'], ['network']]);
+  });
+
+  it('the release asks once more in all namespaces after a maintenance that has just ended', async () => {
+    assert.deepEqual(await rounds(true), [
+      ['network', 'storage'],
+      ['network', 'storage'],
+    ]);
+  });
+});

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createPodEnder, type PodPass } from '../../../../../src/agent/drain/self/pod-removal.ts';
+import { createPodSteps } from '../../../../../src/agent/drain/self/pending-steps.ts';
+import type { Waiting } from '../../../../../src/agent/turn/waited-for.ts';
+import type { Pod } from '../../../../../src/api/pod.ts';
+import type { SelfDrain } from '../../../../../src/decide/drain/self-drain.ts';
+import { NodemaintError } from '../../../../../src/errors.ts';
+import { maintenanceOf } from '../../../../support/maintenance/objects.ts';
+import { createObjectServer } from '../../../../support/stand-ins/object-server.ts';
+import { createSteppingClock } from '../../../../support/stand-ins/stepping-clock.ts';
+
+const OWNER = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'logs', uid: 'ds', controller: true };
+
+function podOf(name: string, metadata: object = {}): Pod {
+  return { metadata: { name, namespace: 'default', uid: name, ...metadata }, spec: { nodeName: 'n1' } };
+}
+
+/** Passes over pods that are all targeted; `evict` and `remove` answer for the API server. */
+function open(
+  pods: readonly Pod[],
+  steps: { evict?: (name: string) => Promise<Waiting>; remove?: () => Promise<Waiting> },
+) {
+  const asked: string[] = [];
+  const done = (pod: Pod): Promise<Waiting> =>
+    Promise.resolve({ what: pod.metadata.name, on: 'kubelet', message: 'ends' });
+  const parts = {
+    client: createObjectServer().client,
+    clock: createSteppingClock(),
+    evictions: {
+      evict: (pod: Pod): Promise<Waiting> => {
+        asked.push(pod.metadata.name);
+        return steps.evict?.(pod.metadata.name) ?? done(pod);
+      },
+    },
+    removals: { remove: (pod: Pod): Promise<Waiting> => steps.remove?.() ?? done(pod) },
+  };
+  const lifetime = new AbortController();
+  const ender = createPodEnder(parts, lifetime.signal);
+  const nodes = [{ evicting: pods.map(({ metadata }) => ({ uid: metadata.uid })) }];
+  const own = [{ maintenance: maintenanceOf(), resolution: { nodes } }] as unknown as readonly SelfDrain[];
+  const pass: PodPass = {
+    ...ender.scopeOf(own, pods, []),
+    recorded: [],
+    mayAct: () => Promise.resolve(true),
+    whyNotAsked: () => undefined,
+  };
+  return { asked, run: async () => (await ender.end(pass, AbortSignal.timeout(10_000))).waiting };
+}
+
+describe('the steps under way', () => {
+  it('the steps under way end with the drain, and with the agent', async () => {
+    const lifetime = new AbortController();
+    const steps = createPodSteps(lifetime.signal);
+    const ended: string[] = [];
+    const begin = async (name: string): Promise<void> => {
+      const step = (signal: AbortSignal): Promise<undefined> =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            ended.push(name);
+            resolve(undefined);
+          });
+        });
+      await steps.take(podOf(name), step, AbortSignal.timeout(10));
+    };
+    await assert.rejects(begin('a'));
+    steps.end();
+    assert.deepEqual(ended, ['a']);
+    await assert.rejects(begin('b'));
+    lifetime.abort();
+    assert.deepEqual(ended, ['a', 'b']);
+  });
+});
+
+describe('a pod whose end is held up or refused', () => {
+  it('a pod whose eviction a webhook holds up is asked for once, and does not keep the others', async () => {
+    let release: (waiting: Waiting) => void = () => undefined;
+    const held = new Promise<Waiting>((resolve) => {
+      release = resolve;
+    });
+    const rig = open([podOf('slow'), podOf('quick')], {
+      evict: (name) => (name === 'slow' ? held : Promise.resolve({ what: name, on: 'kubelet', message: 'ends' })),
+    });
+    const waiting = await rig.run();
+    assert.match(waiting[0]?.message ?? '', /no answer of the API server yet: a webhook may hold it up/);
+    assert.equal(waiting[1]?.message, 'ends');
+    await rig.run();
+    assert.deepEqual(rig.asked, ['slow', 'quick', 'quick'], 'the call under way outlives the pass');
+    release({ what: 'slow', on: 'kubelet', message: 'ends' });
+    await new Promise(setImmediate);
+    await rig.run();
+    assert.deepEqual(rig.asked.slice(3), ['slow', 'quick']);
+  });
+
+  it('a pod whose deletion is refused is named, and does not keep the others', async () => {
+    const refusal = new NodemaintError('API_REFUSED', 'the API server refused DELETE of the pod: a webhook says no');
+    const rig = open([podOf('logs-1', { ownerReferences: [OWNER] }), podOf('web')], {
+      remove: () => Promise.reject(refusal),
+    });
+    const waiting = await rig.run();
+    assert.deepEqual(
+      waiting.map(({ message }) => message),
+      [refusal.message, 'ends'],
+    );
+  });
+
+  it('a pass ends where the API server is away', async () => {
+    const away = new NodemaintError('API_UNREACHABLE', 'no answer');
+    const rig = open([podOf('web'), podOf('other')], { evict: () => Promise.reject(away) });
+    await assert.rejects(rig.run(), { code: 'API_UNREACHABLE' });
+    assert.deepEqual(rig.asked, ['web']);
+  });
+});

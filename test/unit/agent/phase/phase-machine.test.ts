@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createPhaseMachine, type PhaseMachine } from '../../../../src/agent/phase/phase-machine.ts';
+import { type AgentRecord, readRecord } from '../../../../src/agent/phase/record.ts';
+import type { PhaseFacts } from '../../../../src/decide/shutdown/phase.ts';
+import type { StateFiles } from '../../../../src/host/files/state-files.ts';
+import { DRAINING, FACTS, YES } from '../../../support/agent/phase-facts.ts';
+import { createRecordingLog, type RecordingLog } from '../../../support/agent/recording-log.ts';
+import { openTestState } from '../../../support/agent/state.ts';
+
+const SIGNAL = new AbortController().signal;
+const TARGETS = [{ podPriority: 1, podType: 'Default' }] as const;
+
+interface Rig {
+  readonly machine: PhaseMachine;
+  readonly state: StateFiles;
+  readonly log: RecordingLog;
+  readonly announced: string[];
+  facts: PhaseFacts;
+}
+
+async function rigOf(t: TestContext, initial: AgentRecord): Promise<Rig> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'nodemaint-phase-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const state = await openTestState(folder);
+  const log = createRecordingLog();
+  const announced: string[] = [];
+  const rig = { state, log, announced, facts: { ...FACTS, goingDown: YES } as PhaseFacts };
+  const machine = createPhaseMachine(
+    {
+      nodeName: 'node-a',
+      state,
+      log,
+      readFacts: () => Promise.resolve(rig.facts),
+      announce: ({ reason }) => announced.push(reason),
+    },
+    initial,
+  );
+  return Object.assign(rig, { machine });
+}
+
+describe('the phase machine', () => {
+  it('makes a transition durable before it is announced, and names it in the log', async (t) => {
+    const rig = await rigOf(t, { phase: { kind: 'watching' }, offlineTargets: [] });
+    const transition = await rig.machine.decide(SIGNAL);
+    assert.equal(transition?.name, 'begin');
+    assert.deepEqual((await readRecord(rig.state, assert.fail)).phase, rig.machine.record().phase);
+    assert.deepEqual(rig.announced, ['ShutdownHeld']);
+    assert.match(rig.log.lines[0] ?? '', /^info shutdown held: .*"transition":"begin"/);
+  });
+
+  it('writes and says nothing while the phase stays', async (t) => {
+    const rig = await rigOf(t, { phase: DRAINING, offlineTargets: [] });
+    assert.equal(await rig.machine.decide(SIGNAL), undefined);
+    assert.equal(await rig.state.read('record.json'), undefined);
+    assert.deepEqual(rig.log.lines, []);
+  });
+
+  it('keeps the targets of an offline drain until the shutdown is over', async (t) => {
+    const rig = await rigOf(t, { phase: { ...DRAINING, mode: 'offline' }, offlineTargets: [] });
+    await rig.machine.saveTargets(TARGETS);
+    assert.deepEqual((await readRecord(rig.state, assert.fail)).offlineTargets, TARGETS);
+    rig.facts = { ...rig.facts, drained: true };
+    assert.equal((await rig.machine.decide(SIGNAL))?.name, 'finish');
+    assert.deepEqual(rig.machine.record().offlineTargets, TARGETS);
+    rig.facts = { ...rig.facts, bootId: 'boot-2' };
+    assert.equal((await rig.machine.decide(SIGNAL))?.name, 'boot');
+    assert.deepEqual((await readRecord(rig.state, assert.fail)).offlineTargets, []);
+  });
+
+  it('takes a release for one drain, not for the next', async (t) => {
+    const rig = await rigOf(t, { phase: DRAINING, offlineTargets: [] });
+    rig.machine.release('in a hurry');
+    rig.facts = { ...rig.facts, goingDown: { kind: 'no' } };
+    assert.equal((await rig.machine.decide(SIGNAL))?.name, 'cancel', 'it was called off before');
+    rig.facts = { ...rig.facts, goingDown: YES };
+    assert.equal((await rig.machine.decide(SIGNAL))?.name, 'begin');
+    assert.equal(await rig.machine.decide(SIGNAL), undefined, 'the new one is held');
+  });
+});

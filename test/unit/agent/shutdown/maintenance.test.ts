@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { completeOwn, createFailedPodRemoval, ensureMaintenance } from '../../../../src/agent/shutdown/maintenance.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { OwnState } from '../../../../src/decide/maintenance/shutdown-maintenance.ts';
+import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import { DRAINING, SHUTDOWN } from '../../../support/agent/phase-facts.ts';
+import { createRecordingLog } from '../../../support/agent/recording-log.ts';
+
+const SIGNAL = new AbortController().signal;
+const WATCHING: Phase = { kind: 'watching' };
+const CANCELED: Phase = { kind: 'recovering', cause: 'canceled', ...SHUTDOWN };
+
+function maintenance(name: string, stage: 'Drain' | 'Complete', annotations = {}): NodeMaintenance {
+  return { metadata: { name, annotations }, spec: { stage, nodeSelector: { nodeSelectorTerms: [] } } };
+}
+
+/** A cluster that notes what is asked of it. */
+function recordingCluster(states: OwnState[], own: readonly NodeMaintenance[] = []) {
+  const calls: string[] = [];
+  const note =
+    (verb: string) =>
+    ({ metadata }: NodeMaintenance): Promise<void> => {
+      calls.push(`${verb} ${metadata.name}`);
+      return metadata.name === 'broken' ? Promise.reject(new Error('refused')) : Promise.resolve();
+    };
+  return {
+    calls,
+    state: () => (states.length > 1 ? states.shift() : states[0]) ?? 'absent',
+    own: () => own,
+    confirm: (name: string) => {
+      calls.push(`confirm ${name}`);
+      return Promise.resolve();
+    },
+    create: ({ name, drainPlan }: { name: string; drainPlan: readonly object[] }) => {
+      calls.push(`create ${name} ${drainPlan.length > 0}`);
+      return Promise.resolve();
+    },
+    complete: note('complete'),
+    remove: note('remove'),
+    removeFailedPods: () => {
+      calls.push('failed pods');
+      return Promise.resolve(['default/web']);
+    },
+  };
+}
+
+describe('the NodeMaintenance of a shutdown', () => {
+  const cases: [string, Phase, OwnState[], string[]][] = [
+    [
+      'is created while a drain with the cluster has none',
+      DRAINING,
+      ['absent'],
+      [`create ${DRAINING.maintenance} true`],
+    ],
+    ['is confirmed, and not created again', DRAINING, ['open'], [`confirm ${DRAINING.maintenance}`]],
+    [
+      'is created again in the turn that finds it deleted before the watch has shown it',
+      DRAINING,
+      ['open', 'absent'],
+      [`confirm ${DRAINING.maintenance}`, `create ${DRAINING.maintenance} true`],
+    ],
+    ['is not created under a name that is taken', DRAINING, ['taken'], []],
+    ['is not created again where a person completed it', DRAINING, ['completed'], []],
+    ['is not created in an offline drain', { ...DRAINING, mode: 'offline' }, ['absent'], []],
+    ['is not created while the agent watches', WATCHING, ['absent'], []],
+  ];
+  for (const [what, phase, states, expected] of cases) {
+    it(what, async () => {
+      const cluster = recordingCluster(states);
+      await ensureMaintenance(cluster, [], phase, SIGNAL);
+      assert.deepEqual(cluster.calls, expected);
+    });
+  }
+
+  it('takes the place of those of earlier shutdowns that are complete', async () => {
+    const own = [maintenance('old', 'Complete'), maintenance('open', 'Drain')];
+    const cluster = recordingCluster(['absent'], own);
+    await ensureMaintenance(cluster, [], DRAINING, SIGNAL);
+    assert.deepEqual(cluster.calls.slice(1), ['remove old']);
+  });
+});
+
+describe("the end of this node's maintenances", () => {
+  const own = [
+    maintenance('broken', 'Drain'),
+    maintenance(DRAINING.maintenance, 'Drain'),
+    maintenance('old', 'Complete'),
+  ];
+  const cases: [string, 'complete' | 'wait', Phase, string[]][] = [
+    [
+      'completes all that are open after a boot',
+      'complete',
+      WATCHING,
+      ['complete broken', `complete ${DRAINING.maintenance}`],
+    ],
+    ['is left to people where the policy says so', 'wait', WATCHING, []],
+    ['completes a canceled one whatever the policy is', 'wait', CANCELED, [`complete ${DRAINING.maintenance}`]],
+    ['waits while the shutdown is held', 'complete', DRAINING, []],
+  ];
+  for (const [what, onBoot, phase, expected] of cases) {
+    it(what, async () => {
+      const cluster = recordingCluster(['open'], own);
+      const done = completeOwn(cluster, onBoot, phase, SIGNAL);
+      // The other one is completed although the API server refuses the first.
+      if (expected.includes('complete broken')) await assert.rejects(done, /refused/);
+      else await done;
+      assert.deepEqual(cluster.calls, expected);
+    });
+  }
+
+  it('is tried again with the failed pods only after the next shutdown', async () => {
+    const cluster = recordingCluster(['open']);
+    const log = createRecordingLog();
+    const remove = createFailedPodRemoval(cluster, log);
+    for (const phase of [WATCHING, WATCHING, DRAINING, DRAINING, CANCELED, WATCHING]) await remove(phase, SIGNAL);
+    assert.equal(cluster.calls.length, 2);
+    assert.match(log.lines[0] ?? '', /default\/web/);
+  });
+});

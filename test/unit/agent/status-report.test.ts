@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { buildStatus, type StatusCluster, type StatusDependencies } from '../../../src/agent/status-report.ts';
+import type { StaticPodPass } from '../../../src/agent/drain/pod-pass.ts';
+import type { EvictionRequest } from '../../../src/api/eviction-request.ts';
+import type { NodeMaintenance } from '../../../src/api/node-maintenance.ts';
+import type { Phase } from '../../../src/decide/shutdown/phase.ts';
+import { DRAINING } from '../../support/agent/phase-facts.ts';
+import { A, at, MINUTE, T0, underWay } from '../../support/eviction/fixtures.ts';
+import { drainOf } from '../../support/maintenance/objects.ts';
+
+const WATCHING: Phase = { kind: 'watching' };
+const SERVER = 'https://api.example:6443';
+
+function dependenciesOf(phase: Phase, changes: Partial<StatusDependencies> = {}): StatusDependencies {
+  return {
+    nodeName: 'node-a',
+    startedAt: 7,
+    phase: () => phase,
+    lastPass: () => undefined,
+    storageProblem: () => undefined,
+    cluster: undefined,
+    detector: { scheduled: () => null },
+    lock: { status: () => ({ kind: 'unit', held: true, message: 'held' }) },
+    otherLocks: { status: () => ['kubelet (uid 0)'] },
+    warnings: () => [],
+    ...changes,
+  };
+}
+
+function clusterOf(requests: readonly EvictionRequest[], maintenance?: NodeMaintenance): StatusCluster {
+  return {
+    server: SERVER,
+    cluster: { maintenances: { get: () => maintenance, heardAt: () => 42 }, requests: { list: () => requests } },
+    controller: () => ({ kind: 'alive', silentMs: 5 }),
+  };
+}
+
+/** A pass that moved the manifests of etcd, which still runs, and of web, which has ended. */
+const PASS = {
+  view: {
+    inPlace: [{ file: 'dns.yaml' }],
+    ended: [{ file: 'log.yaml' }],
+    parked: [
+      { file: 'etcd.yaml', parkedAt: T0 },
+      { file: 'web.yaml', parkedAt: T0 },
+    ],
+  },
+  decision: {
+    progress: [
+      { key: 'kube-system/etcd', file: 'etcd.yaml', state: 'ending', expectedFinishAt: T0 + MINUTE },
+      { key: 'default/web', file: 'web.yaml', state: 'ended' },
+    ],
+  },
+  waiting: [],
+} as unknown as StaticPodPass;
+
+describe('the status of the agent', () => {
+  it('the status of a machine that waits for its turn to reboot says for whom and why', () => {
+    const why = 'n2 goes first, because of the PodDisruptionBudget shop/web';
+    const message = `Waiting for its turn to reboot since 2026-01-01T00:00:00Z: ${why}.`;
+    const drained = { type: 'Drained', status: 'False', reason: 'Waiting', message, lastTransitionTime: '' } as const;
+    const maintenance: NodeMaintenance = {
+      metadata: { name: DRAINING.maintenance },
+      spec: { nodeSelector: { nodeSelectorTerms: [] } },
+      status: { conditions: [drained] },
+    };
+    const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster: clusterOf([], maintenance) }));
+    assert.deepEqual(
+      waitingFor.map(({ what, on }) => [what, on]),
+      [['its turn to reboot', why]],
+    );
+  });
+
+  it('the status of a node without a cluster names neither a server nor a controller', () => {
+    const status = buildStatus(dependenciesOf(WATCHING));
+    assert.deepEqual(status.cluster, { configured: false });
+    assert.deepEqual(status.lock, { kind: 'unit', held: true, message: 'held', others: ['kubelet (uid 0)'] });
+    assert.deepEqual([status.maintenance, status.scheduled, status.waitingFor], [null, null, []]);
+    assert.ok(!('controller' in status) && !('storageProblem' in status));
+  });
+
+  it('the status names the interceptor that a pod waits for, and when it expects to finish', () => {
+    const request = underWay({ expectedFinishTime: at(30 * MINUTE) });
+    const { waitingFor, cluster, controller } = buildStatus(
+      dependenciesOf(DRAINING, { cluster: clusterOf([request]) }),
+    );
+    const expectedAt = T0 + 30 * MINUTE;
+    assert.deepEqual(waitingFor, [{ what: 'default/web', on: A, message: 'Half done.', since: T0, expectedAt }]);
+    assert.deepEqual(cluster, { configured: true, server: SERVER, heardAt: 42 });
+    assert.deepEqual(controller, { state: 'alive', silentMs: 5 });
+  });
+
+  it('the status leaves out what is not known: no field stands for it', () => {
+    const request = underWay();
+    const { creationTimestamp: _, ...metadata } = request.metadata;
+    const cluster = clusterOf([{ ...request, metadata }]);
+    const maintenances = { get: () => drainOf(DRAINING.maintenance, []), heardAt: () => undefined };
+    const silent: StatusCluster = { ...cluster, cluster: { ...cluster.cluster, maintenances } };
+    const parked = PASS.view.parked.map((pod) => ({ ...pod, parkedAt: 0 }));
+    const lastPass = (): StaticPodPass => ({ ...PASS, view: { ...PASS.view, parked } });
+    const status = buildStatus(dependenciesOf(DRAINING, { cluster: silent, lastPass }));
+    assert.deepEqual(status.cluster, { configured: true, server: SERVER });
+    assert.deepEqual(status.maintenance, { name: DRAINING.maintenance });
+    assert.deepEqual(
+      status.waitingFor.map((each) => 'since' in each),
+      [false, false],
+    );
+  });
+
+  it('the status lists the manifests, and waits for static pods that have not ended', () => {
+    const { inPlace, parked, waitingFor } = buildStatus(dependenciesOf(DRAINING, { lastPass: () => PASS }));
+    assert.deepEqual(
+      [inPlace, parked],
+      [
+        ['dns.yaml', 'log.yaml'],
+        ['etcd.yaml', 'web.yaml'],
+      ],
+    );
+    const message = 'manifest parked, containers are ending';
+    const etcd = { what: 'kube-system/etcd', on: 'kubelet', message, since: T0, expectedAt: T0 + MINUTE };
+    assert.deepEqual(waitingFor, [etcd]);
+  });
+
+  it('the status names a pod once where the drain and a request wait for it', () => {
+    const waiting = [{ what: 'default/web', on: 'this agent', message: 'ending', since: 1 }];
+    const lastPass = (): StaticPodPass => ({ ...PASS, waiting });
+    const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { lastPass, cluster: clusterOf([underWay()]) }));
+    assert.deepEqual(
+      waitingFor.map(({ what, on }) => `${what} ${on}`),
+      ['default/web this agent', 'kube-system/etcd kubelet'],
+    );
+  });
+
+  it('the status has no pod of a request that a dead controller has left, while the agent drains its own node', () => {
+    const pass = { ...PASS, waiting: [{ what: 'default/db', on: 'the agent', message: '', since: T0 }] };
+    const cluster: StatusCluster = {
+      ...clusterOf([underWay()]),
+      controller: () => ({ kind: 'dead', silentMs: MINUTE }),
+    };
+    const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster, lastPass: () => pass }));
+    assert.deepEqual(
+      waitingFor.map(({ what }) => what),
+      ['default/db', 'kube-system/etcd'],
+    );
+  });
+
+  it('a drain without a known pod waits for the API server, then for the controller', () => {
+    const messageOf = (maintenance: NodeMaintenance | undefined): string | undefined => {
+      const { waitingFor } = buildStatus(dependenciesOf(DRAINING, { cluster: clusterOf([], maintenance) }));
+      return waitingFor[0]?.message;
+    };
+    assert.equal(messageOf(undefined), 'the API server to take the NodeMaintenance');
+    assert.equal(messageOf(drainOf(DRAINING.maintenance, ['node-a'])), 'the controller to drain the node');
+    assert.deepEqual(buildStatus(dependenciesOf({ ...DRAINING, mode: 'offline' })).waitingFor, []);
+  });
+
+  it('the status shows the message of its own node in the NodeMaintenance', () => {
+    const nodeStatuses = ['node-b', 'node-a'].map((name) => ({ nodeRef: { name }, drainMessage: `drains ${name}` }));
+    const maintenance = { ...drainOf(DRAINING.maintenance, ['node-a']), status: { nodeStatuses } };
+    const cluster = clusterOf([], maintenance);
+    const expected = { name: DRAINING.maintenance, message: 'drains node-a' };
+    assert.deepEqual(buildStatus(dependenciesOf(DRAINING, { cluster })).maintenance, expected);
+  });
+
+  it('the status shows a schedule only with its time, and a problem of the disk', () => {
+    const scheduled = (at: number | null): unknown =>
+      buildStatus(dependenciesOf(WATCHING, { detector: { scheduled: () => ({ kind: 'reboot', at }) } })).scheduled;
+    assert.deepEqual(scheduled(9), { kind: 'reboot', at: 9 });
+    assert.equal(scheduled(null), null);
+    const { storageProblem } = buildStatus(dependenciesOf(WATCHING, { storageProblem: () => 'disk full' }));
+    assert.equal(storageProblem, 'disk full');
+  });
+});

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CANCELED, EVICTED, type EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import { MAINTENANCE_REQUESTER } from '../../../../src/api/names.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import type { Node, Pod } from '../../../../src/api/pod.ts';
+import { decideRetention, drainsOn, nodeStateOf } from '../../../../src/decide/drain/retention.ts';
+import type { NodeDrain } from '../../../../src/decide/maintenance/maintenance.ts';
+import { maintenanceOf } from '../../../support/maintenance/objects.ts';
+
+const OTHER = 'descheduler.sigs.k8s.io';
+const POD: Pod = { metadata: { name: 'web', namespace: 'n', uid: 'u' }, spec: { nodeName: 'node-a', priority: 5 } };
+
+function requestOf(
+  requesters: readonly string[],
+  over?: typeof CANCELED | typeof EVICTED,
+  metadata: object = {},
+): EvictionRequest {
+  const conditions = over === undefined ? [] : [{ type: over, status: 'True', reason: '', message: '' }];
+  return {
+    metadata: { name: 'u', namespace: 'n', ...metadata },
+    spec: { target: { pod: { name: 'web', uid: 'u' } }, requesters: requesters.map((name) => ({ name })) },
+    status: { conditions: conditions as NonNullable<EvictionRequest['status']>['conditions'] & object },
+  };
+}
+
+function drainUpTo(podPriority: number): NodeDrain {
+  return { maintenance: 'm', reason: '', drainTargets: [{ podType: 'Default', podPriority }] };
+}
+
+describe('the retention of an EvictionRequest', () => {
+  const OURS = [MAINTENANCE_REQUESTER];
+  const BOTH = [OTHER, MAINTENANCE_REQUESTER];
+  const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+  const cases = [
+    ['keeps the entry while the targets of a drain cover the pod', requestOf(OURS), POD, [drainUpTo(5)], false, 'keep'],
+    ['withdraws where no drain is left', requestOf(OURS), POD, [], false, 'withdraw'],
+    ['withdraws where the targets end below the pod', requestOf(OURS), POD, [drainUpTo(4)], false, 'withdraw'],
+    [
+      'keeps it where one of several drains covers the pod',
+      requestOf(OURS),
+      POD,
+      [drainUpTo(4), drainUpTo(9)],
+      false,
+      'keep',
+    ],
+    ['withdraws beside others', requestOf(BOTH), POD, [], false, 'withdraw'],
+    ['keeps the entries of others', requestOf([OTHER]), POD, [], false, 'keep'],
+    [
+      'keeps the entry of a pod that is gone while its node is drained',
+      requestOf(OURS),
+      undefined,
+      [drainUpTo(0)],
+      false,
+      'keep',
+    ],
+    ['withdraws for a pod that is gone with its node', requestOf(OURS), undefined, [], false, 'withdraw'],
+    [
+      'keeps a request that is over while its node is drained',
+      requestOf(OURS, EVICTED),
+      undefined,
+      [drainUpTo(0)],
+      false,
+      'keep',
+    ],
+    ['deletes a request of ours alone that is over', requestOf(OURS, EVICTED), undefined, [], false, 'delete'],
+    [
+      'withdraws from one that is over and that others ask for',
+      requestOf(BOTH, EVICTED),
+      undefined,
+      [],
+      false,
+      'withdraw',
+    ],
+    ['deletes the request that it withdrew from when it is canceled', requestOf([], CANCELED), POD, [], true, 'delete'],
+    ['keeps a canceled request that was never ours', requestOf([], CANCELED), POD, [], false, 'keep'],
+    ['keeps a request that waits to be canceled', requestOf([]), POD, [], true, 'keep'],
+    ['withdraws from a held request that is over', requestOf(OURS, CANCELED, DELETED), POD, [], false, 'withdraw'],
+    ['keeps a request that is being deleted already', requestOf([], CANCELED, DELETED), POD, [], true, 'keep'],
+    [
+      'withdraws from one that is being deleted and is not over',
+      requestOf(OURS, undefined, DELETED),
+      POD,
+      [],
+      false,
+      'withdraw',
+    ],
+  ] as const;
+  for (const [what, request, pod, drains, isReleased, expected] of cases) {
+    it(`the retention ${what}`, () => {
+      assert.equal(decideRetention(request, { pod, drains, isReleased }), expected);
+    });
+  }
+});
+
+describe('what may stay on a node', () => {
+  const node: Node = { metadata: { name: 'node-a', labels: { rack: 'one' } } };
+  const byLabel = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'rack', operator: 'Exists' }] }] };
+  const drainTargets = [{ podType: 'Default', podPriority: 0 }] as const;
+  const recorded = { nodeStatuses: [{ nodeRef: { name: 'node-a' }, drainPlanPosition: 1, drainTargets }] };
+  const drain: NodeMaintenance = {
+    ...maintenanceOf({ stage: 'Drain', nodeSelector: byLabel }, { name: 'm' }),
+    status: recorded,
+  };
+
+  it('a drain counts on a node that it selects and has targets for', () => {
+    assert.deepEqual(
+      drainsOn([drain], node).map(({ maintenance }) => maintenance),
+      ['m'],
+    );
+  });
+
+  it('a drain that is throttled does not count, though it keeps the targets that others have reached', () => {
+    const [status] = drain.status?.nodeStatuses ?? [];
+    const { drainPlanPosition: _, ...throttled } = status ?? { nodeRef: { name: 'node-a' } };
+    assert.deepEqual(drainsOn([{ ...drain, status: { nodeStatuses: [throttled] } }], node), []);
+    const older = { drainPlanPosition: 1, nodeStatuses: [throttled] };
+    assert.equal(
+      drainsOn([{ ...drain, status: older }], node).length,
+      1,
+      'an older version has one position for all nodes',
+    );
+  });
+
+  it('a drain does not count on a node that has left its selector, or is gone, though the status still names it', () => {
+    assert.deepEqual(drainsOn([drain], { metadata: { name: 'node-a' } }), []);
+    assert.deepEqual(drainsOn([drain], undefined), []);
+  });
+
+  it('a maintenance keeps nothing on a node that has left its selector', () => {
+    const begun = { maintenances: ['m'], planned: [], draining: ['m'], drained: false };
+    assert.deepEqual(nodeStateOf([drain], node, false), begun);
+    const left = nodeStateOf([drain], { metadata: { name: 'node-a' } }, false);
+    assert.deepEqual(left, { maintenances: [], planned: [], draining: [], drained: false });
+  });
+
+  it('a maintenance plans something on its node in the stages Idle and Cordon, and until its drain has begun there', () => {
+    const inStage = (stage: string, metadata: object = {}): NodeMaintenance => ({
+      ...drain,
+      metadata: { ...drain.metadata, ...metadata },
+      spec: { ...drain.spec, stage: stage as 'Idle' },
+      status: {},
+    });
+    const stateOf = (maintenance: NodeMaintenance): ReturnType<typeof nodeStateOf> =>
+      nodeStateOf([maintenance], node, true);
+    const nothing = { maintenances: [], planned: [], draining: [], drained: false };
+    assert.deepEqual(stateOf(inStage('Idle')), { ...nothing, planned: ['m'] });
+    assert.deepEqual(stateOf(inStage('Idle', { deletionTimestamp: '2026-05-01T12:00:00Z' })), nothing);
+    assert.deepEqual(stateOf(inStage('Cordon')), { ...nothing, maintenances: ['m'], planned: ['m'] });
+    assert.deepEqual(stateOf(inStage('Drain')), { ...nothing, maintenances: ['m'] }, 'it may begin at once');
+    const waits = { ...inStage('Drain'), status: { nodeStatuses: [{ nodeRef: { name: node.metadata.name } }] } };
+    assert.deepEqual(stateOf(waits as NodeMaintenance).planned, ['m']);
+    assert.deepEqual(stateOf(inStage('Complete')), nothing);
+  });
+});

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { INSTALLED_ADDONS } from '../../../../src/addons/installed.ts';
+import {
+  type AddonFact,
+  type ClusterFacts,
+  examineCluster,
+  type Fact,
+} from '../../../../src/show/checks/cluster-checks.ts';
+import {
+  INSTALLED_RESOURCES,
+  MUTATING_POLICIES,
+  type PolicyNames,
+  VALIDATING_POLICIES,
+} from '../../../../src/show/checks/installed.ts';
+import type { Check } from '../../../../src/show/checks/node-checks.ts';
+import type { FleetNode } from '../../../../src/show/fleet/node-state.ts';
+
+const MANIFESTS = path.join(import.meta.dirname, '..', '..', '..', '..', 'manifests');
+const NOW = Date.UTC(2026, 0, 1);
+
+function known<T>(value: T): Fact<T> {
+  return { kind: 'known', value };
+}
+
+function nodeOf(name: string, state: FleetNode['state']): FleetNode {
+  return { name, state, reason: '', nodeStatus: 'Ready' };
+}
+
+const RIGHT: ClusterFacts = {
+  now: NOW,
+  version: '0.1.0',
+  resources: known(INSTALLED_RESOURCES.map(({ crd }) => ({ crd, state: 'right', fields: [] }))),
+  policies: known({ missing: [], warnings: [], refusesPods: false }),
+  addons: known([]),
+  missingRights: known([]),
+  controller: known({ state: 'alive', holder: 'c', version: '0.1.0' }),
+  replicas: known({ pods: 2, places: ['a', 'b'], hasOldBudget: false }),
+  webhook: known({ isConfigured: true, caUntil: NOW + 86_400_000, endpoints: 2 }),
+  nodes: known([nodeOf('a', 'guarded')]),
+};
+
+interface ManifestObject {
+  readonly kind?: string;
+  readonly metadata?: { readonly name: string };
+  readonly spec?: { readonly versions: readonly { readonly name: string; readonly schema: unknown }[] };
+}
+
+/** The objects of the files of the manifests. */
+async function manifestObjects(...files: readonly string[]): Promise<readonly ManifestObject[]> {
+  const found = globSync(files, { cwd: MANIFESTS });
+  const texts = await Promise.all(found.map((file) => readFile(path.join(MANIFESTS, file), 'utf8')));
+  return texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as ManifestObject));
+}
+
+/** The names of the objects of a kind, in their order. */
+function namesOf(objects: readonly ManifestObject[], kind: string): readonly string[] {
+  return objects
+    .filter((each) => each.kind === kind)
+    .map(({ metadata }) => metadata?.name ?? '')
+    .toSorted();
+}
+
+/** The names of the policies of both kinds, each of which has a binding of its name. */
+function policiesOf(objects: readonly ManifestObject[]): PolicyNames {
+  const [validating, mutating] = ['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'].map((kind) => {
+    const names = namesOf(objects, kind);
+    assert.deepEqual(namesOf(objects, `${kind}Binding`), names);
+    return names;
+  });
+  return { validating: validating ?? [], mutating: mutating ?? [] };
+}
+
+/** The result of the only check that is not ok, with its message. */
+function finding(change: Partial<ClusterFacts>): string {
+  const wrong = examineCluster({ ...RIGHT, ...change }).filter(({ result }) => result !== 'ok');
+  assert.equal(wrong.length, 1, JSON.stringify(wrong));
+  const [check] = wrong;
+  assert.notEqual(check?.fix, '');
+  return `${check?.result} ${check?.name}: ${check?.message}`;
+}
+
+describe('the checks of a cluster', () => {
+  it('a cluster that is right has no finding', () => {
+    for (const { result, fix, name } of examineCluster(RIGHT)) assert.deepEqual([result, fix], ['ok', ''], name);
+  });
+
+  it('the check of the add-ons names those that are installed, and says how to install what one of them lacks', () => {
+    const said = (addons: readonly AddonFact[]): Check | undefined =>
+      examineCluster({ ...RIGHT, addons: known(addons) }).find(({ name }) => name === 'add-ons');
+    const surge = { folder: 'surge', missing: [], warnings: [] };
+    assert.equal(said([])?.message, 'none is installed');
+    assert.equal(said([surge, { ...surge, folder: 'x' }])?.message, 'surge, x: all policies and bindings are there');
+    const [one, two] = [
+      { ...surge, missing: ['p'] },
+      { ...surge, folder: 'x', missing: ['q'] },
+    ];
+    assert.equal(said([one, two])?.message, 'surge is installed without p; x is installed without q');
+    const fix = 'kubectl apply -k manifests/surge; kubectl apply -k manifests/x; or helm upgrade';
+    assert.equal(said([one, two])?.fix, fix);
+  });
+
+  it('the check of the replicas says where they can run', () => {
+    const said = (pods: number, places: readonly string[]): string | undefined =>
+      examineCluster({ ...RIGHT, replicas: known({ pods, places, hasOldBudget: false }) }).find(
+        ({ name }) => name === 'replicas',
+      )?.message;
+    assert.match(said(2, ['a', 'b']) ?? '', /^2 nodes can run a replica of the controller: a, b$/);
+    assert.match(said(2, ['a']) ?? '', /^only a can run the controller: .* it leaves as the last Default pod/);
+    assert.match(said(0, []) ?? '', /^no replica/);
+  });
+
+  const right = { who: 'agents', verb: 'create', group: 'g', resource: 'things' } as const;
+  const cases: readonly [string, Partial<ClusterFacts>, RegExp][] = [
+    [
+      'a missing resource',
+      { resources: known([{ crd: 'x', state: 'missing', fields: [] }]) },
+      /^fail .*x is not installed/,
+    ],
+    [
+      'the budget of an older version',
+      { replicas: known({ pods: 2, places: ['a'], hasOldBudget: true }) },
+      /^warn replicas: the PodDisruptionBudget nodemaint-controller of an older version is there/,
+    ],
+    [
+      'an older resource',
+      { resources: known([{ crd: 'x', state: 'older', fields: ['status.a'] }]) },
+      /^fail .*without status\.a/,
+    ],
+    [
+      'a missing policy',
+      { policies: known({ missing: ['p', 'the binding of q'], warnings: [], refusesPods: false }) },
+      /^fail .*p, the binding of q/,
+    ],
+    [
+      'a policy that does not fit the cluster',
+      { policies: known({ missing: [], warnings: ['p: bad'], refusesPods: false }) },
+      /^warn .*p: bad/,
+    ],
+    [
+      'a missing policy of an add-on that is installed',
+      { addons: known([{ folder: 'surge', missing: ['p', 'the binding of q'], warnings: [] }]) },
+      /^fail add-ons: surge is installed without p, the binding of q$/,
+    ],
+    [
+      'a policy of an add-on that does not fit the cluster',
+      { addons: known([{ folder: 'surge', missing: [], warnings: ['p: bad'] }]) },
+      /^warn add-ons: .*p: bad/,
+    ],
+    ['a missing right', { missingRights: known([right]) }, /^fail rights: agents may not create things\.g/],
+    [
+      'no controller',
+      { controller: known({ state: 'missing', holder: '', version: '' }) },
+      /^fail controller: no controller has ever led/,
+    ],
+    ['a dead controller', { controller: known({ state: 'dead', holder: 'c', version: '' }) }, /^fail controller/],
+    [
+      'an older controller',
+      { controller: known({ state: 'alive', holder: 'c', version: '0.0.9' }) },
+      /^warn controller: c leads with version 0\.0\.9/,
+    ],
+    [
+      'a webhook without endpoints',
+      { webhook: known({ isConfigured: true, caUntil: NOW + 1, endpoints: 0 }) },
+      /^fail webhook/,
+    ],
+    [
+      'a webhook without a certificate',
+      { webhook: known({ isConfigured: true, caUntil: undefined, endpoints: 1 }) },
+      /^fail webhook: .*caBundle/,
+    ],
+    [
+      'an expired certificate',
+      { webhook: known({ isConfigured: true, caUntil: NOW, endpoints: 1 }) },
+      /^fail webhook: .*expired/,
+    ],
+    [
+      'an unguarded node',
+      { nodes: known([nodeOf('a', 'guarded'), nodeOf('b', 'unguarded')]) },
+      /^fail agents: 1 of 2 nodes are unguarded: b/,
+    ],
+    ['an outdated agent', { nodes: known([nodeOf('a', 'outdated')]) }, /^warn versions of agents: .*a$/],
+    [
+      'what the person may not read',
+      { policies: { kind: 'forbidden', why: 'no right' } },
+      /^warn policies: not checked: no right/,
+    ],
+    [
+      'what the server refuses',
+      { policies: { kind: 'failed', why: 'it answered 500' } },
+      /^fail policies: it answered 500/,
+    ],
+  ];
+  for (const [what, change, expected] of cases) {
+    it(`${what} is found, with a fix`, () => {
+      assert.match(finding(change), expected);
+    });
+  }
+
+  it('the policies and bindings that are looked for are those of the manifests', async () => {
+    const { validating, mutating } = policiesOf(await manifestObjects('policies/*.yaml'));
+    assert.deepEqual([validating, mutating], [VALIDATING_POLICIES.toSorted(), MUTATING_POLICIES.toSorted()]);
+  });
+
+  it('the table of add-ons has every other folder of the manifests with policies, its policies, and what shows that it is installed', async () => {
+    const folders = globSync('*/', { cwd: MANIFESTS }).filter((each) => !['policies', 'chart'].includes(each));
+    const found = await Promise.all(
+      folders.map(async (folder) => {
+        const objects = await manifestObjects(`${folder}/**/*.yaml`);
+        const accounts = new Set([...namesOf(objects, 'ServiceAccount'), ...namesOf(objects, 'Deployment')]);
+        const roleBindings = namesOf(objects, 'ClusterRoleBinding');
+        return { folder, ...policiesOf(objects), accounts: [...accounts], roleBindings };
+      }),
+    );
+    const withPolicies = found.filter(({ validating, mutating }) => validating.length + mutating.length > 0);
+    const sorted = INSTALLED_ADDONS.map(({ folder, validating, mutating, accounts, roleBindings }) => ({
+      folder,
+      validating: validating.toSorted(),
+      mutating: mutating.toSorted(),
+      accounts: accounts.toSorted(),
+      roleBindings: roleBindings.toSorted(),
+    }));
+    assert.deepEqual(
+      sorted.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
+      withPolicies.toSorted((a, b) => (a.folder < b.folder ? -1 : 1)),
+    );
+  });
+
+  it('the fields that are looked for are in the custom resources of the manifests', async () => {
+    const objects = await manifestObjects('crds/*.yaml');
+    for (const { crd, version, fields } of INSTALLED_RESOURCES) {
+      const found = objects
+        .find(({ metadata }) => metadata?.name === crd)
+        ?.spec?.versions.find(({ name }) => name === version);
+      for (const field of fields) {
+        let at: unknown = (found?.schema as { openAPIV3Schema?: unknown } | undefined)?.openAPIV3Schema;
+        for (const part of field.split('.'))
+          at = (at as { properties?: Record<string, unknown> } | undefined)?.properties?.[part];
+        assert.ok(at !== undefined, `${crd} ${field}`);
+      }
+    }
+  });
+});

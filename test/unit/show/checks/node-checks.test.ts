@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Check, examineNode, type NodeFacts } from '../../../../src/show/checks/node-checks.ts';
+import { parseApcupsd, parseUpsmon } from '../../../../src/decide/machine/ups-settings.ts';
+import { effectiveKubelet } from '../../../../src/decide/machine/kubelet-config.ts';
+
+const WEEK_MS = 604_800_000;
+const HALF_HOUR_MS = 1_800_000;
+const WELL: NodeFacts = {
+  lock: { held: true, message: 'held' },
+  delay: { effectiveMs: WEEK_MS, winner: { path: '/etc/systemd/logind.conf.d/zz-nodemaint.conf', value: '604800' } },
+  otherLocks: [],
+  unitPaths: {
+    protectSystem: 'strict',
+    writable: ['-/etc/kubernetes', '-/var/lib/kubelet'],
+    needed: ['/etc/kubernetes', '/var/lib/nodemaint', '/run/nodemaint'],
+  },
+  distrusted: [],
+  targetTimeoutsMs: { poweroff: WEEK_MS, reboot: WEEK_MS, halt: WEEK_MS, kexec: Infinity },
+  startsAfter: ['kubelet.service', 'containerd.service', 'dbus.service', 'systemd-logind.service', 'kubepods.slice'],
+  hasPodSlices: true,
+  kubelet: effectiveKubelet(1, new Map(), {}),
+  refusedKubelets: [],
+  kubeletHome: { unit: 'kubelet.service', runtime: undefined },
+  kubeletUnit: undefined,
+  staticPods: { path: '/etc/kubernetes/manifests', isThere: true },
+  storage: { directory: '/var/lib/nodemaint' },
+  runtime: { version: 'containerd 1.6.20' },
+  api: { kind: 'ok', server: 'https://10.0.0.1:6443', message: 'NodeMaintenances can be read' },
+  serverIsLocal: false,
+  apiServerManifests: [],
+  ups: { upsmon: undefined, apcupsd: undefined, maxHoldSec: undefined },
+};
+
+const cases: [string, Partial<NodeFacts>, string, Check['result'], RegExp][] = [
+  ['no agent answers', { lock: 'no agent answers at /run' }, 'lock', 'fail', /no agent answers/],
+  [
+    'apcupsd cuts the power too early',
+    { ups: { upsmon: undefined, apcupsd: parseApcupsd('MINUTES 10\nKILLDELAY 20\n'), maxHoldSec: undefined } },
+    'UPS',
+    'warn',
+    /KILLDELAY/,
+  ],
+  [
+    'upsmon goes around logind',
+    {
+      ups: {
+        upsmon: parseUpsmon('MONITOR a 1 b c primary\nSHUTDOWNCMD "poweroff -f"\n', 'MODE=standalone'),
+        apcupsd: undefined,
+        maxHoldSec: undefined,
+      },
+    },
+    'UPS',
+    'fail',
+    /goes around logind \(poweroff -f\)/,
+  ],
+  ['the lock is not held', { lock: { held: false, message: 'refused' } }, 'lock', 'fail', /refused/],
+  [
+    'another file wins',
+    { delay: { effectiveMs: 30_000, winner: { path: '/usr/lib/systemd/logind.conf.d/uu.conf', value: '30' } } },
+    'lock delay',
+    'fail',
+    /uu\.conf \(InhibitDelayMaxSec=30\) wins over/,
+  ],
+  [
+    'somebody else has a lock',
+    { otherLocks: ['backup (uid 1000, process 7: busy)'] },
+    'other locks',
+    'warn',
+    /other locks delay a shutdown too, up to the lock delay: backup \(uid 1000, process 7: busy\)$/,
+  ],
+  [
+    'the static pod directory is read-only to the unit',
+    { unitPaths: { protectSystem: 'strict', writable: ['-/etc/kubernetes'], needed: ['/etc/kubernetes-b', '/opt/a'] } },
+    'unit paths',
+    'fail',
+    /cannot write \/etc\/kubernetes-b, \/opt\/a$/,
+  ],
+  [
+    'the kubelet has static pods from a URL',
+    { kubelet: effectiveKubelet(7, new Map(), { staticPodURL: 'https://user:secret@example.com/pods' }) },
+    'static pods',
+    'warn',
+    /^the kubelet \(process 7\) takes static pods from a URL \(staticPodURL\): [^@]*$/,
+  ],
+  [
+    'others could change the kubeconfig',
+    { distrusted: ['/srv/kubeconfig is not trusted: its group may write to it'] },
+    'trust',
+    'warn',
+    /\/srv\/kubeconfig is not trusted/,
+  ],
+  ['logind is away', { delay: 'no answer' }, 'lock delay', 'fail', /no answer/],
+  [
+    'a target forces the shutdown',
+    { targetTimeoutsMs: { poweroff: WEEK_MS, reboot: HALF_HOUR_MS } },
+    'target time-outs',
+    'fail',
+    /reboot\.target after 1800 s$/,
+  ],
+  [
+    "systemd stops pods' slices before the drain",
+    { startsAfter: ['kubelet.service', 'containerd.service', 'dbus.service', 'systemd-logind.service'] },
+    'unit order',
+    'fail',
+    /not ordered after kubepods\.slice/,
+  ],
+  ['units stop too early', { startsAfter: ['dbus.service'] }, 'unit order', 'fail', /kubelet\.service, .* runtime/],
+  [
+    'a process that is no kubelet says that it is',
+    { kubelet: undefined, refusedKubelets: [{ pid: 66, uid: 7, reason: 'its user ids are 7, 7, 7, 7' }] },
+    'kubelet shutdown',
+    'warn',
+    /no kubelet of this node is running; not trusted: process 66: its user ids are 7/,
+  ],
+  [
+    'others may write to the static pod directory',
+    { staticPods: { path: '/srv/pods', isThere: true, distrust: '/srv is not trusted: chmod go-w /srv' } },
+    'static pods',
+    'fail',
+    /manifests are not moved: \/srv is not trusted/,
+  ],
+  [
+    'the kubelet kills pods itself',
+    { kubelet: effectiveKubelet(1, new Map(), { shutdownGracePeriod: '30s' }) },
+    'kubelet shutdown',
+    'warn',
+    /is on \(30 s\)/,
+  ],
+  [
+    'the kubelet runs in a unit that may stop too early',
+    { kubeletHome: { unit: 'snap.kubelet.daemon.service', runtime: undefined } },
+    'unit order',
+    'fail',
+    /not ordered after snap\.kubelet\.daemon\.service/,
+  ],
+  [
+    'kubelet and runtime are one unit',
+    { kubeletHome: { unit: 'kubelet.service', runtime: 'containerd' } },
+    'kubelet unit',
+    'warn',
+    /together: a drain without an API server ends only static pods/,
+  ],
+  [
+    'another unit is configured',
+    { kubeletUnit: 'hyperkube.service' },
+    'kubelet unit',
+    'warn',
+    /stops hyperkube\.service, but the kubelet runs in kubelet\.service/,
+  ],
+  [
+    'the kubelet is in no unit',
+    { kubeletHome: { unit: undefined, runtime: undefined } },
+    'kubelet unit',
+    'warn',
+    /runs outside of any systemd service/,
+  ],
+  ['no kubelet runs', { kubelet: undefined }, 'kubelet shutdown', 'warn', /no kubelet/],
+  ['a kubelet file is broken', { kubelet: 'cannot use x' }, 'kubelet shutdown', 'warn', /cannot use x/],
+  [
+    'the kubelet has another directory',
+    { staticPods: { path: '/a', isThere: true, warning: 'the kubelet has /b' } },
+    'static pods',
+    'fail',
+    /has \/b/,
+  ],
+  [
+    'the directory is not there',
+    { staticPods: { path: '/a', isThere: false } },
+    'static pods',
+    'warn',
+    /does not exist/,
+  ],
+  [
+    'the disk is full',
+    { storage: { directory: '/var/lib/nodemaint', problem: 'cannot write record.json: ENOSPC' } },
+    'state directory',
+    'fail',
+    /ENOSPC: the agent still holds a shutdown, but loses its state if it restarts/,
+  ],
+  ['the runtime does not answer', { runtime: 'nothing listens' }, 'runtime', 'fail', /nothing listens/],
+  [
+    'the API server does not answer',
+    { api: { kind: 'failed', server: '', message: 'no answer' } },
+    'API server',
+    'fail',
+    /no answer/,
+  ],
+  [
+    'the kubeconfig points at the API server that leaves with this node',
+    { serverIsLocal: true, apiServerManifests: ['kube-apiserver.yaml'] },
+    'own API server',
+    'warn',
+    /this node \(https:\/\/10\.0\.0\.1:6443\).*kube-apiserver\.yaml/,
+  ],
+];
+
+describe('the examination of a node', () => {
+  it('the examination finds nothing on a node that is set up well', () => {
+    assert.deepEqual(
+      examineNode(WELL).filter(({ result, fix }) => result !== 'ok' || fix !== ''),
+      [],
+    );
+  });
+
+  it('the examination accepts a standalone node', () => {
+    const facts: NodeFacts = { ...WELL, api: { kind: 'standalone' }, serverIsLocal: true };
+    assert.ok(examineNode(facts).every(({ result }) => result === 'ok'));
+  });
+
+  for (const [name, facts, check, result, message] of cases) {
+    it(`the examination finds that ${name}, and says what to do`, () => {
+      const checks = examineNode({ ...WELL, ...facts });
+      const found = checks.find((one) => one.name === check);
+      assert.equal(found?.result, result);
+      assert.match(found?.message ?? '', message);
+      assert.notEqual(found?.fix, '');
+      assert.equal(checks.filter((one) => one.result !== 'ok').length, 1);
+    });
+  }
+});

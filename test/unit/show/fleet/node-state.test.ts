@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { AGENT_STATUS_ANNOTATION, CORDONED_ANNOTATION, NODE_NOTE_ANNOTATION } from '../../../../src/api/names.ts';
+import { countStates, fleetNode, type ListedNode, newestVersion } from '../../../../src/show/fleet/node-state.ts';
+import { type Presence, presenceText } from '../../../../src/show/fleet/presence.ts';
+import { rfc3339 } from '../../../../src/decide/time.ts';
+
+const NOW = Date.UTC(2026, 0, 2);
+const HOUR = 3_600_000;
+const NOTE = JSON.stringify({
+  maintenances: [{ name: 'upgrade', uid: 'u', stage: 'Drain', reason: 'kernel update' }],
+});
+
+function nodeOf(
+  agent: Partial<Presence> | string | undefined,
+  more: { status?: string; ageMs?: number; by?: string; note?: string } = {},
+): ListedNode {
+  const presence: Presence = {
+    version: '0.1.0',
+    phase: 'watching',
+    phaseSince: rfc3339(NOW),
+    lock: 'held',
+    lockSince: rfc3339(NOW),
+    doctor: 'ok',
+    reason: '',
+    ...(typeof agent === 'object' ? agent : {}),
+  };
+  const text = typeof agent === 'object' ? presenceText(presence, rfc3339(NOW - (more.ageMs ?? 0))) : agent;
+  const annotations = {
+    ...(text === undefined ? {} : { [AGENT_STATUS_ANNOTATION]: text }),
+    ...(more.by === undefined ? {} : { [CORDONED_ANNOTATION]: more.by }),
+    ...(more.note === undefined ? {} : { [NODE_NOTE_ANNOTATION]: more.note }),
+  };
+  return { metadata: { name: 'n', annotations }, nodeStatus: more.status ?? 'Ready' };
+}
+
+describe('the state of a node in the fleet view', () => {
+  const cases: readonly [string, ListedNode, string, RegExp][] = [
+    ['an agent that holds the lock', nodeOf({}), 'guarded', /^$/],
+    ['a check that warns', nodeOf({ doctor: 'warn' }), 'guarded', /warns/],
+    ['checks that have not run', nodeOf({ doctor: 'unknown' }), 'guarded', /^$/],
+    ['a check that fails', nodeOf({ doctor: 'fail' }), 'unguarded', /doctor/],
+    ['no agent', nodeOf(undefined), 'unguarded', /no agent has reported/],
+    ['a text of another program', nodeOf('hello'), 'unguarded', /cannot be read/],
+    ['an agent that was stopped', nodeOf({ phase: 'stopped' }), 'unguarded', /stopped at 2026/],
+    ['an agent without the lock', nodeOf({ lock: 'missing', reason: 'logind is away' }), 'unguarded', /logind is away/],
+    ['an agent that holds no lock by its configuration', nodeOf({ lock: 'none' }), 'unguarded', /configured/],
+    ['a report that is late by less than a quarter of an hour', nodeOf({}, { ageMs: 1.2 * HOUR }), 'guarded', /^$/],
+    [
+      'a report that is overdue',
+      nodeOf({}, { ageMs: 3 * HOUR }),
+      'unguarded',
+      /last reported 3h0m ago, although the node is Ready/,
+    ],
+    ['a node that is away', nodeOf({}, { ageMs: 3 * HOUR, status: 'NotReady' }), 'unguarded', /the node is not Ready/],
+    ['another version', nodeOf({ version: '0.0.9' }), 'outdated', /0\.0\.9; the cluster has 0\.1\.0/],
+    ['a shutdown', nodeOf({ phase: 'draining', reason: 'reboot' }), 'going-down', /its pods leave: reboot/],
+    [
+      'a machine that waits for its turn to reboot',
+      nodeOf({ phase: 'draining', reason: 'waits for its turn to reboot, n2 goes first: reboot' }),
+      'going-down',
+      /^waits for its turn to reboot, n2 goes first: reboot$/,
+    ],
+    [
+      'a machine that is down',
+      nodeOf({ phase: 'released', reason: 'x' }, { ageMs: 9 * HOUR, status: 'NotReady' }),
+      'going-down',
+      /have left/,
+    ],
+    ['a machine that is back', nodeOf({ phase: 'recovering' }), 'back', /put back/],
+    [
+      'a maintenance of a person',
+      nodeOf({}, { by: 'upgrade', status: 'Ready,SchedulingDisabled' }),
+      'going-down',
+      /^nodemaintenance\/upgrade$/,
+    ],
+    [
+      'a maintenance that the controller has noted',
+      nodeOf({}, { by: 'upgrade', note: NOTE }),
+      'going-down',
+      /^nodemaintenance\/upgrade, Drain: kernel update$/,
+    ],
+    [
+      'a note that somebody else has written',
+      nodeOf({}, { by: 'upgrade', note: '{"maintenances":[7]}' }),
+      'going-down',
+      /^nodemaintenance\/upgrade$/,
+    ],
+    [
+      'a maintenance of a node whose agent is silent',
+      nodeOf({}, { by: 'upgrade', ageMs: 3 * HOUR }),
+      'unguarded',
+      /3h0m ago/,
+    ],
+  ];
+  for (const [what, node, state, reason] of cases) {
+    it(`${what} makes a node ${state}`, () => {
+      const found = fleetNode(node, '0.1.0', NOW);
+      assert.equal(found.state, state);
+      assert.match(found.reason, reason);
+    });
+  }
+
+  it('the newest version is found by its numbers', () => {
+    assert.equal(newestVersion([]), '');
+    assert.equal(newestVersion(['0.9.0', '0.10.0', '0.2.11']), '0.10.0');
+    assert.equal(newestVersion(['1.0.0', '1.0.0']), '1.0.0');
+  });
+
+  it('states are counted', () => {
+    const nodes = [nodeOf({}), nodeOf({}), nodeOf(undefined)].map((node) => fleetNode(node, '', NOW));
+    assert.deepEqual(countStates(nodes), { guarded: 2, unguarded: 1 });
+  });
+});

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Pod, PodDisruptionBudget } from '../../../../src/api/pod.ts';
+import { previewDrain, type PreviewDaemonSet, type PreviewFacts } from '../../../../src/show/preview/drain-preview.ts';
+import type { Finding } from '../../../../src/show/preview/finding.ts';
+
+const NODE = { metadata: { name: 'n' } };
+
+function pod(name: string, extra: { metadata?: object; spec?: object } = {}): Pod {
+  const metadata = { name, namespace: 'default', uid: `uid-${name}`, labels: { app: name }, ...extra.metadata };
+  return { metadata, spec: { nodeName: 'n', ...extra.spec }, status: { phase: 'Running' } };
+}
+
+function owned(kind: string, apiVersion = 'apps/v1'): object {
+  return { ownerReferences: [{ apiVersion, kind, name: 'set', uid: 'uid-set', controller: true }] };
+}
+
+function preview(extra: Partial<PreviewFacts>): ReturnType<typeof previewDrain> {
+  const nothing = { maintenances: [], pods: [], budgets: [], daemonSets: [], isGateInstalled: true, plan: [] };
+  return previewDrain({ node: NODE, ...nothing, ...extra });
+}
+
+function findings(extra: Partial<PreviewFacts>): readonly Finding[] {
+  return preview(extra).tiers.flatMap((tier) => tier.pods.flatMap((each) => each.findings));
+}
+
+describe('the preview of a drain', () => {
+  it('a DaemonSet that cannot be gated is named, with the reason', () => {
+    const pods = [pod('log', { metadata: owned('DaemonSet') })];
+    assert.deepEqual(findings({ pods }), []);
+    const [missing] = findings({ pods, isGateInstalled: false });
+    assert.match(missing?.message ?? '', /DaemonSet set cannot be gated because the policy is not installed/);
+    assert.deepEqual(findings({ pods, isGateInstalled: undefined }), [], 'what cannot be read is not claimed');
+    const set: PreviewDaemonSet = {
+      metadata: { name: 'set', uid: 'uid-set' },
+      spec: { template: { spec: { nodeName: 'n' } } },
+    };
+    const [bound] = findings({ pods, daemonSets: [set] });
+    assert.deepEqual(bound?.level, 'blocks');
+    const [foreign] = findings({ pods: [pod('k', { metadata: owned('DaemonSet', 'apps.kruise.io/v1alpha1') })] });
+    assert.match(foreign?.message ?? '', /is drained as a Default pod, and may come back/);
+  });
+
+  it('a replica of the controller leaves last, no budget blocks it, and the preview says where no other node can take it', () => {
+    const labels = { 'app.kubernetes.io/name': 'nodemaint-controller' };
+    const replica = pod('c', { metadata: { ...owned('ReplicaSet'), namespace: 'nodemaint-system', labels } });
+    const budget = {
+      metadata: { name: 'b', namespace: 'nodemaint-system' },
+      spec: { selector: { matchLabels: labels } },
+    };
+    const pods = [replica, pod('critical', { metadata: owned('ReplicaSet'), spec: { priority: 2_000_001_000 } })];
+    const { tiers } = preview({ pods, budgets: [budget] });
+    assert.deepEqual(
+      tiers.map((tier) => tier.pods.map(({ name }) => name)),
+      [['critical'], ['c']],
+    );
+    const said = (others?: PreviewFacts['others']): string =>
+      findings({ pods, budgets: [budget], ...(others === undefined ? {} : { others }) })
+        .map(({ level, message }) => `${level}: ${message}`)
+        .join();
+    const last = 'note: it is a replica of the nodemaint controller: it leaves as the last Default pod of the node';
+    assert.equal(said(), last);
+    const conditions = [{ type: 'Ready', status: 'True' }] as const;
+    assert.equal(said([{ metadata: { name: 'm' }, status: { conditions } }]), last);
+    const alone = `${last}; no other node can take it, so that agents drain their own nodes when it has left`;
+    assert.equal(said([]), alone);
+    assert.equal(said([{ metadata: { name: 'm' }, spec: { unschedulable: true }, status: { conditions } }]), alone);
+  });
+
+  it('a pod that is to leave its Services by an annotation of earlier builds is named', () => {
+    const annotations = { 'nodemaintenance.x-k8s.io/traffic-drain': '15s' };
+    const [first] = findings({ pods: [pod('web', { metadata: { ...owned('ReplicaSet'), annotations } })] });
+    const message =
+      'its annotation nodemaintenance.x-k8s.io/traffic-drain does nothing any more: use a preStop hook that sleeps';
+    assert.deepEqual(first, { level: 'note', message });
+  });
+
+  it('a static pod that the kubelet has from a URL stays, and one from a file does not', () => {
+    const mirror = (source: string): object => ({
+      annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.source': source },
+    });
+    const [fromUrl] = findings({ pods: [pod('dns', { metadata: mirror('http') })] });
+    assert.deepEqual([fromUrl?.level, /staticPodURL/.test(fromUrl?.message ?? '')], ['note', true]);
+    assert.deepEqual(findings({ pods: [pod('dns', { metadata: mirror('file') })] }), []);
+  });
+
+  it('a pod that tolerates the cordon may come back, where a controller would make it anew', () => {
+    const own = { metadata: owned('ReplicaSet') };
+    const key = 'node.kubernetes.io/unschedulable';
+    for (const toleration of [{ operator: 'Exists' }, { key, operator: 'Exists', effect: 'NoSchedule' }]) {
+      const [first] = findings({ pods: [pod('web', { ...own, spec: { tolerations: [toleration] } })] });
+      assert.deepEqual([first?.level, /tolerates the cordon/.test(first?.message ?? '')], ['may block', true]);
+    }
+    const others = [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }];
+    assert.deepEqual(findings({ pods: [pod('web', { ...own, spec: { tolerations: others } })] }), []);
+  });
+
+  it('a pod of a PodGroup is named with its group, and with what leaves together', () => {
+    const spec = { schedulingGroup: { podGroupName: 'train' } };
+    const pods = [pod('a', { metadata: owned('Job', 'batch/v1'), spec })];
+    const said = (mode?: 'single' | 'all'): string => {
+      const podGroups = new Map(mode === undefined ? [] : [['default/train', mode]]);
+      const [first] = findings({ pods, podGroups });
+      assert.equal(first?.level, 'note');
+      return first.message;
+    };
+    assert.match(said('all'), /PodGroup train, whose pods leave only together: all .* on other nodes$/);
+    assert.match(said('single'), /PodGroup train: its interceptors are not asked/);
+    assert.match(said(), /PodGroup train: if that says so, all pods of the group/);
+  });
+
+  it('a budget that lets some of its pods go may block, and one that lets all go does not', () => {
+    const pods = ['a', 'b'].map((name) => pod(name, { metadata: { ...owned('ReplicaSet'), labels: { app: 'web' } } }));
+    const budget = (disruptionsAllowed: number): PodDisruptionBudget => ({
+      metadata: { name: 'web', namespace: 'default' },
+      spec: { selector: { matchLabels: { app: 'web' } } },
+      status: { disruptionsAllowed },
+    });
+    const levels = [0, 1, 2].map((allowed) => findings({ pods, budgets: [budget(allowed)] }).map(({ level }) => level));
+    assert.deepEqual(levels, [['blocks', 'blocks'], ['may block', 'may block'], []]);
+    assert.equal(preview({ pods, budgets: [budget(0)] }).blocked, 2);
+  });
+
+  it('pods that have ended are left alone, and a node that is not Ready blocks all', () => {
+    const ended = { ...pod('done'), status: { phase: 'Succeeded' } };
+    const node = { ...NODE, status: { conditions: [{ type: 'Ready', status: 'Unknown' as const }] } };
+    const result = preview({ node, pods: [ended] });
+    assert.deepEqual([result.pods, result.tiers], [0, []]);
+    assert.deepEqual(
+      result.findings.map(({ level }) => level),
+      ['blocks', 'note'],
+    );
+  });
+});

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EvictionRequest } from '../../../../src/api/eviction-request.ts';
+import type { Condition } from '../../../../src/api/meta.ts';
+import type { NodeMaintenance } from '../../../../src/api/node-maintenance.ts';
+import { storyOfMaintenance } from '../../../../src/show/story/from-cluster.ts';
+import type { Phase } from '../../../../src/decide/shutdown/phase.ts';
+import type { TransitionName } from '../../../../src/decide/shutdown/transition.ts';
+import {
+  begunStory,
+  type ShutdownStory,
+  STORY_LIMITS,
+  type StoryLook,
+  waitKindOf,
+  withLook,
+  withReturned,
+  withTransition,
+} from '../../../../src/show/story/story.ts';
+import { timelineOf } from '../../../../src/show/story/timeline.ts';
+
+const START = Date.UTC(2026, 0, 1);
+const SHUTDOWN = {
+  maintenance: 'shutdown-n-0',
+  mode: 'cluster',
+  origin: 'logind',
+  reason: 'reboot by uid 0',
+  since: START,
+  bootId: 'b',
+} as const;
+const DRAINING: Phase = { kind: 'draining', ...SHUTDOWN };
+const TIER = { podType: 'Default', podPriority: 0 };
+const BUDGET = {
+  on: 'imperative-eviction.k8s.io',
+  message:
+    'Could not evict a pod due to failing eviction requests, number of retries: 7. Blocked by PodDisruptionBudget p0: it needs 2',
+};
+const ENDING = { on: 'kubelet', message: 'Pod web is terminating.' };
+
+function at(sec: number): number {
+  return START + sec * 1000;
+}
+
+function look(sec: number, waitingFor: StoryLook['waitingFor']): (story: ShutdownStory) => ShutdownStory {
+  return (story) => withLook(story, { at: at(sec), tier: TIER, waitingFor });
+}
+
+function became(
+  sec: number,
+  name: TransitionName,
+  to: Phase,
+  from: Phase = DRAINING,
+): (story: ShutdownStory) => ShutdownStory {
+  return (story) => withTransition(story, { name, from, to }, at(sec));
+}
+
+function story(...steps: readonly ((story: ShutdownStory) => ShutdownStory)[]): ShutdownStory {
+  return steps.reduce((so, step) => step(so), begunStory('n', { ...SHUTDOWN }));
+}
+
+const RELEASED: Phase = { kind: 'released', releasedAt: at(60), ...SHUTDOWN };
+const BACK: Phase = { kind: 'recovering', cause: 'boot', ...SHUTDOWN };
+
+describe('the story of a maintenance', () => {
+  const begunAt = '2026-01-01T00:00:00Z';
+  const request = (name: string, status: object): EvictionRequest => ({
+    metadata: { name: `uid-${name}`, namespace: 'a', creationTimestamp: '2026-01-01T00:00:01Z' },
+    spec: { target: { pod: { name, uid: `uid-${name}` } } },
+    status: { targetInterceptors: [{ name: 'imperative-eviction.k8s.io' }], ...status },
+  });
+  const gone = (lastTransitionTime: string): Condition => {
+    return { type: 'Evicted', status: 'True', reason: 'x', message: '', lastTransitionTime };
+  };
+  const maintenance = (stageStatuses: NonNullable<NodeMaintenance['status']>['stageStatuses']): NodeMaintenance => ({
+    metadata: { name: 'm', uid: 'u' },
+    spec: { nodeSelector: { nodeSelectorTerms: [] }, reason: 'kernel' },
+    status: {
+      ...(stageStatuses === undefined ? {} : { stageStatuses }),
+      conditions: [{ ...gone('2026-01-01T00:00:31Z'), type: 'Drained' }],
+    },
+  });
+
+  it('the story of a maintenance is made from its status and the times of the requests', () => {
+    const name = 'imperative-eviction.k8s.io';
+    const blocked = { name, startTime: '2026-01-01T00:00:02Z', message: BUDGET.message };
+    const requests = [
+      request('web', { conditions: [gone('2026-01-01T00:00:11Z')] }),
+      request('db', { interceptors: [blocked], conditions: [gone('2026-01-01T00:00:31Z')] }),
+    ];
+    const so = storyOfMaintenance(maintenance([{ name: 'Drain', startTimestamp: begunAt }]), {
+      node: 'n',
+      requests,
+      pods: [],
+    });
+    assert.ok(so !== undefined);
+    const { outcome, spent, reason } = timelineOf(so, at(500));
+    assert.deepEqual([outcome, reason], ['drained', 'kernel']);
+    assert.deepEqual(spent, {
+      heldMs: 31_000,
+      endingMs: 10_000,
+      interceptorMs: 0,
+      waitingMs: 20_000,
+      betweenMs: 1_000,
+      addedMs: 21_000,
+    });
+  });
+
+  it('a maintenance that has not begun to drain has no story', () => {
+    assert.equal(storyOfMaintenance(maintenance(undefined), { node: 'n', requests: [], pods: [] }), undefined);
+  });
+});
+
+describe('the story of a shutdown', () => {
+  const whole = story(
+    look(0, [{ what: 'shutdown-n-0', on: 'nodemaint controller', message: 'the controller to drain the node' }]),
+    look(5, [
+      { what: 'a/web', ...ENDING, since: at(4) },
+      { what: 'a/db', ...BUDGET },
+    ]),
+    look(15, [{ what: 'a/db', ...BUDGET, message: BUDGET.message.replace('7', '8') }]),
+    look(50, [{ what: 'a/db', ...ENDING }]),
+    became(60, 'finish', RELEASED),
+    became(100, 'boot', BACK, RELEASED),
+    (so) => withReturned(so, ['etcd.yaml'], at(101)),
+    became(102, 'settle', { kind: 'watching' }),
+  );
+
+  it('the story has each pod from first asked to gone, and what it waited for', () => {
+    const [web, db] = whole.pods;
+    assert.deepEqual([web?.pod, web?.askedAt, web?.goneAt, web?.tier], ['a/web', at(4), at(15), TIER]);
+    assert.deepEqual([db?.askedAt, db?.goneAt], [at(5), at(60)]);
+    assert.deepEqual(
+      db?.waits.map(({ from, kind, message }) => [from, kind, message]),
+      [
+        [at(5), 'waiting', 'Blocked by PodDisruptionBudget p0: it needs 2'],
+        [at(50), 'ending', 'Pod web is terminating.'],
+      ],
+    );
+  });
+
+  it('the time line splits the time of the hold, and its parts add up to it', () => {
+    const { spent, awayMs, outcome, pods, podsLeft, from, to } = timelineOf(whole, at(500));
+    assert.deepEqual([outcome, pods, podsLeft, from, to, awayMs], ['drained', 2, 0, at(0), at(60), 40_000]);
+    assert.deepEqual(spent, {
+      heldMs: 60_000,
+      // web from 4 to 15, db from 50 to 60.
+      endingMs: 21_000,
+      interceptorMs: 0,
+      waitingMs: 35_000,
+      betweenMs: 4_000,
+      addedMs: 39_000,
+    });
+  });
+
+  it('the time line says why no budget was asked for a pod that ended by itself', () => {
+    const notAsked = 'PodDisruptionBudget p0 is not asked: node n goes down, and no node that stays could take one.';
+    const message = `Pod web is terminating. ${notAsked}`;
+    const story = look(20, [{ what: 'd/web', on: BUDGET.on, message }])(
+      look(10, [{ what: 'd/web', ...BUDGET }])(begunStory('n', SHUTDOWN)),
+    );
+    const { causes } = timelineOf(story, at(30));
+    assert.deepEqual(
+      causes.map(({ kind, text }) => [kind, text]).find(([kind]) => kind === 'ending'),
+      ['ending', `it ends by itself: ${notAsked}`],
+    );
+  });
+
+  it('the time line tells in order what happened, with the manifests that came back', () => {
+    const texts = timelineOf(whole, at(500)).moments.map(({ text }) => text);
+    assert.deepEqual(texts, [
+      'the shutdown is held',
+      'waiting for nodemaint controller: the controller to drain the node',
+      'all pods have left, the machine may go down',
+      'the machine is back',
+      'etcd.yaml is back in its place',
+      'everything is back in its place',
+    ]);
+  });
+
+  it('a pod that is there when the shutdown is forced is left, and the reason is told', () => {
+    const forced: Phase = { ...RELEASED, kind: 'released', releasedAt: at(20), forced: 'in a hurry' };
+    const line = timelineOf(story(look(5, [{ what: 'a/db', ...BUDGET }]), became(20, 'force', forced)), at(30));
+    assert.deepEqual([line.outcome, line.why, line.podsLeft, line.to], ['not drained', 'in a hurry', 1, at(20)]);
+  });
+
+  it('a machine that goes down before its pods ended is told so', () => {
+    const line = timelineOf(story(look(5, [{ what: 'a/db', ...BUDGET }]), became(90, 'boot', BACK)), at(100));
+    assert.deepEqual([line.outcome, line.awayMs], ['went down undrained', undefined]);
+  });
+
+  it('the story stays within its limits, and counts the pods that it leaves out', () => {
+    const many = Array.from({ length: 700 }, (_, index) => ({
+      what: `a/${index}`,
+      on: 'x'.repeat(9_000),
+      message: '\u001B[2J'.repeat(9_000),
+    }));
+    let so = story(look(1, many));
+    for (let sec = 2; sec < 40; sec += 1)
+      so = look(
+        sec,
+        many.map((each) => ({ ...each, message: `m${sec}` })),
+      )(so);
+    assert.deepEqual([so.pods.length, so.podsLeftOut], [STORY_LIMITS.pods, 200]);
+    assert.ok(so.pods.every(({ waits }) => waits.length <= STORY_LIMITS.waits));
+    assert.ok(JSON.stringify(so).length < 4 * 1024 * 1024);
+    assert.equal(timelineOf(so, at(50)).pods, 700);
+  });
+
+  for (const [on, message, kind] of [
+    ['kubelet', 'manifest parked, containers are ending', 'ending'],
+    ['imperative-eviction.k8s.io', 'Pod x is terminating.', 'ending'],
+    ['live-migration.example.com', 'Moving the data.', 'interceptor'],
+    ['kubelet.k8s.io', 'its manifest cannot be moved', 'waiting'],
+    ['eviction request controller', '', 'waiting'],
+    ['imperative-eviction.k8s.io', '', 'ending'],
+  ] as const) {
+    it(`a pod on ${on}, of which "${message}" is said, is ${kind}`, () => {
+      assert.equal(waitKindOf(on, message), kind);
+    });
+  }
+});
