@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { agentConfigPath } from '../../../../src/cli/machine/agent-line.ts';
 
-const UNIT = path.join(import.meta.dirname, '..', '..', '..', 'systemd', 'system', 'nodemaint.service');
+const UNIT = path.join(import.meta.dirname, '..', '..', '..', '..', 'systemd', 'system', 'nodemaint.service');
 
 describe('the command line of the agent', () => {
   for (const [line, file] of [
