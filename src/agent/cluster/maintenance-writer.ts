@@ -1,35 +1,20 @@
 import {
-  AGENT_LABEL,
   BOOT_ANNOTATION,
   DEADLINE_ANNOTATION,
   DEADLINE_SINCE_ANNOTATION,
-  NODE_MAINTENANCE_API_VERSION,
   SHUTDOWN_KIND_ANNOTATION,
 } from '../../api/names.ts';
-import type { DrainPlanEntry, NodeMaintenance } from '../../api/node-maintenance.ts';
+import type { NodeMaintenance } from '../../api/node-maintenance.ts';
 import type { Node } from '../../api/pod.ts';
 import type { Deadline } from '../../decide/deadline/budget.ts';
 import { deadlineOf } from '../../decide/deadline/maintenance.ts';
 import { stageOf } from '../../decide/maintenance/maintenance.ts';
-import { nodeLabel } from '../../decide/node-label.ts';
-import { preciseRfc3339 } from '../../decide/time.ts';
 import type { ShutdownKind } from '../../decide/shutdown/kind.ts';
 import { NodemaintError } from '../../errors.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { collectionPath, NODE_MAINTENANCES, NODES, objectPath, sendForObject } from '../../kube/resource.ts';
 import type { ClusterDependencies } from './dependencies.ts';
-
-/** A maintenance that this agent makes for its node. */
-export interface ShutdownMaintenance {
-  readonly name: string;
-  readonly reason: string;
-  readonly stage: 'Cordon' | 'Drain';
-  readonly drainPlan: readonly DrainPlanEntry[];
-  /** When the node is gone, by this machine's clock. */
-  readonly deadline?: Deadline | undefined;
-  /** How the machine goes down, where that is known. */
-  readonly shutdownKind?: ShutdownKind | undefined;
-}
+import { deadlineAnnotationsOf, maintenanceBody, type ShutdownMaintenance } from './maintenance-body.ts';
 
 /**
  * The requests about this node's maintenances. A maintenance that is gone is no error; each throws API_UNREACHABLE and
@@ -61,38 +46,6 @@ function isSame(written: NodeMaintenance, { at }: Pick<Deadline, 'at'>): boolean
   return known !== undefined && Math.abs(known.at - at) < SAME_MS;
 }
 
-function annotationsOf({ at, since }: Deadline): Record<string, string> {
-  return { [DEADLINE_ANNOTATION]: preciseRfc3339(at), [DEADLINE_SINCE_ANNOTATION]: preciseRfc3339(since) };
-}
-
-/** `deadline` is by the API server's clock. */
-function bodyOf(
-  { name, reason, stage, drainPlan, deadline, shutdownKind }: ShutdownMaintenance,
-  nodeName: string,
-): NodeMaintenance {
-  const annotations = {
-    ...(deadline === undefined ? {} : annotationsOf(deadline)),
-    ...(shutdownKind === undefined ? {} : { [SHUTDOWN_KIND_ANNOTATION]: shutdownKind }),
-  };
-  return {
-    apiVersion: NODE_MAINTENANCE_API_VERSION,
-    kind: 'NodeMaintenance',
-    metadata: {
-      name,
-      labels: { [AGENT_LABEL]: nodeLabel(nodeName) },
-      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-    },
-    spec: {
-      stage,
-      nodeSelector: {
-        nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [nodeName] }] }],
-      },
-      drainPlan,
-      reason,
-    },
-  };
-}
-
 async function patch(client: KubeClient, name: string, body: object, signal: AbortSignal): Promise<void> {
   const path = objectPath(NODE_MAINTENANCES, { name });
   await sendForObject(client, { method: 'PATCH', path, body, patch: { kind: 'merge' } }, [404], signal);
@@ -119,12 +72,12 @@ export function createMaintenanceWriter({
       const post = (body: NodeMaintenance): Promise<NodeMaintenance | undefined> =>
         sendForObject(client, { method: 'POST', path: collectionPath(NODE_MAINTENANCES), body }, [409], signal);
       try {
-        return await post(bodyOf(timely, nodeName));
+        return await post(maintenanceBody(timely, nodeName));
       } catch (error) {
         const isRefused = error instanceof NodemaintError && error.code === 'API_REFUSED';
         if (!isRefused || wanted.shutdownKind === undefined) throw error;
         // Policies that are older than this agent do not know the annotation: the drain does not depend on it.
-        return await post(bodyOf({ ...timely, shutdownKind: undefined }, nodeName));
+        return await post(maintenanceBody({ ...timely, shutdownKind: undefined }, nodeName));
       }
     },
     read: (name, signal) => {
@@ -133,7 +86,8 @@ export function createMaintenanceWriter({
     },
     setDeadline: async (maintenance, own, signal) => {
       const deadline = inCluster(own);
-      if (!isSame(maintenance, deadline)) await annotate(maintenance.metadata.name, annotationsOf(deadline), signal);
+      if (!isSame(maintenance, deadline))
+        await annotate(maintenance.metadata.name, deadlineAnnotationsOf(deadline), signal);
     },
     setShutdownKind: async ({ metadata: { name, annotations } }, kind, signal) => {
       if (annotations?.[SHUTDOWN_KIND_ANNOTATION] === kind) return;

@@ -4,7 +4,8 @@ import { hasDrained, isUsable, podsLeft, type OwnState } from '../../decide/main
 import { describeError } from '../../errors.ts';
 import type { ClusterDependencies } from './dependencies.ts';
 import type { MadeMaintenances } from './created-uids.ts';
-import { createMaintenanceWriter, type MaintenanceWriter, type ShutdownMaintenance } from './maintenance-writer.ts';
+import { createMaintenanceWriter, type MaintenanceWriter } from './maintenance-writer.ts';
+import type { ShutdownMaintenance } from './maintenance-body.ts';
 import type { NodeMaintenances } from './maintenance-watch.ts';
 
 /** The maintenances that the agent of this node makes: what became of them, and all writes to them. */

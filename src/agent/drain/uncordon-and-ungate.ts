@@ -1,6 +1,7 @@
 /** What a drain took from this node's cluster, given back by the agent while no controller is alive to do it. */
 import type { NodeMaintenance } from '../../api/node-maintenance.ts';
-import { decideCordon, isInProgress, selectsNode } from '../../decide/maintenance/maintenance.ts';
+import { isInProgress, selectsNode } from '../../decide/maintenance/maintenance.ts';
+import { decideCordon } from '../../decide/maintenance/cordon.ts';
 import { syncCordon } from '../../kube/maintenance/cordon.ts';
 import type { ClusterDependencies } from '../cluster/dependencies.ts';
 import type { OwnNode } from '../cluster/own-node.ts';

@@ -1,4 +1,3 @@
-import type { Condition } from '../../api/meta.ts';
 import {
   type BlockingPod,
   DRAINED,
@@ -9,17 +8,13 @@ import {
   type Stage,
 } from '../../api/node-maintenance.ts';
 import { nodeStatusesOf, identityOf, type NodeIdentity, recordedNodes } from '../maintenance/recorded-node.ts';
+import { drainedCondition, drainOutcome } from './drained-condition.ts';
 import { summaryOf } from './summary.ts';
 import type { DrainResolution, NodeResolution } from './resolution.ts';
 import { sortedJson } from '../json.ts';
 import { STAGES } from '../maintenance/maintenance.ts';
 import { rfc3339, timeOf } from '../time.ts';
-import { describeStaying } from '../staying-pod/staying-pods.ts';
-import { shortened } from '../../printable.ts';
-import { describeVolumes, volumesLeftStatus } from '../volume/waits.ts';
-
-/** A condition has room for the names of some pods beside the rest, in characters. */
-const MAX_STAYING = 1_000;
+import { volumesLeftStatus } from '../volume/waits.ts';
 
 /** The CRD takes no more. */
 const MAX_BLOCKING = 20;
@@ -30,20 +25,6 @@ export function startedStages(maintenance: NodeMaintenance, stage: Stage, now: n
   if (known.some(({ name }) => name === stage)) return { stageStatuses: known };
   const added = [...known, { name: stage, startTimestamp: rfc3339(now) }];
   return { stageStatuses: added.toSorted((a, b) => STAGES.indexOf(a.name) - STAGES.indexOf(b.name)) };
-}
-
-/** A Drained condition that keeps the time of its last change. */
-export function drainedCondition(
-  maintenance: NodeMaintenance,
-  { drained, reason, message }: DrainOutcome,
-  now: number,
-): readonly Condition[] {
-  const conditions = maintenance.status?.conditions ?? [];
-  const status = drained ? 'True' : 'False';
-  const old = conditions.find(({ type }) => type === DRAINED);
-  const lastTransitionTime = old?.status === status ? old.lastTransitionTime : rfc3339(now);
-  const fresh: Condition = { type: DRAINED, status, reason, message, lastTransitionTime };
-  return [...conditions.filter(({ type }) => type !== DRAINED), fresh];
 }
 
 /** What is known of a node beside the resolution of its drain. */
@@ -108,40 +89,6 @@ function nodeStatus(old: NodeStatus | undefined, node: NodeResolution, seen: Nod
   };
 }
 
-/** What the Drained condition says of a drain. */
-interface DrainOutcome {
-  readonly drained: boolean;
-  readonly reason: string;
-  readonly message: string;
-}
-
-function outcomeOf({ status }: NodeMaintenance, { nodes, drained }: DrainResolution): DrainOutcome {
-  if (nodes.length === 0) {
-    // What was drained stays so when its Node objects are deleted, which is what an autoscaler does next.
-    const wasDrained = status?.conditions?.some(({ type, status: is }) => type === DRAINED && is === 'True') === true;
-    return wasDrained
-      ? {
-          drained: true,
-          reason: 'DrainCompleted',
-          message: 'All pods are gone; the node selector selects no node any more.',
-        }
-      : { drained: false, reason: 'NoNodes', message: 'The node selector selects no node.' };
-  }
-  const volumes = nodes.flatMap((node) => node.volumes?.left ?? []);
-  const staying = describeStaying(nodes.flatMap(({ evicting, pending }) => [...evicting, ...pending]));
-  const gone =
-    staying === undefined
-      ? 'All pods are gone.'
-      : `All pods that can leave are gone. What stays: ${shortened(staying, MAX_STAYING)}.`;
-  const givenUp = volumes.length === 0 ? '' : ` The drain no longer waits for the volume ${describeVolumes(volumes)}.`;
-  if (drained) return { drained, reason: 'DrainCompleted', message: `${gone}${givenUp}` };
-  const left = nodes.reduce((sum, { evicting, pending }) => sum + evicting.length + pending.length, 0);
-  const waits = volumes.filter(({ isGivenUp }) => !isGivenUp);
-  const wait = waits.length === 0 ? '' : `The drain waits for the volume ${describeVolumes(waits)}.`;
-  const pods = left === 0 ? gone : `${left} ${left === 1 ? 'pod is' : 'pods are'} left.`;
-  return { drained, reason: 'Draining', message: wait === '' ? pods : `${pods} ${wait}` };
-}
-
 /** The whole status of a maintenance in the Drain stage (KEP-4212, "Status"). */
 export function drainStatus(
   maintenance: NodeMaintenance,
@@ -157,7 +104,7 @@ export function drainStatus(
     nodeStatuses,
     summary: summaryOf(nodeStatuses),
     drainPlanPosition: position,
-    conditions: drainedCondition(maintenance, outcomeOf(maintenance, resolution), now),
+    conditions: drainedCondition(maintenance, drainOutcome(maintenance, resolution), now),
   };
 }
 

@@ -1,3 +1,12 @@
+import {
+  BUSY_RETRY_MS,
+  MAX_POSTPONED_MS,
+  MAX_RETRY_MS,
+  pauseMs,
+  refusedPauseMs,
+  TERMINATING_RETRY_MS,
+} from './back-off.ts';
+
 /** What the Eviction API answered (004, "How API-initiated eviction works"). */
 export interface EvictionAnswer {
   readonly status: number;
@@ -54,16 +63,6 @@ export interface EvictionAnswerContext {
   readonly budgetRetryMs?: number;
 }
 
-const FIRST_RETRY_MS = 2_000;
-/** KEP-4563, "Eviction": exponential backoff with a maximum of about 15 minutes. */
-const MAX_RETRY_MS = 15 * 60_000;
-/** kubectl drain waits as long for the deletion of a terminating namespace to reach the pod. */
-const TERMINATING_RETRY_MS = 5_000;
-/** Where the API server asks for a pause without saying how long. */
-const BUSY_RETRY_MS = 1_000;
-/** An answer that says nothing about the pod is waited for no longer than this, unless the API server asks for more. */
-const MAX_POSTPONED_MS = 60_000;
-
 /** The words of KEP-4563, "Eviction"; the count is read back from them after a restart. */
 const COUNT_WORDS = 'Could not evict a pod due to failing eviction requests, number of retries: ';
 
@@ -83,16 +82,6 @@ export function isBlockedByBudget(message: string): boolean {
   return message.includes('PodDisruptionBudget');
 }
 
-/** The pause before the next attempt: the given one, then twice as long each time, as long as the answer asks for at least. */
-function pauseMs(firstMs: number, before: number, longestMs: number, askedMs = 0): number {
-  return Math.max(Math.min(firstMs * 2 ** before, longestMs), Math.min(askedMs, MAX_RETRY_MS));
-}
-
-/** The pause after so many attempts in a row that were refused, in milliseconds. */
-export function pauseAfterMs(attempts: number): number {
-  return attempts === 0 ? 0 : pauseMs(FIRST_RETRY_MS, attempts - 1, MAX_RETRY_MS);
-}
-
 function blocked(
   { attempt, budgetRetryMs = MAX_RETRY_MS }: EvictionAnswerContext,
   why: string,
@@ -108,7 +97,7 @@ function blocked(
   const longestMs = options.mayHaveRoom === true ? budgetRetryMs : MAX_RETRY_MS;
   return {
     kind: 'blocked',
-    retryAfterMs: untilChange ? longestMs : pauseMs(FIRST_RETRY_MS, attempt - 1, longestMs, options.askedMs),
+    retryAfterMs: untilChange ? longestMs : refusedPauseMs(attempt, longestMs, options.askedMs),
     message: failedAttempts(attempt, why),
     budgets,
     byBudget: options.byBudget === true,

@@ -1,6 +1,6 @@
 import type { EvictionRequest } from '../../api/eviction-request.ts';
 import { IMPERATIVE_INTERCEPTOR } from '../../api/names.ts';
-import { pauseAfterMs } from '../eviction/api-answer.ts';
+import { pauseAfterMs } from '../eviction/back-off.ts';
 import { interceptorEntry } from '../eviction/heartbeat.ts';
 import { type EvictionMemory, rememberedAttempts } from '../eviction/imperative.ts';
 import { timeOf } from '../time.ts';

@@ -1,5 +1,5 @@
 import type { Node } from '../../api/pod.ts';
-import { decideCordon } from '../../decide/maintenance/maintenance.ts';
+import { decideCordon } from '../../decide/maintenance/cordon.ts';
 import { decideMarks, type MarkIntent, type MarkPatch } from '../../decide/node-mark/marks.ts';
 import type { KubeClient } from '../client.ts';
 import { NodemaintError } from '../../errors.ts';

@@ -14,12 +14,8 @@ import { decideTimes } from '../../../src/decide/eviction/times.ts';
 import { evictProgress } from '../../../src/show/progress/eviction-progress.ts';
 import { decideHeartbeat } from '../../../src/decide/eviction/heartbeat.ts';
 import { decideEvictionStep, rememberedAttempts } from '../../../src/decide/eviction/imperative.ts';
-import {
-  decideCordon,
-  drainsOfNode,
-  isEndedByReboot,
-  selectsNode,
-} from '../../../src/decide/maintenance/maintenance.ts';
+import { drainsOfNode, isEndedByReboot, selectsNode } from '../../../src/decide/maintenance/maintenance.ts';
+import { decideCordon } from '../../../src/decide/maintenance/cordon.ts';
 import { endOptionsOf, interceptorsUntil } from '../../../src/decide/deadline/maintenance.ts';
 import { maintenanceWarnings } from '../../../src/decide/maintenance/warnings.ts';
 import { decideNodeConditions } from '../../../src/decide/maintenance/node-conditions.ts';

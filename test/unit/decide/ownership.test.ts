@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NODE_NOTE_ANNOTATION } from '../../../src/api/names.ts';
 import type { Node, Pod } from '../../../src/api/pod.ts';
-import { decideCordon } from '../../../src/decide/maintenance/maintenance.ts';
+import { decideCordon } from '../../../src/decide/maintenance/cordon.ts';
 import { decideNodeConditions, NODE_CONDITIONS } from '../../../src/decide/maintenance/node-conditions.ts';
 import { decideMarks, MARK_NAMES, MARKS } from '../../../src/decide/node-mark/marks.ts';
 import { differentAnnotations } from '../../../src/kube/maintenance/cordon.ts';

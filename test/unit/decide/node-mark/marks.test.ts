@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CORDONED_ANNOTATION, MARKED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Node } from '../../../../src/api/pod.ts';
-import { decideCordon } from '../../../../src/decide/maintenance/maintenance.ts';
+import { decideCordon } from '../../../../src/decide/maintenance/cordon.ts';
 import {
   decideMarks,
   hasDrainMarks,
